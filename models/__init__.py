@@ -1,0 +1,108 @@
+"""The models that roofline knows, and the geometry that all frameworks read.
+
+`_geometry/<model>.toml` holds the dimensions with their source, the defaults and the map from scopes to
+blocks; `<framework>/<model>.py` builds the model from it. Nothing here imports a framework.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+from roofline.core.step import Workload
+from roofline.errors import InputError
+
+_FOLDER = Path(__file__).parent / "_geometry"
+
+# Scopes that steps open themselves, whatever the model and the framework.
+STEP_BLOCKS = (("loss*", "loss"), ("optimizer*", "optimizer"), ("input*", "input"))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Geometry:
+    """What is fixed about a model before a framework is chosen.
+
+    name: as the user types it ("bert-layer").
+    title, source: one line each; the source says where the dimensions were published.
+    takes: which of "batch", "seq", "layers" and "size" mean something for this model.
+    sizes: dimensions by size: {"tiny": {"layers": 2, ...}, "base": {...}}.
+    defaults: [device kind][mode] -> {"batch": ..., "seq": ...}, where the model has them.
+    modes: what a step of this model can be.
+    blocks: by framework, (scope pattern, block) pairs for `fnmatch`, first match wins.
+    """
+
+    name: str
+    title: str
+    source: str
+    takes: frozenset[str]
+    sizes: Mapping[str, Mapping[str, Any]]
+    defaults: Mapping[str, Mapping[str, Mapping[str, int]]]
+    modes: tuple[str, ...]
+    blocks: Mapping[str, tuple[tuple[str, str], ...]]
+
+
+@cache
+def geometry(name: str) -> Geometry:
+    """The geometry of model `name`. Raises InputError for an unknown name."""
+    path = _FOLDER / f"{name.replace('-', '_')}.toml"
+    if path.parent != _FOLDER or not path.is_file():
+        known = sorted(file.stem.replace("_", "-") for file in _FOLDER.glob("*.toml"))
+        raise InputError(f"There is no model called {name!r}; there are: {', '.join(known)}.")
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    return Geometry(
+        name=path.stem.replace("_", "-"),
+        title=table["title"],
+        source=table["source"],
+        takes=frozenset(table["takes"]),
+        sizes=table["sizes"],
+        defaults=table["defaults"],
+        modes=tuple(table["defaults"]["cpu"]),
+        blocks={
+            framework: (*STEP_BLOCKS, *((row["scope"], row["block"]) for row in rows))
+            for framework, rows in table["blocks"].items()
+        },
+    )
+
+
+def dimensions(workload: Workload) -> dict[str, Any]:
+    """The dimensions that `workload` asks for: those of its size, with `batch`, `seq` and `layers` resolved.
+
+    "batch", "seq" and "layers" are in the result only where the model has them.
+    Raises InputError, with the cure, for what the model cannot be or does not have.
+    """
+    model = geometry(workload.model)
+    _refuse_foreign_options(workload, model)
+    if workload.size not in model.sizes:
+        raise InputError(
+            f"{model.name} has no size {workload.size!r}: use --size with one of {', '.join(model.sizes)}."
+        )
+    if workload.mode not in model.modes:
+        raise InputError(
+            f"{model.name} has no mode {workload.mode!r} yet: use --mode with one of {', '.join(model.modes)}."
+        )
+    asked = {"batch": workload.batch, "seq": workload.seq, "layers": workload.layers}
+    kind = workload.device if workload.device in model.defaults else "cuda"  # other GPUs start as CUDA ones do
+    dims = {**model.sizes[workload.size], **model.defaults[kind][workload.mode]}
+    for option, value in asked.items():
+        if value is None:
+            continue
+        if value < 1:
+            raise InputError(f"--{option} {value} is not possible: give at least 1.")
+        dims[option] = value
+    if "seq" in dims and dims["seq"] > dims.get("positions", dims["seq"]):
+        raise InputError(
+            f"{model.name} has positions for {dims['positions']} tokens: "
+            f"use --seq {dims['positions']} or less, not {dims['seq']}."
+        )
+    return dims
+
+
+def _refuse_foreign_options(workload: Workload, model: Geometry) -> None:
+    """Raises InputError for an option that means nothing for `model`."""
+    for option, thing in (("batch", "batch"), ("seq", "sequence"), ("layers", "number of layers to choose")):
+        if getattr(workload, option) is not None and option not in model.takes:
+            raise InputError(f"{model.name} has no {thing}: leave --{option} out.")

@@ -1,0 +1,319 @@
+"""What the models in PyTorch share: precision, placement, and the steps made of a network and its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from types import ModuleType
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+
+from roofline.core.step import Step, Workload, scope
+from roofline.errors import InputError, MissingError
+from roofline.models import dimensions, geometry
+
+Inputs = Mapping[str, Tensor]
+Loss = Callable[[Any, Tensor], Tensor]
+MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+
+_CASTS = {"bf16": torch.bfloat16, "fp16": torch.float16}
+_AUTOCASTS = {"mixed-bf16": torch.bfloat16, "mixed-fp16": torch.float16}
+
+
+def prepare(workload: Workload) -> dict[str, Any]:
+    """The dimensions of `workload`, with PyTorch's switches and seed set as it asks.
+
+    Raises InputError for what cannot be run, MissingError where there is no such device.
+    """
+    dims = dimensions(workload)
+    if workload.device == "cuda" and not torch.cuda.is_available():
+        raise MissingError("PyTorch finds no CUDA device here: use --device cpu.")
+    set_precision(workload)
+    torch.manual_seed(0)
+    return dims
+
+
+def transformers() -> ModuleType:
+    """The transformers library. Raises MissingError where it is not installed."""
+    try:
+        import transformers as library
+    except ModuleNotFoundError as error:
+        if error.name != "transformers":
+            raise
+        raise MissingError(
+            "This model is built from the transformers library, which is not installed: "
+            "run `pip install 'roofline[torch]'`."
+        ) from error
+    return library
+
+
+# Precision
+
+
+def set_precision(workload: Workload) -> None:
+    """Sets the float32 switches of the process for `--precision fp32|tf32`; the others touch none.
+
+    Raises InputError for a precision that is unknown or that the device does not have.
+    """
+    if workload.precision == "fp32":
+        torch.set_float32_matmul_precision("highest")
+        torch.backends.cudnn.allow_tf32 = False
+        # The two lines above leave an op without a setting of its own to inherit a process-wide "tf32".
+        for op in _float32_ops().values():
+            op.fp32_precision = "ieee"
+    elif workload.precision == "tf32":
+        if workload.device == "cpu":
+            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
+        if torch.version.hip is None and torch.cuda.get_device_capability() < (8, 0):
+            raise InputError("This GPU has no TF32 (it came with Ampere): use --precision fp32 or fp16.")
+        torch.set_float32_matmul_precision("high")
+        torch.backends.cudnn.allow_tf32 = True
+    elif workload.precision not in {"default", *_CASTS, *_AUTOCASTS}:
+        known = ", ".join(("default", "fp32", "tf32", *_CASTS, *_AUTOCASTS))
+        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
+
+
+def precision_switches() -> dict[str, str]:
+    """What PyTorch makes of a float32 contraction now, by op: "ieee", "tf32", "bf16" or "none" (unset: IEEE)."""
+    return {f"float32 {name}": op.fp32_precision for name, op in _float32_ops().items()}
+
+
+@contextmanager
+def user_state_kept() -> Iterator[None]:
+    """Restores, on leaving, what building and running a step changes in the process.
+
+    That is the float32 switches and the random state of the CPU and of the current GPU.
+    """
+    ops = {op: op.fp32_precision for op in _float32_ops().values()}
+    legacy = _legacy_switches()
+    gpus = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
+    with torch.random.fork_rng(gpus):
+        try:
+            yield
+        finally:
+            # The older switches write the newer ones, so they go first.
+            if legacy is not None:
+                torch.set_float32_matmul_precision(legacy[0])
+                torch.backends.cudnn.allow_tf32 = legacy[1]
+            for op, precision in ops.items():
+                op.fp32_precision = precision
+
+
+def _float32_ops() -> dict[str, Any]:
+    """The ops that have a float32 precision of their own, as PyTorch's settable objects."""
+    backends = torch.backends
+    return {
+        "matmul (cuBLAS)": backends.cuda.matmul,
+        "convolution (cuDNN)": backends.cudnn.conv,
+        "rnn (cuDNN)": backends.cudnn.rnn,
+        "matmul (oneDNN)": backends.mkldnn.matmul,
+        "convolution (oneDNN)": backends.mkldnn.conv,
+        "rnn (oneDNN)": backends.mkldnn.rnn,
+    }
+
+
+def _legacy_switches() -> tuple[str, bool] | None:
+    """The two older float32 switches, or None where the user set the newer ones, when reading them raises."""
+    try:
+        return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
+    except RuntimeError:
+        return None
+
+
+def autocast_dtype(workload: Workload) -> torch.dtype | None:
+    """The dtype that autocast gives contractions under `--precision mixed-*`; None without autocast."""
+    return _AUTOCASTS.get(workload.precision)
+
+
+# Steps
+
+
+def step(
+    workload: Workload,
+    dims: Mapping[str, Any],
+    model: nn.Module,
+    inputs: Inputs,
+    *,
+    targets: Tensor | Sequence[Tensor],
+    loss: Loss | None = None,
+    optimizer: MakeOptimizer | None = torch.optim.AdamW,
+    differentiable: Sequence[str] = (),
+    switches: Mapping[str, str],
+) -> Step:
+    """The step that `workload` asks for, of `model` called as `model(**inputs)`.
+
+    inputs, targets: float32 or integer, on the host; placed and cast here.
+    targets: the loss's second argument; without a loss, the gradient(s) of the output(s).
+    loss: (output, targets) -> scalar.
+    optimizer: made of the parameters, with the framework's defaults unless the model says otherwise; None: the
+        model has nothing to learn.
+    differentiable: names of inputs whose gradients are computed too.
+    switches: what the model decided; for training, without optimizer, which is added here.
+    """
+    _place(workload, model)
+    if workload.mode == "train":
+        parts = training(workload, model, inputs, targets, loss, optimizer, differentiable)
+    else:
+        parts = inference(workload, model, inputs)
+    run, forward, decided = parts
+    parameters = list(model.parameters())
+    batch, seq = dims.get("batch"), dims.get("seq")
+    return Step(
+        run=run,
+        mode=workload.mode,
+        model=model,
+        forward=forward,
+        parameters=sum(p.numel() for p in parameters),
+        trainable=sum(p.numel() for p in parameters if p.requires_grad),
+        samples=batch,
+        tokens=None if batch is None or seq is None else batch * seq,
+        blocks=geometry(workload.model).blocks["torch"],
+        batch=batch,
+        seq=seq,
+        switches={**switches, "input": workload.input, **precision_switches(), **decided},
+    )
+
+
+Parts = tuple[Callable[[], object], Callable[[], object], dict[str, str]]  # run, forward, switches
+
+
+def inference(workload: Workload, model: nn.Module, inputs: Inputs) -> Parts:
+    """One forward pass, without gradients.
+
+    Under `no_grad` and not `inference_mode`: it is what the Hugging Face documentation, `generate` and the
+    benchmarks that we reproduce use.
+    """
+    model.eval()
+    arrive = _arrival(workload, inputs)
+
+    def forward() -> object:
+        with torch.no_grad(), _autocast(workload):
+            return model(**arrive())
+
+    return forward, forward, {}
+
+
+def training(
+    workload: Workload,
+    model: nn.Module,
+    inputs: Inputs,
+    targets: Tensor | Sequence[Tensor],
+    loss: Loss | None,
+    make_optimizer: MakeOptimizer | None,
+    differentiable: Sequence[str] = (),
+) -> Parts:
+    """One training step: gradients cleared, forward, loss, backward, optimizer."""
+    model.train()
+    arrive = _arrival(workload, inputs, differentiable)
+    optimizer = make_optimizer(list(model.parameters())) if make_optimizer and workload.optimizer else None
+    scaled = workload.precision == "mixed-fp16"
+    scaler = torch.amp.GradScaler(workload.device, enabled=scaled)
+    if loss is None:
+        given = [targets] if isinstance(targets, Tensor) else targets
+        gradients = [_put(workload, gradient) for gradient in given]
+    else:
+        arrive_targets = _arrival(workload, {"targets": targets})
+
+    def forward() -> object:
+        with torch.no_grad(), _autocast(workload):
+            return model(**arrive())
+
+    clear = model.zero_grad if optimizer is None else optimizer.zero_grad  # both drop the gradients
+
+    def run() -> object:
+        clear(set_to_none=True)
+        arrived = arrive()
+        labels = None if loss is None else arrive_targets()["targets"]
+        with _autocast(workload):
+            output = model(**arrived)
+            if loss is not None:
+                with scope("loss"):
+                    value = loss(output, labels)
+        if loss is None:
+            outputs = [output] if isinstance(output, Tensor) else output
+            torch.autograd.backward(outputs, scaler.scale(gradients) if scaled else gradients)
+        else:
+            scaler.scale(value).backward()
+        if optimizer is not None:
+            with scope("optimizer"):
+                scaler.step(optimizer)
+                scaler.update()
+        return output if loss is None else value
+
+    decided = {
+        **_optimizer_switches(optimizer, workload),
+        "gradient scaler": "on" if scaled else "off",
+    }
+    return run, forward, decided
+
+
+def _optimizer_switches(optimizer: torch.optim.Optimizer | None, workload: Workload) -> dict[str, str]:
+    """The optimizer and its arguments as PyTorch resolves them."""
+    if optimizer is None:
+        return {"optimizer": "none"}
+    defaults = optimizer.defaults
+    # Not given, PyTorch takes foreach where all parameters lie on a GPU, else a loop; fused only when asked.
+    foreach = defaults["foreach"] if defaults["foreach"] is not None else workload.device == "cuda"
+    return {
+        "optimizer": type(optimizer).__name__,
+        **{
+            f"optimizer {name}": str(defaults[name])
+            for name in ("lr", "betas", "eps", "weight_decay", "amsgrad")
+            if name in defaults
+        },
+        "optimizer foreach": str(bool(foreach and not defaults["fused"])),
+        "optimizer fused": str(bool(defaults["fused"])),
+    }
+
+
+# Placement
+
+
+def _place(workload: Workload, model: nn.Module) -> None:
+    """Moves `model` to the device in the dtype of the pure casts."""
+    model.to(device=workload.device, dtype=_CASTS.get(workload.precision))
+
+
+def _put(workload: Workload, value: Tensor) -> Tensor:
+    """`value` on the device, its floating-point numbers in the dtype of the pure casts."""
+    return _cast(workload, value).to(workload.device)
+
+
+def _cast(workload: Workload, value: Tensor) -> Tensor:
+    dtype = _CASTS.get(workload.precision)
+    return value.to(dtype) if dtype is not None and value.is_floating_point() else value
+
+
+def _arrival(workload: Workload, inputs: Inputs, differentiable: Sequence[str] = ()) -> Callable[[], Inputs]:
+    """What brings `inputs` to the model in every step: a transfer with `--input host` on a GPU, else nothing."""
+    if workload.input == "host" and workload.device != "cpu":
+        # Pinned, so that the copy can run beside the host's next launches, as a DataLoader's would.
+        waiting = {name: _cast(workload, value).pin_memory() for name, value in inputs.items()}
+
+        def transfer() -> Inputs:
+            with scope("input"):
+                arrived = {name: value.to(workload.device, non_blocking=True) for name, value in waiting.items()}
+            for name in differentiable:
+                arrived[name].requires_grad_()
+            return arrived
+
+        return transfer
+
+    present = {name: _put(workload, value) for name, value in inputs.items()}
+    for name in differentiable:
+        present[name].requires_grad_()
+
+    def reuse() -> Inputs:
+        for name in differentiable:
+            present[name].grad = None
+        return present
+
+    return reuse
+
+
+def _autocast(workload: Workload) -> AbstractContextManager[object]:
+    """The autocast region of `--precision mixed-*`, entered in every step as users do; else nothing."""
+    dtype = autocast_dtype(workload)
+    return nullcontext() if dtype is None else torch.autocast(workload.device, dtype=dtype)

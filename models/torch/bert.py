@@ -1,0 +1,67 @@
+"""BERT with a two-class head (Hugging Face), random weights, one sequence of full length per sample.
+
+Devlin et al. 2019. Size base has the vocabulary of bert-base-cased and 108,311,810 parameters. As a user of the
+tokenizer would, the step passes an attention mask, here of ones: run eagerly, the model looks at it (on a GPU
+a synchronisation per step), finds nothing to mask and calls attention without one; traced or compiled, it
+cannot look and builds the mask. Token types and positions are the model's own buffers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from roofline.core.step import Step, Workload
+from roofline.models.torch._step import prepare, step, transformers
+
+
+def network(dims: Mapping[str, Any]) -> nn.Module:
+    """BertForSequenceClassification of these dimensions; (batch, seq) token numbers to (batch, classes)."""
+    library = transformers()
+    config = library.BertConfig(
+        vocab_size=dims["vocabulary"],
+        hidden_size=dims["hidden"],
+        num_hidden_layers=dims["layers"],
+        num_attention_heads=dims["heads"],
+        intermediate_size=dims["ffn"],
+        max_position_embeddings=dims["positions"],
+        type_vocab_size=dims["token_types"],
+        hidden_dropout_prob=dims["dropout"],
+        attention_probs_dropout_prob=dims["dropout"],
+        num_labels=dims["classes"],
+    )
+    return library.BertForSequenceClassification(config)
+
+
+def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
+    """Cross entropy of the class logits."""
+    return functional.cross_entropy(output["logits"], labels)
+
+
+def build(workload: Workload) -> Step:
+    """One forward pass or one training step (cross entropy, AdamW) of BERT."""
+    dims = prepare(workload)
+    model = network(dims)
+    shape = (dims["batch"], dims["seq"])
+    return step(
+        workload,
+        dims,
+        model,
+        {
+            "input_ids": torch.randint(dims["vocabulary"], shape),
+            "attention_mask": torch.ones(shape, dtype=torch.long),
+        },
+        targets=torch.randint(dims["classes"], shape[:1]),
+        loss=loss,
+        switches={
+            "attention": model.config._attn_implementation,
+            "attention mask": "all ones",
+            "gelu": dims["gelu"],
+            "dropout": str(dims["dropout"]) if workload.mode == "train" else "off",
+            **({"loss": "cross entropy"} if workload.mode == "train" else {}),
+        },
+    )

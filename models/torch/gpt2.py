@@ -1,0 +1,72 @@
+"""GPT-2 with its tied language-model head (Hugging Face), random weights, full-length sequences.
+
+Radford et al. 2019. Size base is the smallest model, 124,439,808 parameters (the head shares the token table).
+The forward pass keeps no keys and values (`use_cache=False`, against the library's default): outside of
+`generate` nobody reads them, and copying them would count as attention. GELU is the library's written-out
+tanh form, eight elementwise ops. The attention mask is as in `bert`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch import Tensor, nn
+from torch.nn import functional
+
+from roofline.core.step import Step, Workload
+from roofline.models.torch._step import prepare, step, transformers
+
+IGNORED = -100  # the label that cross_entropy leaves out
+
+
+def network(dims: Mapping[str, Any]) -> nn.Module:
+    """GPT2LMHeadModel; (batch, seq) token numbers to (batch, seq, vocabulary)."""
+    library = transformers()
+    config = library.GPT2Config(
+        vocab_size=dims["vocabulary"],
+        n_embd=dims["hidden"],
+        n_layer=dims["layers"],
+        n_head=dims["heads"],
+        n_inner=dims["ffn"],
+        n_positions=dims["positions"],
+        embd_pdrop=dims["dropout"],
+        attn_pdrop=dims["dropout"],
+        resid_pdrop=dims["dropout"],
+        use_cache=False,
+        # The published model ends texts with its last token; a smaller vocabulary has to follow.
+        bos_token_id=dims["vocabulary"] - 1,
+        eos_token_id=dims["vocabulary"] - 1,
+    )
+    return library.GPT2LMHeadModel(config)
+
+
+def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
+    """Cross entropy of the logits with the next tokens (batch, seq), already shifted."""
+    return functional.cross_entropy(output["logits"].flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+
+
+def build(workload: Workload) -> Step:
+    """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2."""
+    dims = prepare(workload)
+    model = network(dims)
+    tokens = torch.randint(dims["vocabulary"], (dims["batch"], dims["seq"]))
+    # Shifting the labels and not the logits saves a copy of the logits, as the library's own loss does.
+    following = functional.pad(tokens[:, 1:], (0, 1), value=IGNORED)
+    return step(
+        workload,
+        dims,
+        model,
+        {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)},
+        targets=following,
+        loss=loss,
+        switches={
+            "attention": model.config._attn_implementation,
+            "attention mask": "all ones, causal",
+            "kv cache": "off",
+            "gelu": dims["gelu"],
+            "dropout": str(dims["dropout"]) if workload.mode == "train" else "off",
+            **({"loss": "next-token cross entropy"} if workload.mode == "train" else {}),
+        },
+    )

@@ -1,0 +1,85 @@
+"""Backends: one file per `--backend`. Each builds, runs and records a step of one framework.
+
+A backend is a module with
+
+    REQUIRES: tuple[str, ...]               distributions to install, named in the error
+    OPTIONS: Mapping[str, tuple[str, ...]]  what `--backend name:option=value` takes
+    MODELS: str                             the package of its models
+    environment(threads, device)            variables that must be set before the framework is imported
+    devices()                               what it can run on here, "cpu" first
+    record(step, plan, say) -> Recording    the T, P and C runs
+
+and imports its framework inside these functions only.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from typing import Protocol
+
+import msgspec
+
+from roofline.core.profile import Memory, Op, Profiled, Signature, Wall
+from roofline.core.step import Step
+
+Say = Callable[[str], None]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """How much is run.
+
+    steps None: the default of the device, within `budget` [s] of plain steps. count_only: the C run alone; plain_only:
+    the T run alone (a further round). in_process: the user's process, not a child of ours.
+    """
+
+    device: str
+    threads: int | None = None
+    steps: int | None = None
+    profiled_steps: int = 5
+    budget: float = 60.0
+    count_only: bool = False
+    plain_only: bool = False
+    in_process: bool = False
+
+
+class Recording(msgspec.Struct, frozen=True, kw_only=True):
+    """What a backend measured: a profile without the device, the command and the date."""
+
+    wall: Wall
+    profiled: Profiled | None
+    scopes: tuple[str, ...]
+    phases: tuple[str, ...]
+    blocks: tuple[str, ...]
+    signatures: tuple[Signature, ...]
+    ops: tuple[Op, ...]
+    kernels: tuple[str, ...]
+    memory: Memory
+    parameters: int | None
+    trainable: int | None
+    samples: int | None
+    tokens: int | None
+    batch: int | None
+    seq: int | None
+    versions: Mapping[str, str]
+    switches: Mapping[str, str]
+    environment: Mapping[str, str]
+    conditions: Mapping[str, float]
+    flags: tuple[str, ...]
+    notes: tuple[str, ...] = ()
+
+
+class Backend(Protocol):
+    """What a module in this folder offers."""
+
+    @property
+    def REQUIRES(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def OPTIONS(self) -> Mapping[str, tuple[str, ...]]: ...  # noqa: D102
+    @property
+    def MODELS(self) -> str: ...  # noqa: D102
+
+    def environment(self, threads: int | None, device: str) -> dict[str, str]: ...  # noqa: D102
+    def devices(self) -> tuple[str, ...]: ...  # noqa: D102
+    def record(self, step: Step, plan: Plan, say: Say) -> Recording: ...  # noqa: D102

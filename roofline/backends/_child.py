@@ -1,0 +1,138 @@
+"""The child process that builds and records a step: `python -m roofline.backends._child REQUEST RESULT`.
+
+Frameworks read thread counts and switches when they are imported, so every profile gets a fresh process with its
+environment set. Progress goes to standard error, the result to a file: {"recording": ...} or {"error", "code"}.
+"""
+
+from __future__ import annotations
+
+import sys
+import traceback
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roofline import plugins
+from roofline.backends import Plan, Recording
+from roofline.backends._request import Request
+from roofline.core.step import Step, Workload
+from roofline.errors import MeasurementError, MissingError, RooflineError
+
+#: What torch and others say when memory runs out, whatever they raise.
+_OUT_OF_MEMORY = (
+    "can't allocate memory",
+    "out of memory",
+    "OutOfMemoryError",
+    "DefaultCPUAllocator",
+    "Unable to allocate",
+)
+
+
+class UserError(Exception):
+    """An exception inside the user's own step: it keeps its traceback."""
+
+
+def main(arguments: list[str]) -> int:
+    """Run the request; 0, whatever became of it, if a result was written."""
+    request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
+    result: dict[str, Any]
+    try:
+        result = {"recording": _record(request)}
+    except RooflineError as error:
+        result = {"error": str(error), "code": error.exit_code}
+    except KeyboardInterrupt:
+        return 130
+    except UserError as error:
+        traceback.print_exception(error.__cause__)
+        result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
+    Path(arguments[1]).write_bytes(msgspec.json.encode(result))
+    return 0
+
+
+def _record(request: Request) -> Recording:
+    _limit_memory(request.device)
+    backend = plugins.load("roofline.backends", request.backend, "backend")
+    missing = [name for name in backend.REQUIRES if not _importable(name)]
+    if missing:
+        raise MissingError(
+            f"The {request.backend} backend needs {', '.join(missing)}, which cannot be imported here: "
+            f"run `pip install 'roofline[{request.backend.partition('-')[0]}]'`."
+        )
+    if request.device not in backend.devices():
+        raise MissingError(
+            f"{request.backend} finds no {request.device.upper()} device here: use --device cpu, or install its driver."
+        )
+    plan = Plan(
+        device=request.device,
+        threads=request.threads,
+        steps=request.steps,
+        budget=request.budget,
+        count_only=request.count_only,
+        plain_only=request.plain_only,
+    )
+    try:
+        step = _build(request, backend.MODELS)
+        return backend.record(step, plan, _say)
+    except (RooflineError, KeyboardInterrupt):
+        raise
+    except Exception as error:
+        if isinstance(error, MemoryError) or any(sign in f"{type(error).__name__}: {error}" for sign in _OUT_OF_MEMORY):
+            raise MeasurementError(
+                f"Out of memory on the {request.device.upper()}: use a smaller --batch, --seq or --size."
+            ) from None
+        raise UserError from error
+
+
+def _build(request: Request, models: str) -> Step:
+    if request.file is None:
+        module = plugins.load(models, request.model, "model")
+        return module.build(
+            Workload(
+                model=request.model,
+                mode=request.mode,
+                batch=request.batch,
+                seq=request.seq,
+                size=request.size,
+                layers=request.layers,
+                precision=request.precision,
+                device=request.device,
+                input=request.input,
+                optimizer=request.optimizer,
+            )
+        )
+    from roofline.backends._user import load_step
+
+    return load_step(request)
+
+
+def _importable(name: str) -> bool:
+    from importlib import import_module
+
+    try:
+        import_module(name)
+    except ImportError:
+        return False
+    return True
+
+
+def _limit_memory(device: str) -> None:
+    """On a CPU, running out of memory raises here, before the kernel kills this or another process."""
+    if device != "cpu" or sys.platform != "linux":
+        return
+    import resource
+
+    import psutil
+
+    allowed = int(psutil.virtual_memory().available * 0.95)
+    _, hard = resource.getrlimit(resource.RLIMIT_DATA)
+    if hard == resource.RLIM_INFINITY or allowed < hard:
+        resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

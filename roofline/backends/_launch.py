@@ -1,0 +1,72 @@
+"""Starts a measuring child and takes its result: the parent's half of `_child`."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from roofline.backends import Recording
+from roofline.backends._request import Request
+from roofline.errors import MeasurementError, RooflineError, from_exit_code
+
+
+class _Result(msgspec.Struct):
+    recording: Recording | None = None
+    error: str | None = None
+    code: int = 4
+
+
+def run(request: Request, variables: Mapping[str, str]) -> Recording:
+    """Record in a fresh process with `variables` in its environment. Its progress and output go to standard error.
+
+    Raises what the child reported, or MeasurementError where it died without a word. Ctrl-C reaches both.
+    """
+    with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
+        ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
+        ask.write_bytes(msgspec.json.encode(request))
+        command = [sys.executable, "-m", "roofline.backends._child", str(ask), str(answer)]
+        child = subprocess.Popen(command, env={**os.environ, **variables}, stdout=sys.stderr, stdin=subprocess.DEVNULL)
+        try:
+            status = child.wait()
+        except BaseException:
+            _end(child)
+            raise
+        if answer.exists():
+            result = msgspec.json.decode(answer.read_bytes(), type=_Result)
+            if result.recording is not None:
+                return result.recording
+            raise from_exit_code(result.code, result.error or "The measurement failed without a word.")
+    raise _death(status)
+
+
+def _end(child: subprocess.Popen[bytes]) -> None:
+    """End the child; a signal from the terminal has reached it already, but nothing else would."""
+    child.terminate()
+    try:
+        child.wait(5)
+    except subprocess.TimeoutExpired:
+        child.kill()
+        child.wait()
+
+
+def _death(status: int) -> RooflineError:
+    if status in (130, -signal.SIGINT):
+        raise KeyboardInterrupt
+    if status == -signal.SIGKILL:
+        return MeasurementError(
+            "The measuring process was killed, most likely for want of memory: use a smaller --batch, --seq or --size."
+        )
+    if status < 0:
+        return MeasurementError(
+            f"The measuring process died of {signal.Signals(-status).name}: run the step alone to see the crash."
+        )
+    return MeasurementError(
+        f"The measuring process ended with status {status} and no result; what it printed is above."
+    )

@@ -1,0 +1,115 @@
+"""The C run of the torch backend: one step under torch's execution trace, with its layers and phases marked."""
+
+from __future__ import annotations
+
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import torch
+from torch.nn.modules import module as hooks
+from torch.profiler import ExecutionTraceObserver, record_function
+
+from roofline.backends._torch_running import quiet
+from roofline.core.step import Step, scopes_through
+from roofline.traces import execution_trace
+from roofline.traces.counting import PHASE, SCOPE
+
+
+def record(step: Step) -> execution_trace.Nodes:
+    """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "step.json"
+        observer = ExecutionTraceObserver()
+        observer.register_callback(str(path))
+        try:
+            with marked_layers(), marked_backward():
+                with quiet():
+                    observer.start()
+                try:
+                    step.run()
+                    if torch.cuda.is_available() and torch.cuda.is_initialized():
+                        torch.cuda.synchronize()
+                finally:
+                    with quiet():
+                        observer.stop()
+        finally:
+            observer.unregister_callback()
+        return execution_trace.read(path)
+
+
+@contextmanager
+def marked_layers() -> Iterator[None]:
+    """While active, every module call and every `roofline.scope` is an annotation with its whole path.
+
+    The path follows the calls: a module is named as its caller's `named_modules` names it, so a layer of a ModuleList
+    is `encoder/layer.3`. The outermost module adds no segment.
+    """
+    stack: list[tuple[str, dict[int, str], Any]] = []  # (path, names of modules below, open annotation)
+
+    def push(path: str, below: dict[int, str]) -> None:
+        mark = record_function(SCOPE + path)
+        mark.__enter__()
+        stack.append((path, below, mark))
+
+    def pop() -> None:
+        stack.pop()[2].__exit__(None, None, None)
+
+    def before(module: torch.nn.Module, _: Any) -> None:
+        below = {id(child): name for name, child in module.named_modules()}
+        if not stack:
+            push("", below)
+            return
+        path, names, _mark = stack[-1]
+        # A module made on the fly is nobody's child: it goes by its class.
+        name = names.get(id(module)) or type(module).__name__
+        push(f"{path}/{name}" if path else name, below)
+
+    def after(_module: torch.nn.Module, _inputs: Any, _output: Any) -> None:
+        if stack:
+            pop()
+
+    @contextmanager
+    def named(name: str) -> Iterator[None]:
+        path, names, _ = stack[-1] if stack else ("", {}, None)
+        push(f"{path}/{name}" if path else name, names)
+        try:
+            yield
+        finally:
+            pop()
+
+    handles = [
+        hooks.register_module_forward_pre_hook(before),
+        hooks.register_module_forward_hook(after, always_call=True),
+    ]
+    try:
+        with scopes_through(named):
+            yield
+    finally:
+        while stack:
+            pop()
+        for handle in handles:
+            handle.remove()
+
+
+@contextmanager
+def marked_backward() -> Iterator[None]:
+    """While active, what the engine does on the calling thread is in the backward phase (its root gradient, say)."""
+    original = {name: getattr(torch.autograd, name) for name in ("backward", "grad")}
+
+    def marked(function: Any) -> Any:
+        def call(*args: Any, **kwargs: Any) -> Any:
+            with record_function(PHASE + "backward"):
+                return function(*args, **kwargs)
+
+        return call
+
+    for name, function in original.items():
+        setattr(torch.autograd, name, marked(function))
+    try:
+        yield
+    finally:
+        for name, function in original.items():
+            setattr(torch.autograd, name, function)

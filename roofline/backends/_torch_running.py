@@ -1,0 +1,128 @@
+"""The T and P runs of the torch backend: plain steps timed, and a few steps under the profiler.
+
+Steady protocol: steps are enqueued back to back, at most two in flight, with boundaries by device timestamps and one
+synchronisation at the end. On a CPU a step has ended when its call returns, so the boundaries are the host's.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from itertools import pairwise
+from pathlib import Path
+
+import torch
+from torch.profiler import ProfilerActivity, profile, record_function
+
+from roofline.traces import kineto
+
+#: Prefix of the annotations that delimit profiled steps.
+STEP = "roofline:step"
+IN_FLIGHT = 2
+
+
+@contextmanager
+def quiet() -> Iterator[None]:
+    """While active, standard error goes nowhere: the recorders announce their own start and stop there."""
+    sys.stderr.flush()
+    kept = os.dup(2)
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 2)
+    try:
+        yield
+    finally:
+        os.dup2(kept, 2)
+        os.close(nowhere)
+        os.close(kept)
+
+
+def synchronize(device: str) -> None:
+    """Wait until the device has done all that was enqueued."""
+    if device == "cuda":
+        torch.cuda.synchronize()
+
+
+def timed(run: Callable[[], object], device: str) -> float:
+    """One step with a synchronisation before and after [s]."""
+    synchronize(device)
+    begin = time.perf_counter()
+    run()
+    synchronize(device)
+    return time.perf_counter() - begin
+
+
+def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
+    """`steps` steps by the steady protocol [s each]."""
+    if device != "cuda":
+        times = []
+        for _ in range(steps):
+            begin = time.perf_counter()
+            run()
+            times.append(time.perf_counter() - begin)
+        return times
+    marks = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
+    marks[0].record()
+    for index in range(steps):
+        run()
+        marks[index + 1].record()
+        if index + 1 >= IN_FLIGHT:
+            marks[index + 1 - IN_FLIGHT].synchronize()
+    torch.cuda.synchronize()
+    return [a.elapsed_time(b) * 1e-3 for a, b in pairwise(marks)]  # elapsed_time is in ms
+
+
+def profiled(run: Callable[[], object], device: str, steps: int) -> kineto.KinetoTrace:
+    """`steps` steps under the profiler, each in an annotation, by the same protocol; shapes are not recorded."""
+    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
+    marks = [torch.cuda.Event() for _ in range(steps)] if device == "cuda" else []
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "profiled.json"
+        profiler = profile(activities=activities)
+        with quiet():
+            profiler.start()
+        try:
+            for index in range(steps):
+                with record_function(f"{STEP}#{index}"):
+                    run()
+                if marks:
+                    marks[index].record()
+                    if index + 1 >= IN_FLIGHT:
+                        marks[index + 1 - IN_FLIGHT].synchronize()
+            synchronize(device)
+        finally:
+            with quiet():
+                profiler.stop()
+        profiler.export_chrome_trace(str(path))
+        return kineto.read(path)
+
+
+def event_cost(device: str, calls: int = 500, rounds: int = 8) -> float:
+    """What one profiler event adds to the time around it [s]: an op that does nothing, with and without profiler.
+
+    The least of a few rounds on either side, in turns.
+    """
+    x = torch.zeros(1, device=device)
+
+    def loop() -> float:
+        begin = time.perf_counter()
+        for _ in range(calls):
+            x.view(1)
+        return time.perf_counter() - begin
+
+    loop()
+    plain, watched, events = [], [], 0
+    for _ in range(rounds):
+        plain.append(loop())
+        profiler = profile(activities=[ProfilerActivity.CPU])
+        with quiet():
+            profiler.start()
+        watched.append(loop())
+        with quiet():
+            profiler.stop()
+        results = profiler.profiler.kineto_results if profiler.profiler else None
+        events = sum(event.name() == "aten::view" for event in results.events()) if results else calls
+    return max(0.0, (min(watched) - min(plain)) / max(1, events))

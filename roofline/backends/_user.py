@@ -1,0 +1,80 @@
+"""A user's own step: `path/to/file.py:make_step`."""
+
+from __future__ import annotations
+
+import inspect
+import sys
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from typing import Any
+
+from roofline.backends._request import Request
+from roofline.core.step import Step
+from roofline.errors import InputError
+
+
+def load_step(request: Request) -> Step:
+    """Import the file, call its function and take what it returns: a Step, or a callable to run once per step.
+
+    The function may take any of batch, seq, mode, device, precision, and gets those the user gave. Raises InputError
+    where there is no such file or function, or where it returns something else; its own exceptions pass through.
+    """
+    file, name = Path(str(request.file)), str(request.function)
+    if not file.is_file():
+        raise InputError(f"There is no file {file}.")
+    spec = spec_from_file_location(f"_roofline_user_{file.stem}", file)
+    if spec is None or spec.loader is None:
+        raise InputError(f"{file} is not a Python file: give path/to/file.py:function.")
+    module = module_from_spec(spec)
+    sys.modules[spec.name] = module
+    sys.path.insert(0, str(file.resolve().parent))
+    spec.loader.exec_module(module)
+    function = getattr(module, name, None)
+    if not callable(function):
+        defined = sorted(
+            key
+            for key, value in vars(module).items()
+            if inspect.isfunction(value) and value.__module__ == spec.name and not key.startswith("_")
+        )
+        there = f"; it defines {', '.join(defined)}" if defined else ""
+        raise InputError(f"{file} has no function {name!r}{there}.")
+    return _as_step(function(**_wanted(function, request)), request, f"{file.name}:{name}")
+
+
+def _wanted(function: Any, request: Request) -> dict[str, Any]:
+    """The arguments the function names, of those we can give; one it must have and we do not know is an error."""
+    offered = {
+        "batch": request.batch,
+        "seq": request.seq,
+        "mode": request.mode,
+        "device": request.device,
+        "precision": request.precision,
+        "size": request.size,
+        "layers": request.layers,
+    }
+    wanted = {}
+    for parameter in inspect.signature(function).parameters.values():
+        if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
+            continue
+        required = parameter.default is parameter.empty
+        if parameter.name in offered:
+            value = offered[parameter.name]
+            if value is not None:
+                wanted[parameter.name] = value
+            elif required:
+                raise InputError(f"{function.__name__} needs {parameter.name}: give --{parameter.name}.")
+        elif required:
+            raise InputError(
+                f"{function.__name__} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}."
+            )
+    return wanted
+
+
+def _as_step(value: Any, request: Request, name: str) -> Step:
+    if isinstance(value, Step):
+        return value
+    if callable(value):
+        return Step(run=value, mode=request.mode, batch=request.batch, seq=request.seq, samples=request.batch)
+    raise InputError(
+        f"{name} returned {type(value).__name__}; it must return a roofline.Step, or a callable that runs one step."
+    )

@@ -1,0 +1,90 @@
+"""PyTorch, eager: the step as the user runs it."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from importlib.metadata import PackageNotFoundError, version
+
+from roofline.backends import Plan, Recording, Say
+from roofline.core.step import Step
+
+REQUIRES = ("torch",)
+OPTIONS: Mapping[str, tuple[str, ...]] = {}
+MODELS = "roofline.models.torch"
+
+
+def environment(threads: int | None, device: str) -> dict[str, str]:
+    """Thread counts, which OpenMP and MKL read when they are loaded."""
+    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+
+
+def devices() -> tuple[str, ...]:
+    """What PyTorch can run on here."""
+    import torch
+
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+
+def versions() -> dict[str, str]:
+    """Versions of what decides how fast a step is."""
+    import torch
+
+    found = {"torch": str(torch.__version__)}
+    for name in ("transformers", "numpy", "triton"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    if torch.version.cuda:
+        found["cuda"] = torch.version.cuda
+        cudnn = torch.backends.cudnn.version()
+        found["cudnn"] = str(cudnn)
+    return found
+
+
+def switches() -> dict[str, str]:
+    """The process-wide switches that change what runs."""
+    import torch
+
+    found = {
+        "deterministic": str(torch.are_deterministic_algorithms_enabled()),
+        "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
+        "oneDNN": str(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+    }
+    for name, settings in (("matmul (cuBLAS)", torch.backends.cuda), ("matmul (oneDNN)", torch.backends.mkldnn)):
+        matmul = getattr(settings, "matmul", None)
+        if matmul is not None and hasattr(matmul, "fp32_precision"):
+            found[f"float32 {name}"] = str(matmul.fp32_precision)
+    convolution = getattr(torch.backends.cudnn, "conv", None)
+    if convolution is not None and hasattr(convolution, "fp32_precision"):
+        found["float32 convolution (cuDNN)"] = str(convolution.fp32_precision)
+    return found
+
+
+def process_environment() -> dict[str, str]:
+    """Threads and affinity of this process, and the variables that steer them."""
+    import torch
+
+    found = {
+        "threads": str(torch.get_num_threads()),
+        "interop threads": str(torch.get_num_interop_threads()),
+        "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+    }
+    for name in (
+        "OMP_WAIT_POLICY",
+        "KMP_AFFINITY",
+        "GOMP_CPU_AFFINITY",
+        "CUDA_LAUNCH_BLOCKING",
+        "NVIDIA_TF32_OVERRIDE",
+    ):
+        if name in os.environ:
+            found[name] = os.environ[name]
+    return found
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
+    from roofline.backends import _torch_record
+
+    return _torch_record.record(step, plan, say)

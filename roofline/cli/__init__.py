@@ -1,0 +1,87 @@
+"""The command line: one verb per file of this folder, found by looking. Only this package prints and exits.
+
+A verb is a module with a function `command`, whose docstring is its help. What a verb needs it imports when it runs:
+`roofline --help` loads no framework, no numpy and no matplotlib.
+"""
+
+from __future__ import annotations
+
+import os
+import sys
+from typing import Any
+
+import typer
+
+from roofline import plugins
+from roofline.errors import RooflineError
+
+#: Verbs in the order of use, for the help; what is not named here follows by name.
+_ORDER = ("profile", "show", "plot", "verify", "calibrate", "devices", "models", "backends", "doctor")
+
+
+def build(only: str | None = None) -> typer.Typer:
+    """The command line with all verbs, or with one: running a verb need not load the others."""
+    app = typer.Typer(
+        add_completion=False,
+        rich_markup_mode=None,
+        pretty_exceptions_enable=False,
+        no_args_is_help=True,
+        help="Tells why a step of a model takes as long as it does, op by op, against the ceilings of the device.",
+    )
+
+    @app.callback()
+    def root(
+        debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
+        version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+    ) -> None:
+        if version:
+            from roofline import __version__
+
+            print(f"roofline {__version__}")
+            raise typer.Exit
+
+    names = plugins.names("roofline.cli")
+    ordered = [name for name in _ORDER if name in names] + [name for name in names if name not in _ORDER]
+    for name in ordered:
+        if only is None or name == only:
+            app.command(name)(plugins.load("roofline.cli", name, "command").command)
+    return app
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Run the command line and exit: 0, or the code of the error (docs/errors.md)."""
+    arguments = sys.argv[1:] if arguments is None else arguments
+    verbs = plugins.names("roofline.cli")
+    first = next((word for word in arguments if not word.startswith("-")), None)
+    debug = "--debug" in arguments
+    arguments = [word for word in arguments if word != "--debug"]
+    try:
+        build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
+    except RooflineError as error:
+        if debug:
+            raise
+        _fail(str(error), error.exit_code)
+    except KeyboardInterrupt:
+        _fail("Stopped; nothing was written.", 130)
+    except BrokenPipeError:
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to flush
+        sys.exit(0)
+    except Exception as error:
+        message = usage(error)
+        if message is None or debug:
+            raise
+        _fail(message, 2)
+    sys.exit(0)
+
+
+def usage(error: Any) -> str | None:
+    """What typer has to say about wrong arguments, or None for any other exception."""
+    form = getattr(error, "format_message", None)
+    if form is None or not hasattr(error, "exit_code"):
+        return None
+    return str(form()) or None
+
+
+def _fail(message: str, code: int) -> None:
+    print(f"roofline: {message}", file=sys.stderr)
+    sys.exit(code)

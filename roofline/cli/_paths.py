@@ -1,0 +1,25 @@
+"""Output paths, checked before anything is measured or drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+from roofline.errors import InputError
+
+
+def check_output(path: str | Path, force: bool, suffixes: Sequence[str] = ()) -> Path:
+    """`path` if a file can be written there; InputError with the cure otherwise.
+
+    force: whether a file that exists may be replaced. suffixes: what the name must end in; none: anything.
+    """
+    file = Path(path)
+    if suffixes and file.suffix not in suffixes:
+        raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")
+    if not file.parent.is_dir():
+        raise InputError(f"Cannot write {file}: there is no folder {file.parent}.")
+    if file.is_dir():
+        raise InputError(f"Cannot write {file}: it is a folder; give the name of a file in it.")
+    if file.exists() and not force:
+        raise InputError(f"{file} exists; add --force to replace it, or choose another name.")
+    return file

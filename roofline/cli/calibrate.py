@@ -1,0 +1,56 @@
+"""Measures the ceilings of this machine."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roofline.errors import InputError
+
+
+def command(
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda; auto takes the GPU if there is one.")] = "auto",
+    threads: Annotated[
+        int | None, typer.Option(help="Threads to drive a CPU with; by default one per physical core.")
+    ] = None,
+    full: Annotated[bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds.")] = False,
+    force: Annotated[bool, typer.Option("--force", help="Measure again even if a calibration is kept.")] = False,
+    only: Annotated[
+        str | None,
+        typer.Option(help="Measure these ceilings only: names or patterns with commas between (matrix.*,dram.copy)."),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Measures the ceilings of this machine: products, memory, caches, functions, launches.
+
+    The result is kept per device, threads, libraries and driver, and every profile on this machine uses it.
+    By default nothing is measured again that is kept already. Close other programs first: a ceiling is the best
+    that the machine can do, and others' load hides it.
+    """
+    if device not in ("auto", "cpu", "cuda"):
+        raise InputError(f"There is no device called {device!r} to calibrate; there are: auto, cpu, cuda.")
+    if format not in ("text", "json"):
+        raise InputError(f"There is no format called {format!r}; there are: text, json.")
+    from roofline.cli.devices import as_json, as_text
+    from roofline.devices import calibration, cpu
+
+    names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
+    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, force=force, only=names)
+    typer.echo(as_json(measured) if format == "json" else as_text(measured))
+    kind = calibration.resolve(device)
+    path = calibration.location(calibration.key(kind, threads or cpu.detect().cores, names))
+    if path.is_file():
+        typer.echo(f"\nKept in {path}", err=format == "json")
+    waited = float(measured.conditions.get("waited for a processor", 0))
+    if waited > 0.05:
+        typer.echo(
+            f"Other programs used the processor while it was measured (threads waited {100 * waited:.0f} % of the "
+            "time); calibrate again with --force when the machine is idle.",
+            err=True,
+        )
+
+
+def _tell(text: str, done: int, of: int) -> None:
+    """One line per probe; a sentence (of is 0) as it is."""
+    typer.echo(text if not of else f"[{done}/{of}] {text}", err=True)

@@ -1,0 +1,186 @@
+"""Lists the devices and shows their ceilings."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.core.device import Ceiling, Device
+
+
+def command(
+    name: Annotated[
+        str | None,
+        typer.Argument(help="A device's name, a TOML or JSON file of one, or the start of a calibration's file name."),
+    ] = None,
+    format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
+) -> None:
+    """Lists the devices that are known, or shows the ceilings of one.
+
+    Without a name, every device with a datasheet is listed with its memory, bf16 peak and bandwidth, the ones in
+    this machine are marked with a star, and the calibrations measured on this machine follow. With a name, every
+    ceiling is shown with its value, its spread and its source.
+    """
+    if format not in ("text", "json"):
+        raise InputError(f"There is no format called {format!r}; there are: text, json.")
+    if name is None:
+        typer.echo(_list_json() if format == "json" else _list_text())
+        return
+    device = _find(name)
+    typer.echo(as_json(device) if format == "json" else as_text(device))
+
+
+def as_text(device: Device) -> str:
+    """A device with all its ceilings, caches and ridge points; sources as numbered notes."""
+    from roofline import units
+
+    notes: list[str] = []
+
+    def note(source: str) -> str:
+        if source not in notes:
+            notes.append(source)
+        return f"[{notes.index(source) + 1}]"
+
+    lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}", ""]
+    rows = [("ceiling", "value", "spread", "")]
+    for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
+        spread = units.percent(ceiling.spread) if ceiling.spread is not None else ""
+        rows.append((name, _value(name, ceiling), spread, note(ceiling.source) + (" !" if ceiling.flag else "")))
+    for cache in device.caches:
+        size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
+        rows.append((f"size of {cache.level}", size, "", note(cache.source)))
+    lines += _columns(rows, right=(1, 2))
+    ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
+    if any(ridge is not None for ridge in ridges.values()):
+        lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
+    flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
+    lines += ["", *flags] if flags else []
+    if device.conditions:
+        lines += ["", "Conditions: " + ", ".join(f"{k} {v}" for k, v in device.conditions.items()) + "."]
+    lines += ["", *(f"[{index}] {source}" for index, source in enumerate(notes, 1))]
+    return "\n".join(lines)
+
+
+def as_json(device: Device) -> str:
+    """A device as JSON, with its ridge points [FLOP/byte]; what is not known is absent or null."""
+    import msgspec
+
+    content = msgspec.to_builtins(device)
+    content["ridge_points"] = {name: device.ridge_point(name) for name in device.family("matrix")}
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
+
+
+def _find(name: str) -> Device:
+    from roofline import devices
+    from roofline.devices import calibration
+
+    try:
+        return devices.load(name)
+    except InputError as unknown:
+        matches = [kept.device for path, kept in calibration.stored() if path.stem.startswith(name)]
+        if len(matches) == 1:
+            return matches[0]
+        if matches:
+            raise InputError(f"{len(matches)} calibrations begin with {name!r}; give more of the name.") from unknown
+        raise
+
+
+def _here() -> dict[str, str]:
+    """The datasheets of the GPUs in this machine: datasheet's name -> driver's name."""
+    from roofline import devices
+    from roofline.devices import nvidia
+
+    found = {}
+    for gpu in nvidia.snapshots():
+        device = devices.datasheet(gpu.name, gpu.memory)
+        if device is not None:
+            found[device.name] = gpu.name
+    return found
+
+
+def _list_text() -> str:
+    from roofline import devices, units
+    from roofline.devices import calibration, cpu, nvidia
+
+    here = _here()
+    rows = [("", "name", "device", "memory", "bf16", "bandwidth")]
+    for name in devices.names():
+        device = devices.load(name)
+        star = "*" if device.name in here else ""
+        bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
+        rows.append((star, name, device.name, units.byte(device.memory), bf16, bandwidth))
+    lines = _columns(rows, right=(3, 4, 5))
+    processor = cpu.detect()
+    lines += ["", f"This machine: {processor.name}, {processor.cores} cores in use."]
+    gpus = nvidia.snapshots()
+    lines += [f"This machine: {gpu.name}." for gpu in gpus] or [nvidia.unavailable() or ""]
+    kept = calibration.stored()
+    if not kept:
+        return "\n".join([*lines, "", "Nothing is calibrated yet. Next: roofline calibrate"])
+    rows = [("calibrated", "device", "threads", "date", "bf16", "bandwidth")]
+    for path, content in kept:
+        device = content.device
+        bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
+        date = device.conditions.get("date", units.UNKNOWN)
+        rows.append((path.stem, device.name, content.key.get("threads", ""), date, bf16, bandwidth))
+    return "\n".join([*lines, "", *_columns(rows, right=(2, 4, 5)), "", f"Kept in {calibration.folder()}."])
+
+
+def _list_json() -> str:
+    import msgspec
+
+    from roofline import devices
+    from roofline.devices import calibration
+
+    here = _here()
+
+    def entry(device: Device) -> dict[str, Any]:
+        return {
+            "device": device.name,
+            "kind": device.kind,
+            "memory": device.memory,
+            "bf16": device.rate("matrix.bf16"),
+            "bandwidth": device.bandwidth,
+        }
+
+    sheets = {name: devices.load(name) for name in devices.names()}
+    content = {
+        "devices": [{"name": n, **entry(d), "here": d.name in here} for n, d in sheets.items()],
+        "calibrations": [
+            {"name": path.stem, **entry(kept.device), "conditions": dict(kept.device.conditions), "full": kept.full}
+            for path, kept in calibration.stored()
+        ],
+    }
+    return msgspec.json.format(msgspec.json.encode(content), indent=2).decode()
+
+
+def _order(name: str) -> tuple[int, str]:
+    families = ("matrix", "vector", "dram", "cache", "function", "launch", "link")
+    family = name.partition(".")[0]
+    return (families.index(family) if family in families else len(families)), name
+
+
+def _value(name: str, ceiling: Ceiling) -> str:
+    from roofline import units
+
+    family, _, variant = name.partition(".")
+    if family == "launch":
+        return units.seconds(ceiling.value)
+    if family in ("matrix", "vector"):
+        return units.scaled(ceiling.value, "OP/s" if variant.startswith("int") else "FLOP/s")
+    return units.scaled(ceiling.value, "/s") if family == "function" else units.byte_rate(ceiling.value)
+
+
+def _columns(rows: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> list[str]:
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    return [
+        "  ".join(
+            cell.rjust(width) if column in right else cell.ljust(width)
+            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
+        ).rstrip()
+        for row in rows
+    ]

@@ -1,0 +1,20 @@
+"""`roofline models`."""
+
+from __future__ import annotations
+
+
+def command() -> None:
+    """List the models, the backends that build each, and their sizes and modes."""
+    from roofline import models, plugins
+
+    folder = plugins.folder("roofline.models")
+    frameworks = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
+    built = {framework: plugins.names(f"roofline.models.{framework}") for framework in frameworks}
+    for name in plugins.names("roofline.models._geometry", ".toml"):
+        geometry = models.geometry(name)
+        there = ", ".join(framework for framework in frameworks if name in built[framework])
+        print(f"{name:12s} {geometry.title}")
+        print(
+            f"{'':12s} in {there or 'no framework yet'}; sizes {', '.join(geometry.sizes)}; {', '.join(geometry.modes)}"
+        )
+    print("\nA step of your own: roofline profile path/to/file.py:function --backend torch")

@@ -1,0 +1,70 @@
+"""`roofline plot`: figures for a paper."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roofline import plugins
+from roofline.cli._paths import check_output
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.core.analysis import Analysis
+    from roofline.core.device import Device
+
+_FIGURES = "roofline.renderers.figures"
+_KINDS = "|".join(plugins.names(_FIGURES))
+_UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
+#: Narrower, text of 6 pt leaves no room for the data; wider fits no page [in].
+_NARROWEST, _WIDEST = 2.5, 20.0
+
+
+def command(
+    profiles: Annotated[
+        list[str],
+        typer.Argument(metavar="PROFILE...", help="Saved profiles; for --kind devices also names of devices."),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="FIG", help="FIG.svg, FIG.pdf or FIG.png.")],
+    kind: Annotated[str, typer.Option(metavar="KIND", help=f"What to draw: {_KINDS}.")] = "bound",
+    width: Annotated[
+        str, typer.Option(help="Width in in, cm or mm. The default is one column of a two-column paper.")
+    ] = "3.3in",
+    force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
+) -> None:
+    """Draw a figure of one or more profiles.
+
+    Beside the figure its caption is written as text, with device, versions, number of steps and spread. No text is
+    smaller than 6 pt, and the same profiles give the same bytes again.
+    """
+    plugins.require(_FIGURES, kind, "kind of figure")
+    inches = _inches(width)
+    from roofline.renderers import figures
+
+    check_output(output, force, figures.SUFFIXES)
+    check_output(output.with_suffix(".txt"), force)
+    for file in figures.draw(kind, [_item(name, kind) for name in profiles], output, inches):
+        typer.echo(f"Wrote {file}")
+
+
+def _inches(width: str) -> float:
+    match = re.fullmatch(r"\s*(\d+(?:\.\d*)?|\.\d+)\s*(in|cm|mm)\s*", width, re.ASCII)
+    if match is None:
+        raise InputError(f"{width!r} is not a width: write it like 3.3in, 8.4cm or 84mm.")
+    inches = float(match[1]) * _UNITS[match[2]]
+    if not _NARROWEST <= inches <= _WIDEST:
+        raise InputError(f"A figure cannot be {width} wide: choose {_NARROWEST}in to {_WIDEST:g}in.")
+    return inches
+
+
+def _item(name: str, kind: str) -> Analysis | Device:
+    from roofline import devices
+    from roofline.core.analysis import analyze
+    from roofline.core.profile import load
+
+    if kind == "devices" and not name.endswith(".json"):
+        return devices.load(name)
+    return analyze(load(name))

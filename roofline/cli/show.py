@@ -1,0 +1,39 @@
+"""`roofline show`: what a saved profile says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roofline import plugins
+from roofline.errors import InputError
+
+_FORMATS = "|".join(plugins.names("roofline.renderers"))
+
+
+def command(
+    profile: Annotated[Path, typer.Argument(help="A profile saved by `roofline profile` or `roofline import`.")],
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Show one table, by class|group|op|scope|block|phase|kernel|source. "
+            "By default, the whole summary with the table by group.",
+        ),
+    ] = None,
+    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+) -> None:
+    """Show where the time of a step went.
+
+    Prints the verdict, the table of groups and the evidence behind them. The analysis is computed anew from the
+    profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable.
+    """
+    renderer = plugins.load("roofline.renderers", format, "format")
+    from roofline.core.analysis import KEYS, analyze
+    from roofline.core.profile import load
+
+    if by is not None and by not in KEYS:
+        raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
+    typer.echo(renderer.render(analyze(load(profile)), by), nl=False)

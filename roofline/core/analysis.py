@@ -1,0 +1,329 @@
+"""From a profile to verdicts: each op's floor, loss and bound, and where every microsecond of the step went.
+
+    wall = sum over ops (floor + loss + uncosted - overlap) + gap
+
+closes by definition; the evidence beside it is the idle time observed in the profiled steps.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core import statistics, totals
+from roofline.core.cost import Cost
+from roofline.core.device import Device
+from roofline.core.profile import Op, Profile
+from roofline.core.residency import cold_bytes
+from roofline.core.roofline import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
+from roofline.core.totals import OpTable, Total
+from roofline.core.vocabulary import BOUNDS, CLASSES, GROUP_OF, GROUPS, OpClass
+
+Array = NDArray[np.float64]
+
+#: Gap causes are carried from observed idle to the gap where the two agree within this share of either, or of wall.
+AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
+#: A final uniform scale below this marks the profile `inflated`.
+INFLATED = 0.95
+_RIDGE_RESAMPLES = 200
+
+
+@dataclass(frozen=True)
+class Analysis:
+    """A profile under the ceilings of a device."""
+
+    profile: Profile
+    device: Device
+    table: OpTable
+    scale: float
+    inflation: float | None
+    missing: tuple[str, ...] = ()
+    _totals: dict[str, dict[str, Total]] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def wall(self) -> float:
+        """Median time of a plain step [s]."""
+        return float(np.median(self.profile.wall.steps))
+
+    @cached_property
+    def total(self) -> Total:
+        """Sums over all ops."""
+        return totals.add_up(self.profile, self.table, np.arange(len(self.profile.ops)))
+
+    @property
+    def busy(self) -> float:
+        """Time of the step in which at least one op ran [s]."""
+        return self.total.seconds
+
+    @property
+    def gap(self) -> float:
+        """wall - busy [s]; on a CPU it is called host time."""
+        return self.wall - self.busy
+
+    @cached_property
+    def gap_interval(self) -> tuple[float, float] | None:
+        """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
+        if self.profile.profiled is None or not self.profile.ops:
+            return None
+        own = np.asarray([op.own_ns for op in self.profile.ops], np.float64) * 1e-9 * self.scale
+        overlap = sum(op.overlap_ns for op in self.profile.ops) * 1e-9 * self.scale
+        return statistics.difference_interval(self.profile.wall.steps, own.sum(axis=0) - overlap)
+
+    @cached_property
+    def idle(self) -> float | None:
+        """Idle time observed in the profiled steps, mean [s]."""
+        profiled = self.profile.profiled
+        return float(np.mean(profiled.idle)) * self.scale if profiled and profiled.idle else None
+
+    @cached_property
+    def gap_causes(self) -> dict[str, float] | None:
+        """The gap by cause [s], or None where gap and observed idle do not agree: not resolved."""
+        profiled = self.profile.profiled
+        if profiled is None or self.idle is None or not profiled.idle_causes:
+            return None
+        apart = abs(self.gap - self.idle)
+        if apart > max(AGREE_OF_GAP * max(self.gap, self.idle), AGREE_OF_WALL * self.wall):
+            return None
+        whole = sum(profiled.idle_causes.values())
+        if whole <= 0:
+            return {}
+        return {cause: self.gap * seconds / whole for cause, seconds in profiled.idle_causes.items()}
+
+    @property
+    def above_ceiling(self) -> int:
+        """Ops measured faster than their floor allows: each is a defect of count or ceiling."""
+        return int(self.table.above.sum())
+
+    @property
+    def roofs(self) -> dict[str, float | None]:
+        """Least times of the step [s].
+
+        serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
+        ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give.
+        """
+        overlap = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory)))
+        return {"serial": self.total.floor, "overlap": overlap, "ideal": self._ideal()}
+
+    def _ideal(self) -> float | None:
+        memory, peak, bandwidth = self.profile.memory, self.peak, self.device.bandwidth
+        if peak is None or bandwidth is None or memory.parameters is None:
+            return None
+        passes = 2 if self.profile.mode == "train" and memory.optimizer is not None else 1  # read, and written back
+        moved = passes * (memory.parameters + (memory.optimizer or 0.0))
+        moved += (memory.inputs or 0.0) + (memory.outputs or 0.0)
+        return max(self.total.model_flops / peak, moved / bandwidth)
+
+    @cached_property
+    def precision(self) -> str | None:
+        """The arithmetic in which most executed matrix FLOPs are done, or None."""
+        work: dict[str, float] = {}
+        for op in self.profile.ops:
+            signature = self.profile.signatures[op.signature]
+            if signature.precision and signature.precision.arithmetic:
+                name = signature.precision.arithmetic
+                work[name] = work.get(name, 0.0) + (signature.cost.flops or 0.0)
+        return max(work, key=lambda name: work[name]) if work else None
+
+    @property
+    def peak(self) -> float | None:
+        """The matrix peak of that arithmetic [FLOP/s]."""
+        return self.device.rate(f"matrix.{self.precision}") if self.precision else None
+
+    @property
+    def mfu(self) -> float | None:
+        """Model FLOPs utilisation: model FLOPs / (wall x matrix peak)."""
+        return self.total.model_flops / (self.wall * self.peak) if self.peak and self.wall else None
+
+    def op_class(self, op: Op) -> OpClass:
+        """The class of an op: its phase decides `optimizer`, its signature everything else."""
+        if self.profile.phases[op.phase] == "optimizer":
+            return "optimizer"
+        return self.profile.signatures[op.signature].op_class
+
+    def by(self, key: str) -> dict[str, Total]:
+        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel."""
+        if key not in self._totals:
+            self._totals[key] = self._by(key)
+        return self._totals[key]
+
+    def _by(self, key: str) -> dict[str, Total]:
+        labels = [_LABELS[key](self, op) for op in self.profile.ops]
+        order: tuple[str, ...] | None = {"class": CLASSES, "group": GROUPS}.get(key)
+        distinct = [name for name in order if name in labels] if order else list(dict.fromkeys(labels))
+        number = {name: code for code, name in enumerate(distinct)}
+        codes = np.asarray([number[label] for label in labels], np.int64)
+        sums = {name: totals.add_up(self.profile, self.table, np.flatnonzero(codes == n)) for name, n in number.items()}
+        return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
+
+    @cached_property
+    def quality(self) -> dict[str, float]:
+        """Shares of busy time by the quality of the cost: exact, assumed, unknown."""
+        sums = dict.fromkeys(("exact", "assumed", "unknown"), 0.0)
+        for row, op in enumerate(self.profile.ops):
+            sums[self.profile.signatures[op.signature].cost.quality] += float(self.table.own[row])
+        whole = sum(sums.values())
+        return {name: value / whole if whole else 0.0 for name, value in sums.items()}
+
+    @property
+    def coverage(self) -> dict[str, float | None]:
+        """Shares of busy time with known FLOPs and with known bytes, and the share of events joined to a record."""
+        own = self.total.own_seconds
+        joined = self.profile.profiled.joined if self.profile.profiled else None
+        if not own:
+            return {"flops": None, "bytes": None, "time": joined}
+        return {
+            "flops": 1 - self.total.unknown_flops / own,
+            "bytes": 1 - self.total.unknown_bytes / own,
+            "time": joined,
+        }
+
+    @cached_property
+    def flags(self) -> tuple[str, ...]:
+        """The recorder's flags and those that follow from the numbers."""
+        flags = list(self.profile.flags)
+        if self.scale < INFLATED:
+            flags.append("inflated")
+        if len(self.profile.wall.steps) < 10:
+            flags.append("few-steps")
+        if self.above_ceiling:
+            flags.append("above-ceiling")
+        return tuple(dict.fromkeys(flags))
+
+
+def _op_label(analysis: Analysis, op: Op) -> str:
+    signature = analysis.profile.signatures[op.signature]
+    return f"{signature.name} {signature.shapes}".strip()
+
+
+def _kernel_label(analysis: Analysis, op: Op) -> str:
+    if op.kernels:
+        longest = max(op.kernels, key=lambda pair: pair[1])[0]
+        return analysis.profile.kernels[longest]
+    return analysis.profile.signatures[op.signature].name
+
+
+_LABELS: dict[str, Callable[[Analysis, Op], str]] = {
+    "class": lambda analysis, op: analysis.op_class(op),
+    "group": lambda analysis, op: GROUP_OF[analysis.op_class(op)],
+    "phase": lambda analysis, op: analysis.profile.phases[op.phase],
+    "block": lambda analysis, op: analysis.profile.blocks[op.block],
+    "scope": lambda analysis, op: analysis.profile.scopes[op.scope],
+    "op": _op_label,
+    "kernel": _kernel_label,
+    "source": lambda analysis, op: analysis.profile.signatures[op.signature].cost.quality,
+}
+
+#: What `Analysis.by` takes.
+KEYS = tuple(_LABELS)
+
+
+def analyze(profile: Profile, device: Device | None = None) -> Analysis:
+    """Put the ops of a profile under the ceilings of `device` (default: those it was measured with)."""
+    device = profile.device if device is None else device
+    scale, inflation = _scale(profile)
+    ops, signatures = profile.ops, profile.signatures
+    own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
+    share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
+    executor = _executor(profile)
+    cold_read, cold_written = cold_bytes(
+        [tuple(zip(op.reads, signatures[op.signature].reads, strict=True)) for op in ops],
+        [tuple(zip(op.writes, signatures[op.signature].writes, strict=True)) for op in ops],
+        device.llc,
+    )
+    rows = [
+        terms(signatures[op.signature], device, executor, op.launches, read, written)
+        for op, read, written in zip(ops, cold_read, cold_written, strict=True)
+    ]
+    costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)
+    compute = _column(rows, "compute")
+    memory = _column(rows, "memory")
+    memory_high = _column(rows, "memory_high")
+    launch = _column(rows, "launch")
+    stacked = np.stack([compute, memory, launch]) if len(ops) else np.zeros((3, 0))
+    filled = np.nan_to_num(stacked, nan=-1.0)
+    # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
+    costed &= filled.max(axis=0, initial=0.0) > 0
+    binding = filled.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
+    floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
+    floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
+    uncosted = np.where(costed, 0.0, own)
+    loss = own - floor - uncosted
+    names = tuple(
+        (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)[int(which)] if known else ""
+        for row, which, known in zip(rows, binding, costed, strict=True)
+    )
+    spread = np.asarray([device.spread(name) for name in names], np.float64)
+    above = costed & (floor > own * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
+    table = OpTable(
+        own=own,
+        share=share,
+        uncosted=uncosted,
+        floor=floor,
+        floor_high=floor_high,
+        loss=loss,
+        bound=np.where(costed, binding, BOUNDS.index("unknown")).astype(np.int64),
+        near_ridge=costed & _near_ridge(filled, rows, device),
+        above=above,
+        compute=np.where(costed, compute, np.nan),
+        memory=np.where(costed, memory, np.nan),
+        launch=launch,
+        cold=np.asarray(cold_read) + np.asarray(cold_written),
+        ceiling=names,
+    )
+    missing = tuple(sorted({name for row, known in zip(rows, costed, strict=True) if known for name in row.missing}))
+    return Analysis(profile, device, table, scale, inflation, missing)
+
+
+def _column(rows: list[Terms], name: str) -> Array:
+    return np.asarray([np.nan if getattr(row, name) is None else getattr(row, name) for row in rows], np.float64)
+
+
+def _costed(cost: Cost) -> bool:
+    return cost.flops_known and cost.bytes is not None
+
+
+def _scale(profile: Profile) -> tuple[float, float | None]:
+    """(uniform scale left to apply, inflation of the profiled step before any correction)."""
+    if profile.profiled is None or not profile.profiled.corrected:
+        return 1.0, None
+    wall = float(np.median(profile.wall.steps))
+    taken = np.asarray(profile.profiled.corrected)
+    if profile.device.kind != "cpu":
+        # Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
+        taken = taken - np.asarray(profile.profiled.idle)
+    mean = float(taken.mean())
+    return min(1.0, wall / mean) if mean > 0 else 1.0, float(np.mean(profile.profiled.walls)) / wall
+
+
+def _executor(profile: Profile) -> str:
+    mechanism = profile.profiled.mechanism if profile.profiled else "eager"
+    family = "torch" if "torch" in profile.backend else profile.backend
+    return f"{family}-{mechanism}"
+
+
+def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np.bool_]:
+    """Whether the bound hangs on little: the runner-up within 10 %, or the verdict lost in over 5 % of resamples.
+
+    Ceilings are resampled uniformly between their median and their best, which is what `spread` spans.
+    """
+    if not rows:
+        return np.zeros(0, bool)
+    top = np.sort(stacked, axis=0)
+    close = (top[1] > RIDGE_RATIO * top[2]) & (top[1] > 0)
+    spreads = np.asarray(
+        [
+            [device.spread(row.compute_ceiling), device.spread(row.memory_ceiling), device.spread(row.launch_ceiling)]
+            for row in rows
+        ]
+    ).T
+    binding = stacked.argmax(axis=0)
+    rng = statistics.generator()
+    kept = np.zeros(len(rows))
+    for _ in range(_RIDGE_RESAMPLES):
+        rates = 1 - rng.random((3, 1)) * spreads
+        kept += (stacked / rates).argmax(axis=0) == binding
+    return np.asarray(close | (kept < 0.95 * _RIDGE_RESAMPLES), bool)

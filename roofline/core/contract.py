@@ -1,0 +1,163 @@
+"""The stable JSON of `roofline show --format json` (DESIGN section 7): seconds, FLOP, bytes, per step; absent is null."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from roofline.core import statistics
+from roofline.core.analysis import Analysis
+from roofline.core.totals import Total
+from roofline.core.vocabulary import BOUNDS
+
+#: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
+MAX_ROWS = 5000
+
+
+def total(value: Total) -> dict[str, Any]:
+    """One row of classes, groups, phases, blocks: the same fields everywhere."""
+    costed = value.own_seconds > value.uncosted or value.own_seconds == 0
+    return {
+        "ops": value.ops,
+        "kernels": value.kernels,
+        "model_flops": value.model_flops if costed else None,
+        "flops": value.flops if costed else None,
+        "useful_flops": value.useful_flops if costed else None,
+        "vector_flops": value.vector_flops if costed else None,
+        "transcendentals": dict(value.functions),
+        "int_ops": value.int_ops if costed else None,
+        "bytes_read": value.bytes_read if costed else None,
+        "bytes_written": value.bytes_written if costed else None,
+        "seconds": value.seconds,
+        "own_seconds": value.own_seconds,
+        "overlap": value.overlap,
+        "uncosted": value.uncosted,
+        "floor": value.floor,
+        "floor_high": value.floor_high,
+        "loss": value.loss,
+        "divided_seconds": value.divided_seconds,
+        "bounds": dict(value.bounds),
+    }
+
+
+def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
+    """The whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
+    profile, device, sums = analysis.profile, analysis.device, analysis.total
+    steps = np.asarray(profile.wall.steps)
+    interval = statistics.median_interval(profile.wall.steps)
+    single = float(np.median(profile.wall.single)) if profile.wall.single else None
+    document: dict[str, Any] = {
+        "schema": 1,
+        "model": profile.model,
+        "backend": profile.backend,
+        "options": dict(profile.options),
+        "mode": profile.mode,
+        "batch": profile.batch,
+        "seq": profile.seq,
+        "size": profile.size,
+        "precision": profile.precision,
+        "command": profile.command,
+        "versions": dict(profile.versions),
+        "switches": dict(profile.switches),
+        "device": {
+            "name": device.name,
+            "kind": device.kind,
+            "ceilings": {
+                name: {
+                    "value": ceiling.value,
+                    "source": ceiling.source,
+                    "spread": ceiling.spread,
+                    "date": ceiling.date,
+                }
+                for name, ceiling in device.ceilings.items()
+            },
+        },
+        "wall": {
+            "median": analysis.wall,
+            "mean": float(steps.mean()),
+            "p10": float(np.percentile(steps, 10)),
+            "p90": float(np.percentile(steps, 90)),
+            "steps": len(steps),
+            "first": profile.wall.first,
+            "single": single,
+            "protocol": profile.wall.protocol,
+            "processes": 1 + len(profile.wall.processes),
+            "ci95": list(interval) if interval else None,
+            "source": profile.wall.source,
+        },
+        "busy": analysis.busy,
+        "gap": analysis.gap,
+        "gap_ci95": list(analysis.gap_interval) if analysis.gap_interval else None,
+        "idle_observed": analysis.idle,
+        "gap_causes": analysis.gap_causes,
+        "overlap": sums.overlap,
+        "uncosted": sums.uncosted,
+        "inflation": analysis.inflation,
+        "scale": analysis.scale,
+        "coverage": analysis.coverage,
+        "quality": analysis.quality,
+        "bounds": dict(sums.bounds),
+        "bounds_floor": dict(sums.bounds_floor),
+        "unattained": dict(sums.unattained),
+        "near_ridge": sums.near_ridge,
+        "roofs": analysis.roofs,
+        "mfu": analysis.mfu,
+        "missing_ceilings": list(analysis.missing),
+        "classes": {name: total(value) for name, value in analysis.by("class").items()},
+        "groups": {name: total(value) for name, value in analysis.by("group").items()},
+        "phases": {name: total(value) for name, value in analysis.by("phase").items()},
+        "blocks": {name: total(value) for name, value in analysis.by("block").items()},
+        "parameters": profile.parameters,
+        "trainable": profile.trainable,
+        "samples": profile.samples,
+        "tokens": profile.tokens,
+        "memory": {
+            "peak": profile.memory.peak,
+            "parameters": profile.memory.parameters,
+            "optimizer": profile.memory.optimizer,
+            "source": profile.memory.source,
+        },
+        "above_ceiling": analysis.above_ceiling,
+        "flags": list(analysis.flags),
+    }
+    if by == "op":
+        document["ops"] = _ops(analysis)
+    elif by in ("scope", "kernel", "source"):
+        document[f"{by}s"] = {name: total(value) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
+    return document
+
+
+def _ops(analysis: Analysis) -> list[dict[str, Any]]:
+    """One row per op of the step, in the order of dispatch."""
+    profile, table = analysis.profile, analysis.table
+    rows = []
+    for row, op in enumerate(profile.ops[:MAX_ROWS]):
+        signature = profile.signatures[op.signature]
+        rows.append(
+            {
+                "name": signature.name,
+                "kind": signature.kind,
+                "class": analysis.op_class(op),
+                "phase": profile.phases[op.phase],
+                "scope": profile.scopes[op.scope],
+                "block": profile.blocks[op.block],
+                "shapes": signature.shapes,
+                "dtype": signature.dtype,
+                "precision": msgspec.to_builtins(signature.precision),
+                "cost": msgspec.to_builtins(signature.cost),
+                "seconds": float(table.share[row]),
+                "own_seconds": float(table.own[row]),
+                "floor": float(table.floor[row]),
+                "loss": float(table.loss[row]),
+                "uncosted": float(table.uncosted[row]),
+                "bound": BOUNDS[int(table.bound[row])],
+                "ceiling": table.ceiling[row] or None,
+                "near_ridge": bool(table.near_ridge[row]),
+                "above_ceiling": bool(table.above[row]),
+                "cold_bytes": float(table.cold[row]),
+                "kernels": [[profile.kernels[name], ns * 1e-9] for name, ns in op.kernels],
+            }
+        )
+    return rows

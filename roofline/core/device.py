@@ -1,0 +1,102 @@
+"""A device and its ceilings: the best rates it can be driven at, each with where the number comes from.
+
+Names of ceilings are `family.variant`:
+
+    matrix.<precision>        [FLOP/s]  dense matrix products; fp64, fp32, tf32, bf16, fp16, fp8, int8
+    vector.<precision>        [FLOP/s]  fused multiply-adds outside matrix units
+    function.<name>           [1/s]     evaluations of exp, tanh, erf, ..., and of `random` (numbers drawn)
+    dram.<pattern>            [byte/s]  main memory; read, write, copy, triad, inplace, update (see roofline.py)
+    cache.<level>             [byte/s]  cache bandwidth of level l1, l2, llc; valid up to the level's usable size
+    launch.<executor>         [s]       least time of one launch, by executor (torch-eager, graph, ...)
+    link.<name>               [byte/s]  host link and network
+
+A ceiling that is not known is absent: it drops its term from the floor and the verdict names it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+import msgspec
+
+
+class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One limit.
+
+    value: the best rate seen or specified [FLOP/s, 1/s, byte/s; s for a launch].
+    source: the citation of a datasheet, or how it was measured (method, clock, driver).
+    spread: (best - median) / best of the measurement; None for a datasheet figure.
+    date: the day it was measured or read, ISO 8601.
+    """
+
+    value: float
+    source: str
+    spread: float | None = None
+    date: str | None = None
+    flag: str | None = None
+
+
+class Cache(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """A level of cache: its name, usable size [byte] (None: unknown) and where the size comes from."""
+
+    level: str
+    size: float | None
+    source: str
+
+
+class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Something that runs ops, and its ceilings by name.
+
+    caches: smallest level first; the last one is the last-level cache.
+    shared_ports: matrix and vector work use the same ports, so their times add (CPUs without matrix units).
+    memory: size of the main memory [byte].
+    """
+
+    name: str
+    kind: str  # "cpu", "cuda" or "rocm"
+    ceilings: Mapping[str, Ceiling]
+    caches: tuple[Cache, ...] = ()
+    shared_ports: bool = False
+    memory: float | None = None
+    aliases: tuple[str, ...] = ()
+    conditions: Mapping[str, str] = {}
+
+    def rate(self, name: str) -> float | None:
+        """The value of a ceiling, or None where it is not known."""
+        ceiling = self.ceilings.get(name)
+        return None if ceiling is None else ceiling.value
+
+    def spread(self, name: str) -> float:
+        """The spread of a ceiling, 0 where it has none (a datasheet's)."""
+        ceiling = self.ceilings.get(name)
+        return 0.0 if ceiling is None or ceiling.spread is None else ceiling.spread
+
+    def family(self, family: str) -> dict[str, float]:
+        """The values of all ceilings of one family, by variant."""
+        prefix = f"{family}."
+        return {
+            name.removeprefix(prefix): ceiling.value
+            for name, ceiling in self.ceilings.items()
+            if name.startswith(prefix)
+        }
+
+    @property
+    def llc(self) -> float | None:
+        """The usable size of the last-level cache [byte]."""
+        return self.caches[-1].size if self.caches else None
+
+    @property
+    def bandwidth(self) -> float | None:
+        """The best main-memory bandwidth of a reading or copying pattern [byte/s]: the roof of a plot."""
+        rates = self.family("dram")
+        return max((rates[p] for p in ("read", "triad", "copy") if p in rates), default=None)
+
+    def ridge_point(self, precision: str) -> float | None:
+        """The intensity [FLOP/byte] at which the matrix and the memory ceiling meet."""
+        peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
+        return None if peak is None or bandwidth is None else peak / bandwidth
+
+    def attainable(self, precision: str, intensity: float) -> float | None:
+        """The height of the roof [FLOP/s] over an intensity [FLOP/byte]."""
+        peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
+        return None if peak is None or bandwidth is None else min(peak, intensity * bandwidth)

@@ -1,0 +1,220 @@
+"""How work is counted, by op kind: the only place where 2·M·N·K stands (docs/counting.md).
+
+Formulas are keyed by our op kinds, never by a framework's op names, so that two frameworks cannot disagree about a
+matmul. One multiply-add is 2 FLOP.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from math import prod
+
+from roofline.core.cost import Cost, matrix
+
+# ---------------------------------------------------------------------------------------------- contractions
+
+
+def matmul(m: int, n: int, k: int, batch: int = 1) -> Cost:
+    """[batch, m, k] x [batch, k, n]: each of the batch·m·n results is k multiply-adds."""
+    return matrix(2.0 * batch * m * n * k)
+
+
+def valid_taps(size: int, kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> int:
+    """How many (output position, kernel tap) pairs of one dimension fall inside the input of `size`.
+
+    Padded positions multiply by zeros that nobody asked for; XLA leaves them out, and so do we.
+    """
+    inside = 0
+    for tap in range(kernel):
+        # 0 <= o*stride - padding + tap*dilation < size, for o in [0, outputs)
+        offset = tap * dilation - padding
+        first = max(0, -(offset // stride)) if offset < 0 else 0
+        last = min(outputs - 1, (size - 1 - offset) // stride)
+        inside += max(0, last - first + 1)
+    return inside
+
+
+def convolution(
+    batch: int,
+    channels_in: int,
+    channels_out: int,
+    groups: int,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    outputs: Sequence[int],
+) -> Cost:
+    """A convolution (or either of its two gradients, which pair the same elements): valid positions only.
+
+    `channels_in` is the whole input's; each output channel sees channels_in / groups of them.
+    """
+    pairs = prod(
+        valid_taps(*dimension) for dimension in zip(size, kernel, stride, padding, dilation, outputs, strict=True)
+    )
+    return matrix(2.0 * batch * channels_out * (channels_in // groups) * pairs)
+
+
+def causal_pairs(queries: int, keys: int) -> int:
+    """(query, key) pairs that a top-left aligned causal mask leaves: query i sees keys 0..i."""
+    full = min(queries, keys)
+    return full * (full + 1) // 2 + max(0, queries - keys) * keys
+
+
+def attention(batch: int, heads: int, queries: int, keys: int, width: int, width_v: int, causal: bool = False) -> Cost:
+    """softmax(Q K^T) V in one kernel: 2 products, and the softmax's vector work on each score.
+
+    heads: query heads (grouped-query attention multiplies as many scores as there are query heads).
+    Vector work per score: scale, subtract the maximum, divide, and the two reductions; one exp.
+    """
+    rows = batch * heads
+    full = 2.0 * rows * queries * keys * (width + width_v)
+    pairs = causal_pairs(queries, keys) if causal else queries * keys
+    useful = 2.0 * rows * pairs * (width + width_v)
+    scores = float(rows * pairs)
+    return matrix(full, full, useful) + Cost(vector_flops=5.0 * scores, functions={"exp": scores})
+
+
+def attention_backward(
+    batch: int, heads: int, queries: int, keys: int, width: int, width_v: int, causal: bool = False, products: int = 5
+) -> Cost:
+    """The gradients of fused attention.
+
+    Asked for: dV = P^T dO and dP = dO V^T over width_v, dQ = dS K and dK = dS^T Q over width: 4 products.
+    Executed: the scores Q K^T are computed again (5 products); where dQ and dK/dV come from separate kernels, both
+    recompute the scores and dP (7 products).
+    """
+    rows = batch * heads
+    pairs = causal_pairs(queries, keys) if causal else queries * keys
+    asked = 2.0 * (2 * width + 2 * width_v)
+    ran = asked + 2.0 * width + (2.0 * (width + width_v) if products == 7 else 0.0)
+    full = float(rows * queries * keys)
+    scores = float(rows * pairs)
+    # per score: P = exp(scale * s - lse) is 2 and one exp; dS = P * (dP - delta) * scale is 3; delta is summed from
+    # O * dO per query row, which is 2 per output element.
+    vector = 5.0 * scores + 2.0 * rows * queries * width_v
+    return matrix(full * asked, full * ran, scores * ran) + Cost(vector_flops=vector, functions={"exp": scores})
+
+
+# ---------------------------------------------------------------------------------------------- vector work
+
+#: FLOP per output element of a primitive. Compare, select, copy and cast are 0.
+ARITHMETIC: dict[str, float] = {
+    **dict.fromkeys(("add", "sub", "mul", "div", "neg", "abs", "minimum", "maximum", "remainder"), 1.0),
+    **dict.fromkeys(("addcmul", "addcdiv", "clamp"), 2.0),
+    "lerp": 3.0,
+}
+#: Counted by evaluations, in a column by function.
+FUNCTIONS = frozenset(
+    [
+        "exp",
+        "exp2",
+        "expm1",
+        "log",
+        "log1p",
+        "log2",
+        "log10",
+        "erf",
+        "erfc",
+        "erfinv",
+        "tanh",
+        "sigmoid",
+        "sin",
+        "cos",
+        "tan",
+        "asin",
+        "acos",
+        "atan",
+        "atan2",
+        "sinh",
+        "cosh",
+        "asinh",
+        "acosh",
+        "atanh",
+        "pow",
+        "sqrt",
+        "rsqrt",
+        "lgamma",
+        "digamma",
+    ]
+)
+#: No floating work at all: data moves, is chosen or is compared.
+WORKLESS = frozenset(
+    [
+        "copy",
+        "clone",
+        "where",
+        "select",
+        "fill",
+        "compare",
+        "cast",
+        "logical",
+        "cat",
+        "gather",
+        "scatter",
+        "index",
+        "pad",
+        "repeat",
+        "flip",
+        "sort",
+        "topk",
+        "bit",
+        "round",
+        "alloc",
+    ]
+)
+
+
+def elementwise(kind: str, outputs: float) -> Cost:
+    """A primitive applied once per output element. KeyError for a kind that is no primitive."""
+    if kind in FUNCTIONS:
+        return Cost(functions={kind: float(outputs)})
+    if kind in WORKLESS:
+        return Cost()
+    return Cost(vector_flops=ARITHMETIC[kind] * outputs)
+
+
+def reduction(inputs: float, outputs: float, mean: bool = False) -> Cost:
+    """inputs - outputs applications of the body (summing n numbers takes n - 1 additions); a mean divides too."""
+    return Cost(vector_flops=max(0.0, inputs - outputs) + (outputs if mean else 0.0))
+
+
+def random(numbers: float) -> Cost:
+    """Numbers drawn. The generator's integer work differs by algorithm and is counted as draws."""
+    return Cost(functions={"random": float(numbers)})
+
+
+def variance(inputs: float, outputs: float) -> Cost:
+    """Mean and variance in two passes: sum, subtract, square, sum, and two divisions per result."""
+    return (
+        reduction(inputs, outputs, mean=True) + Cost(vector_flops=2.0 * inputs) + reduction(inputs, outputs, mean=True)
+    )
+
+
+def norm(inputs: float, outputs: float) -> Cost:
+    """The 2-norm: square, sum, one square root per result."""
+    return Cost(vector_flops=float(inputs), functions={"sqrt": float(outputs)}) + reduction(inputs, outputs)
+
+
+# ---------------------------------------------------------------------------------------------- optimizers
+
+#: (FLOP, square roots) per parameter element of a fused update, counted on the update rule:
+#: Adam   m = b1 m + (1-b1) g (3); v = b2 v + (1-b2) g g (4); denom = sqrt(v) / c2 + eps (2 + sqrt);
+#:        p = p - step * m / denom (3)                                                        = 12, 1 sqrt
+#: AdamW  the same and p = p (1 - lr wd) (1)                                                  = 13, 1 sqrt
+#: L2 decay adds g = g + wd p (2); SGD p = p - lr g (2), momentum buf = mu buf + g (2).
+OPTIMIZER_UPDATE: dict[str, tuple[float, float]] = {
+    "adam": (12.0, 1.0),
+    "adamw": (13.0, 1.0),
+    "sgd": (2.0, 0.0),
+    "sgd-momentum": (4.0, 0.0),
+    "adagrad": (5.0, 1.0),
+}
+
+
+def optimizer_update(kind: str, elements: float) -> Cost:
+    """A fused update of `elements` parameters. KeyError for an unknown rule."""
+    flops, roots = OPTIMIZER_UPDATE[kind]
+    functions = {"sqrt": roots * elements} if roots else {}
+    return Cost(vector_flops=flops * elements, functions=functions)

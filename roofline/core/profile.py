@@ -1,0 +1,275 @@
+"""The saved profile: one step's ops with their work, times and buffers, the ceilings, and where it all came from.
+
+A profile holds what was recorded; every verdict is recomputed from it, so a better rule improves old files. It is
+versioned JSON. Rows of ops are arrays that point into tables of signatures, scopes and kernels, which keeps a training
+step of BERT-base below 1 MB.
+"""
+
+from __future__ import annotations
+
+import math
+import os
+import tempfile
+from collections.abc import Callable, Mapping
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roofline.core.cost import Cost
+from roofline.core.device import Device
+from roofline.core.vocabulary import OpClass
+from roofline.errors import InputError
+
+SCHEMA = 1
+
+#: One function per schema step: MIGRATIONS[n] turns the decoded JSON of schema n into that of schema n + 1.
+MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
+
+#: A profile is a few hundred kilobytes; a file a hundred times larger is not one.
+MAX_BYTES = 256 * 1024 * 1024
+
+
+class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a contraction computes in: types of inputs, arithmetic, accumulator and output, and how that is known."""
+
+    inputs: str
+    arithmetic: str | None
+    accumulate: str | None
+    output: str | None
+    evidence: str
+
+
+class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What ops with equal arguments share.
+
+    name: the framework's op; kind: our op kind (core/formulas.py); shapes: the arguments, for people.
+    dtype: the type vector work is done in (fp32, ...).
+    reads, writes: bytes of each distinct buffer touched, in the order of `Op.reads` and `Op.writes`.
+    inplace: whether a written buffer is also read.
+    """
+
+    name: str
+    kind: str
+    op_class: OpClass
+    shapes: str
+    dtype: str | None
+    cost: Cost
+    precision: Precision | None = None
+    reads: tuple[float, ...] = ()
+    writes: tuple[float, ...] = ()
+    inplace: bool = False
+
+
+class Op(msgspec.Struct, frozen=True, array_like=True):
+    """One op of the step, in the order of dispatch. Indices point into the profile's tables.
+
+    own_ns: its own time in each kept profiled step [ns], after the profiler's cost per event was subtracted.
+    overlap_ns: mean own time minus share: time it ran beside other ops [ns].
+    start_ns: its start in the representative profiled step [ns].
+    launches: times the device was launched (1 on a CPU).
+    reads, writes: buffers touched, by number; kernels: (kernel name, mean own time [ns]) of each launch.
+    constituents: signatures of the ops that were fused into it; empty for an op that stands for itself.
+    """
+
+    signature: int
+    scope: int
+    phase: int
+    block: int
+    own_ns: tuple[int, ...]
+    overlap_ns: int
+    start_ns: int
+    launches: int
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    kernels: tuple[tuple[int, int], ...] = ()
+    constituents: tuple[int, ...] = ()
+
+
+class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Times of plain steps [s] (the T run).
+
+    steps: by the protocol; single: with a synchronisation after each step; first: the first step of the process,
+    which builds and compiles; processes: the steps of each further process (`--rounds`).
+    protocol: "steady" (enqueued back to back) or "single"; source: "plain", or "profiled" for an imported trace.
+    """
+
+    steps: tuple[float, ...]
+    protocol: str = "steady"
+    source: str = "plain"
+    first: float | None = None
+    single: tuple[float, ...] = ()
+    processes: tuple[tuple[float, ...], ...] = ()
+
+
+class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What the profiled steps (the P run) say about themselves. Times in seconds per step.
+
+    walls: of the kept steps, as profiled; corrected: after the profiler's cost per event was subtracted.
+    dropped: outlying steps left out whole. events: profiler events per step. event_cost: [s] per event.
+    idle: observed time in which no op ran, corrected, per kept step. idle_causes: its mean by cause.
+    joined: share of the union of all leaf events whose event has a counted record.
+    """
+
+    walls: tuple[float, ...]
+    corrected: tuple[float, ...]
+    dropped: int
+    events: int
+    event_cost: float
+    idle: tuple[float, ...]
+    idle_causes: Mapping[str, float]
+    joined: float | None
+    mechanism: str = "eager"
+
+
+class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Bytes of memory: the peak during plain steps and how it was read, parameters, optimizer state, inputs."""
+
+    peak: float | None = None
+    parameters: float | None = None
+    optimizer: float | None = None
+    inputs: float | None = None
+    outputs: float | None = None
+    source: str = ""
+
+
+class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """One measured step and its provenance. See the module docstring and docs/profile-format.md."""
+
+    schema: int
+    model: str
+    backend: str
+    mode: str
+    size: str
+    precision: str
+    command: str
+    date: str
+    device: Device
+    wall: Wall
+    scopes: tuple[str, ...]
+    phases: tuple[str, ...]
+    blocks: tuple[str, ...]
+    signatures: tuple[Signature, ...]
+    ops: tuple[Op, ...]
+    kernels: tuple[str, ...] = ()
+    profiled: Profiled | None = None
+    options: Mapping[str, str] = {}
+    batch: int | None = None
+    seq: int | None = None
+    layers: int | None = None
+    versions: Mapping[str, str] = {}
+    switches: Mapping[str, str] = {}
+    environment: Mapping[str, str] = {}
+    conditions: Mapping[str, float] = {}
+    parameters: int | None = None
+    trainable: int | None = None
+    samples: int | None = None
+    tokens: int | None = None
+    memory: Memory = Memory()
+    flags: tuple[str, ...] = ()
+
+
+class _Peek(msgspec.Struct):
+    schema: Any = None
+
+
+def _refuse_non_finite(value: object, path: str) -> None:
+    """msgspec writes NaN as null: a number that is not finite must be refused before it is lost."""
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"The profile holds {value} at {path}; measure it again, it was not saved.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_non_finite(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            _refuse_non_finite(item, f"{path}[{number}]")
+
+
+def encode(profile: Profile) -> bytes:
+    """The profile as JSON. Raises InputError where a number is NaN or infinite."""
+    plain = msgspec.to_builtins(profile)
+    _refuse_non_finite(plain, "$")
+    return msgspec.json.encode(plain) + b"\n"
+
+
+def decode(data: bytes, source: str = "the profile") -> Profile:
+    """The profile in `data`, migrated to this version's schema; InputError says what is wrong with it."""
+    if len(data) > MAX_BYTES:
+        raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile.")
+    try:
+        version = msgspec.json.decode(data, type=_Peek).schema
+        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+            raise InputError(f"{source} is not a roofline profile: it has no schema number.")
+        if version > SCHEMA:
+            raise InputError(
+                f"{source} was made by a newer roofline (schema {version}, this one reads up to {SCHEMA}): upgrade."
+            )
+        if version == SCHEMA:
+            profile = msgspec.json.decode(data, type=Profile)
+        else:
+            plain = msgspec.json.decode(data)
+            for step in range(version, SCHEMA):
+                plain = MIGRATIONS[step](plain)
+            profile = msgspec.convert(plain, type=Profile)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+        raise InputError(f"{source} cannot be read as a profile: {error}.") from None
+    _check_references(profile, source)
+    return profile
+
+
+def _check_references(profile: Profile, source: str) -> None:
+    """A profile may come from anywhere: every index must point into its table, every list fit its partner."""
+    steps = len(profile.profiled.corrected) if profile.profiled else None
+    for number, op in enumerate(profile.ops):
+        whole = (
+            0 <= op.signature < len(profile.signatures)
+            and 0 <= op.scope < len(profile.scopes)
+            and 0 <= op.phase < len(profile.phases)
+            and 0 <= op.block < len(profile.blocks)
+            and (steps is None or len(op.own_ns) == steps)
+            and all(0 <= kernel < len(profile.kernels) for kernel, _ in op.kernels)
+            and all(0 <= part < len(profile.signatures) for part in op.constituents)
+        )
+        if not whole:
+            raise InputError(f"{source} is damaged: op {number} points outside the profile's tables.")
+        signature = profile.signatures[op.signature]
+        if len(op.reads) != len(signature.reads) or len(op.writes) != len(signature.writes):
+            raise InputError(f"{source} is damaged: the buffers of op {number} do not fit its signature.")
+
+
+def load(path: str | os.PathLike[str]) -> Profile:
+    """The profile saved at `path`. InputError where it cannot be read."""
+    file = Path(path)
+    try:
+        if file.stat().st_size > MAX_BYTES:
+            raise InputError(f"{file} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile.")
+        data = file.read_bytes()
+    except OSError as error:
+        raise InputError(f"Cannot read {file}: {error.strerror}.") from None
+    return decode(data, str(file))
+
+
+def save(profile: Profile, path: str | os.PathLike[str]) -> None:
+    """Write the profile whole or not at all. InputError where it cannot be written."""
+    write_atomically(Path(path), encode(profile))
+
+
+def write_atomically(file: Path, data: bytes) -> None:
+    """Write beside `file` and rename into place, so that no reader and no crash ever sees half a file."""
+    try:
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
+    except OSError as error:
+        raise InputError(f"Cannot write {file}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, file)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"Cannot write {file}: {error.strerror}.") from None
+        raise

@@ -1,0 +1,43 @@
+"""Which bytes of an op have to come from main memory, from the history of its buffers.
+
+An input is warm if the distinct bytes touched since its last use, its own included, fit the usable last-level cache.
+That is exactly what a least-recently-used list of buffers, cut at the cache's size, still holds.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Sequence
+
+
+def cold_bytes(
+    reads: Sequence[Sequence[tuple[int, float]]],
+    writes: Sequence[Sequence[tuple[int, float]]],
+    cache: float | None,
+) -> tuple[list[float], list[float]]:
+    """Cold bytes read and written by each op of a step that is repeated.
+
+    reads, writes: for each op in order, (buffer, bytes) of each distinct buffer it touches.
+    cache: usable size of the last-level cache [byte]; None: unknown, so everything is cold.
+
+    The step is walked twice and the second walk counts: what the end of a step leaves in the cache, the next one finds.
+    An output is cold beyond the cache's size: smaller ones may be overwritten or consumed before they reach memory.
+    """
+    if cache is None:
+        return [sum(b for _, b in op) for op in reads], [sum(b for _, b in op) for op in writes]
+    held: OrderedDict[int, float] = OrderedDict()
+    total = 0.0
+    cold_reads: list[float] = []
+    cold_writes: list[float] = []
+    for counting in (False, True):
+        for op_reads, op_writes in zip(reads, writes, strict=True):
+            cold = sum(size for buffer, size in op_reads if buffer not in held)
+            for buffer, size in (*op_reads, *op_writes):
+                total += size - held.pop(buffer, 0.0)
+                held[buffer] = size
+            while total > cache and held:
+                total -= held.popitem(last=False)[1]
+            if counting:
+                cold_reads.append(cold)
+                cold_writes.append(max(0.0, sum(size for _, size in op_writes) - cache))
+    return cold_reads, cold_writes

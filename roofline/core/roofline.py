@@ -1,0 +1,167 @@
+"""Floors and bounds: the least time an op can take on a device, and which roof says so (DESIGN section 5).
+
+    t_compute = max(F_matrix / P_matrix, F_vector / P_vector, sum of T_f / P_f)
+    t_memory  = max(B_cold / BW_dram, B_all / BW_cache)
+    t_launch  = launches * launch floor
+    floor     = the largest of the three; the bound is which one
+
+A floor depends on the op's work and the device, never on the op's measured time.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+from roofline.core.cost import Cost
+from roofline.core.device import Device
+from roofline.core.profile import Signature
+
+#: Memory patterns: (reads as a share of traffic, whether what is written was also read).
+PATTERNS: Mapping[str, tuple[float, bool]] = {
+    "read": (1.0, False),
+    "triad": (2 / 3, False),
+    "copy": (1 / 2, False),
+    "write": (0.0, False),
+    "inplace": (1 / 2, True),
+    "update": (2 / 3, True),
+}
+
+#: Vector work on 16-bit types is done in fp32: ATen's and XLA's `opmath` types.
+VECTOR_PRECISION = {"bf16": "fp32", "fp16": "fp32"}
+
+#: An op may run up to this much faster than its floor before it counts as a defect of count or ceiling.
+ABOVE_TOLERANCE = 0.03
+#: Below this share of its floor, an op is said to be under a roof, not at it.
+ATTAINED = 0.5
+#: The second highest term within this ratio of the highest: near the ridge.
+RIDGE_RATIO = 0.9
+
+
+@dataclass(frozen=True, slots=True)
+class Terms:
+    """The terms of a floor [s], None where a ceiling is missing, and the ceilings they rest on.
+
+    compute, memory and launch are 0 where the op has no such work.
+    """
+
+    compute: float | None
+    memory: float | None
+    memory_high: float | None
+    launch: float | None
+    compute_ceiling: str
+    memory_ceiling: str
+    launch_ceiling: str
+    missing: tuple[str, ...]
+
+
+def pattern(cost: Cost, inplace: bool, device: Device) -> str | None:
+    """The memory ceiling nearest the op's mix of reads and writes, among those the device has."""
+    traffic = cost.bytes
+    if not traffic or cost.bytes_read is None:
+        return None
+    share = cost.bytes_read / traffic
+    known = device.family("dram")
+    here = [name for name in PATTERNS if name in known]
+    if not here:
+        return None
+    # In-place streams are up to twice as fast on CPUs (no line is fetched only to be overwritten), so being in place
+    # weighs more than the mix.
+    return min(here, key=lambda name: (PATTERNS[name][1] != inplace, abs(PATTERNS[name][0] - share)))
+
+
+def cache_level(size: float, device: Device) -> str | None:
+    """The smallest cache level that holds `size` bytes and has a known bandwidth; else the last one."""
+    known = device.family("cache")
+    levels = [cache for cache in device.caches if cache.level in known]
+    for cache in levels:
+        if cache.size is not None and size <= cache.size:
+            return cache.level
+    return levels[-1].level if levels else None
+
+
+def compute_time(signature: Signature, device: Device) -> tuple[float | None, str, list[str]]:
+    """t_compute [s], the ceiling that sets it, and the ceilings that are missing. None: nothing known."""
+    cost, missing = signature.cost, []
+    matrix = vector = 0.0
+    if cost.useful_flops:
+        arithmetic = signature.precision.arithmetic if signature.precision else None
+        name = f"matrix.{arithmetic}"
+        peak = device.rate(name)
+        if peak is None:
+            missing.append(name if arithmetic else "matrix precision")
+        else:
+            matrix = cost.useful_flops / peak
+    if cost.vector_flops:
+        dtype = signature.dtype or "fp32"
+        name = f"vector.{VECTOR_PRECISION.get(dtype, dtype)}"
+        peak = device.rate(name)
+        if peak is None:
+            missing.append(name)
+        else:
+            vector = cost.vector_flops / peak
+    function_times = {}
+    for function, number in (cost.functions or {}).items():
+        rate = device.rate(f"function.{function}")
+        if rate is None:
+            missing.append(f"function.{function}")
+        else:
+            function_times[function] = number / rate
+    functions = sum(function_times.values())
+    units = matrix + vector if device.shared_ports else max(matrix, vector)
+    if functions > units:
+        ceiling = f"function.{max(function_times, key=lambda name: function_times[name])}"
+    elif matrix >= vector:
+        ceiling = f"matrix.{signature.precision.arithmetic if signature.precision else None}"
+    else:
+        ceiling = f"vector.{VECTOR_PRECISION.get(signature.dtype or 'fp32', signature.dtype or 'fp32')}"
+    time = max(units, functions)
+    has_work = bool(cost.useful_flops or cost.vector_flops or cost.functions)
+    if has_work and time == 0.0:
+        return None, ceiling, missing
+    return time, ceiling, missing
+
+
+def terms(
+    signature: Signature,
+    device: Device,
+    executor: str,
+    launches: int,
+    cold_read: float,
+    cold_written: float,
+    cold_high: float | None = None,
+) -> Terms:
+    """All terms of the floor of one op.
+
+    cold_read, cold_written: bytes that come from and go to main memory; cold_high: their sum at the upper end of the
+    interval where no buffer history is known (None: it is known, the floor is a point).
+    """
+    compute, compute_ceiling, missing = compute_time(signature, device)
+    traffic = signature.cost.bytes or 0.0
+    memory: float | None = 0.0
+    memory_high: float | None = 0.0
+    memory_ceiling = ""
+    if traffic:
+        mix = pattern(signature.cost, signature.inplace, device)
+        # On in-place traffic what is read and written is the same line: it occupies the cache once.
+        held = (
+            max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) if signature.inplace else traffic
+        )
+        level = cache_level(held, device)
+        dram = device.rate(f"dram.{mix}") if mix else None
+        cache = device.rate(f"cache.{level}") if level else None
+        cold = cold_read + cold_written
+        if dram is None:
+            missing.append("dram")
+        from_dram = cold / dram if dram else 0.0
+        from_cache = traffic / cache if cache else 0.0
+        memory = max(from_dram, from_cache) if dram or cache else None
+        high = cold if cold_high is None else cold_high
+        memory_high = max(high / dram if dram else 0.0, from_cache) if dram or cache else None
+        memory_ceiling = f"dram.{mix}" if from_dram >= from_cache else f"cache.{level}"
+    launch_ceiling = f"launch.{executor}"
+    launch_rate = device.rate(launch_ceiling)
+    launch = None if launch_rate is None else launches * launch_rate
+    if launch is None:
+        missing.append(launch_ceiling)
+    return Terms(compute, memory, memory_high, launch, compute_ceiling, memory_ceiling, launch_ceiling, tuple(missing))

@@ -1,0 +1,79 @@
+"""A step: what is run once per iteration, and what was asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import dataclass, field
+from typing import Any, Literal
+
+Mode = Literal["infer", "train", "generate"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Workload:
+    """What the user asked for. None: the model's or the framework's own default, to be resolved."""
+
+    model: str
+    mode: Mode = "infer"
+    batch: int | None = None
+    seq: int | None = None
+    size: str = "base"
+    layers: int | None = None
+    precision: str = "default"
+    device: str = "cpu"  # resolved: "cpu" or "cuda"
+    input: Literal["device", "host"] = "device"
+    optimizer: bool = True
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Step:
+    """Something a backend can run once per iteration.
+
+    run: one step; its return value is ignored.
+    model: the framework's own object (an nn.Module), for memory and verification, or None.
+    forward: the forward pass alone, for `verify`, or None.
+    parameters, trainable: numbers of elements, or None where there is no telling.
+    samples, tokens: per step, or None.
+    blocks: (scope pattern, block) pairs, first match wins; empty: the top scopes are the blocks.
+    batch, seq: what the step really uses, or None where the model has no such dimension.
+    switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
+    """
+
+    run: Callable[[], object]
+    mode: Mode = "infer"
+    model: Any = None
+    forward: Callable[[], object] | None = None
+    parameters: int | None = None
+    trainable: int | None = None
+    samples: int | None = None
+    tokens: int | None = None
+    blocks: Sequence[tuple[str, str]] = ()
+    batch: int | None = None
+    seq: int | None = None
+    switches: dict[str, str] = field(default_factory=dict)
+
+
+class _ScopeHook:
+    """What `scope` enters. A backend that is counting sets it; otherwise a scope costs nothing."""
+
+    enter: Callable[[str], AbstractContextManager[object]] | None = None
+
+
+def scope(name: str) -> AbstractContextManager[object]:
+    """Names the part of a step that runs inside it: `with roofline.scope("loss"): ...`.
+
+    Scopes nest like layers do. Outside a counting run this does nothing.
+    """
+    return nullcontext() if _ScopeHook.enter is None else _ScopeHook.enter(name)
+
+
+@contextmanager
+def scopes_through(enter: Callable[[str], AbstractContextManager[object]]) -> Iterator[None]:
+    """While active, `scope(name)` enters `enter(name)`."""
+    before = _ScopeHook.enter
+    _ScopeHook.enter = enter
+    try:
+        yield
+    finally:
+        _ScopeHook.enter = before

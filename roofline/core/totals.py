@@ -1,0 +1,130 @@
+"""Sums over the ops of a step: the rows of every table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.profile import Profile
+from roofline.core.roofline import ATTAINED
+from roofline.core.vocabulary import BOUNDS, Bound
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class OpTable:
+    """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`."""
+
+    own: Array
+    share: Array
+    uncosted: Array
+    floor: Array
+    floor_high: Array
+    loss: Array
+    bound: NDArray[np.int64]
+    near_ridge: NDArray[np.bool_]
+    above: NDArray[np.bool_]
+    compute: Array
+    memory: Array
+    launch: Array
+    cold: Array
+    ceiling: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Total:
+    """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip."""
+
+    ops: int
+    kernels: int
+    model_flops: float
+    flops: float
+    useful_flops: float
+    vector_flops: float
+    functions: Mapping[str, float]
+    int_ops: float
+    bytes_read: float
+    bytes_written: float
+    seconds: float
+    own_seconds: float
+    overlap: float
+    uncosted: float
+    floor: float
+    floor_high: float
+    loss: float
+    divided_seconds: float
+    bounds: Mapping[Bound, float]
+    bounds_floor: Mapping[Bound, float]
+    unattained: Mapping[Bound, float]
+    near_ridge: float
+    unknown_flops: float
+    unknown_bytes: float
+
+    @property
+    def attained(self) -> float | None:
+        """floor / own time of the costed ops; None where nothing is costed."""
+        costed = self.own_seconds - self.uncosted
+        return self.floor / costed if costed > 0 else None
+
+    @property
+    def bound(self) -> Bound:
+        """The bound that holds most of the time."""
+        return max(BOUNDS, key=lambda bound: self.bounds[bound])
+
+    @property
+    def flop_rate(self) -> float | None:
+        """Matrix and vector FLOP per second of own time [FLOP/s]."""
+        return (self.flops + self.vector_flops) / self.own_seconds if self.own_seconds > 0 else None
+
+
+def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
+    """The sums over the ops at `rows` of the profile."""
+    ops = [profile.ops[row] for row in rows]
+    costs = [profile.signatures[op.signature].cost for op in ops]
+    own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
+    functions: dict[str, float] = {}
+    for cost in costs:
+        for name, number in (cost.functions or {}).items():
+            functions[name] = functions.get(name, 0.0) + number
+    under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
+
+    def per_bound(weights: Array) -> dict[Bound, float]:
+        sums = np.bincount(bound, weights=weights, minlength=len(BOUNDS))
+        return {name: float(sums[code]) for code, name in enumerate(BOUNDS)}
+
+    def known(name: str) -> float:
+        return float(sum(getattr(cost, name) or 0.0 for cost in costs))
+
+    def own_where(chosen: list[bool]) -> float:
+        return float(own[np.asarray(chosen, bool)].sum())
+
+    return Total(
+        ops=len(ops),
+        kernels=sum(op.launches for op in ops),
+        model_flops=known("model_flops"),
+        flops=known("flops"),
+        useful_flops=known("useful_flops"),
+        vector_flops=known("vector_flops"),
+        functions=functions,
+        int_ops=known("int_ops"),
+        bytes_read=known("bytes_read"),
+        bytes_written=known("bytes_written"),
+        seconds=float(share.sum()),
+        own_seconds=float(own.sum()),
+        overlap=float((own - share).sum()),
+        uncosted=float(table.uncosted[rows].sum()),
+        floor=float(table.floor[rows].sum()),
+        floor_high=float(table.floor_high[rows].sum()),
+        loss=float(table.loss[rows].sum()),
+        divided_seconds=own_where([bool(op.constituents) for op in ops]),
+        bounds=per_bound(share),
+        bounds_floor=per_bound(table.floor[rows]),
+        unattained=per_bound(np.where(under, share, 0.0)),
+        near_ridge=float(share[table.near_ridge[rows]].sum()),
+        unknown_flops=own_where([not cost.flops_known for cost in costs]),
+        unknown_bytes=own_where([cost.bytes is None for cost in costs]),
+    )

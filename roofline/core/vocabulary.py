@@ -1,0 +1,48 @@
+"""The words of the field as this project uses them (docs/terms.md): classes, groups, phases, bounds."""
+
+from __future__ import annotations
+
+from typing import Literal, get_args
+
+OpClass = Literal[
+    "contraction",  # matrix products and convolutions
+    "attention",  # a fused attention kernel
+    "normalisation",  # layer, batch and RMS norm
+    "softmax",
+    "reduction",
+    "pointwise",
+    "embedding",  # gather and scatter of rows
+    "movement",  # copy, cast, transpose, concatenation
+    "random",
+    "optimizer",
+    "communication",
+    "transfer",  # host <-> device
+    "other",
+]
+Group = Literal["matmul", "normalisation", "pointwise", "optimizer", "communication", "other"]
+Phase = Literal["forward", "backward", "optimizer", "prefill", "decode"]
+Bound = Literal["compute", "memory", "overhead", "unknown"]
+Quality = Literal["exact", "assumed", "unknown"]
+
+CLASSES: tuple[OpClass, ...] = get_args(OpClass)
+GROUPS: tuple[Group, ...] = get_args(Group)
+BOUNDS: tuple[Bound, ...] = get_args(Bound)
+QUALITIES: tuple[Quality, ...] = get_args(Quality)
+
+#: The first three groups are the classes of Ivanov et al., "Data Movement Is All You Need" (2021):
+#: tensor contraction, statistical normalization, element-wise.
+GROUP_OF: dict[OpClass, Group] = {
+    "contraction": "matmul",
+    "attention": "matmul",
+    "normalisation": "normalisation",
+    "softmax": "normalisation",
+    "reduction": "normalisation",
+    "pointwise": "pointwise",
+    "random": "pointwise",
+    "movement": "pointwise",
+    "embedding": "pointwise",
+    "optimizer": "optimizer",
+    "communication": "communication",
+    "transfer": "communication",
+    "other": "other",
+}

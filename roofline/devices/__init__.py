@@ -1,0 +1,137 @@
+"""Devices known by their datasheets: one TOML per device, every number with its source.
+
+A datasheet has one memory bandwidth. It is stored as `dram.any` and expanded here to every access pattern:
+the bus of a GPU carries either direction at that rate, so it bounds any mix of reading and writing.
+"""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from roofline import plugins
+from roofline.core.device import Cache, Ceiling, Device
+from roofline.errors import InputError
+
+PATTERNS = ("read", "write", "copy", "triad", "inplace", "update")
+
+
+class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """One number of a datasheet; `source` is a key of `sources`, or the citation itself."""
+
+    value: float
+    source: str
+
+
+class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    level: str
+    size: float
+    source: str
+
+
+class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a TOML holds. Units: FLOP/s, byte/s, byte.
+
+    match: patterns of the whole name that the driver gives, letter case ignored.
+    memory_range: sizes that the driver may report; it tells variants of one name apart.
+    date: the day on which the sources were read, ISO 8601.
+    """
+
+    name: str
+    kind: str
+    date: str
+    match: tuple[str, ...]
+    memory_range: tuple[float, float]
+    sources: dict[str, str]
+    memory: float | None = None
+    aliases: tuple[str, ...] = ()
+    matrix: dict[str, _Figure] = {}
+    vector: dict[str, _Figure] = {}
+    dram: dict[str, _Figure] = {}
+    caches: tuple[_Level, ...] = ()
+
+    def cite(self, source: str) -> str:
+        return self.sources.get(source, source)
+
+    def device(self) -> Device:
+        figures = {f"matrix.{name}": figure for name, figure in self.matrix.items()}
+        figures |= {f"vector.{name}": figure for name, figure in self.vector.items()}
+        for pattern in PATTERNS:
+            figure = self.dram.get(pattern, self.dram.get("any"))
+            if figure is not None:
+                figures[f"dram.{pattern}"] = figure
+        return Device(
+            name=self.name,
+            kind=self.kind,
+            ceilings={
+                name: Ceiling(value=figure.value, source=self.cite(figure.source), date=self.date)
+                for name, figure in figures.items()
+            },
+            caches=tuple(Cache(level=c.level, size=c.size, source=self.cite(c.source)) for c in self.caches),
+            memory=self.memory,
+            aliases=self.aliases,
+        )
+
+
+def _sheet(path: Path) -> _Sheet:
+    try:
+        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+        raise InputError(
+            f"{path} is not a device file ({error}); the files in roofline/devices show the form."
+        ) from error
+
+
+def _sheets() -> dict[str, _Sheet]:
+    folder = plugins.folder(__name__)
+    return {name: _sheet(folder / f"{name}.toml") for name in names()}
+
+
+def names() -> tuple[str, ...]:
+    """The devices that have a datasheet here, as `load` takes them."""
+    return plugins.names(__name__, ".toml")
+
+
+def load(name: str) -> Device:
+    """The device called `name`: a datasheet's name or alias, a TOML of the same form, or a calibration's JSON.
+
+    Raises InputError, naming the alternatives, for anything else.
+    """
+    path = Path(name)
+    if path.suffix in (".toml", ".json"):
+        if not path.is_file():
+            raise InputError(f"There is no file {name}; `roofline devices` lists the devices known by name.")
+        return _sheet(path).device() if path.suffix == ".toml" else _saved(path)
+    wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
+    for known, sheet in _sheets().items():
+        if wanted in (known, *sheet.aliases):
+            return sheet.device()
+    raise InputError(f"There is no device called {name!r}; there are: {', '.join(names())}.")
+
+
+def _saved(path: Path) -> Device:
+    """The device of a calibration's file, or a device written as JSON by itself."""
+    try:
+        content = msgspec.json.decode(path.read_bytes())
+        return msgspec.convert(content.get("device", content) if isinstance(content, dict) else content, Device)
+    except msgspec.MsgspecError as error:
+        raise InputError(f"{path} holds no device ({error}); write one with `roofline calibrate`.") from error
+
+
+def datasheet(name: str, memory_bytes: float | None = None, kind: str = "cuda") -> Device | None:
+    """The datasheet of the device that its driver calls `name`, or None where it is not known.
+
+    memory_bytes: the memory [byte] that the driver reports; it tells variants apart (A100 with 40 and 80 GB)
+    and keeps slices of a GPU (MIG) from passing for the whole. The returned device has this memory.
+    """
+    for sheet in _sheets().values():
+        low, high = sheet.memory_range
+        if sheet.kind != kind or (memory_bytes is not None and not low <= memory_bytes <= high):
+            continue
+        if any(re.fullmatch(pattern, name.strip(), re.IGNORECASE) for pattern in sheet.match):
+            device = sheet.device()
+            return device if memory_bytes is None else msgspec.structs.replace(device, memory=memory_bytes)
+    return None

@@ -1,0 +1,234 @@
+"""The child process that measures: JSON lines on its standard output, one per probe, the device in the last.
+
+Run as `python -m roofline.devices.measure --device cpu --threads 2`, with OMP_NUM_THREADS and the like set
+before: libraries read them when they are loaded. `roofline.devices.calibration` starts it.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from datetime import date as Date
+from fnmatch import fnmatch
+from importlib import metadata
+from pathlib import Path
+
+import msgspec
+
+from roofline.core.device import Device
+from roofline.devices import cpu as cpus
+from roofline.devices import nvidia
+from roofline.devices.sampling import Finding, Probe
+from roofline.errors import InputError, MissingError, RooflineError
+
+Report = Callable[[str, int, int], None]
+TURNS, MOST_TURNS = 2, 4
+
+
+def measure(
+    device: str, threads: int, full: bool = False, only: tuple[str, ...] = (), report: Report | None = None
+) -> Device:
+    """Measures the ceilings of this machine's CPU ("cpu") or GPU ("cuda") in this process.
+
+    only: names or patterns of ceilings ("matrix.fp32", "dram.*"); empty for all.
+    report: told the family that is measured next, how many are done, and of how many.
+    Raises MissingError without torch or a usable GPU, InputError if nothing is called as in `only`.
+    """
+    try:
+        import torch
+    except ImportError as error:
+        raise MissingError("Measuring needs torch: run `pip install 'roofline[torch]'`.") from error
+    torch.set_num_threads(threads)
+    today = Date.today().isoformat()
+    start = time.perf_counter()
+    if device == "cuda":
+        from roofline.devices import probes_cuda
+
+        base = probes_cuda.describe()
+        found = probes_cuda.probes(full, today)
+    else:
+        from roofline.devices import probes_cpu
+
+        cpu = cpus.detect()
+        base = Device(name=cpu.name, kind="cpu", ceilings={}, memory=cpu.memory, shared_ports=not cpu.matrix_units)
+        if cpu.clock is not None:
+            base = msgspec.structs.replace(base, conditions={"highest clock": f"{cpu.clock / 1e6:.0f} MHz"})
+        found = probes_cpu.probes(cpu, threads, full, today)
+    chosen = [(probe, names) for probe in found if (names := _wanted(probe, only))]
+    if not chosen:
+        known = ", ".join(name for probe in found for name in probe.names)
+        raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {known}.")
+    with torch.inference_mode(), nvidia.Sampler() as sampler:
+        finding, load = _run(chosen, threads, report)
+    conditions = dict(base.conditions) | {
+        "date": today,
+        "threads": str(threads),
+        "affinity": ranges(cpus.affinity()),
+        "torch": str(torch.__version__),
+        "numpy": metadata.version("numpy"),
+        "calibration": "full" if full else "short",
+        "seconds": f"{time.perf_counter() - start:.1f}",
+    }
+    if device == "cuda":
+        conditions |= _gpu_conditions(sampler)
+    else:
+        conditions |= load
+    if missing := {name: why for name, why in finding.notes.items() if name not in finding.ceilings}:
+        conditions["not measured"] = "; ".join(f"{name}: {why}" for name, why in missing.items())
+    return msgspec.structs.replace(base, ceilings=finding.ceilings, caches=finding.caches, conditions=conditions)
+
+
+def _wanted(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
+    return tuple(name for name in probe.names if not only or any(fnmatch(name, pattern) for pattern in only))
+
+
+def _run(
+    chosen: list[tuple[Probe, tuple[str, ...]]], threads: int, report: Report | None
+) -> tuple[Finding, dict[str, str]]:
+    """Two turns of all probes, and up to two more of the busy ones while others use the processor.
+
+    A ceiling is the best of all turns: somebody else's load comes in bursts, and the turns lie seconds apart.
+    """
+    found = Finding()
+    before, total, turn = Load.now(), Load(), 0
+    while True:
+        probes = [(probe, names) for probe, names in chosen if turn < TURNS or probe.busy]
+        busy = Load()
+        for index, (probe, names) in enumerate(probes):
+            if report is not None:
+                text = ", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*"
+                report(text, turn * len(chosen) + index, max(TURNS, turn + 1) * len(chosen))
+            start = Load.now()
+            try:
+                finding = probe.run(names)
+            except RuntimeError as error:  # torch's for what a processor or build lacks, and for no memory
+                finding = Finding(notes=dict.fromkeys(names, str(error).partition("\n")[0]))
+            busy += Load.now() - start if probe.busy else Load()
+            found = found.joined(finding)
+        total += busy
+        turn += 1
+        if turn >= TURNS and (turn >= MOST_TURNS or busy.contention(threads) < 0.02):
+            break
+    if report is not None:
+        report("done", turn * len(chosen), turn * len(chosen))
+    whole = Load.now() - before
+    load = {"turns": str(turn), "involuntary switches": str(whole.switches)}
+    if total.wall:
+        load["cpu share"] = f"{total.processor / (total.wall * threads):.2f}"
+        load["waited for a processor"] = f"{total.contention(threads):.3f}"
+    return found, load
+
+
+@dataclass(frozen=True, slots=True)
+class Load:
+    """What this process got of the machine. Units: s.
+
+    processor: time that its threads ran; waited: time that they could have run but others did (Linux only);
+    switches: how often they were taken off a processor.
+    """
+
+    wall: float = 0.0
+    processor: float = 0.0
+    waited: float = 0.0
+    switches: int = 0
+
+    @classmethod
+    def now(cls) -> Load:
+        """The totals since the process began; differences of two mean something."""
+        try:
+            import resource
+
+            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        except ImportError:  # Windows
+            switches = 0
+        waited = 0.0
+        for path in Path("/proc/self/task").glob("*/schedstat"):
+            try:
+                waited += 1e-9 * int(path.read_text(encoding="utf-8").split()[1])
+            except (OSError, IndexError, ValueError):  # a thread that has just ended, another kernel
+                continue
+        return cls(time.perf_counter(), time.process_time(), waited, switches)
+
+    def __sub__(self, other: Load) -> Load:
+        return Load(
+            self.wall - other.wall,
+            self.processor - other.processor,
+            self.waited - other.waited,
+            self.switches - other.switches,
+        )
+
+    def __add__(self, other: Load) -> Load:
+        return Load(
+            self.wall + other.wall,
+            self.processor + other.processor,
+            self.waited + other.waited,
+            self.switches + other.switches,
+        )
+
+    def contention(self, threads: int) -> float:
+        """The share of the threads' time in which they waited for a processor; 0 where it cannot be told."""
+        return self.waited / (self.wall * threads) if self.wall else 0.0
+
+
+def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:
+    """Clocks and throttling while it was measured; `mostly` is the reason seen most often."""
+    conditions = {}
+    if sampler.clocks:
+        conditions["clock"] = f"{min(sampler.clocks) / 1e6:.0f} to {max(sampler.clocks) / 1e6:.0f} MHz"
+    if sampler.reasons:
+        conditions["throttling"] = ", ".join(
+            f"{word} ({count} samples)" for word, count in sampler.reasons.most_common()
+        )
+    return conditions
+
+
+def ranges(numbers: tuple[int, ...]) -> str:
+    """(0, 1, 2, 5) as "0-2,5"."""
+    text: list[str] = []
+    start = previous = None
+    for number in [*sorted(numbers), None]:
+        if start is not None and number != previous + 1:  # type: ignore[operator]
+            text.append(str(start) if start == previous else f"{start}-{previous}")
+            start = None
+        start = number if start is None else start
+        previous = number
+    return ",".join(text)
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Measures and writes JSON lines; the exit code is the error's."""
+    parser = argparse.ArgumentParser(prog="python -m roofline.devices.measure", description=__doc__)
+    parser.add_argument("--device", choices=("cpu", "cuda"), default="cpu")
+    parser.add_argument("--threads", type=int, required=True)
+    parser.add_argument("--full", action="store_true")
+    parser.add_argument("--only", default="", help="names or patterns of ceilings, with commas between")
+    options = parser.parse_args(arguments)
+    # Libraries print what they like to the standard output; the lines go to a copy of it that only we have.
+    with os.fdopen(os.dup(1), "w", encoding="utf-8") as channel:
+        os.dup2(2, 1)
+
+        def send(message: dict[str, object]) -> None:
+            channel.write(msgspec.json.encode(message).decode() + "\n")
+            channel.flush()
+
+        try:
+            device = measure(
+                options.device,
+                options.threads,
+                options.full,
+                tuple(name.strip() for name in options.only.split(",") if name.strip()),
+                lambda text, done, of: send({"progress": text, "done": done, "of": of}),
+            )
+        except RooflineError as error:
+            send({"error": str(error), "code": error.exit_code})
+            return error.exit_code
+        send({"device": msgspec.to_builtins(device)})
+    return 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,188 @@
+"""What NVIDIA's management library says about a GPU: clocks, power, throttling, driver."""
+
+from __future__ import annotations
+
+import threading
+from collections import Counter
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from types import ModuleType, TracebackType
+from typing import Any
+
+# Bit of the throttle (clock event) reasons -> what it means.
+_REASONS = {
+    "GpuIdle": "idle",
+    "ApplicationsClocksSetting": "application clocks",
+    "SwPowerCap": "power cap",
+    "HwSlowdown": "hardware slowdown",
+    "SyncBoost": "sync boost",
+    "SwThermalSlowdown": "thermal (software)",
+    "HwThermalSlowdown": "thermal (hardware)",
+    "HwPowerBrakeSlowdown": "power brake",
+    "DisplayClockSetting": "display clocks",
+}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Snapshot:
+    """One GPU at one moment. Units: byte, Hz, W, degree Celsius. None: the driver does not say.
+
+    throttle: why the clock is below its highest, in words; empty if it is not.
+    mig: the GPU is divided into instances (MIG).
+    """
+
+    index: int
+    name: str
+    memory: float | None = None
+    sm_clock: float | None = None
+    sm_clock_max: float | None = None
+    memory_clock: float | None = None
+    power: float | None = None
+    power_cap: float | None = None
+    temperature: float | None = None
+    throttle: tuple[str, ...] = ()
+    driver: str | None = None
+    cuda: str | None = None
+    capability: tuple[int, int] | None = None
+    mig: bool | None = None
+
+
+@contextmanager
+def _library() -> Iterator[ModuleType | str]:
+    """The initialised library, or the sentence that says why there is none."""
+    try:
+        import pynvml
+    except ImportError:
+        yield "The package nvidia-ml-py is not installed, so NVIDIA GPUs are not looked for."
+        return
+    try:
+        pynvml.nvmlInit()
+    except pynvml.NVMLError as error:
+        yield f"NVIDIA's management library cannot be used ({error}); is the driver installed?"
+        return
+    try:
+        yield pynvml
+    finally:
+        pynvml.nvmlShutdown()
+
+
+def unavailable() -> str | None:
+    """Why no NVIDIA GPU can be seen, as a sentence; None if one can."""
+    with _library() as nvml:
+        if isinstance(nvml, str):
+            return nvml
+        count = _ask(nvml, nvml.nvmlDeviceGetCount)
+        return None if count else "The NVIDIA driver sees no GPU."
+
+
+def snapshots() -> tuple[Snapshot, ...]:
+    """All GPUs that the driver sees; empty where there is none (`unavailable` says why)."""
+    with _library() as nvml:
+        if isinstance(nvml, str):
+            return ()
+        found = (_snapshot(nvml, index) for index in range(_ask(nvml, nvml.nvmlDeviceGetCount) or 0))
+        return tuple(snapshot for snapshot in found if snapshot is not None)
+
+
+def snapshot(index: int = 0) -> Snapshot | None:
+    """GPU number `index` in the driver's order; None where there is none (`unavailable` says why)."""
+    with _library() as nvml:
+        return None if isinstance(nvml, str) else _snapshot(nvml, index)
+
+
+def _ask(nvml: ModuleType, call: Callable[..., Any], *arguments: Any) -> Any:
+    """One call; None if this GPU, driver or virtual machine does not answer it."""
+    try:
+        answer = call(*arguments)
+    except nvml.NVMLError:
+        return None
+    return answer.decode() if isinstance(answer, bytes) else answer
+
+
+def _scaled(value: float | None, factor: float) -> float | None:
+    return None if value is None else value * factor
+
+
+def _snapshot(nvml: ModuleType, index: int) -> Snapshot | None:
+    handle = _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+    if handle is None:
+        return None
+    memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
+    version = _ask(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
+    mig = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
+    return Snapshot(
+        index=index,
+        name=_ask(nvml, nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU",
+        memory=None if memory is None else float(memory.total),
+        sm_clock=_scaled(_ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM), 1e6),
+        sm_clock_max=_scaled(_ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM), 1e6),
+        memory_clock=_scaled(_ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM), 1e6),
+        power=_scaled(_ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle), 1e-3),
+        power_cap=_scaled(_ask(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle), 1e-3),
+        temperature=_scaled(_ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU), 1.0),
+        throttle=_throttle(nvml, handle),
+        driver=_ask(nvml, nvml.nvmlSystemGetDriverVersion),
+        cuda=None if version is None else f"{version // 1000}.{version % 1000 // 10}",
+        capability=_pair(_ask(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)),
+        mig=None if mig is None else bool(mig[0]),
+    )
+
+
+def _pair(values: Any) -> tuple[int, int] | None:
+    return None if values is None else (int(values[0]), int(values[1]))
+
+
+def _throttle(nvml: ModuleType, handle: Any) -> tuple[str, ...]:
+    # Renamed by NVIDIA from "throttle reasons" to "event reasons"; old drivers answer the old call only.
+    for call in ("nvmlDeviceGetCurrentClocksEventReasons", "nvmlDeviceGetCurrentClocksThrottleReasons"):
+        bits = _ask(nvml, getattr(nvml, call), handle) if hasattr(nvml, call) else None
+        if bits is not None:
+            return throttle_words(nvml, bits)
+    return ()
+
+
+def throttle_words(nvml: ModuleType, bits: int) -> tuple[str, ...]:
+    """The reasons whose bits are set, in words."""
+    masks = {word: getattr(nvml, f"nvmlClocksEventReason{name}", 0) for name, word in _REASONS.items()}
+    return tuple(word for word, mask in masks.items() if bits & mask)
+
+
+@dataclass(slots=True)
+class Sampler:
+    """Samples clock and throttling of one GPU in a thread while it is entered.
+
+    `clocks`: SM clocks [Hz]; `reasons`: how many samples named which throttle reason. Both stay empty where
+    there is no driver. Only reads; costs two calls of the library per `interval` [s].
+    """
+
+    index: int = 0
+    interval: float = 0.1
+    clocks: list[float] = field(default_factory=list)
+    reasons: Counter[str] = field(default_factory=Counter)
+    _stop: threading.Event = field(default_factory=threading.Event)
+    _thread: threading.Thread | None = None
+
+    def __enter__(self) -> Sampler:
+        self._stop.clear()
+        self._thread = threading.Thread(target=self._run, name="roofline-nvml", daemon=True)
+        self._thread.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._stop.set()
+        if self._thread is not None:
+            self._thread.join()
+
+    def _run(self) -> None:
+        with _library() as nvml:
+            handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, self.index)
+            if isinstance(nvml, str) or handle is None:
+                return
+            while not self._stop.wait(self.interval):
+                clock = _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM)
+                if clock is not None:
+                    self.clocks.append(clock * 1e6)
+                self.reasons.update(_throttle(nvml, handle))

@@ -1,0 +1,342 @@
+"""Measures the ceilings of a CPU with torch and numpy: products, functions, memory, caches, launches.
+
+Rates are the best of several shapes, operators and libraries: a ceiling says what the processor can be driven
+at, and one library often stays well below another (MKL runs fp32 products at half the rate of oneDNN on CPUs
+that are not Intel's). Bytes are compulsory traffic: elements read once and written once; the line that a store
+fetches first (write-allocate) is not counted, just as it is not counted for ops.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+from functools import partial
+from statistics import median
+from typing import Any
+
+from roofline.core.device import Cache, Ceiling
+from roofline.devices.cpu import Cpu
+from roofline.devices.sampling import Candidate, Finding, Probe, ceiling, race, usable
+
+PRECISIONS = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
+DRAM = ("read", "write", "copy", "triad", "inplace", "update")
+# (M, K, N): small and cubic, then transformer layers of few to many tokens.
+SHAPES = ((64, 64, 64), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (128, 768, 3072), (512, 768, 768))
+MORE_SHAPES = ((2048, 2048, 2048), (128, 3072, 768), (4096, 768, 768), (1024, 1024, 4096), (128, 4096, 4096))
+
+_MIB = 2**20
+
+
+def probes(cpu: Cpu, threads: int, full: bool, date: str) -> list[Probe]:
+    """All probes of this CPU; one turn of them takes about four seconds, or twenty when `full`."""
+    import torch
+
+    conditions = f"{threads} threads, torch {torch.__version__}"
+    factor = 2.5 if full else 0.5
+    last = cpu.caches[-1].total if cpu.caches else None
+    shared: dict[str, Any] = {"conditions": conditions, "date": date}
+    found: list[Probe] = []
+    for precision in PRECISIONS:
+        names = (f"matrix.{precision}", f"vector.{precision}")[: 2 if precision in ("fp32", "fp64") else 1]
+        # The slowest first call is bounded by the race; without a kernel (fp16) little is to be learnt.
+        seconds = factor * (0.4 if precision == "fp16" else 0.6)
+        matrix = partial(_matrix, precision=precision, seconds=seconds, full=full, **shared)
+        found.append(Probe(names, matrix, busy=True))
+    names = tuple(f"function.{name}" for name in _functions() if name != "random")
+    function = partial(_function, threads=threads, **shared)
+    found.append(Probe(names, partial(function, seconds=factor * 1.4), busy=True))
+    # Drawn by one thread, whose share of the processors is no sign of contention.
+    found.append(Probe(("function.random",), partial(function, seconds=factor * 0.2)))
+    dram = partial(_dram, last=last, seconds=factor * 1.2, full=full, **shared)
+    found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram, busy=True))
+    cache = partial(_cache, cpu=cpu, threads=threads, seconds=factor * 1.0, **shared)
+    found.append(Probe(("cache.l2", "cache.llc"), cache, busy=True))
+    found.append(Probe(("launch.torch-eager",), partial(_launch, calls=3000 if full else 600, **shared)))
+    return found
+
+
+def _matrix(
+    wanted: Collection[str], *, precision: str, seconds: float, full: bool, conditions: str, date: str
+) -> Finding:
+    candidates = _products(precision, SHAPES + (MORE_SHAPES if full else ()))
+    if precision != "int8":
+        candidates += _convolutions(precision, full)
+    results = race(candidates, seconds)
+    if precision in ("fp32", "fp64"):
+        results += race(_numpy_products(precision, (256, 512, 1024)), seconds / 3)
+        # numpy's BLAS keeps threads of its own, which spin for some time when they have nothing to do; next to
+        # torch's they would be the contention that is watched for.
+        time.sleep(0.1)
+    best = max(results, key=lambda result: result.rate)
+    found = ceiling(best, conditions, date)
+    ceilings = {f"matrix.{precision}": found}
+    if f"vector.{precision}" in wanted:
+        # No torch op keeps the multiply-add units busy except a product, and on every CPU known here fp32 and
+        # fp64 products run on the same vector units as other arithmetic (AMX has neither).
+        method = f"the {precision} product, which runs on the vector units; {found.source}"
+        ceilings[f"vector.{precision}"] = Ceiling(value=found.value, source=method, spread=found.spread, date=date)
+    return Finding({name: value for name, value in ceilings.items() if name in wanted})
+
+
+def _products(precision: str, shapes: tuple[tuple[int, int, int], ...]) -> list[Candidate]:
+    import torch
+
+    dtype = getattr(torch, PRECISIONS[precision])
+    found = []
+    for m, k, n in shapes:
+        if precision == "int8":
+            a, b = (torch.randint(-8, 8, size, dtype=dtype) for size in ((m, k), (k, n)))
+            out = torch.empty(m, n, dtype=torch.int32)
+            run: Callable[[], object] = partial(torch._int_mm, a, b, out=out)
+            name = "torch._int_mm"
+        else:
+            a, b = (torch.randn(*size).to(dtype) for size in ((m, k), (k, n)))
+            run, name = partial(torch.mm, a, b, out=torch.empty(m, n, dtype=dtype)), "torch.mm"
+        found.append(Candidate(f"{name} {precision} {m}x{k}x{n}", 2.0 * m * k * n, run, name))
+        if precision != "int8":  # a layer multiplies by its transposed weight, some types by other code
+            layer = partial(torch.nn.functional.linear, a, torch.randn(n, k).to(dtype))
+            found.append(Candidate(f"linear {precision} {m}x{k}x{n}", 2.0 * m * k * n, layer, "linear"))
+    return found
+
+
+def _convolutions(precision: str, full: bool) -> list[Candidate]:
+    """1x1 convolutions: the same product through oneDNN, where torch.mm goes to the BLAS. No Winograd here."""
+    import torch
+
+    dtype = getattr(torch, PRECISIONS[precision])
+    found = []
+    for channels, side in ((128, 16), (256, 32), (512, 32)) + (((1024, 32),) if full else ()):
+        x, weight = (
+            torch.randn(*size).to(dtype).contiguous(memory_format=torch.channels_last)
+            for size in ((1, channels, side, side), (channels, channels, 1, 1))
+        )
+        run = partial(torch.nn.functional.conv2d, x, weight)
+        label = f"conv2d 1x1 {precision}, {channels} channels, {side}x{side}, channels last"
+        found.append(Candidate(label, 2.0 * channels**2 * side**2, run, "conv2d"))
+    return found
+
+
+def _numpy_products(precision: str, sizes: tuple[int, ...]) -> list[Candidate]:
+    import numpy as np
+
+    found = []
+    for size in sizes:
+        a, b = (np.random.default_rng(0).random((size, size)).astype(PRECISIONS[precision]) for _ in range(2))
+        run = partial(np.matmul, a, b, out=np.empty_like(a))
+        found.append(Candidate(f"numpy.matmul {precision} {size}x{size}x{size}", 2.0 * size**3, run, "numpy"))
+    return found
+
+
+def _functions() -> dict[str, dict[str, Callable[[Any, Any], object]]]:
+    """Function -> operators with one evaluation per element, as (input in (0, 1), output of the same size).
+
+    Several, because an operator's own code can be slower than the same function inside another (torch.erf
+    calls a scalar library where gelu has a vector polynomial).
+    """
+    import torch
+    from torch.nn import functional
+
+    def unary(name: str) -> Callable[[Any, Any], object]:
+        call = getattr(torch, name)
+        return lambda x, out: call(x, out=out)
+
+    return {
+        "exp": {
+            "torch.exp": unary("exp"),
+            "softmax": lambda x, out: torch.softmax(x.view(-1, 256), -1),
+            "torch.sigmoid": unary("sigmoid"),
+            "silu": lambda x, out: functional.silu(x),
+        },
+        "exp2": {"torch.exp2": unary("exp2")},
+        "expm1": {"torch.expm1": unary("expm1")},
+        "log": {"torch.log": unary("log"), "torch.log1p": unary("log1p")},
+        "log2": {"torch.log2": unary("log2")},
+        "log1p": {"torch.log1p": unary("log1p")},
+        "tanh": {
+            "torch.tanh": unary("tanh"),
+            "gelu (tanh)": lambda x, out: functional.gelu(x, approximate="tanh"),
+        },
+        "erf": {"torch.erf": unary("erf"), "gelu": lambda x, out: functional.gelu(x)},
+        "sigmoid": {"torch.sigmoid": unary("sigmoid"), "silu": lambda x, out: functional.silu(x)},
+        "sqrt": {"torch.sqrt": unary("sqrt")},
+        "rsqrt": {"torch.rsqrt": unary("rsqrt")},
+        "sin": {"torch.sin": unary("sin")},
+        "cos": {"torch.cos": unary("cos")},
+        # 1.7: whole and half powers are computed as products and roots
+        "pow": {"torch.pow": lambda x, out: torch.pow(x, 1.7, out=out)},
+        "random": {
+            "uniform_": lambda x, out: out.uniform_(),
+            "normal_": lambda x, out: out.normal_(),
+            "bernoulli_": lambda x, out: out.bernoulli_(0.5),
+            "dropout": lambda x, out: functional.dropout(x, 0.5, training=True),
+        },
+    }
+
+
+def _function(wanted: Collection[str], *, threads: int, seconds: float, conditions: str, date: str) -> Finding:
+    import torch
+
+    chosen = {name: ops for name, ops in _functions().items() if f"function.{name}" in wanted}
+    turns = 3
+    candidates = [
+        (name, label, elements, op)
+        for name, ops in chosen.items()
+        for label, op in ops.items()
+        # A thread gets 32768 elements at least (torch's grain); 4 times that still fits second-level caches.
+        for elements in (threads * 32768, threads * 131072)
+    ]
+    inputs = {elements: torch.rand(elements) for _, _, elements, _ in candidates}
+    outputs = {elements: torch.empty(elements) for elements in inputs}
+    # One turn of all functions after the other: a burst of load of tens of milliseconds hits only one turn.
+    best: dict[str, list[Any]] = {name: [] for name in chosen}
+    for _ in range(turns):
+        for name, label, elements, op in candidates:
+            run = partial(op, inputs[elements], outputs[elements])
+            candidate = Candidate(f"{label}, {elements} fp32 numbers", float(elements), run)
+            best[name] += race([candidate], seconds / (turns * len(candidates)), rounds=1)
+    found = {name: max(results, key=lambda result: result.rate) for name, results in best.items()}
+    return Finding({f"function.{name}": ceiling(result, conditions, date) for name, result in found.items()})
+
+
+def _dram(
+    wanted: Collection[str], *, last: int | None, seconds: float, full: bool, conditions: str, date: str
+) -> Finding:
+    import torch
+
+    size = array_size(last, available_memory(), full)
+    n = size // 4
+    a, b, c = (torch.full((n,), 0.5) for _ in range(3))
+    ops: dict[str, tuple[int, dict[str, Callable[[], object]]]] = {
+        "read": (1, {"sum": lambda: torch.sum(a), "amax": lambda: torch.amax(a)}),
+        "write": (1, {"fill_": lambda: c.fill_(0.5), "zero_": lambda: c.zero_()}),
+        "copy": (2, {"copy_": lambda: c.copy_(a)}),
+        "triad": (3, {"add(out=)": lambda: torch.add(a, b, alpha=1.5, out=c)}),
+        "inplace": (2, {"mul_": lambda: c.mul_(1.0)}),
+        "update": (3, {"add_": lambda: c.add_(a, alpha=1e-9), "lerp_": lambda: c.lerp_(a, 1e-3)}),
+    }
+    chosen = {pattern: ops[pattern] for pattern in DRAM if f"dram.{pattern}" in wanted}
+    where = f"arrays of {size // _MIB} MiB, {conditions}"
+    flag = None
+    if last is not None and size < 2 * last:
+        flag = f"The arrays ({size // _MIB} MiB) are less than twice the last-level cache ({last // _MIB} MiB)."
+    found = {}
+    for pattern, (moved, runs) in chosen.items():
+        candidates = [Candidate(label, float(moved * size), run) for label, run in runs.items()]
+        result = ceiling(race(candidates, seconds / len(DRAM))[0], where, date)
+        found[f"dram.{pattern}"] = Ceiling(
+            value=result.value, source=result.source, spread=result.spread, date=date, flag=flag
+        )
+    return Finding(found)
+
+
+def array_size(last: int | None, available: float, full: bool) -> int:
+    """The size [byte] of each of three arrays that stream from memory.
+
+    Four times the last-level cache (eight when `full`), 128 MiB at least; the three together at most 1 GB and
+    a quarter of the memory that is free.
+    """
+    size = max(128 * _MIB, (8 if full else 4) * (last or 0))
+    return int(min(size, 1e9 / 3, available / 4 / 3)) // 4096 * 4096
+
+
+def available_memory() -> float:
+    """Memory that can be had without swapping [byte]; a container's limit counts."""
+    from pathlib import Path
+
+    import psutil
+
+    available = float(psutil.virtual_memory().available)
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text(encoding="utf-8").strip()
+        used = Path("/sys/fs/cgroup/memory.current").read_text(encoding="utf-8").strip()
+    except OSError:
+        return available
+    return min(available, float(limit) - float(used)) if limit.isdigit() else available
+
+
+def _cache(wanted: Collection[str], *, cpu: Cpu, threads: int, seconds: float, conditions: str, date: str) -> Finding:
+    """Bandwidth against working set, the best of reading, updating in place, and adding in place.
+
+    Torch gives a thread 32768 elements at least, so smaller sets run on fewer threads and are ruled by the call;
+    the first-level cache cannot be seen this way and has no ceiling.
+    """
+    import torch
+
+    sizes = {level.level: level.total for level in cpu.caches}
+    largest = max(sizes.values(), default=64 * _MIB)
+    second = sizes.get(2, 0) if len(sizes) > 1 else 0
+    sets = working_sets(16 * 1024, min(4 * largest, 512 * _MIB))
+    data = torch.full((max(sets) // 4,), 0.5)
+
+    def candidates(size: int) -> list[Candidate]:
+        n = size // 4
+        whole, left, right = data[:n], data[: n // 2], data[n // 2 : n // 2 * 2]
+        return [
+            Candidate("sum", float(size), lambda: torch.sum(whole)),
+            Candidate("mul_", 2.0 * size, lambda: whole.mul_(1.0)),
+            Candidate("add_", 1.5 * size, lambda: left.add_(right, alpha=1e-9)),
+        ]
+
+    rounds = 2
+    results: dict[int, list[Any]] = {size: [] for size in sets}
+    for _ in range(rounds):
+        for size in sets:
+            for candidate in candidates(size):
+                # The last measuring of a size must not leave it warm for itself only: race's first call warms it.
+                results[size] += race([candidate], seconds / (rounds * len(sets) * 3), rounds=1)
+    curve = [(float(size), max(result.rate for result in results[size])) for size in sets]
+    found: dict[str, Ceiling] = {}
+    caches: list[Cache] = []
+    method = "the largest working set with 75 % of the level's best bandwidth"
+    # The cap is what the system reports; for the last level the measurement stands, as a virtual machine may
+    # be told of more cache than it gets.
+    levels = [("l2", 0.0, float(second), float(second))] if second else []
+    for level, above, up_to, cap in [*levels, ("llc", float(second), float(largest), None)]:
+        edge = usable(curve, above, up_to, cap)
+        if edge is None:
+            continue
+        rate, size = edge
+        at = next(working_set for working_set, value in curve if value == rate)
+        best = max(results[int(at)], key=lambda result: result.rate)
+        where = f"working set of {at / 2**20:.3g} MiB, {conditions}"
+        found[f"cache.{level}"] = ceiling(best, where, date)
+        caches.append(Cache(level=level, size=size, source=f"measured: {method}, {conditions}"))
+    if {"cache.l2", "cache.llc"} <= found.keys() and found["cache.l2"].value < found["cache.llc"].value:
+        # A small set is ruled by the call's cost; a level is never slower than the one behind it.
+        found["cache.l2"] = found["cache.llc"]
+    return Finding({name: value for name, value in found.items() if name in wanted}, tuple(caches))
+
+
+def working_sets(smallest: int, largest: int) -> list[int]:
+    """Sizes [byte] that double, with one between each two."""
+    sizes, size = [], smallest
+    while size <= largest:
+        sizes += [size, size * 3 // 2]
+        size *= 2
+    return [size for size in sizes if size <= largest]
+
+
+def _launch(wanted: Collection[str], *, calls: int, conditions: str, date: str) -> Finding:
+    """The least duration of a profiler event of an op on one element: what a torch op costs before it works."""
+    import torch
+    from torch.profiler import ProfilerActivity, profile
+
+    x, y = torch.ones(1), torch.ones(1)
+    with profile(activities=[ProfilerActivity.CPU]) as profiler:
+        for _ in range(calls):
+            x.neg_()
+            x.mul_(y)
+            torch.add(x, y, out=y)
+    times: dict[str, list[float]] = {}
+    for event in profiler.profiler.kineto_results.events():
+        if event.name().startswith("aten::"):
+            times.setdefault(event.name(), []).append(event.duration_ns() * 1e-9)
+    name, durations = min(times.items(), key=lambda item: min(item[1]))
+    least = min(durations)
+    launch = Ceiling(
+        value=least,
+        source=f"measured: least profiler event of {name} on one element, {len(durations)} calls, {conditions}",
+        spread=round(1 - least / median(durations), 4),
+        date=date,
+    )
+    return Finding({"launch.torch-eager": launch})

@@ -1,0 +1,183 @@
+"""How a ceiling is measured: candidates take turns, the best rate wins, and the spread is kept.
+
+Taking turns spreads a burst of somebody else's load over all candidates, so that it does not decide between
+them; the best of many short turns is what the machine can do.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection, Sequence
+from dataclasses import dataclass, field
+from statistics import median
+from typing import Protocol
+
+from roofline.core.device import Cache, Ceiling
+
+
+@dataclass(frozen=True, slots=True)
+class Candidate:
+    """One way of reaching a ceiling.
+
+    work: what one call of `run` does [FLOP, byte, evaluations].
+    series: candidates that run the same code on different sizes; the smaller tell how long the larger take.
+    """
+
+    label: str
+    work: float
+    run: Callable[[], object]
+    series: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Best:
+    """The fastest candidate. `rate` [work/s]; `spread` is (best - median) / best over its `count` samples."""
+
+    label: str
+    rate: float
+    spread: float
+    count: int
+
+
+@dataclass(frozen=True, slots=True)
+class Finding:
+    """What a probe found. `notes`: a sentence for each ceiling that could not be measured."""
+
+    ceilings: dict[str, Ceiling] = field(default_factory=dict)
+    caches: tuple[Cache, ...] = ()
+    notes: dict[str, str] = field(default_factory=dict)
+
+    def joined(self, other: Finding) -> Finding:
+        """The best of both; cache sizes from the one that drove the last-level cache faster."""
+        ceilings = dict(self.ceilings)
+        for name, found in other.ceilings.items():
+            ceilings[name] = better(name, ceilings.get(name), found)
+        last = "cache.llc"
+        newer = other.caches and (not self.caches or ceilings.get(last) is other.ceilings.get(last))
+        return Finding(ceilings, other.caches if newer else self.caches, self.notes | other.notes)
+
+
+@dataclass(frozen=True, slots=True)
+class Probe:
+    """Measures the ceilings `names`; `run` is given those that are wanted.
+
+    busy: all threads work nearly all the time: others' load shows, and the probe is repeated because of it.
+    """
+
+    names: tuple[str, ...]
+    run: Callable[[Collection[str]], Finding]
+    busy: bool = False
+
+
+class Timer(Protocol):
+    """Calls `run` again and again for about `seconds`, at least once; the times of the calls [s]."""
+
+    def __call__(self, run: Callable[[], object], seconds: float) -> list[float]:
+        """See the class."""
+
+
+def wall(run: Callable[[], object], seconds: float) -> list[float]:
+    """The Timer of work that has ended when the call returns."""
+    times: list[float] = []
+    start = time.perf_counter()
+    while True:
+        before = time.perf_counter()
+        run()
+        after = time.perf_counter()
+        times.append(after - before)
+        if after - start >= seconds or len(times) >= 10_000:
+            return times
+
+
+def race(candidates: Sequence[Candidate], seconds: float, timer: Timer = wall, rounds: int = 3) -> list[Best]:
+    """All candidates that could be run within about `seconds` together, fastest first.
+
+    In each series the smallest runs first. A larger one waits as long as, at the best rate of its series so far,
+    one call would take a quarter of `seconds` (half-precision products are 100 times slower than others on some
+    CPUs). After the first round only those that come near the fastest stay in the race.
+    Candidates that raise are left out; if none is left, the first error is raised.
+    """
+    waiting = sorted(candidates, key=lambda candidate: candidate.work)
+    running: dict[str, Candidate] = {}
+    times: dict[str, list[float]] = {}
+    rates: dict[str, float] = {}
+    failure: Exception | None = None
+    for turn in range(rounds):
+        for candidate in list(waiting):
+            known = rates.get(candidate.series)
+            if known and candidate.work / known > seconds / 4:
+                continue  # looked at again in the next round: a burst of load may have made the rate look low
+            waiting.remove(candidate)
+            try:
+                taken = timer(candidate.run, 0.0)  # the first call allocates, packs weights, builds kernels
+                if taken[0] < seconds / 20:
+                    taken = timer(candidate.run, seconds / 100)
+            except RuntimeError as error:  # torch: not implemented for this type, out of memory
+                failure = failure or error
+                continue
+            running[candidate.label], times[candidate.label] = candidate, taken
+            rates[candidate.series] = max(known or 0.0, candidate.work / min(taken))
+        if not running:
+            raise failure or ValueError("a race needs candidates")
+        fastest = max(rates.values())
+        racing = [
+            label
+            for label, candidate in running.items()
+            if turn == 0 or candidate.work / min(times[label]) > 0.6 * fastest
+        ]
+        share = seconds / (rounds * len(racing))
+        for label in racing:
+            if min(times[label]) < 4 * share:
+                times[label] += timer(running[label].run, share)
+                candidate = running[label]
+                rates[candidate.series] = max(rates[candidate.series], candidate.work / min(times[label]))
+    results = [
+        Best(
+            label=label,
+            rate=running[label].work / min(taken),
+            spread=1 - min(taken) / median(taken),  # rates: (1/min - 1/median) / (1/min)
+            count=len(taken),
+        )
+        for label, taken in times.items()
+    ]
+    return sorted(results, key=lambda best: -best.rate)
+
+
+def ceiling(best: Best, conditions: str, date: str) -> Ceiling:
+    """A measured ceiling. `conditions`: on what it ran ("2 threads, torch 2.13")."""
+    return Ceiling(
+        value=best.rate,
+        source=f"measured: {best.label}, best of {best.count}, {conditions}",
+        spread=round(best.spread, 4),
+        date=date,
+    )
+
+
+def better(name: str, one: Ceiling | None, other: Ceiling) -> Ceiling:
+    """The higher of two measured rates; of two launches (times) the shorter."""
+    if one is None:
+        return other
+    return min(one, other, key=lambda c: c.value if name.startswith("launch.") else -c.value)
+
+
+def usable(
+    curve: Sequence[tuple[float, float]], above: float, up_to: float, cap: float | None = None
+) -> tuple[float, float] | None:
+    """A cache level's bandwidth [byte/s] and usable size [byte], from bandwidth against working set.
+
+    curve: (working set [byte], bandwidth [byte/s]), ascending. The level's plateau is the best bandwidth of the
+    working sets in (above, up_to]. The usable size is the largest working set whose bandwidth, and that of all
+    between, is at least 75 % of the plateau: beyond it the next level serves too much of the traffic for the
+    plateau to be a fair ceiling. `cap`: the size that the system reports; a next level of the same speed would
+    hide the edge. None where no working set lies in the range.
+    """
+    plateau = max((rate for size, rate in curve if above < size <= up_to), default=None)
+    if plateau is None:
+        return None
+    peak = next(i for i, (size, rate) in enumerate(curve) if above < size <= up_to and rate == plateau)
+    edge = curve[peak][0]
+    for size, rate in curve[peak:]:
+        if rate < 0.75 * plateau:
+            break
+        edge = size
+    return plateau, edge if cap is None else min(edge, cap)

@@ -1,0 +1,167 @@
+"""The first table of a write-up: where the work is, where the time went, and which roof is above (DESIGN section 7).
+
+Rows close to the wall: the ops by a key, the gap, and their total.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline import units
+from roofline.core.analysis import Analysis
+from roofline.core.totals import Total
+from roofline.core.vocabulary import BOUNDS, Bound
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """Of the ops under one bound [s]; seconds is share time, floor + loss is own time."""
+
+    seconds: float
+    floor: float
+    loss: float
+
+    @property
+    def attained(self) -> float | None:
+        """floor / own time; None where nothing is costed."""
+        own = self.floor + self.loss
+        return self.floor / own if self.floor > 0 and own > 0 else None
+
+
+def split(analysis: Analysis) -> dict[Bound, Times]:
+    """The busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss."""
+    table = analysis.table
+    sums = [
+        np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
+        for weights in (table.share, table.floor, table.loss)
+    ]
+    return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
+
+    rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
+    for the gap and the total. None is unknown or does not apply.
+    """
+
+    label: str
+    ops: int | None
+    flops: float | None
+    bytes: float | None
+    seconds: float
+    time: float
+    floor: float | None
+    loss: float | None
+    rate: float | None
+    roof: str
+    attained: float | None
+    bound: Bound = "unknown"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """A heading (lines of it), how a cell is written, and whether it is a number."""
+
+    heading: str
+    cell: Callable[[Row], str]
+    number: bool = True
+
+
+def percent(share: float | None) -> str:
+    """A share without the sign: the heading has it."""
+    text = units.percent(share).removesuffix(" %")
+    return "0.0" if text == "-0.0" else text
+
+
+def relative(value: float | None) -> str:
+    """A ratio to the matmuls."""
+    if value is None:
+        return units.UNKNOWN
+    return "0" if value == 0 else "<0.001" if value < 0.0005 else f"{value:.3f}"
+
+
+COLUMNS = (
+    Column("FLOP\n%", lambda row: percent(row.flops)),
+    Column("bytes\n%", lambda row: percent(row.bytes)),
+    Column("time", lambda row: units.seconds(row.seconds)),
+    Column("time\n%", lambda row: percent(row.time)),
+    Column("floor\n%", lambda row: percent(row.floor)),
+    Column("loss\n%", lambda row: percent(row.loss)),
+    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate)),
+    Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False),
+    Column("attained\n%", lambda row: percent(row.attained)),
+)
+
+
+#: Keys that have no natural end, and how many rows of them are shown.
+LONG = ("op", "scope", "kernel")
+TOP = 25
+
+
+def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
+    """The table by a key: its rows, what was left out in one more, the gap (called `gap`) and the total."""
+    sums = analysis.by(by)
+    top = TOP if by in LONG else None
+    matmul = analysis.by("group").get("matmul")
+    rate = matmul.flop_rate if matmul else None
+    kept = list(sums.items())[:top]
+    table = [_row(analysis, label, total, rate) for label, total in kept]
+    left = list(sums.values())[len(kept) :]
+    if left:
+        seconds, ops = sum(total.seconds for total in left), sum(total.ops for total in left)
+        table.append(_bare(analysis, f"({len(left)} more)", seconds, ops))
+    table.append(_bare(analysis, gap, analysis.gap, None))
+    whole = _row(analysis, "total", analysis.total, rate)
+    table.append(
+        Row(
+            label="total",
+            ops=whole.ops,
+            flops=whole.flops,
+            bytes=whole.bytes,
+            seconds=analysis.wall,
+            time=1.0,
+            floor=whole.floor,
+            loss=whole.loss,
+            rate=whole.rate,
+            roof="",
+            attained=whole.attained,
+        )
+    )
+    return table
+
+
+def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None) -> Row:
+    step = analysis.total
+    costed = total.own_seconds > total.uncosted
+    known_flops = total.own_seconds > total.unknown_flops
+    known_bytes = total.own_seconds > total.unknown_bytes
+    rate = total.flop_rate if known_flops else None
+    return Row(
+        label=label,
+        ops=total.ops,
+        flops=_share(total.flops + total.vector_flops, step.flops + step.vector_flops) if known_flops else None,
+        bytes=_share(total.bytes_read + total.bytes_written, step.bytes_read + step.bytes_written)
+        if known_bytes
+        else None,
+        seconds=total.seconds,
+        time=total.seconds / analysis.wall,
+        floor=total.floor / analysis.wall if costed else None,
+        loss=total.loss / analysis.wall if costed else None,
+        rate=rate / matmul_rate if rate is not None and matmul_rate else None,
+        roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
+        attained=total.attained,
+        bound=total.bound,
+    )
+
+
+def _bare(analysis: Analysis, label: str, seconds: float, ops: int | None) -> Row:
+    return Row(label, ops, None, None, seconds, seconds / analysis.wall, None, None, None, "", None)
+
+
+def _share(part: float, whole: float) -> float | None:
+    return part / whole if whole else None

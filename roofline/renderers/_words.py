@@ -1,0 +1,135 @@
+"""Sentences about an analysis: the verdict, the caption, what each flag means. Plain text; each format escapes it."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+import numpy as np
+
+from roofline import units
+from roofline.core import statistics
+from roofline.core.analysis import Analysis
+from roofline.core.roofline import ATTAINED
+from roofline.core.vocabulary import Bound
+from roofline.renderers import _tables
+
+_ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
+
+FLAGS = {
+    "few-steps": "Fewer than 10 plain steps were timed, so the median and its interval are rough; raise --steps.",
+    "inflated": "After the profiler's cost was subtracted the profiled steps were still over 5 % slower than the plain "
+    "ones; op times were scaled down by one factor.",
+    "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
+    "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
+    "contention": "Other programs used the processor during the measurement; times are too long and spread wide.",
+    "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
+}
+
+
+def plain(text: str, width: int | None = None) -> str:
+    """`text` on one line without control characters, terminal escapes or bidirectional marks; cut to `width`."""
+    text = " ".join("".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text)).split())
+    return text if width is None or len(text) <= width else text[: width - 1] + "…"
+
+
+def gap_name(analysis: Analysis) -> str:
+    """What the gap is called on this device."""
+    return "host time" if analysis.device.kind == "cpu" else "gap"
+
+
+def subject(analysis: Analysis) -> str:
+    """What was run: "bert infer, b1 s128"."""
+    profile = analysis.profile
+    lengths = [f"{letter}{n}" for letter, n in (("b", profile.batch), ("s", profile.seq)) if n is not None]
+    return plain(f"{profile.model} {profile.mode}" + (f", {' '.join(lengths)}" if lengths else ""))
+
+
+def device(analysis: Analysis) -> str:
+    """What it ran on: "AMD EPYC, 2 threads"."""
+    given = analysis.device.conditions.get("threads") or analysis.profile.environment.get("threads")
+    if analysis.device.kind != "cpu" or not given:
+        return plain(analysis.device.name)
+    return plain(f"{analysis.device.name}, {given} {'thread' if given == '1' else 'threads'}")
+
+
+def bound(name: Bound, attained: float | None) -> str:
+    """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound"."""
+    if name == "unknown" or attained is None:
+        return "unknown"
+    if attained < ATTAINED:
+        return f"{name} roof above, {units.percent(attained, 0)} attained"
+    return f"{name}-bound"
+
+
+def verdict(analysis: Analysis) -> str:
+    """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last."""
+    wall = analysis.wall
+    parts = []
+    ranked = sorted(_tables.split(analysis).items(), key=lambda item: (item[0] == "unknown", -item[1].seconds))
+    for name, times in ranked:
+        share = times.seconds / wall
+        if share < 0.005:
+            continue  # the table has it
+        words = bound(name, times.attained)
+        if not parts and name != "unknown":
+            words += f" (floor {units.percent(times.floor / wall, 0)}, loss {units.percent(times.loss / wall, 0)})"
+        elif words.endswith("-bound"):
+            words = name
+        parts.append(f"{units.percent(share, 0)} {words}")
+    if abs(analysis.gap) >= 0.005 * wall:
+        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}")
+    separator = "; " if any("attained" in part for part in parts) else ", "
+    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
+    return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def spread(analysis: Analysis) -> str:
+    """How the step was timed: "n = 10 steps, median 12.5 ms, p10–p90 12.4–12.6 ms, 95 % interval ...; steady"."""
+    wall = analysis.profile.wall
+    p10, p90 = np.percentile(wall.steps, (10, 90))
+    number = len(wall.steps)
+    words = f"n = {number} {'step' if number == 1 else 'steps'}, median {units.seconds(analysis.wall)}"
+    words += f", p10–p90 {between(float(p10), float(p90))}"
+    interval = statistics.median_interval(wall.steps)
+    if interval:
+        words += f", 95 % interval of the median {between(*interval)}"
+    source = ", timed under the profiler" if wall.source == "profiled" else ""
+    return f"{words}; {plain(wall.protocol)}{source}"
+
+
+def between(low: float, high: float) -> str:
+    """Two times [s] with one unit where they share it: "12.4–12.6 ms"."""
+    first, second = units.seconds(low), units.seconds(high)
+    number, _, unit = first.partition(" ")
+    return f"{number}–{second}" if second.endswith(f" {unit}") and low >= 0 else f"{first} to {second}"
+
+
+def provenance(analysis: Analysis) -> str:
+    """Device, backend, versions, n and spread: what must stand beside every figure and table."""
+    profile = analysis.profile
+    versions = ", ".join(f"{plain(name)} {plain(number)}" for name, number in profile.versions.items())
+    told = [device(analysis), plain(profile.backend) + (f" ({versions})" if versions else "")]
+    told.append(f"precision {plain(analysis.precision or profile.precision)}")
+    return f"{'; '.join(told)}; {spread(analysis)}."
+
+
+def caption(analysis: Analysis) -> str:
+    """What stands under a table."""
+    return (
+        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
+        f"device; loss: own time − floor; attained: floor / own time. {provenance(analysis)}"
+    )
+
+
+def flag(name: str) -> str:
+    """A flag and what it means. A recorder may add details after a colon."""
+    slug, _, details = name.partition(":")
+    meaning = FLAGS.get(slug.strip().replace("_", "-"))
+    told = f"{plain(slug)}: {meaning}" if meaning else plain(slug)
+    return f"{told} ({plain(details)})" if details.strip() else told
+
+
+def conjunction(words: Sequence[str]) -> str:
+    """A list in words: "a, b and c"."""
+    return " and ".join(filter(None, (", ".join(words[:-1]), words[-1]))) if words else ""

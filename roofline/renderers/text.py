@@ -1,0 +1,139 @@
+"""Plain text for a terminal: what `roofline profile` ends with."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from roofline import units
+from roofline.core.analysis import Analysis
+from roofline.renderers import _tables, _words
+from roofline.renderers._tables import Column, Row
+
+SUFFIX = ".txt"
+
+WIDTH = 100
+_INDENT = 13
+_ROOFS = {
+    "serial": "these kernels, one after the other",
+    "overlap": "the same, compute and memory overlapped",
+    "ideal": "nothing moved but parameters, optimizer state, inputs and outputs",
+}
+
+
+def render(analysis: Analysis, by: str | None) -> str:
+    """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
+    lines = [*textwrap.wrap(_words.verdict(analysis), WIDTH), ""]
+    if by is None:
+        lines += [*_facts(_measured(analysis)), ""]
+    lines += _table(analysis, by or "group")
+    if by is None:
+        lines += ["", *_facts(_evidence(analysis))]
+    return "\n".join(lines) + "\n"
+
+
+def _facts(pairs: Iterator[tuple[str, str]]) -> list[str]:
+    lines = []
+    for name, words in pairs:
+        lines += textwrap.wrap(
+            f"{name:<{_INDENT}}{words}", WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False
+        )
+    return lines
+
+
+def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    profile, wall = analysis.profile, analysis.wall
+    rates = [
+        f"{units.significant(number / wall)} {what}/s"
+        for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
+        if number is not None
+    ]
+    if rates:
+        yield "throughput", ", ".join(rates)
+    if analysis.mfu is not None:
+        peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
+        yield "MFU", f"{units.percent(analysis.mfu)} of {peak}"
+    if profile.memory.peak is not None:
+        source = f" ({_words.plain(profile.memory.source)})" if profile.memory.source else ""
+        yield "peak memory", units.byte(profile.memory.peak) + source
+    if profile.wall.first is not None:
+        yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
+    yield "steps", _words.spread(analysis)
+
+
+def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    total, wall, gap = analysis.total, analysis.wall, _words.gap_name(analysis)
+    if total.overlap > 0 or total.uncosted > 0:
+        parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
+        yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
+    yield gap, _gap(analysis)
+    known = analysis.coverage
+    joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time joined to ops"
+    shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
+    yield "coverage", shares + joined
+    yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
+    roofs = [f"{name} {units.seconds(roof)} ({_ROOFS[name]})" for name, roof in analysis.roofs.items()]
+    yield "least step", "; ".join(roofs)
+    unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
+    if unattained:
+        told = ", ".join(f"{units.percent(seconds / wall)} {name}" for name, seconds in unattained)
+        yield "unattained", f"{told} of the step: ops that reach less than half of the roof above them"
+    if analysis.missing:
+        names = _words.conjunction([_words.plain(name) for name in analysis.missing])
+        yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
+    if analysis.above_ceiling:
+        yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
+    for number, flag in enumerate(analysis.flags):
+        yield "" if number else "flags", _words.flag(flag)
+
+
+def _gap(analysis: Analysis) -> str:
+    words = units.seconds(analysis.gap)
+    if analysis.gap_interval:
+        words += f", 95 % interval {_words.between(*analysis.gap_interval)}"
+    if analysis.profile.wall.source == "profiled":
+        words += ", profiler overhead included"
+    if analysis.idle is None:
+        return f"{words}; idle time was not observed"
+    words += f"; {units.seconds(analysis.idle)} idle observed in the profiled steps"
+    if analysis.gap_causes is None:
+        return f"{words}; causes not resolved"
+    causes = [f"{_words.plain(cause)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
+    return f"{words}: {', '.join(causes)}" if causes else words
+
+
+def _table(analysis: Analysis, by: str) -> list[str]:
+    rows = _tables.rows(analysis, by, _words.gap_name(analysis))
+    labels = [_words.plain(row.label) for row in rows]
+    if by in _tables.LONG:  # long names: they come last, and some columns make room for them
+        columns = [c for c in _tables.COLUMNS if c.heading.partition("\n")[0] not in ("floor", "loss", "FLOP/s")]
+        columns.insert(0, Column("ops", lambda row: "" if row.ops is None else units.count(row.ops)))
+    else:
+        columns = list(_tables.COLUMNS)
+    grid = [_cells(columns, rows, column) for column in range(len(columns))]
+    room = WIDTH - sum(len(column[0]) + 2 for column in grid)
+    names = [by, "", *(_cut(label, room, by) for label in labels)]
+    wide = max(len(name) for name in names)
+    lines = [
+        [f"{name:<{wide}}", *cells] if by not in _tables.LONG else [*cells, name]
+        for name, *cells in zip(names, *grid, strict=True)
+    ]
+    text = ["  ".join(line).rstrip() for line in lines]
+    rule = "─" * max(len(line) for line in text)
+    return [*text[:2], rule, *text[2:-1], rule, text[-1]]
+
+
+def _cells(columns: Sequence[Column], rows: Sequence[Row], number: int) -> list[str]:
+    """One column: two lines of heading and a cell per row, all of one width."""
+    column = columns[number]
+    top, _, bottom = column.heading.partition("\n")
+    cells = [top, bottom, *(column.cell(row) for row in rows)]
+    wide = max(len(cell) for cell in cells)
+    return [cell.rjust(wide) if column.number else cell.ljust(wide) for cell in cells]
+
+
+def _cut(label: str, room: int, by: str) -> str:
+    """A label that fits. The end of a scope says most, the beginning of everything else."""
+    if len(label) <= room:
+        return label
+    return f"…{label[-room + 1 :]}" if by == "scope" else f"{label[: room - 1]}…"

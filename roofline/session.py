@@ -1,0 +1,149 @@
+"""Measuring from beginning to end: calibrate, record in a child, put the profile together."""
+
+from __future__ import annotations
+
+import os
+import sys
+from collections.abc import Callable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roofline import plugins
+from roofline.backends import Plan, Recording
+from roofline.backends._request import Request
+from roofline.core.device import Device
+from roofline.core.profile import SCHEMA, Profile
+from roofline.core.step import Step
+from roofline.errors import InputError
+
+Say = Callable[[str], None]
+
+
+def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progress: Any = None) -> Profile:
+    """Record `request` in a fresh child process and put it under this machine's ceilings.
+
+    rounds: processes that time plain steps; the first of them also profiles and counts. Where the first one found the
+    cores contended it is run again with waiting threads asleep, and the faster of the two counts.
+    """
+    from roofline.devices import calibration
+
+    backend = plugins.load("roofline.backends", request.backend, "backend")
+    device = None if request.count_only else calibration.calibrate(request.device, request.threads, progress=progress)
+    recording = _record(request, backend)
+    if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
+        say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
+        again = _record(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"})
+        recording = min(recording, again, key=lambda one: sorted(one.wall.steps)[len(one.wall.steps) // 2])
+    others = []
+    for number in range(2, rounds + 1):
+        say(f"Round {number} of {rounds}.")
+        others.append(_record(msgspec.structs.replace(request, plain_only=True), backend).wall.steps)
+    if others:
+        recording = msgspec.structs.replace(
+            recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others))
+        )
+    if device is None:
+        device = Device(name="not measured", kind=request.device, ceilings={})
+    return to_profile(recording, request, device, command)
+
+
+def _record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+    from roofline.backends import _launch
+
+    return _launch.run(request, {**backend.environment(request.threads, request.device), **(variables or {})})
+
+
+def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
+    """A recording with the ceilings of its device and its provenance."""
+    from roofline import __version__
+
+    return Profile(
+        schema=SCHEMA,
+        model=request.model,
+        backend=request.backend,
+        options=request.options,
+        mode=request.mode,
+        size=request.size,
+        precision=request.precision,
+        layers=request.layers,
+        command=command,
+        date=datetime.now(UTC).isoformat(timespec="seconds"),
+        device=device,
+        wall=recording.wall,
+        profiled=recording.profiled,
+        scopes=recording.scopes,
+        phases=recording.phases,
+        blocks=recording.blocks,
+        signatures=recording.signatures,
+        ops=recording.ops,
+        kernels=recording.kernels,
+        batch=recording.batch,
+        seq=recording.seq,
+        versions={"roofline": __version__, "python": sys.version.partition(" ")[0], **recording.versions},
+        switches=recording.switches,
+        environment=recording.environment,
+        conditions=recording.conditions,
+        parameters=recording.parameters,
+        trainable=recording.trainable,
+        samples=recording.samples,
+        tokens=recording.tokens,
+        memory=recording.memory,
+        flags=recording.flags,
+    )
+
+
+def profile(
+    step: Step | Callable[[], object],
+    *,
+    backend: str = "torch",
+    mode: str = "infer",
+    device: str = "auto",
+    steps: int | None = None,
+    name: str | None = None,
+    quiet: bool = True,
+) -> Profile:
+    """Profile a step in this process, with its threads and switches as they are (flag `in_process`).
+
+    step: a roofline.Step, or a callable that runs one step. Returns a Profile; `roofline.analyze` gives its verdicts
+    and `roofline.save` keeps it. What the step itself raises passes through.
+    """
+    from roofline.devices import calibration
+
+    module = plugins.load("roofline.backends", backend, "backend")
+    if not isinstance(step, Step):
+        if not callable(step):
+            raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
+        if mode not in ("infer", "train", "generate"):
+            raise InputError(f"There is no mode {mode!r}; there are: infer, train, generate.")
+        step = Step(run=step, mode=mode)  # type: ignore[arg-type]
+    kind = ("cuda" if "cuda" in module.devices() else "cpu") if device == "auto" else device
+    if kind not in module.devices():
+        raise InputError(f"{backend} finds no {kind} here; it finds {', '.join(module.devices())}.")
+
+    def say(text: str) -> None:
+        if not quiet:
+            print(text, file=sys.stderr)
+
+    recording = module.record(step, Plan(device=kind, steps=steps, in_process=True), say)
+    threads = int(recording.environment["threads"])
+    ceilings = calibration.calibrate(kind, threads)
+    request = Request(
+        backend=backend, model=name or getattr(step.run, "__name__", "step"), device=kind, mode=step.mode, size="-"
+    )
+    return to_profile(recording, request, ceilings, "roofline.profile(...)")
+
+
+def default_name(profile_: Profile, folder: Path) -> Path:
+    """`bert-torch-infer-b1-s128-<device>-<n>.json`, with the first n that is free."""
+    parts = [profile_.model, profile_.backend, profile_.mode]
+    parts += [f"b{profile_.batch}"] if profile_.batch is not None else []
+    parts += [f"s{profile_.seq}"] if profile_.seq is not None else []
+    words = "".join(c if c.isalnum() else " " for c in profile_.device.name.lower()).split()
+    stem = "-".join([*parts, "-".join(words[:4])])
+    number = 1
+    while (path := folder / f"{stem}-{number}.json").exists():
+        number += 1
+    return path

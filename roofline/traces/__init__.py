@@ -1,0 +1,1 @@
+"""Recorded bytes become tables: one file per trace format, and the joins between their columns."""

@@ -1,0 +1,214 @@
+"""The cost engine for aten ops: a recorded call in, its work and traffic out. Live and imported calls alike.
+
+Costs are remembered by canonical call: a training step of BERT has thousands of ops and some hundred distinct ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import torch
+
+from roofline.core.cost import Cost, unknown
+from roofline.core.vocabulary import OpClass
+from roofline.traces import aten_bytes, aten_schema, aten_work, custom
+from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, DTYPES, FLOATING, base
+from roofline.traces.calls import Call, Tensor, describe, tensors
+
+#: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
+Access = tuple[bool, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """The work of one call.
+
+    reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
+    dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
+    """
+
+    cost: Cost
+    kind: str
+    op_class: OpClass
+    shapes: str
+    dtype: str | None
+    output: str | None
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    inplace: bool = False
+    view: bool = False
+
+
+class Engine:
+    """Costs calls and remembers them."""
+
+    def __init__(self) -> None:
+        """An engine that has seen no call."""
+        self._known: dict[Call, Costed] = {}
+
+    def cost(self, call: Call) -> Costed:
+        """The work of a call; an op that cannot be costed has an unknown cost that says why. Never raises for data."""
+        key = call.canonical()
+        found = self._known.get(key)
+        if found is None:
+            found = self._known[key] = _cost(key)
+        return found
+
+
+def _cost(call: Call) -> Costed:
+    user = custom.registered(call.name)
+    if user is not None:
+        return _by_formula(call, *user)
+    if call.name == "aten::_local_scalar_dense":
+        return _scalar(call)
+    reasons: list[str] = []
+    try:
+        candidates = aten_schema.overloads(call)
+    except aten_schema.Unresolved as reason:
+        return _unknown(call, str(reason))
+    for overload in candidates[:4]:
+        try:
+            return _by_schema(call, overload)
+        except aten_schema.Unresolved as reason:
+            reasons.append(str(reason))
+        except (RuntimeError, TypeError, ValueError, LookupError, AttributeError) as error:
+            # torch's meta kernels raise all of these for arguments they do not support: the op stays unknown, named.
+            reasons.append(f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}")
+    return _unknown(call, reasons[0] if reasons else "not recorded")
+
+
+def _by_schema(call: Call, overload: Any) -> Costed:
+    args, kwargs, assumed = aten_schema.build(overload, call)
+    plain = base(call.name)
+    data_dependent = False
+    try:
+        with torch.no_grad():
+            cost, out = aten_work.count(overload, args, kwargs)
+    except RuntimeError:  # NotImplementedError is one
+        out = _recorded_results(call)
+        if out is None or plain not in _DATA_DEPENDENT:
+            raise
+        data_dependent = True
+        cost = Cost()
+    moved = aten_bytes.traffic(overload, args, kwargs, out)
+    if moved.view and cost == Cost():
+        return _costed(call, Cost(), moved_view=True)
+    inputs = {id(tensor): number for number, tensor in enumerate(_flat(args, kwargs, overload))}
+    results = {id(tensor): number for number, tensor in enumerate(aten_work.leaves(out))}
+    reads = tuple((True, inputs[id(a.tensor)], a.bytes) for a in moved.reads if id(a.tensor) in inputs)
+    writes = tuple(
+        (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
+        for a in moved.writes
+    )
+    if cost.quality != "unknown":
+        cost = msgspec.structs.replace(
+            cost,
+            bytes_read=sum(size for _, _, size in reads),
+            bytes_written=sum(size for _, _, size in writes),
+            quality="assumed" if assumed or data_dependent else cost.quality,
+            note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
+        )
+    return replace(_costed(call, cost), reads=reads, writes=writes, inplace=_inplace(reads, writes))
+
+
+#: Ops whose result's size depends on data: meta kernels refuse, recorded results say it.
+_DATA_DEPENDENT = frozenset(
+    (
+        "nonzero masked_select _unique2 unique_consecutive unique_dim index repeat_interleave equal "
+        "is_nonzero index_put _index_put_impl bincount"
+    ).split()
+)
+
+
+def _flat(args: tuple[Any, ...], kwargs: dict[str, Any], overload: Any) -> list[torch.Tensor]:
+    """Tensor arguments in schema order, as `calls.tensors` numbers the recorded ones."""
+    values = []
+    for position, argument in enumerate(overload._schema.arguments):
+        values.append(args[position] if position < len(args) else kwargs.get(argument.name))
+    return aten_work.leaves(values)
+
+
+def _recorded_results(call: Call) -> Any:
+    if call.outputs is None:
+        return None
+    results = []
+    for tensor in tensors(call.outputs):
+        dtype = aten_schema.DTYPE.get(tensor.dtype)
+        if dtype is None or tensor.stride is None:
+            return None
+        results.append(torch.empty_strided(tensor.shape, tensor.stride, dtype=dtype, device="meta"))
+    return tuple(results)
+
+
+def _inplace(reads: tuple[Access, ...], writes: tuple[Access, ...]) -> bool:
+    read = {number for is_input, number, _ in reads if is_input}
+    return any(is_input and number in read for is_input, number, _ in writes)
+
+
+def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
+    types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.inputs)]
+    results = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.outputs or ())]
+    floating = [dtype for dtype in types if dtype in FLOATING]
+    return Costed(
+        cost=cost,
+        kind=aten_work.kind(call.name),
+        op_class=classify(call.name),
+        shapes=describe(call),
+        dtype=(floating or types or results or [None])[0],
+        output=(results or floating or [None])[0],
+        view=moved_view,
+    )
+
+
+def _scalar(call: Call) -> Costed:
+    """Reading one number on the host: meta tensors have none to read, so torch cannot be asked."""
+    argument = next(tensors(call.inputs), None)
+    size = float(DTYPES.get(argument.dtype, ("", 8))[1]) if argument else 0.0
+    return replace(_costed(call, Cost(bytes_read=size)), reads=((True, 0, size),) if argument else ())
+
+
+def _unknown(call: Call, why: str) -> Costed:
+    return _costed(call, unknown(why))
+
+
+def _by_formula(call: Call, function: Any, op_class: OpClass) -> Costed:
+    """A user's formula gives the work; its bytes are put on the arguments and results in proportion to their size."""
+    cost = function(*call.inputs)
+    arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+    reads = _divide(cost.bytes_read, arguments, True)
+    writes = _divide(cost.bytes_written, results, False) or _divide(cost.bytes_written, arguments[:1], True)
+    return replace(_costed(call, cost), op_class=op_class, reads=reads, writes=writes)
+
+
+def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
+    sizes = [tensor.distinct * DTYPES.get(tensor.dtype, ("", 1))[1] for tensor in many]
+    whole = sum(sizes)
+    if not total or not whole:
+        return ()
+    return tuple((is_input, number, total * size / whole) for number, size in enumerate(sizes))
+
+
+def classify(name: str) -> OpClass:
+    """The class of an op by its name; fused and list forms of optimizers are `optimizer`."""
+    plain = base(name)
+    if plain in CONTRACTIONS:
+        return "contraction"
+    if plain in ATTENTION or plain in ATTENTION_BACKWARD:
+        return "attention"
+    if plain in CLASS_OF:
+        return CLASS_OF[plain]
+    if plain.startswith(("_fused_adam", "_fused_sgd", "_fused_adagrad")):
+        return "optimizer"
+    if name.startswith(("c10d::", "_c10d_functional::")) or "nccl" in name:
+        return "communication"
+    element = plain.removeprefix("_foreach_")
+    found = aten_schema.packet(f"aten::{element}") if name.startswith("aten::") else None
+    if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
+        return "pointwise"
+    return "pointwise" if element in aten_work.PRIMITIVE else "other"
+
+
+def _is_pointwise(overload: Any) -> bool:
+    return torch.Tag.pointwise in getattr(overload, "tags", ())

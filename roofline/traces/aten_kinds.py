@@ -1,0 +1,199 @@
+"""Which aten op is which kind of op: tables, no code to speak of. Names are without namespace and trailing "_"."""
+
+from __future__ import annotations
+
+from roofline.core.formulas import FUNCTIONS
+from roofline.core.vocabulary import OpClass
+
+DTYPES: dict[str, tuple[str, int]] = {
+    # as profilers write them: (our name, bytes)
+    "float": ("fp32", 4),
+    "double": ("fp64", 8),
+    "c10::Half": ("fp16", 2),
+    "c10::BFloat16": ("bf16", 2),
+    "long": ("int64", 8),
+    "long int": ("int64", 8),
+    "long long": ("int64", 8),
+    "int": ("int32", 4),
+    "short": ("int16", 2),
+    "short int": ("int16", 2),
+    "signed char": ("int8", 1),
+    "unsigned char": ("uint8", 1),
+    "bool": ("bool", 1),
+    "c10::complex<float>": ("complex64", 8),
+    "c10::complex<double>": ("complex128", 16),
+    "c10::Float8_e4m3fn": ("fp8", 1),
+    "c10::Float8_e5m2": ("fp8", 1),
+    "c10::Float8_e4m3fnuz": ("fp8", 1),
+    "c10::Float8_e5m2fnuz": ("fp8", 1),
+    "unsigned short": ("uint16", 2),
+    "unsigned int": ("uint32", 4),
+    "unsigned long": ("uint64", 8),
+}
+FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+
+CONTRACTIONS = frozenset(
+    (
+        "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
+        "_sparse_mm convolution _convolution convolution_overrideable cudnn_convolution "
+        "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward"
+    ).split()
+)
+ATTENTION = frozenset(
+    (
+        "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
+        "_scaled_dot_product_efficient_attention _scaled_dot_product_cudnn_attention "
+        "_scaled_dot_product_fused_attention_overrideable _flash_attention_forward "
+        "_efficient_attention_forward"
+    ).split()
+)
+ATTENTION_BACKWARD = frozenset(
+    (
+        "_scaled_dot_product_flash_attention_backward "
+        "_scaled_dot_product_flash_attention_for_cpu_backward "
+        "_scaled_dot_product_efficient_attention_backward _scaled_dot_product_cudnn_attention_backward "
+        "_scaled_dot_product_fused_attention_overrideable_backward _flash_attention_backward "
+        "_efficient_attention_backward"
+    ).split()
+)
+
+_CLASS_NAMES: dict[OpClass, str] = {
+    "normalisation": "native_layer_norm native_layer_norm_backward native_batch_norm native_batch_norm_backward "
+    "_native_batch_norm_legit _batch_norm_with_update batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward "
+    "miopen_batch_norm miopen_batch_norm_backward native_group_norm native_group_norm_backward _fused_rms_norm "
+    "_fused_rms_norm_backward rms_norm batch_norm_elemt batch_norm_stats",
+    "softmax": "_softmax _softmax_backward_data _log_softmax _log_softmax_backward_data _safe_softmax "
+    "_masked_softmax _masked_softmax_backward softmax log_softmax logsumexp",
+    "reduction": "sum mean amax amin max min prod any all argmax argmin norm linalg_vector_norm var var_mean std "
+    "std_mean cumsum cumprod nansum aminmax nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
+    "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy max_pool2d_with_indices "
+    "max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
+    "_adaptive_avg_pool2d_backward count_nonzero",
+    "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
+    "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag take index_copy index_fill "
+    "index_select_backward scatter_reduce masked_select nonzero _unique2 unique_dim unique_consecutive",
+    "movement": "copy clone _to_copy cat stack contiguous zero fill zeros ones full zeros_like ones_like full_like "
+    "new_zeros new_ones new_full arange linspace constant_pad_nd repeat roll flip tril triu select_backward "
+    "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
+    "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
+    "split_with_sizes_copy unfold_backward im2col col2im reflection_pad2d replication_pad2d scalar_tensor",
+    "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
+    "randperm rand_like randn_like multinomial _fused_dropout geometric",
+    "transfer": "_local_scalar_dense",
+    "other": "sort topk argsort searchsorted bucketize histc",
+}
+CLASS_OF: dict[str, OpClass] = {
+    **{name: op_class for op_class, names in _CLASS_NAMES.items() for name in names.split()},
+    **dict.fromkeys(CONTRACTIONS, "contraction"),
+    **dict.fromkeys(ATTENTION | ATTENTION_BACKWARD, "attention"),
+}
+
+#: aten primitives that are not called what core/formulas.py calls them.
+PRIMITIVE: dict[str, str] = {
+    **{name: name for name in ("add sub mul div neg abs minimum maximum addcmul addcdiv lerp clamp remainder").split()},
+    **{name: name for name in FUNCTIONS},
+    "rsub": "sub",
+    "true_divide": "div",
+    "divide": "div",
+    "subtract": "sub",
+    "multiply": "mul",
+    "negative": "neg",
+    "reciprocal": "div",
+    "square": "mul",
+    "relu": "maximum",
+    "clamp_min": "maximum",
+    "clamp_max": "minimum",
+    "fmin": "minimum",
+    "fmax": "maximum",
+    "hardtanh": "clamp",
+    "fmod": "remainder",
+    "floor_divide": "div",
+    "float_power": "pow",
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac", "sign", "sgn"), "round"),
+    **dict.fromkeys(
+        ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "signbit", "equal", "isin"), "compare"
+    ),
+    **dict.fromkeys(("threshold_backward", "threshold", "where", "masked_fill", "tril", "triu"), "select"),
+    **dict.fromkeys(("logical_not", "logical_and", "logical_or", "logical_xor"), "logical"),
+    **dict.fromkeys(
+        ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__", "__lshift__"), "bit"
+    ),
+    **dict.fromkeys(
+        (
+            "copy clone _to_copy zeros_like ones_like full_like cat stack index index_select gather embedding "
+            "slice_scatter select_scatter scatter arange full zeros ones empty empty_like empty_strided "
+            "new_empty new_zeros new_full new_ones new_empty_strided constant_pad_nd repeat roll flip "
+            "as_strided_scatter index_put _unsafe_index _index_put_impl select_backward slice_backward "
+            "scalar_tensor lift_fresh detach _reshape_alias resize fill zero alias lift_fresh_copy index_copy "
+            "index_fill masked_select nonzero _local_scalar_dense sort topk argmax argmin any all "
+            "unfold_backward linspace eye tril_indices triu_indices searchsorted bucketize masked_scatter "
+            "reflection_pad2d replication_pad2d is_same_size _pin_memory count_nonzero _unique2 "
+            "repeat_interleave set_ record_stream _assert_async resolve_conj resolve_neg prelu_dummy"
+        ).split(),
+        "copy",
+    ),
+}
+#: Reductions: FLOP per application of the body.
+REDUCTIONS = frozenset(["sum", "nansum", "mean", "amax", "amin", "max", "min", "prod", "cumsum", "cumprod"])
+#: Numbers drawn, one per output element, and FLOP per element beside (dropout multiplies by the mask and the scale).
+RANDOM: dict[str, float] = {
+    **dict.fromkeys(("bernoulli uniform normal random exponential geometric rand randn randint randperm").split(), 0.0),
+    **dict.fromkeys(["rand_like", "randn_like", "randint_like", "multinomial"], 0.0),
+    "native_dropout": 2.0,
+    "_fused_dropout": 2.0,
+}
+#: (FLOP, functions) per element of the first tensor, for ops that torch cannot decompose: counted on their definition.
+PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
+    "cudnn_batch_norm": (8.0, {}),
+    "miopen_batch_norm": (8.0, {}),
+    "cudnn_batch_norm_backward": (11.0, {}),
+    "miopen_batch_norm_backward": (11.0, {}),
+    "_fused_rms_norm": (3.0, {}),
+    "_fused_rms_norm_backward": (9.0, {}),
+    "batch_norm_elemt": (4.0, {}),
+    "native_dropout_backward": (2.0, {}),
+    "_masked_scale": (2.0, {}),
+    "embedding_dense_backward": (1.0, {}),  # each gradient element is added into its row
+    "max_pool2d_with_indices_backward": (1.0, {}),
+    "_thnn_fused_lstm_cell": (10.0, {"sigmoid": 3.0, "tanh": 2.0}),
+}
+#: Arguments of which only the shape is used.
+UNREAD: dict[str, frozenset[str]] = {
+    "max_pool2d_with_indices_backward": frozenset(("self",)),
+    "avg_pool2d_backward": frozenset(("self",)),
+    "_adaptive_avg_pool2d_backward": frozenset(("self",)),
+    "nll_loss_backward": frozenset(("self",)),
+    "nll_loss2d_backward": frozenset(("self",)),
+    **dict.fromkeys(
+        (
+            "zeros_like ones_like full_like rand_like randn_like new_zeros new_ones new_full new_empty "
+            "empty_like new_empty_strided"
+        ).split(),
+        frozenset(("self",)),
+    ),
+}
+#: In-place ops that overwrite their target without reading it; `copy_` does too.
+WRITE_ONLY = frozenset(
+    (
+        "copy_ fill_ zero_ bernoulli_ uniform_ normal_ random_ exponential_ geometric_ log_normal_ "
+        "cauchy_ _foreach_copy_ _foreach_zero_"
+    ).split()
+)
+ALLOCATIONS = frozenset(("empty empty_like empty_strided new_empty new_empty_strided resize _resize_output").split())
+#: Ops that touch no elements: they answer a question about tensors, or order streams.
+WORKLESS_CALLS = frozenset(
+    (
+        "result_type is_same_size record_stream set_ set_data is_pinned _version sym_size sym_stride "
+        "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
+        "_nested_tensor_size"
+    ).split()
+)
+GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])
+SCATTERS = frozenset(("index_put _index_put_impl index_copy scatter index_add scatter_add index_fill").split())
+ACCUMULATING = frozenset(["index_add", "scatter_add"])
+
+
+def base(name: str) -> str:
+    """ "aten::add_" is "add": the op, in place or not."""
+    plain = name.partition("::")[2]
+    return plain.rstrip("_") if not plain.startswith("__") else plain

@@ -1,0 +1,86 @@
+"""A recorded call of an op: its name and arguments as values, whichever profiler wrote them down.
+
+Live recordings (an execution trace, with storages and outputs) and imported ones (a Chrome trace's `Input Dims`,
+without) both become `Call`s, and the same engine costs them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any
+
+
+@dataclass(frozen=True, slots=True)
+class Tensor:
+    """A tensor argument. stride None: not recorded. storage -1: identity not recorded."""
+
+    shape: tuple[int, ...]
+    stride: tuple[int, ...] | None
+    dtype: str
+    storage: int = -1
+    offset: int = 0
+    device: str = "cpu"
+
+    @property
+    def numel(self) -> int:
+        """Number of elements."""
+        number = 1
+        for size in self.shape:
+            number *= size
+        return number
+
+    @property
+    def distinct(self) -> int:
+        """Number of distinct elements: dimensions of stride 0 (broadcast) count once."""
+        if self.stride is None:
+            return self.numel
+        number = 1
+        for size, stride in zip(self.shape, self.stride, strict=True):
+            number *= size if stride != 0 or size == 0 else 1
+        return number
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """One execution of an op: `name` as dispatched ("aten::addmm"), its overload where recorded ("" is the default
+    overload, None is not recorded), arguments in schema order, and results where recorded.
+
+    Arguments are Tensor, numbers, strings, None, or tuples of these.
+    """
+
+    name: str
+    overload: str | None
+    inputs: tuple[Any, ...]
+    outputs: tuple[Any, ...] | None = None
+
+    def canonical(self) -> Call:
+        """The same call with storages numbered by first appearance, so that equal work has equal calls."""
+        numbers: dict[int, int] = {}
+
+        def rename(value: Any) -> Any:
+            if isinstance(value, Tensor):
+                storage = -1 if value.storage < 0 else numbers.setdefault(value.storage, len(numbers))
+                return Tensor(value.shape, value.stride, value.dtype, storage, value.offset, value.device)
+            if isinstance(value, tuple):
+                return tuple(rename(item) for item in value)
+            return value
+
+        inputs = rename(self.inputs)
+        return Call(self.name, self.overload, inputs, None if self.outputs is None else rename(self.outputs))
+
+
+def tensors(value: Any) -> Iterator[Tensor]:
+    """All tensors in an argument list, depth first: the order in which accesses are numbered."""
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, tuple):
+        for item in value:
+            yield from tensors(item)
+
+
+def describe(call: Call) -> str:
+    """The shapes of the tensor arguments, for people: "[128,768] x [768,768]"; long lists are cut."""
+    shapes = ["[" + ",".join(map(str, tensor.shape)) + "]" for tensor in tensors(call.inputs)]
+    kept = shapes[:3]
+    return " x ".join(kept) + (f" +{len(shapes) - 3}" if len(shapes) > 3 else "")

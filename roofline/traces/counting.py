@@ -1,0 +1,226 @@
+"""The counting run: from the nodes of an execution trace to the ops of a step, with work, scope and phase.
+
+The counted op is the topmost call that is not a wrapper (no CompositeImplicitAutograd kernel): what autograd sees and
+what the profiler times as one event. Calls inside it are part of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import nesting
+from roofline.traces.aten import Costed, Engine
+from roofline.traces.calls import Call, tensors
+
+#: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
+SCOPE = "roofline:scope:"
+PHASE = "roofline:phase:"
+
+PHASES = ("forward", "backward", "optimizer")
+_FORWARD, _BACKWARD, _OPTIMIZER = range(3)
+
+
+class Nodes(Protocol):
+    """Recorded calls in the order they began, from an execution trace or a Chrome trace; columns of one length.
+
+    names: of the calls, annotations among them. is_op: the call computes and is no wrapper. parent: index of the
+    enclosing call or -1. sequence: autograd's number or -1. thread: any number per thread.
+    """
+
+    @property
+    def names(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def is_op(self) -> NDArray[np.bool_]: ...  # noqa: D102
+    @property
+    def parent(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def sequence(self) -> NDArray[np.int64]: ...  # noqa: D102
+    @property
+    def thread(self) -> NDArray[np.int64]: ...  # noqa: D102
+    def __len__(self) -> int: ...
+    def call(self, index: int, /) -> Call: ...  # noqa: D102
+
+
+@dataclass(frozen=True, slots=True)
+class CountedOp:
+    """One counted op: which node, its work, and the buffers (storage numbers) it reads and writes."""
+
+    node: int
+    costed: Costed
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The calls of one step.
+
+    names, thread, parent: of all calls that a plain profile shows too (our own annotations are left out).
+    op_of: for each such call the number of the counted op it is or lies in, or -1.
+    view_of: True where the call is, or lies in, an op that does no work.
+    ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
+    """
+
+    names: tuple[str, ...]
+    thread: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    op_of: NDArray[np.int64]
+    view_of: NDArray[np.bool_]
+    ops: tuple[CountedOp, ...]
+    names_of_ops: tuple[str, ...]
+    scopes: tuple[str, ...]
+    scope: NDArray[np.int64]
+    phase: NDArray[np.int64]
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+#: A step of which nothing was counted.
+NOTHING = Counted(
+    names=(),
+    thread=np.zeros(0, np.int64),
+    parent=np.zeros(0, np.int64),
+    op_of=np.zeros(0, np.int64),
+    view_of=np.zeros(0, bool),
+    ops=(),
+    names_of_ops=(),
+    scopes=("",),
+    scope=np.zeros(0, np.int64),
+    phase=np.zeros(0, np.int64),
+)
+
+
+def count(nodes: Nodes, engine: Engine) -> Counted:
+    """Count one recorded step."""
+    ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
+    unit = nesting.outermost(nodes.parent, nodes.is_op)
+    scope_names, scope = _scopes(nodes)
+    phase = _phases(nodes)
+    scope = _backward_scopes(nodes, phase, scope)
+
+    roots = np.flatnonzero(unit == np.arange(len(nodes)))
+    ops: list[CountedOp] = []
+    number = np.full(len(nodes), -1, np.int64)
+    view = np.zeros(len(nodes), bool)
+    unknown: dict[str, str] = {}
+    for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
+        call = nodes.call(root)
+        costed = engine.cost(call)
+        if costed.view:
+            view[root] = True
+            continue
+        if costed.cost.quality == "unknown":
+            unknown[call.name] = costed.cost.note
+        arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+        number[root] = len(ops)
+        ops.append(
+            CountedOp(
+                root, costed, _storages(costed.reads, arguments, results), _storages(costed.writes, arguments, results)
+            )
+        )
+    op_of = np.where(unit >= 0, number[unit], -1)
+    view_of = np.where(unit >= 0, view[unit], False)
+
+    kept = np.flatnonzero(~ours)
+    place = np.cumsum(~ours) - 1
+    rows = np.asarray([op.node for op in ops], np.int64)
+    op_scope = _scopes_by_data(nodes, ops, scope[rows], phase[rows], scope_names)
+    return Counted(
+        names=tuple(nodes.names[i] for i in kept.tolist()),
+        thread=nodes.thread[kept],
+        parent=_nearest_kept(nodes.parent, ours, place)[kept],
+        op_of=op_of[kept],
+        view_of=view_of[kept],
+        ops=tuple(ops),
+        names_of_ops=tuple(nodes.names[op.node] for op in ops),
+        scopes=tuple(scope_names),
+        scope=op_scope,
+        phase=phase[rows],
+        unknown=unknown,
+    )
+
+
+def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each node its own value, else that of the nearest ancestor that has one; -1 for none."""
+    source = nesting.nearest(parent, value >= 0)
+    return np.where(source >= 0, value[source], -1)
+
+
+def _scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
+    names: dict[str, int] = {"": 0}
+    own = np.full(len(nodes), -1, np.int64)
+    for index, name in enumerate(nodes.names):
+        if name.startswith(SCOPE):
+            own[index] = names.setdefault(name.removeprefix(SCOPE), len(names))
+    return list(names), _inherit(nodes.parent, own)
+
+
+def _phases(nodes: Nodes) -> NDArray[np.int64]:
+    own = np.full(len(nodes), -1, np.int64)
+    for index, name in enumerate(nodes.names):
+        if name.startswith((PHASE + "backward", "autograd::engine::evaluate_function")):
+            own[index] = _BACKWARD
+        elif name.startswith(("Optimizer.", PHASE + "optimizer")):
+            own[index] = _OPTIMIZER
+    inherited = _inherit(nodes.parent, own)
+    return np.where(inherited >= 0, inherited, _FORWARD)
+
+
+def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.int64]) -> NDArray[np.int64]:
+    """A backward node has the sequence number of the forward op that made it, and so its scope.
+
+    Several forward calls carry one number (those that make no autograd node, before the one that does): the last one
+    that began with it made the node.
+    """
+    forward = np.flatnonzero((phase == _FORWARD) & (nodes.sequence >= 0))
+    made: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
+    own = np.where(phase == _BACKWARD, -1, scope)
+    for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0)).tolist():
+        if nodes.names[index].startswith("autograd::engine::evaluate_function") and nodes.sequence[index] in made:
+            own[index] = scope[made[int(nodes.sequence[index])]]
+    return np.where(phase == _BACKWARD, _inherit(nodes.parent, own), scope)
+
+
+def _scopes_by_data(
+    nodes: Nodes, ops: list[CountedOp], scope: NDArray[np.int64], phase: NDArray[np.int64], names: list[str]
+) -> NDArray[np.int64]:
+    """The scopes of ops outside every layer.
+
+    They get that of the op that wrote what they read (accumulating a gradient belongs to the layer whose gradient it
+    is); the optimizer is its own scope.
+    """
+    result = scope.copy()
+    writer: dict[int, int] = {}
+    for number, op in enumerate(ops):
+        if phase[number] == _OPTIMIZER:
+            result[number] = _name(names, "optimizer")
+            continue
+        if result[number] < 0:
+            known = [writer[storage] for storage in op.reads if storage in writer]
+            result[number] = known[-1] if known else _name(names, "")
+        for storage in op.writes:
+            writer[storage] = int(result[number])
+    return result
+
+
+def _name(names: list[str], name: str) -> int:
+    if name not in names:
+        names.append(name)
+    return names.index(name)
+
+
+def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_], place: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Parents with dropped nodes skipped, renumbered by `place`."""
+    current = parent.copy()
+    while True:
+        skip = (current >= 0) & dropped[current]
+        if not skip.any():
+            return np.where(current >= 0, place[current], -1)
+        current = np.where(skip, parent[current], current)
+
+
+def _storages(accesses: tuple[Any, ...], arguments: list[Any], results: list[Any]) -> tuple[int, ...]:
+    return tuple((arguments if is_input else results)[number].storage for is_input, number, _ in accesses)

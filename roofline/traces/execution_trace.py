@@ -1,0 +1,144 @@
+"""Reads the JSON of `torch.profiler.ExecutionTraceObserver`: every op of one step with its arguments and results.
+
+It does not change the op stream (a dispatch mode does), and it names storages, which a Chrome trace does not. Format:
+https://github.com/mlcommons/chakra, schema 1.1.1-chakra.0.0.4, as written by torch 2.11 to 2.13.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.errors import MeasurementError
+from roofline.traces import aten_schema
+from roofline.traces.calls import Call, Tensor
+
+# torch prints non-finite scalars bare, which is not JSON.
+_BARE = re.compile(rb"(?<=[\[,: ])(-?)(nan|inf)(?=[,\] }])")
+
+
+class _Attribute(msgspec.Struct):
+    name: str
+    value: Any = None
+
+
+class _Values(msgspec.Struct):
+    values: list[Any] = []
+    shapes: list[Any] = []
+    types: list[str] = []
+    strides: list[Any] = []
+
+
+class _Node(msgspec.Struct):
+    id: int
+    name: str
+    ctrl_deps: int = 0
+    inputs: _Values = msgspec.field(default_factory=_Values)
+    outputs: _Values = msgspec.field(default_factory=_Values)
+    attrs: list[_Attribute] = []
+
+
+class _File(msgspec.Struct):
+    nodes: list[_Node] = []
+
+
+@dataclass(frozen=True, slots=True)
+class Nodes:
+    """The recorded calls in the order they began; columns of equal length n.
+
+    is_op: whether the call computes (and is no wrapper that dispatches to others). parent: index of the enclosing call
+    or -1. sequence: autograd sequence number or -1. thread: recorder's number.
+    """
+
+    names: tuple[str, ...]
+    is_op: NDArray[np.bool_]
+    parent: NDArray[np.int64]
+    sequence: NDArray[np.int64]
+    thread: NDArray[np.int64]
+    _schemas: tuple[str, ...]
+    _raw: tuple[_Node, ...]
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def call(self, index: int) -> Call:
+        """The arguments and results of one node."""
+        node = self._raw[index]
+        name, _, overload = self._schemas[index].partition("(")[0].partition(".")
+        return Call(name or node.name, overload if name else None, _values(node.inputs), _values(node.outputs))
+
+
+def read(path: Path) -> Nodes:
+    """The nodes of an execution trace, thread and process roots left out. MeasurementError where it is no trace."""
+    data = path.read_bytes()
+    try:
+        file = msgspec.json.decode(_BARE.sub(_quote, data), type=_File)
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise MeasurementError(f"torch wrote an execution trace that cannot be read ({error}); try again.") from None
+    nodes = sorted((node for node in file.nodes if not node.name.startswith("[pytorch|")), key=lambda node: node.id)
+    place = {node.id: index for index, node in enumerate(nodes)}
+    attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
+    schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
+    return Nodes(
+        names=tuple(node.name for node in nodes),
+        is_op=np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool),
+        parent=np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64),
+        sequence=np.asarray([int(attribute.get("seq_id", -1)) for attribute in attributes], np.int64),
+        thread=np.asarray([int(attribute.get("tid", 0)) for attribute in attributes], np.int64),
+        _schemas=schemas,
+        _raw=tuple(nodes),
+    )
+
+
+def _computes(name: str, schema: str) -> bool:
+    base, _, overload = schema.partition("(")[0].partition(".")
+    return aten_schema.computes(base or name, overload if base else None, known=bool(schema))
+
+
+def _quote(match: re.Match[bytes]) -> bytes:
+    return b'"' + match.group(1) + match.group(2) + b'"'
+
+
+def _values(values: _Values) -> tuple[Any, ...]:
+    strides = values.strides or [None] * len(values.values)
+    return tuple(
+        _value(value, shape, kind, stride)
+        for value, shape, kind, stride in zip(values.values, values.shapes, values.types, strides, strict=False)
+    )
+
+
+def _value(value: Any, shape: Any, kind: str, stride: Any) -> Any:
+    if kind.startswith("Tensor("):
+        dtype = kind[len("Tensor(") : -1]
+        if not isinstance(value, list) or len(value) < 6 or dtype.startswith("nullptr"):
+            return None  # an undefined tensor
+        return Tensor(tuple(shape), tuple(stride) if stride is not None else None, dtype, value[1], value[2], value[5])
+    if kind.startswith("GenericList["):
+        kinds = _split(kind[len("GenericList[") : -1])
+        strides = stride or [None] * len(kinds)
+        return tuple(_value(*item) for item in zip(value, shape, kinds, strides, strict=False))
+    if kind in ("Double", "Float") and isinstance(value, str):
+        return float(value)  # quoted by `read`
+    if kind in ("None", "Generator", "Storage", "Stream"):
+        return None
+    return value
+
+
+def _split(kinds: str) -> list[str]:
+    """Split a list of types at its outer commas: "Tensor(float),GenericList[Int,Int]" is two."""
+    parts, depth, begin = [], 0, 0
+    for position, character in enumerate(kinds):
+        if character in "[(":
+            depth += 1
+        elif character in "])":
+            depth -= 1
+        elif character == "," and depth == 0:
+            parts.append(kinds[begin:position])
+            begin = position + 1
+    return [*parts, kinds[begin:]] if kinds else []

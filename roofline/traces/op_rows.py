@@ -1,0 +1,184 @@
+"""Counted ops and their times put together into the rows of a profile."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.core.cost import unknown
+from roofline.core.profile import Op, Signature
+from roofline.core.vocabulary import OpClass
+from roofline.traces import precision
+from roofline.traces.aten import Costed
+from roofline.traces.counting import PHASES, Counted
+from roofline.traces.timing import Timed
+
+Kernels = tuple[tuple[int, int], ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rows:
+    """The tables of a profile that hold its ops."""
+
+    ops: tuple[Op, ...]
+    signatures: tuple[Signature, ...]
+    blocks: tuple[str, ...]
+    kernels: tuple[str, ...]
+
+
+def op_rows(
+    counted: Counted, timed: Timed | None, block_of_scope: Sequence[str], switches: Mapping[str, str], device: str
+) -> Rows:
+    """One row per op that ran on the device, and per kernel without an op; `timed` None: counted only.
+
+    block_of_scope: the block of each of `counted.scopes`; the optimizer's ops are a block of their own.
+    switches: what decides the arithmetic of float32 contractions ("float32 matmul (oneDNN)": "ieee").
+    """
+    table = _Tables(switches, device, timed.kernel_names if timed else ())
+    optimizer = PHASES.index("optimizer")
+    for row, op in enumerate(counted.ops):
+        launches = 1 if timed is None or timed.launches is None else int(timed.launches[row])
+        if launches == 0:
+            continue  # beside a GPU: an op of the host, such as making a scalar
+        kernels = table.renamed(timed.kernels[row]) if timed else ()
+        phase, scope = int(counted.phase[row]), int(counted.scope[row])
+        table.add(
+            table.signature(counted.names_of_ops[row], op.costed, kernels),
+            scope=scope,
+            phase=phase,
+            block="optimizer" if phase == optimizer else block_of_scope[scope],
+            timed=timed,
+            row=row,
+            launches=launches,
+            reads=op.reads,
+            writes=op.writes,
+            kernels=kernels,
+        )
+    for number, name in enumerate(timed.extra if timed else ()):
+        row = len(counted.ops) + number
+        table.add(
+            table.lost(name),
+            scope=_top(counted),
+            phase=PHASES.index("forward"),
+            block="(no op)",
+            timed=timed,
+            row=row,
+            launches=1 if timed is None or timed.launches is None else int(timed.launches[row]),
+            kernels=table.renamed(timed.kernels[row]) if timed else (),
+        )
+    return table.rows()
+
+
+def _top(counted: Counted) -> int:
+    return counted.scopes.index("") if "" in counted.scopes else 0
+
+
+class _Tables:
+    """Collects rows and the tables they point into."""
+
+    def __init__(self, switches: Mapping[str, str], device: str, kernel_names: Sequence[str]) -> None:
+        self._switches, self._device, self._kernel_names = switches, device, kernel_names
+        self._signatures: dict[object, int] = {}
+        self._made: list[Signature] = []
+        self._blocks: dict[str, int] = {}
+        self._buffers: dict[int, int] = {}
+        self._kernels: dict[str, int] = {}
+        self._ops: list[Op] = []
+
+    def rows(self) -> Rows:
+        return Rows(tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels))
+
+    def renamed(self, kernels: Kernels) -> Kernels:
+        """Kernels by their number among those that occur in this step."""
+        return tuple(
+            (self._kernels.setdefault(self._kernel_names[name], len(self._kernels)), time) for name, time in kernels
+        )
+
+    def signature(self, name: str, costed: Costed, kernels: Kernels) -> int:
+        # The kernel that ran proves a contraction's arithmetic, so it is part of what makes contractions equal.
+        proof = tuple(sorted({number for number, _ in kernels})) if costed.cost.flops else ()
+        key = (name, id(costed), proof)
+        if key not in self._signatures:
+            self._signatures[key] = len(self._made)
+            names = list(self._kernels)
+            self._made.append(self._signature(name, costed, [names[number] for number in proof]))
+        return self._signatures[key]
+
+    def _signature(self, name: str, costed: Costed, kernels: Sequence[str]) -> Signature:
+        arithmetic = None
+        if costed.cost.flops:
+            what = "convolution" if costed.kind.startswith("convolution") else "matmul"
+            library = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
+            switch = self._switches.get(f"float32 {what} ({library})", "none")
+            arithmetic = precision.contraction(costed.dtype, costed.output, kernels, switch)
+        return Signature(
+            name=name,
+            kind=costed.kind,
+            op_class=costed.op_class,
+            shapes=costed.shapes,
+            dtype=costed.dtype,
+            cost=costed.cost,
+            precision=arithmetic,
+            reads=tuple(size for _, _, size in costed.reads),
+            writes=tuple(size for _, _, size in costed.writes),
+            inplace=costed.inplace,
+        )
+
+    def lost(self, kernel: str) -> int:
+        """The signature of a kernel that no op launched."""
+        if kernel not in self._signatures:
+            self._signatures[kernel] = len(self._made)
+            self._made.append(
+                Signature(
+                    name=kernel,
+                    kind="kernel",
+                    op_class=kernel_class(kernel),
+                    shapes="",
+                    dtype=None,
+                    cost=unknown("a kernel that no recorded op launched"),
+                )
+            )
+        return self._signatures[kernel]
+
+    def add(
+        self,
+        signature: int,
+        *,
+        scope: int,
+        phase: int,
+        block: str,
+        timed: Timed | None,
+        row: int,
+        launches: int,
+        reads: Sequence[int] = (),
+        writes: Sequence[int] = (),
+        kernels: Kernels = (),
+    ) -> None:
+        buffers = self._buffers
+        self._ops.append(
+            Op(
+                signature=signature,
+                scope=scope,
+                phase=phase,
+                block=self._blocks.setdefault(block, len(self._blocks)),
+                own_ns=() if timed is None else tuple(np.rint(timed.own[row] * 1e9).astype(np.int64).tolist()),
+                overlap_ns=0 if timed is None else round(float(timed.overlap[row]) * 1e9),
+                start_ns=0 if timed is None else round(float(timed.start[row]) * 1e9),
+                launches=launches,
+                reads=tuple(buffers.setdefault(storage, len(buffers)) for storage in reads),
+                writes=tuple(buffers.setdefault(storage, len(buffers)) for storage in writes),
+                kernels=kernels,
+            )
+        )
+
+
+def kernel_class(name: str) -> OpClass:
+    """The class of a kernel without an op, as far as its name is plain about it."""
+    lower = name.lower()
+    if "nccl" in lower or "rccl" in lower:
+        return "communication"
+    if lower.startswith("memcpy") and ("htod" in lower or "dtoh" in lower):
+        return "transfer"
+    return "movement" if lower.startswith(("memcpy", "memset")) else "other"

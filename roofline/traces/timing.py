@@ -1,0 +1,175 @@
+"""The profiled run: from a Kineto trace and the counted calls to each op's time in each step.
+
+On a CPU an op's time is that of its event (what lies inside it is part of it); on a GPU it is the union of the kernels
+launched inside it. The profiler's own cost is subtracted per event, calibrated on ops that do nothing: a uniform
+scaling would move time from small ops to large ones.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import intervals, nesting
+from roofline.traces.alignment import align_threads
+from roofline.traces.counting import Counted
+from roofline.traces.kineto import Events, KinetoTrace
+
+#: A step this much slower than the median of the profiled ones is left out whole.
+OUTLIER = 1.25
+
+HOST_DISPATCH, PYTHON = "host dispatch", "host dispatch: Python"
+
+
+@dataclass(frozen=True)
+class Timed:
+    """Times of k kept steps of n ops [s].
+
+    own: (n, k) own time, corrected. overlap: (n,) mean own time minus share. start: (n,) in the first kept step.
+    walls, corrected, idle: (k,) per step, as profiled, after correction, and in which no op ran (corrected).
+    causes: mean idle time by cause. joined: share of the union of all leaf events that have a counted twin.
+    events: per step. dropped: outlying steps. unmatched: names of events without a twin, with their time.
+    kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
+    op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
+    """
+
+    own: NDArray[np.float64]
+    overlap: NDArray[np.float64]
+    start: NDArray[np.float64]
+    walls: NDArray[np.float64]
+    corrected: NDArray[np.float64]
+    idle: NDArray[np.float64]
+    causes: dict[str, float]
+    joined: float
+    events: int
+    dropped: int
+    unmatched: dict[str, float]
+    kernels: list[tuple[tuple[int, int], ...]]
+    kernel_names: tuple[str, ...] = ()
+    launches: NDArray[np.int64] | None = None
+    extra: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class StepEvents:
+    """The calls of one step, in order of start, and what they are.
+
+    source: row in the trace's ops, -1 for an annotation. parent: within the step. twin: the counted call, or -1.
+    """
+
+    low: int
+    high: int
+    events: Events
+    source: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    twin: NDArray[np.int64]
+
+
+def windows(trace: KinetoTrace, prefix: str) -> list[tuple[int, int]]:
+    """(start, end) [ns] of the annotations named prefix#0, prefix#1, ..., in order."""
+    wanted = [code for code, name in enumerate(trace.names) if name.startswith(prefix + "#")]
+    rows = np.flatnonzero(np.isin(trace.annotations.name, wanted))
+    return list(zip(trace.annotations.start[rows].tolist(), trace.annotations.end[rows].tolist(), strict=True))
+
+
+def step_events(trace: KinetoTrace, counted: Counted, low: int, high: int, skip: str) -> StepEvents:
+    """The calls (ops and annotations, all threads) that began in a window, matched with the counted ones."""
+    ours = [code for code, name in enumerate(trace.names) if name.startswith(skip)]
+    marks = trace.annotations
+    ops = np.flatnonzero((trace.ops.start >= low) & (trace.ops.start < high))
+    named = np.flatnonzero((marks.start >= low) & (marks.start < high) & ~np.isin(marks.name, ours))
+    events, source = _merge(trace.ops.select(ops), marks.select(named), ops)
+    codes = {name: code for code, name in enumerate(trace.names)}
+    counted_names = np.asarray([codes.get(name, -2) for name in counted.names], np.int64)
+    twin = align_threads(events.name.astype(np.int64), events.thread, counted_names, counted.thread)
+    parent = nesting.parents(events.thread, events.start, events.end, events.order)
+    return StepEvents(low, high, events, source, parent, twin)
+
+
+def _merge(ops: Events, marks: Events, rows: NDArray[np.int64]) -> tuple[Events, NDArray[np.int64]]:
+    columns = {
+        name: np.concatenate([getattr(ops, name), getattr(marks, name)])
+        for name in ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
+    }
+    order = np.lexsort((columns["order"], columns["start"]))
+    source = np.concatenate([rows, np.full(len(marks), -1, np.int64)])
+    return Events(**columns, args=[*ops.args, *marks.args]).select(order), source[order]
+
+
+def joined_time(step: StepEvents) -> tuple[float, float]:
+    """(time of the leaf events that have a counted twin, time of all leaf events), as unions [ns]."""
+    leaf = nesting.children_count(step.parent) == 0
+    known = leaf & (step.twin >= 0)
+    start, end = step.events.start, step.events.end
+    return float(intervals.length(start[known], end[known])), float(intervals.length(start[leaf], end[leaf]))
+
+
+def unmatched_time(trace: KinetoTrace, step: StepEvents) -> dict[str, float]:
+    """Time of the leaf events without a twin, by name [s]."""
+    lost = (nesting.children_count(step.parent) == 0) & (step.twin < 0)
+    sums = np.bincount(step.events.name[lost], weights=step.events.duration[lost] * 1e-9, minlength=len(trace.names))
+    return {trace.names[code]: float(sums[code]) for code in np.unique(step.events.name[lost])}
+
+
+def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: float) -> Timed:
+    """Op times on a CPU. `event_cost`: what one profiler event adds to the time around it [s]."""
+    steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
+    walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
+    kept = np.flatnonzero(walls <= OUTLIER * np.median(walls))
+    number = len(counted.ops)
+    own, shares, starts, corrected, idle, causes = [], [], [], [], [], []
+    leaf_time = known_time = 0.0
+    unmatched: dict[str, float] = {}
+    for index in kept.tolist():
+        step = steps[index]
+        events, length = step.events, step.events.duration.astype(np.float64)
+        op = np.where(step.twin >= 0, counted.op_of[step.twin], -1)
+        # The event of the op itself: the outermost of those that belong to it.
+        above = np.where(step.parent >= 0, op[step.parent], -1)
+        root = (op >= 0) & (above != op)
+        inside = (op >= 0) & ~root
+        descendants = np.bincount(op[inside], minlength=number)
+        spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
+        own.append(np.maximum(spans - event_cost * descendants, 0.0))
+        share = intervals.shares(events.start[root], events.end[root], op[root], number) * 1e-9
+        shares.append(np.maximum(share - event_cost * descendants, 0.0))
+        first = np.full(number, events.end.max(initial=0), np.int64)
+        np.minimum.at(first, op[root], events.start[root])
+        starts.append((first - step.low) * 1e-9)
+        corrected.append(walls[index] - event_cost * len(events))
+        idle.append(corrected[-1] - shares[-1].sum())
+        causes.append(_host_time(step, root, op, event_cost, idle[-1]))
+        known, all_leaves = joined_time(step)
+        leaf_time, known_time = leaf_time + all_leaves, known_time + known
+        unmatched |= unmatched_time(trace, step)
+    return Timed(
+        own=np.stack(own, axis=1) if own else np.zeros((number, 0)),
+        overlap=(np.mean(own, axis=0) - np.mean(shares, axis=0)) if own else np.zeros(number),
+        start=starts[0] if starts else np.zeros(number),
+        walls=walls[kept],
+        corrected=np.asarray(corrected),
+        idle=np.asarray(idle),
+        causes={name: float(np.mean([cause[name] for cause in causes])) for name in (causes[0] if causes else {})},
+        joined=known_time / leaf_time if leaf_time else 1.0,
+        events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
+        dropped=len(steps) - len(kept),
+        unmatched=unmatched,
+        kernels=[()] * number,
+    )
+
+
+def _host_time(
+    step: StepEvents, root: NDArray[np.bool_], op: NDArray[np.int64], event_cost: float, idle: float
+) -> dict[str, float]:
+    """Idle time of a CPU step: inside the framework (views, autograd, wrappers), and outside every event (Python)."""
+    events = step.events
+    busy = intervals.length(events.start[root], events.end[root]) * 1e-9
+    covered = (
+        intervals.length(np.clip(events.start, step.low, step.high), np.clip(events.end, step.low, step.high)) * 1e-9
+    )
+    top = int((step.parent < 0).sum())
+    beside = int((op < 0).sum()) - top  # events within the framework's part, not inside an op
+    framework = max(0.0, covered - busy - event_cost * max(0, beside))
+    return {HOST_DISPATCH: min(framework, idle), PYTHON: max(0.0, idle - framework)}

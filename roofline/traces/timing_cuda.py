@@ -1,0 +1,109 @@
+"""The profiled run on a GPU: each op's time is the union of the device events launched inside it.
+
+Device events without an op stay in the step as ops of unknown work, named after their kernel: busy time is busy time,
+whoever asked for it.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import idle, intervals, steps
+from roofline.traces.counting import Counted
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.link import link
+from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time
+
+
+def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str, skip_first: bool = True) -> Timed:
+    """Op times on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
+
+    skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
+    """
+    marks = steps.find(trace, f"{prefix}#")
+    links = link(trace)
+    step = steps.assign(marks, trace, links)
+    low, high = steps.device_windows(marks, trace, step)
+    walls = (high - low) * 1e-9
+    candidates = np.arange(1 if skip_first and len(marks) > 1 else 0, len(marks))
+    kept = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
+
+    twin, joined, events, unmatched = _twins(trace, counted, marks, kept, prefix)
+    inner = np.append(twin, -1)[links.op]  # the counted call around each device event
+    op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
+    names, owner = _owners(trace, op, len(counted.ops))
+    total = len(counted.ops) + len(names)
+
+    device = trace.device
+    own, shares = np.zeros((total, len(kept))), np.zeros((total, len(kept)))
+    for column, number in enumerate(kept.tolist()):
+        rows = np.flatnonzero(step == number)
+        spans = device.start[rows], device.end[rows], owner[rows], total
+        own[:, column] = intervals.own(*spans) * 1e-9
+        shares[:, column] = intervals.shares(*spans) * 1e-9
+    gaps = idle.causes(trace, links, low[kept], high[kept])
+    gap_time = (gaps.end - gaps.start) * 1e-9
+    here = np.isin(step, kept)
+    start = np.full(total, np.iinfo(np.int64).max)
+    first = np.flatnonzero(step == kept[0]) if len(kept) else np.zeros(0, np.int64)
+    np.minimum.at(start, owner[first], device.start[first])
+    begin = low[kept[0]] if len(kept) else 0
+    return Timed(
+        own=own,
+        overlap=(own - shares).mean(axis=1) if len(kept) else np.zeros(total),
+        start=np.where(start < np.iinfo(np.int64).max, start - begin, 0) * 1e-9,
+        walls=walls[kept],
+        corrected=walls[kept],
+        idle=np.bincount(gaps.window, weights=gap_time, minlength=len(kept)).astype(float),
+        causes={name: time / max(1, len(kept)) for name, time in gaps.seconds().items() if time > 0},
+        joined=joined,
+        events=events,
+        dropped=len(candidates) - len(kept),
+        unmatched=unmatched,
+        kernels=_kernels(trace, owner, here, total, len(kept)),
+        kernel_names=trace.names,
+        launches=np.rint(np.bincount(owner[here], minlength=total) / max(1, len(kept))).astype(np.int64),
+        extra=names,
+    )
+
+
+def _twins(
+    trace: KinetoTrace, counted: Counted, marks: steps.Steps, kept: NDArray[np.int64], prefix: str
+) -> tuple[NDArray[np.int64], float, int, dict[str, float]]:
+    """The counted twin of each op of the trace (-1: none), the joined share, events per step, what was not matched."""
+    twin = np.full(len(trace.ops), -1, np.int64)
+    known = leaves = 0.0
+    number = 0
+    unmatched: dict[str, float] = {}
+    for index in range(len(marks)):
+        one = step_events(trace, counted, int(marks.start[index]), int(marks.end[index]), prefix)
+        rows = one.source >= 0
+        twin[one.source[rows]] = one.twin[rows]
+        if index in kept:
+            matched, all_leaves = joined_time(one)
+            known, leaves, number = known + matched, leaves + all_leaves, number + len(one.events)
+            unmatched |= unmatched_time(trace, one)
+    return twin, known / leaves if leaves else 1.0, number // max(1, len(kept)), unmatched
+
+
+def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """Numbers for the device events without an op, one per kernel name, after those of the ops."""
+    lost = op < 0
+    codes, place = np.unique(trace.device.name[lost], return_inverse=True)
+    owner = op.copy()
+    owner[lost] = ops + place
+    return tuple(trace.names[code] for code in codes), owner
+
+
+def _kernels(
+    trace: KinetoTrace, owner: NDArray[np.int64], here: NDArray[np.bool_], total: int, kept: int
+) -> list[tuple[tuple[int, int], ...]]:
+    """(kernel name, mean time per step [ns]) of each owner, longest first."""
+    rows = np.flatnonzero(here)
+    pairs, place = np.unique(np.stack([owner[rows], trace.device.name[rows]]), axis=1, return_inverse=True)
+    time = np.bincount(place.ravel(), weights=trace.device.duration[rows], minlength=pairs.shape[1]) / max(1, kept)
+    found: list[list[tuple[int, int]]] = [[] for _ in range(total)]
+    for column in np.argsort(-time).tolist():
+        found[int(pairs[0, column])].append((int(pairs[1, column]), round(float(time[column]))))
+    return [tuple(each) for each in found]

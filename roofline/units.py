@@ -1,0 +1,90 @@
+"""How quantities are written for people: the only place that formats them.
+
+Inside the program everything is in base units: FLOP, byte, second, FLOP/s, byte/s. Unknown is None and is
+written as a dash, never as 0.
+"""
+
+from __future__ import annotations
+
+UNKNOWN = "–"
+
+_PREFIXES = ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k"), (1.0, ""))
+
+
+def significant(value: float, digits: int = 3) -> str:
+    """`value` with at least `digits` significant digits and no exponent: 0.0123, 4.56, 789, 1235."""
+    if value == 0:
+        return "0"
+    magnitude = abs(value)
+    decimals = digits - 1
+    while magnitude >= 10 and decimals > 0:
+        magnitude /= 10
+        decimals -= 1
+    while 0 < magnitude < 1 and decimals < 9:
+        magnitude *= 10
+        decimals += 1
+    return f"{value:.{decimals}f}"
+
+
+def scaled(value: float | None, unit: str, digits: int = 3) -> str:
+    """`value` [unit] with an SI prefix: scaled(9.89e14, "FLOP/s") is "989 TFLOP/s"."""
+    if value is None:
+        return UNKNOWN
+    for factor, prefix in _PREFIXES:
+        # 999.6 G would print as "1000 G": the next prefix takes over half a digit early.
+        if abs(value) >= factor * (1 - 0.5 * 10**-digits):
+            return f"{significant(value / factor, digits)} {prefix}{unit}"
+    return f"{significant(value, digits)} {unit}"
+
+
+def flop(value: float | None) -> str:
+    """Work [FLOP]."""
+    return scaled(value, "FLOP")
+
+
+def flop_rate(value: float | None) -> str:
+    """A rate of work [FLOP/s]."""
+    return scaled(value, "FLOP/s")
+
+
+def byte(value: float | None) -> str:
+    """Traffic or size [byte]; decimal prefixes, as memory bandwidths are quoted."""
+    return scaled(value, "B")
+
+
+def byte_rate(value: float | None) -> str:
+    """A bandwidth [byte/s]."""
+    return scaled(value, "B/s")
+
+
+def intensity(value: float | None) -> str:
+    """Operational intensity [FLOP/byte]."""
+    return UNKNOWN if value is None else f"{significant(value)} FLOP/B"
+
+
+def seconds(value: float | None) -> str:
+    """A time [s], written in s, ms, µs or ns."""
+    if value is None:
+        return UNKNOWN
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs")):
+        if abs(value) >= factor * 0.9995:
+            return f"{significant(value / factor)} {unit}"
+    return "0 s" if value == 0 else f"{significant(value / 1e-9)} ns"
+
+
+def percent(share: float | None, digits: int = 1) -> str:
+    """A share of one as percent; what rounds to nothing but is not nothing is written as "<0.1 %"."""
+    if share is None:
+        return UNKNOWN
+    least = 10**-digits
+    value = 100 * share
+    if 0 < value < least / 2:
+        return f"<{least:.{digits}f} %"
+    if value < 100 and f"{value:.{digits}f}" == f"{100:.{digits}f}":
+        return f">{100 - least:.{digits}f} %"  # never round up to all of it
+    return f"{value:.{digits}f} %"
+
+
+def count(value: float | None) -> str:
+    """A number of things, with thousands separators."""
+    return UNKNOWN if value is None else f"{value:,.0f}"

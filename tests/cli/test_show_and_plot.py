@@ -1,0 +1,91 @@
+"""The verbs `show` and `plot`, called as functions: what they print, write and refuse."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import handmade
+import pytest
+
+from roofline.cli import _paths, plot, show
+from roofline.core.analysis import KEYS
+from roofline.core.profile import save
+from roofline.errors import InputError
+
+
+@pytest.fixture
+def profile(tmp_path: Path) -> Path:
+    save(handmade.profile(), tmp_path / "p.json")
+    return tmp_path / "p.json"
+
+
+def test_show_prints_the_document(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    show.command(profile)
+    assert capsys.readouterr().out.startswith("toy train, b4 s25 on Round Device")
+    show.command(profile, by="op", format="csv")
+    assert capsys.readouterr().out.startswith("op,ops,kernels,")
+
+
+def test_show_names_the_alternatives(profile: Path) -> None:
+    with pytest.raises(InputError, match=r"no format called 'xml'; there are: csv, json, latex, markdown, .*text"):
+        show.command(profile, format="xml")
+    with pytest.raises(InputError, match=r"no table by 'colour'; there are: class, group"):
+        show.command(profile, by="colour")
+    with pytest.raises(InputError, match="Cannot read"):
+        show.command(profile.with_name("absent.json"))
+
+
+def test_help_lists_the_keys_there_are() -> None:
+    listed = re.search(r"by ([a-z|]+)\.", show.command.__annotations__["by"])
+    assert listed is not None
+    assert sorted(listed[1].split("|")) == sorted(KEYS)
+
+
+def test_plot_writes_figure_and_caption(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    figure = profile.with_name("x.svg")
+    plot.command([str(profile)], figure, kind="bound", width="84mm")
+    assert capsys.readouterr().out == f"Wrote {figure}\nWrote {figure.with_suffix('.txt')}\n"
+
+
+def test_plot_takes_devices_by_name(tmp_path: Path) -> None:
+    plot.command(["h100-sxm", "a100-sxm"], tmp_path / "x.png", kind="devices")
+    assert (tmp_path / "x.png").exists()
+    with pytest.raises(InputError, match="no device called 'h1000'"):
+        plot.command(["h1000"], tmp_path / "y.png", kind="devices")
+
+
+@pytest.mark.parametrize(
+    ("text", "inches"), [("3.3in", 3.3), ("8.4cm", 8.4 / 2.54), ("84mm", 84 / 25.4), ("7 in", 7.0)]
+)
+def test_widths(text: str, inches: float) -> None:
+    assert plot._inches(text) == pytest.approx(inches)
+
+
+@pytest.mark.parametrize("text", ["3.3", "wide", "-3in", "1e9in", "0in", "nanin", "3.3inch", "٣in", "1mm"])
+def test_what_is_no_width(text: str) -> None:
+    with pytest.raises(InputError):
+        plot._inches(text)
+
+
+def test_outputs_are_checked_before_anything_is_drawn(profile: Path, tmp_path: Path) -> None:
+    absent = str(tmp_path / "absent.json")  # would be refused too, but later
+    (tmp_path / "there.svg").write_text("mine")
+    (tmp_path / "caption.txt").write_text("mine")
+    for name, why in [
+        ("there.svg", "exists; add --force"),
+        ("caption.svg", "caption.txt exists; add --force"),
+        ("no/folder.svg", "there is no folder"),
+        ("x.jpg", "must end in .svg or .pdf or .png"),
+    ]:
+        with pytest.raises(InputError, match=why.replace(".", r"\.")):
+            plot.command([absent], tmp_path / name)
+    assert (tmp_path / "there.svg").read_text() == "mine"
+    plot.command([str(profile)], tmp_path / "there.svg", force=True)
+    assert (tmp_path / "there.svg").read_text() != "mine"
+
+
+def test_an_output_that_is_a_folder(tmp_path: Path) -> None:
+    (tmp_path / "d.svg").mkdir()
+    with pytest.raises(InputError, match="it is a folder"):
+        _paths.check_output(tmp_path / "d.svg", force=True)

@@ -1,0 +1,166 @@
+"""The TOML files: they load, every number has a source, and devices are recognised by what drivers call them."""
+
+from __future__ import annotations
+
+import tomllib
+
+import pytest
+
+from roofline import devices, plugins
+from roofline.errors import InputError
+
+GIB = 2**30
+
+
+@pytest.mark.parametrize("name", devices.names())
+def test_every_number_has_a_source(name):
+    device = devices.load(name)
+    assert device.kind in ("cuda", "rocm")
+    assert device.ceilings
+    for ceiling in device.ceilings.values():
+        assert ceiling.value > 0
+        assert len(ceiling.source) > 20  # a citation, not the key of one
+        assert "from memory" not in ceiling.source
+        assert ceiling.date
+    for cache in device.caches:
+        assert cache.size > 0
+        assert len(cache.source) > 20
+
+
+@pytest.mark.parametrize("name", devices.names())
+def test_every_source_is_used(name):
+    text = (plugins.folder("roofline.devices") / f"{name}.toml").read_text(encoding="utf-8")
+    sheet = tomllib.loads(text)
+    device = devices.load(name)
+    used = {c.source for c in device.ceilings.values()} | {c.source for c in device.caches}
+    assert set(sheet["sources"].values()) == used
+
+
+@pytest.mark.parametrize("name", devices.names())
+def test_peaks_are_dense_and_ordered(name):
+    device = devices.load(name)
+    narrower = [device.rate(f"matrix.{p}") for p in ("fp32", "tf32", "bf16", "fp8") if device.rate(f"matrix.{p}")]
+    assert narrower == sorted(narrower)
+    # A dense 8-bit product is at most four times a 16-bit one (Ada with FP32 accumulate); with sparsity it
+    # would be eight.
+    if device.rate("matrix.int8") and device.rate("matrix.fp16"):
+        assert device.rate("matrix.int8") <= 4 * device.rate("matrix.fp16")
+
+
+@pytest.mark.parametrize(
+    ("driver_name", "memory", "name"),
+    [
+        ("NVIDIA H100 80GB HBM3", 79.6 * GIB, "h100-sxm"),
+        ("NVIDIA H100 PCIe", 79.6 * GIB, "h100-pcie"),
+        ("NVIDIA A100-SXM4-80GB", 80 * GIB, "a100-sxm"),
+        ("NVIDIA A100 80GB PCIe", 80 * GIB, "a100-pcie"),
+        ("NVIDIA A100-SXM4-40GB", 40 * GIB, "a100-40gb"),
+        ("A100-SXM4-40GB", 39.4 * GIB, "a100-40gb"),
+        ("NVIDIA A100-PCIE-40GB", 40 * GIB, "a100-40gb"),
+        ("Tesla V100-SXM2-32GB", 32 * GIB, "v100-sxm2"),
+        ("Tesla V100-SXM2-16GB", 16 * GIB, "v100-sxm2"),
+        ("NVIDIA H200", 140 * GIB, "h200"),
+        ("NVIDIA B200", 179 * 1e9, "b200"),
+        ("NVIDIA L4", 22.5 * GIB, "l4"),
+        ("NVIDIA L40S", 45 * GIB, "l40s"),
+        ("Tesla T4", 15 * GIB, "t4"),
+        ("NVIDIA A10", 22.5 * GIB, "a10"),
+        ("NVIDIA GeForce RTX 4090", 24 * GIB, "rtx-4090"),
+        ("nvidia geforce rtx 3090", 24 * GIB, "rtx-3090"),
+    ],
+)
+def test_recognises_gpus(driver_name, memory, name):
+    found = devices.datasheet(driver_name, memory, "cuda")
+    assert found is not None
+    assert found.name == devices.load(name).name
+    assert found.memory == memory  # what this card has, not what the sheet says
+
+
+@pytest.mark.parametrize(
+    ("driver_name", "memory"),
+    [
+        ("NVIDIA H100 NVL", 94 * GIB),  # another memory, another bandwidth
+        ("NVIDIA A10G", 22.5 * GIB),  # not an A10
+        ("NVIDIA GeForce RTX 4090 D", 24 * GIB),
+        ("NVIDIA GeForce RTX 4090 Laptop GPU", 16 * GIB),
+        ("NVIDIA GeForce RTX 3090 Ti", 24 * GIB),
+        ("Tesla V100-PCIE-32GB", 32 * GIB),
+        ("NVIDIA A100-SXM4-40GB MIG 3g.20gb", 20 * GIB),
+        ("NVIDIA A100-SXM4-40GB", 20 * GIB),  # a slice that keeps the name
+        ("NVIDIA T400", 4 * GIB),
+        ("", 0.0),
+    ],
+)
+def test_does_not_take_one_gpu_for_another(driver_name, memory):
+    assert devices.datasheet(driver_name, memory, "cuda") is None
+
+
+def test_amd_is_recognised_among_rocm_devices_only():
+    found = devices.datasheet("AMD Instinct MI300X", 192 * GIB, "rocm")
+    assert found is not None
+    assert found.rate("matrix.bf16") == 1307.4e12
+    assert devices.datasheet("AMD Instinct MI300X", 192 * GIB, "cuda") is None
+
+
+def test_a100_variants_differ_in_bandwidth_alone():
+    small = devices.datasheet("NVIDIA A100-SXM4-40GB", 40 * GIB)
+    large = devices.datasheet("NVIDIA A100-SXM4-80GB", 80 * GIB)
+    assert small.rate("dram.read") == 1555e9
+    assert large.rate("dram.read") == 2039e9
+    assert small.family("matrix") == large.family("matrix")
+
+
+def test_one_bandwidth_serves_every_pattern():
+    device = devices.load("h100")
+    assert device.family("dram") == dict.fromkeys(devices.PATTERNS, 3350e9)
+
+
+def test_ridge_points():
+    # H100 SXM: 989.5 TFLOP/s / 3.35 TB/s = 295.4 FLOP/byte in bf16, 67 / 3.35 = 20 in fp32
+    h100 = devices.load("h100-sxm")
+    assert h100.ridge_point("bf16") == pytest.approx(989.5 / 3.35)
+    assert h100.ridge_point("bf16") == pytest.approx(295.373, abs=1e-3)
+    assert h100.ridge_point("fp32") == pytest.approx(20.0)
+    # A100: 312 / 1.555 = 200.6 with 40 GB, 312 / 2.039 = 153.0 with 80 GB
+    assert devices.load("a100-40gb").ridge_point("bf16") == pytest.approx(200.643, abs=1e-3)
+    assert devices.load("a100-sxm").ridge_point("bf16") == pytest.approx(153.016, abs=1e-3)
+    # V100 has no bf16: no ridge point, not 0
+    assert devices.load("v100").ridge_point("bf16") is None
+    # below the ridge the memory is the roof: 100 FLOP/byte x 3.35 TB/s = 335 TFLOP/s; above it the peak
+    assert h100.attainable("bf16", 100) == pytest.approx(335e12)
+    assert h100.attainable("bf16", 1000) == pytest.approx(989.5e12)
+
+
+def test_names_aliases_and_spellings():
+    assert devices.load("h100") == devices.load("H100-SXM") == devices.load("h100_sxm")
+    aliases = [alias for name in devices.names() for alias in (name, *devices.load(name).aliases)]
+    assert len(aliases) == len(set(aliases))
+
+
+def test_unknown_name_lists_the_alternatives():
+    with pytest.raises(InputError, match=r"no device called 'h1000'; there are: a10, .*v100-sxm2"):
+        devices.load("h1000")
+
+
+def test_a_file_of_the_users_own(tmp_path):
+    path = tmp_path / "mine.toml"
+    path.write_text(
+        'name = "Mine"\nkind = "cuda"\ndate = "2026-01-01"\nmatch = []\nmemory_range = [0, 1]\n[sources]\n'
+        '[matrix]\nfp32 = { value = 1e12, source = "my own measurement" }\n'
+        '[dram]\nany = { value = 2e11, source = "my own measurement" }\n'
+        'copy = { value = 1e11, source = "my own measurement" }\n',
+        encoding="utf-8",
+    )
+    mine = devices.load(str(path))
+    assert mine.rate("dram.read") == 2e11
+    assert mine.rate("dram.copy") == 1e11  # the pattern's own figure before the general one
+    assert mine.ridge_point("fp32") == pytest.approx(5.0)  # 1e12 / 2e11
+
+
+def test_a_broken_file_is_told_in_one_sentence(tmp_path):
+    path = tmp_path / "broken.toml"
+    path.write_text('name = "Broken"\nspeed = 3\n', encoding="utf-8")
+    with pytest.raises(InputError, match=r"broken\.toml is not a device file"):
+        devices.load(str(path))
+    with pytest.raises(InputError, match="no file"):
+        devices.load(str(tmp_path / "missing.toml"))

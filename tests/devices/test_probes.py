@@ -1,0 +1,103 @@
+"""The probes themselves, with budgets of a few milliseconds: that they measure what they say, not how fast."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.devices import cpu
+
+torch = pytest.importorskip("torch")
+
+from roofline.devices import probes_cpu, probes_cuda  # noqa: E402
+
+HOW = {"conditions": "1 thread", "date": "2026-01-01"}
+
+
+@pytest.fixture(autouse=True)
+def one_thread():
+    before = torch.get_num_threads()
+    torch.set_num_threads(1)
+    with torch.inference_mode():
+        yield
+    torch.set_num_threads(before)
+
+
+def test_all_probes_of_a_cpu_have_names_of_their_own():
+    names = [name for probe in probes_cpu.probes(cpu.detect(), 1, False, "2026-01-01") for name in probe.names]
+    assert len(names) == len(set(names))
+    families = {name.partition(".")[0] for name in names}
+    assert families == {"matrix", "vector", "function", "dram", "cache", "launch"}
+
+
+@pytest.mark.parametrize("precision", probes_cpu.PRECISIONS)
+def test_products_multiply(precision):
+    # 64x64x64: 2 x 64 x 64 x 64 = 524,288 FLOP
+    candidates = probes_cpu._products(precision, ((64, 64, 64),))
+    assert {candidate.work for candidate in candidates} == {524_288.0}
+    for candidate in candidates:
+        assert candidate.run().shape == (64, 64)
+
+
+def test_convolutions_are_products():
+    # 128 channels to 128 at 16 x 16 positions: 2 x 128 x 128 x 256 = 8,388,608 FLOP
+    first = probes_cpu._convolutions("fp32", full=False)[0]
+    assert first.work == 8_388_608.0
+    assert first.run().shape == (1, 128, 16, 16)
+
+
+def test_vector_rate_is_the_products():
+    wanted = ("matrix.fp32", "vector.fp32")
+    found = probes_cpu._matrix(wanted, precision="fp32", seconds=0.02, full=False, **HOW).ceilings
+    assert found["vector.fp32"].value == found["matrix.fp32"].value
+    assert "runs on the vector units" in found["vector.fp32"].source
+
+
+@pytest.mark.parametrize("name", sorted(probes_cpu._functions()))
+def test_each_function_op_evaluates_every_element(name):
+    x, out = torch.rand(1024), torch.full((1024,), -9.0)
+    for op in probes_cpu._functions()[name].values():
+        result = op(x, out)
+        assert result.numel() == 1024
+        assert torch.isfinite(result).all()
+
+
+def test_memory_patterns():
+    found = probes_cpu._dram(("dram.read", "dram.inplace"), last=None, seconds=0.01, full=False, **HOW).ceilings
+    assert set(found) == {"dram.read", "dram.inplace"}
+    assert all(ceiling.value > 1e6 for ceiling in found.values())
+
+
+def test_launch_is_a_time():
+    found = probes_cpu._launch(("launch.torch-eager",), calls=20, **HOW).ceilings["launch.torch-eager"]
+    assert 1e-9 < found.value < 1e-2
+    assert "20 calls" in found.source
+
+
+@pytest.mark.gpu
+def test_probes_of_a_gpu():
+    if not torch.cuda.is_available():
+        pytest.skip("needs a CUDA GPU: torch.cuda.is_available() is False")
+    device = probes_cuda.describe()
+    assert device.memory > 1e9
+    found = {}
+    for probe in probes_cuda.probes(False, "2026-01-01"):
+        finding = probe.run(probe.names)
+        assert set(finding.ceilings) | set(finding.notes) >= set(probe.names)
+        found |= finding.ceilings
+    assert found["matrix.fp32"].value > 1e11
+    assert found["dram.copy"].value > 1e10
+    assert 1e-7 < found["launch.torch-eager"].value < 1e-3
+    # arithmetic in registers is faster than loading its operands: an exp reads and writes 8 bytes
+    assert found["function.exp"].value > found["dram.copy"].value / 8
+
+
+@pytest.mark.gpu
+def test_ieee_and_tf32_products_differ():
+    if not torch.cuda.is_available() or torch.cuda.get_device_capability() < (8, 0):
+        pytest.skip("needs a CUDA GPU with TF32 (compute capability 8.0)")
+    a, b = (torch.rand(512, 512, device="cuda") for _ in range(2))
+    with probes_cuda._tf32(False):
+        exact = a @ b
+    with probes_cuda._tf32(True):
+        rounded = a @ b
+    assert not torch.equal(exact, rounded)

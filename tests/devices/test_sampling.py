@@ -1,0 +1,117 @@
+"""The arithmetic of measuring: rates, spreads, what is left out, and where a cache ends."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.core.device import Cache, Ceiling
+from roofline.devices.measure import Load, ranges
+from roofline.devices.sampling import Best, Candidate, Finding, better, ceiling, race, usable
+
+
+class Clock:
+    """A Timer on which calls take the time that they say; it counts them."""
+
+    def __init__(self):
+        self.calls: dict[float, int] = {}
+
+    def __call__(self, run, seconds):
+        taken = run()
+        count = max(1, int(seconds / taken))
+        self.calls[taken] = self.calls.get(taken, 0) + count
+        return [taken] * count
+
+
+def test_the_fastest_candidate_wins():
+    slow = Candidate("slow", 100.0, lambda: 0.02)  # 100 / 0.02 = 5,000 per second
+    fast = Candidate("fast", 100.0, lambda: 0.01)  # 100 / 0.01 = 10,000 per second
+    best = race([slow, fast], 1.0, Clock())
+    assert [result.label for result in best] == ["fast", "slow"]
+    assert best[0].rate == pytest.approx(10_000)
+    assert best[0].spread == 0
+
+
+def test_spread_is_best_less_median_over_best():
+    times = iter([[0.0], [1.0, 2.0], [4.0, 2.0]])
+    best = race([Candidate("a", 8.0, lambda: 0)], 100.0, lambda run, seconds: next(times), rounds=1)[0]
+    # samples 1, 2, 4, 2 s: rates 8, 4, 2, 4 per second; best 8, median 4, spread (8 - 4) / 8
+    assert best == Best("a", 8.0, 0.5, 4)
+
+
+def test_a_large_candidate_is_not_run_where_the_small_one_is_slow():
+    def refuse():
+        raise AssertionError("a call of 1000 s was made")
+
+    small = Candidate("small", 1.0, lambda: 0.1, "product")  # 10 per second, so large would take 1000 s
+    large = Candidate("large", 10_000.0, refuse, "product")
+    assert [result.label for result in race([large, small], 1.0, Clock())] == ["small"]
+
+
+def test_each_series_is_judged_by_its_own_small_one():
+    quick = Candidate("quick", 1e6, lambda: 0.001, "one")  # a fast series must not admit a slow one's giants
+    small = Candidate("small", 1.0, lambda: 0.1, "two")
+    large = Candidate("large", 1e5, lambda: pytest.fail("10,000 s"), "two")
+    assert race([quick, small, large], 1.0, Clock())[0].label == "quick"
+
+
+def test_what_raises_is_left_out():
+    def missing():
+        raise RuntimeError("not implemented for 'Half'")
+
+    good = Candidate("good", 1.0, lambda: 0.01)
+    assert [result.label for result in race([Candidate("bad", 0.5, missing, "x"), good], 0.1, Clock())] == ["good"]
+    with pytest.raises(RuntimeError, match="not implemented"):
+        race([Candidate("bad", 1.0, missing)], 0.1, Clock())
+
+
+def test_a_ceiling_tells_how_it_was_measured():
+    made = ceiling(Best("torch.mm fp32 8x8x8", 2.5e9, 0.123456, 7), "2 threads", "2026-01-02")
+    assert made.value == 2.5e9
+    assert made.spread == 0.1235
+    assert made.source == "measured: torch.mm fp32 8x8x8, best of 7, 2 threads"
+    assert made.date == "2026-01-02"
+
+
+CURVE = [(1.0, 50.0), (2.0, 100.0), (4.0, 98.0), (8.0, 80.0), (16.0, 74.0), (32.0, 90.0), (64.0, 20.0)]
+
+
+def test_usable_size_ends_where_three_quarters_of_the_plateau_end():
+    # plateau within (0, 16]: 100 at 2; 98 and 80 are at least 75, 74 is not; the 90 behind it does not count
+    assert usable(CURVE, 0.0, 16.0) == (100.0, 8.0)
+    # the next level, (16, 32]: plateau 90; 20 is below 67.5
+    assert usable(CURVE, 16.0, 32.0) == (90.0, 32.0)
+    # a level of 4 whose neighbour is as fast ends at 4, which the measurement cannot see
+    assert usable(CURVE, 0.0, 4.0, cap=4.0) == (100.0, 4.0)
+    assert usable(CURVE, 64.0, 128.0) is None
+
+
+def test_the_better_of_two_turns():
+    slow, fast = Ceiling(value=1.0, source="a"), Ceiling(value=2.0, source="b")
+    assert better("dram.copy", slow, fast) is fast
+    assert better("dram.copy", fast, slow) is fast
+    assert better("launch.torch-eager", fast, slow) is slow  # a time: the shorter
+    assert better("dram.copy", None, slow) is slow
+
+
+def test_findings_join_by_ceiling_and_keep_the_caches_of_the_faster_turn():
+    def finding(rate, size):
+        return Finding({"cache.llc": Ceiling(value=rate, source="s")}, (Cache(level="llc", size=size, source="s"),))
+
+    disturbed, quiet = finding(100.0, 1e6), finding(400.0, 8e6)
+    for joined in (disturbed.joined(quiet), quiet.joined(disturbed)):
+        assert joined.ceilings["cache.llc"].value == 400.0
+        assert joined.caches[0].size == 8e6
+
+
+def test_contention_is_waiting_over_the_threads_time():
+    # 2 threads for 10 s have 20 s; they waited for 1 s of it: 5 %
+    assert Load(wall=10.0, processor=19.0, waited=1.0).contention(2) == pytest.approx(0.05)
+    assert Load().contention(2) == 0.0
+    difference = Load(10.0, 8.0, 2.0, 9) - Load(4.0, 3.0, 1.0, 4)
+    assert difference == Load(6.0, 5.0, 1.0, 5)
+
+
+def test_ranges_of_cpus():
+    assert ranges((0, 1, 2, 5)) == "0-2,5"
+    assert ranges((3,)) == "3"
+    assert ranges(()) == ""

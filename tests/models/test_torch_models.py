@@ -1,0 +1,386 @@
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from fnmatch import fnmatchcase
+from typing import Any
+
+import pytest
+
+torch = pytest.importorskip("torch")
+pytest.importorskip("transformers")
+
+from torch import nn  # noqa: E402
+from torch.nn.modules.module import (  # noqa: E402
+    register_module_forward_hook,
+    register_module_forward_pre_hook,
+)
+from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+
+from roofline import plugins  # noqa: E402
+from roofline.core.step import Step, Workload, scopes_through  # noqa: E402
+from roofline.errors import InputError, MissingError  # noqa: E402
+from roofline.models import dimensions, geometry  # noqa: E402
+from roofline.models.torch import _step  # noqa: E402
+
+NAMES = plugins.names("roofline.models.torch")
+SMALL = {
+    "bert": {"batch": 2, "seq": 16},
+    "bert-layer": {"batch": 2, "seq": 16},
+    "distilbert": {"batch": 2, "seq": 16},
+    "gpt2": {"batch": 2, "seq": 16},
+    "lenet5": {"batch": 4},
+    "matmul": {},
+    "mlp": {"batch": 32},
+}
+
+
+@pytest.fixture(autouse=True)
+def _user_state_kept() -> Iterator[None]:
+    with _step.user_state_kept():
+        yield
+
+
+def build(name: str, **asked: Any) -> Step:
+    workload = Workload(model=name, size="tiny", **{**SMALL[name], **asked})
+    return plugins.load("roofline.models.torch", name, "model").build(workload)
+
+
+def network(name: str) -> nn.Module:
+    """The network at its published size, without memory for its weights."""
+    module = plugins.load("roofline.models.torch", name, "model")
+    with torch.device("meta"):
+        return module.network(dimensions(Workload(model=name)))
+
+
+class Dispatched(TorchDispatchMode):
+    """Collects (op, scope) of every op, with scopes from nested module calls as backends build them."""
+
+    def __init__(self, root: nn.Module) -> None:
+        super().__init__()
+        self.names = {module: name for name, module in root.named_modules()}
+        self.calls: list[str] = []  # full names of the modules now running
+        self.scope: list[str] = []
+        self.seen: set[tuple[str, str]] = set()
+
+    def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        self.seen.add((func._schema.name.removeprefix("aten::"), "/".join(self.scope)))
+        return func(*args, **(kwargs or {}))
+
+    def enter(self, module: nn.Module, args: Any) -> None:
+        above = self.calls[-1] if self.calls else ""
+        # A module made inside forward() is not in the tree.
+        name = self.names.get(module, f"{above}.{type(module).__name__}".lstrip("."))
+        self.calls.append(name)
+        if name:
+            self.scope.append(name.removeprefix(f"{above}.") if above else name)
+
+    def leave(self, module: nn.Module, args: Any, output: Any) -> None:
+        if self.calls.pop():
+            self.scope.pop()
+
+    @contextmanager
+    def named(self, name: str) -> Iterator[None]:
+        self.scope.append(name)
+        yield
+        self.scope.pop()
+
+
+def dispatched(step: Step, run: Callable[[], object] | None = None) -> set[tuple[str, str]]:
+    """(op, scope) of the whole step, or of `run`; backward ops have no module calls and count as the root's."""
+    mode = Dispatched(step.model)
+    hooks = [register_module_forward_pre_hook(mode.enter), register_module_forward_hook(mode.leave)]
+    try:
+        with scopes_through(mode.named), mode:
+            (run or step.run)()
+    finally:
+        for hook in hooks:
+            hook.remove()
+    return mode.seen
+
+
+def block_of(scope: str, step: Step) -> str | None:
+    return next((block for pattern, block in step.blocks if fnmatchcase(scope, pattern)), None)
+
+
+def test_every_model_has_a_geometry_and_every_geometry_a_model() -> None:
+    assert set(NAMES) == set(SMALL)
+    for name in NAMES:
+        assert geometry(name).blocks["torch"]
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inference_runs_without_gradients(name: str) -> None:
+    step = build(name)
+    output = step.run()
+
+    outputs = output if isinstance(output, list) else [output["logits"] if hasattr(output, "keys") else output]
+    assert all(torch.isfinite(value).all() and not value.requires_grad for value in outputs)
+    assert not step.model.training
+    assert step.forward is not None
+    assert "optimizer" not in step.switches
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_moves_the_parameters(name: str) -> None:
+    step = build(name, mode="train")
+    before = [parameter.detach().clone() for parameter in step.model.parameters()]
+    step.run()
+    step.run()
+
+    after = list(step.model.parameters())
+    if name == "matmul":
+        assert not after
+        assert step.switches["optimizer"] == "none"
+        return
+    assert all(not torch.equal(old, new) for old, new in zip(before, after, strict=True))
+    assert step.model.training
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if name != "matmul"])
+def test_without_optimizer_the_parameters_stay_and_gradients_do_not_pile_up(name: str) -> None:
+    step = build(name, mode="train", optimizer=False)
+    before = [parameter.detach().clone() for parameter in step.model.parameters()]
+    torch.manual_seed(1)
+    step.run()
+    once = [parameter.grad.clone() for parameter in step.model.parameters()]
+    torch.manual_seed(1)
+    step.run()
+
+    assert all(torch.equal(old, new) for old, new in zip(before, step.model.parameters(), strict=True))
+    assert all(torch.equal(old, p.grad) for old, p in zip(once, step.model.parameters(), strict=True))
+    assert step.switches["optimizer"] == "none"
+
+
+def test_the_same_seed_gives_the_same_step() -> None:
+    assert torch.equal(build("bert").run()["logits"], build("bert").run()["logits"])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        # token, position and type tables and their norm; per layer 4 projections, 2 FFN products, 2 norms;
+        # pooler; two-class head
+        (
+            "bert",
+            (28_996 + 512 + 2 + 2) * 768
+            + 12 * (4 * (768 * 768 + 768) + 2 * 768 * 3072 + 3072 + 768 + 4 * 768)
+            + (768 * 768 + 768)
+            + (768 * 2 + 2),
+        ),
+        ("bert", 108_311_810),
+        ("distilbert", 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2)),
+        ("gpt2", 124_439_808),
+        ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
+        ("bert-layer", 12_596_224),
+        ("lenet5", 44_426),
+        ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
+        ("matmul", 0),
+    ],
+)
+def test_published_sizes(name: str, parameters: int) -> None:
+    assert sum(parameter.numel() for parameter in network(name).parameters()) == parameters
+
+
+def test_the_step_says_how_much_it_works_on() -> None:
+    step = build("bert", batch=3, seq=5, layers=1)
+
+    assert (step.batch, step.seq, step.samples, step.tokens) == (3, 5, 3, 15)
+    assert step.parameters == sum(parameter.numel() for parameter in step.model.parameters())
+    assert len(step.model.bert.encoder.layer) == 1
+    images = build("lenet5")
+    assert (images.batch, images.seq, images.samples, images.tokens) == (4, None, 4, None)
+    products = build("matmul")
+    assert (products.batch, products.samples, products.tokens) == (None, None, None)
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_scope_has_a_block(name: str, mode: str) -> None:
+    step = build(name, mode=mode)
+    seen = dispatched(step)
+
+    assert len({scope for _, scope in seen}) > 3
+    assert not {scope for _, scope in seen if block_of(scope, step) is None}
+    unused = {block for _, block in step.blocks if block not in {block_of(s, step) for _, s in seen}}
+    not_run = {"input", "other"} | ({"loss", "optimizer"} if mode == "infer" else set())
+    if name in {"bert-layer", "matmul"}:
+        not_run.add("loss")
+    if name == "matmul":
+        not_run |= {"optimizer", *(f"n = {2**power}" for power in range(7, 13))}
+    assert unused <= not_run
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("name", ["bert", "bert-layer", "distilbert", "gpt2"])
+def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
+    step = build(name, mode=mode)
+    seen = dispatched(step, step.forward)
+
+    def blocks(*ops: str) -> set[str | None]:
+        return {block_of(scope, step) for op, scope in seen if op in ops}
+
+    norm = "norm + residual + dropout"
+    attention = ("bmm", "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu")
+    assert blocks("gelu", "pow") == {"FFN"}
+    assert blocks(*attention) == {"attention core"}
+    assert norm in blocks("native_layer_norm")
+    assert blocks("native_layer_norm") <= {norm, "embedding"}
+    assert {"attention projections", "FFN"} <= blocks("addmm")
+    assert "attention core" not in blocks("addmm")
+    assert norm in blocks("add")
+    if name != "bert-layer":
+        assert blocks("embedding") == {"embedding"}
+        assert "head" in blocks("addmm", "mm")
+        # the look at the attention mask; GPT-2's shares a scope with its embedding sum
+        assert ("embedding" if name == "gpt2" else "attention core") in blocks("_local_scalar_dense")
+    if mode == "train":
+        assert {norm, "attention core"} <= blocks("bernoulli_")
+
+
+def test_matmul_writes_where_it_is_told() -> None:
+    step = build("matmul")
+    products = step.run()
+
+    assert torch.equal(products[2], step.model.get_buffer("matrix4"))
+    assert torch.equal(products[3], step.model.get_buffer("vector4"))
+    scopes = {scope for op, scope in dispatched(step) if op in {"mm", "mv"} and scope.startswith("n=64/")}
+    assert scopes == {f"n=64/{kind}/{where}" for kind in ("matrix", "vector") for where in ("allocating", "given")}
+
+
+def test_the_layer_alone_also_computes_its_input_gradient() -> None:
+    # per projection and FFN matrix one product for the weight and one for the input; without the input's
+    # gradient the three that read the layer's input would lack one
+    step = build("bert-layer", mode="train", optimizer=False)
+    products = []
+
+    class Count(TorchDispatchMode):
+        def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+            if func is torch.ops.aten.mm.default:
+                products.append(func)
+            return func(*args, **(kwargs or {}))
+
+    with Count():
+        step.run()
+    assert len(products) == 2 * 6
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_pure_casts_reach_weights_and_inputs(precision: str) -> None:
+    dtype = {"bf16": torch.bfloat16, "fp16": torch.float16}[precision]
+    step = build("mlp", mode="train", precision=precision)
+
+    assert {parameter.dtype for parameter in step.model.parameters()} == {dtype}
+    assert step.run().dtype == dtype
+
+
+def test_autocast_keeps_the_weights() -> None:
+    step = build("gpt2", precision="mixed-bf16")
+    assert {parameter.dtype for parameter in step.model.parameters()} == {torch.float32}
+    assert step.run()["logits"].dtype == torch.bfloat16
+
+    scaled = build("mlp", mode="train", precision="mixed-fp16")
+    assert scaled.switches["gradient scaler"] == "on"
+    assert scaled.run().dtype == torch.float32
+
+
+def test_switches_say_what_was_resolved() -> None:
+    bert = build("bert", mode="train").switches
+    assert bert["attention"] == "sdpa"
+    assert bert["gelu"] == "erf"
+    assert bert["dropout"] == "0.1"
+    assert bert["loss"] == "cross entropy"
+    assert (bert["optimizer"], bert["optimizer lr"]) == ("AdamW", "0.001")
+    assert (bert["optimizer foreach"], bert["optimizer fused"]) == ("False", "False")
+    assert build("gpt2").switches["gelu"] == "tanh"
+    assert build("gpt2").switches["dropout"] == "off"
+    lenet = build("lenet5", mode="train").switches
+    assert (lenet["optimizer"], lenet["optimizer lr"]) == ("Adam", "0.0003")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_all_switches_are_text(name: str) -> None:
+    assert all(isinstance(value, str) for value in build(name, mode="train").switches.values())
+
+
+def test_there_is_no_tf32_on_a_cpu() -> None:
+    with pytest.raises(InputError, match="no TF32 on a CPU: use --precision fp32 or bf16"):
+        build("mlp", precision="tf32")
+
+
+def test_an_unknown_precision_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match="fp32, tf32, bf16, fp16, mixed-bf16, mixed-fp16"):
+        build("mlp", precision="int8")
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="there is a GPU here")
+def test_a_missing_gpu_is_said() -> None:
+    with pytest.raises(MissingError, match="--device cpu"):
+        build("mlp", device="cuda")
+
+
+def older_switches() -> tuple[str, bool, bool]:
+    backends = torch.backends
+    return torch.get_float32_matmul_precision(), backends.cuda.matmul.allow_tf32, backends.cudnn.allow_tf32
+
+
+@pytest.mark.parametrize("chosen", ["highest", "high", "medium"])
+def test_the_users_switches_come_back(chosen: str) -> None:
+    torch.set_float32_matmul_precision(chosen)
+    before = older_switches(), _step.precision_switches()
+    state = torch.get_rng_state()
+    with _step.user_state_kept():
+        step = build("mlp", precision="fp32")
+        assert older_switches() == ("highest", False, False)
+        assert set(_step.precision_switches().values()) == {"ieee"}
+        assert step.switches["float32 matmul (cuBLAS)"] == "ieee"
+        step.run()
+
+    assert (older_switches(), _step.precision_switches()) == before
+    assert torch.equal(torch.get_rng_state(), state)
+
+
+def test_the_users_newer_switches_come_back_too() -> None:
+    torch.backends.cuda.matmul.fp32_precision = "tf32"  # makes reading the older ones raise
+    torch.backends.cudnn.conv.fp32_precision = "ieee"
+    before = _step.precision_switches()
+    with _step.user_state_kept():
+        build("mlp", precision="fp32")
+        assert older_switches() == ("highest", False, False)
+
+    assert _step.precision_switches() == before
+
+
+def test_the_users_switches_come_back_after_an_error() -> None:
+    before = _step.precision_switches()
+
+    def fail() -> None:
+        with _step.user_state_kept():
+            build("mlp", precision="fp32")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert _step.precision_switches() == before
+
+
+def test_default_precision_touches_nothing() -> None:
+    torch.set_float32_matmul_precision("high")
+    before = _step.precision_switches()
+    build("mlp", mode="train").run()
+    assert _step.precision_switches() == before
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(not torch.cuda.is_available(), reason="no CUDA GPU here")
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_travel_from_the_host_in_every_step(name: str) -> None:
+    step = build(name, mode="train", device="cuda", input="host", precision="tf32")
+    copies = [scope for op, scope in dispatched(step) if op == "_to_copy" and scope == "input"]
+    assert copies
+    assert block_of("input", step) == "input"
+    assert torch.backends.cudnn.allow_tf32
+
+
+def test_on_a_cpu_the_host_is_the_device() -> None:
+    assert "input" not in {scope for _, scope in dispatched(build("mlp", input="host"))}

@@ -1,0 +1,119 @@
+"""What every format must do, whatever is in the folder: escape names, close its table, survive an empty profile."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from html.parser import HTMLParser
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline import plugins
+from roofline.core.analysis import KEYS, Analysis, analyze
+from roofline.core.profile import Wall
+
+NAMES = plugins.names("roofline.renderers")
+pytestmark = pytest.mark.parametrize("name", NAMES)
+
+
+def render(name: str, analysis: Analysis, by: str | None = None) -> str:
+    text = plugins.load("roofline.renderers", name, "format").render(analysis, by)
+    assert isinstance(text, str)
+    return text
+
+
+@pytest.mark.parametrize("by", [None, *KEYS])
+def test_every_key_gives_a_document_that_ends_in_a_newline(name: str, by: str | None) -> None:
+    assert render(name, analyze(handmade.profile()), by).endswith("\n")
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("by", [None, "op", "scope", "block", "phase", "kernel"])
+def test_hostile_names_stay_text(name: str, hostile: str, by: str | None) -> None:
+    text = render(name, analyze(handmade.hostile(hostile)), by)
+    # No format lets a control character or a bidirectional mark through to a terminal.
+    assert all(c.isprintable() or c == "\n" for c in text)
+    CHECKS.get(name, lambda text: None)(text)
+
+
+def test_a_profile_without_ops(name: str) -> None:
+    profile = handmade.profile(ops=(), profiled=None)
+    for by in (None, *KEYS):
+        render(name, analyze(profile), by)
+
+
+def test_a_profile_that_knows_next_to_nothing(name: str) -> None:
+    plain = handmade.profile()
+    profile = handmade.profile(
+        device=replace(plain.device, ceilings={}, caches=(), kind="cuda"),
+        wall=Wall(steps=(0.0125,), source="profiled"),
+        profiled=None,
+        batch=None,
+        seq=None,
+        samples=None,
+        tokens=None,
+        parameters=None,
+        memory=type(plain.memory)(),
+        versions={},
+    )
+    assert not re.search(r"\b(nan|None|inf)\b", render(name, analyze(profile)))
+
+
+def _lines_fit(text: str) -> None:
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def _json_is_ascii(text: str) -> None:
+    json.loads(text)
+    assert text.isascii()
+
+
+def _csv_has_no_formula(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(text)))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    for cell in (cell for row in rows for cell in row):
+        number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
+        assert number or not cell.startswith(("=", "+", "-", "@", "\t", "\r"))
+
+
+def _markdown_has_no_markup(text: str) -> None:
+    class Tags(HTMLParser):
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            raise AssertionError(f"a tag: {tag}")
+
+    Tags().feed(text)
+    table = [line for line in text.splitlines() if line.startswith("| ")]
+    assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+    body = text.replace("\\\\", "")
+    assert not re.search(r"(?<!\\)[`\[]", body)
+    assert "://" not in body
+
+
+def _latex_is_escaped(text: str) -> None:
+    allowed = {
+        *("usepackage", "begin", "centering", "caption", "toprule", "midrule", "bottomrule", "end"),
+        *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textquotedbl"),
+        *("textmu", "ldots", "times"),
+    }
+    body = text.partition("\n")[2]  # the first line is a comment
+    assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= allowed
+    bare = re.sub(r"\\\\|\\[&%$#_{}]|\$[-+]\$|\$\\times\$", "", body)
+    assert not re.search(r"[%$#_^~<>|]", bare)
+    assert bare.count("{") == bare.count("}")
+    assert all(ord(c) < 0x180 for c in text)
+    columns = {line.count("&") - line.count(r"\&") for line in text.splitlines() if line.endswith(r"\\")}
+    assert len(columns) == 1
+
+
+CHECKS = {
+    "text": _lines_fit,
+    "json": _json_is_ascii,
+    "perfetto": _json_is_ascii,
+    "csv": _csv_has_no_formula,
+    "markdown": _markdown_has_no_markup,
+    "latex": _latex_is_escaped,
+}

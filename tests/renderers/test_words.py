@@ -1,0 +1,102 @@
+"""The sentences: what they claim and what they must not."""
+
+from __future__ import annotations
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline.core.analysis import analyze
+from roofline.core.profile import Wall
+from roofline.renderers import _tables, _words, perfetto, text
+
+
+def test_verdict_of_the_handmade_step() -> None:
+    # Shares of 12.5 ms: memory 400 + 25 + 1950 + 3000 = 5375 µs (43 %), floor 3720 (29.8 %), loss 1705 (13.6 %);
+    # compute 5000 µs (40 %); unknown 317 µs (2.5 %); gap 1800 µs (14.4 %); overhead 8 µs rounds to nothing.
+    assert _words.verdict(analyze(handmade.profile())) == (
+        "toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; 43 % memory-bound (floor 30 %, loss 14 %), "
+        "40 % compute, 3 % unknown, 14 % host time."
+    )
+
+
+def test_far_below_a_roof_nothing_is_called_bound() -> None:
+    # Four times the bandwidth: embedding 100 (cache), gelu 20, softmax 200 (cache), adamw 700 µs (cache): 1020 of
+    # 5425 µs = 19 % attained.
+    verdict = _words.verdict(analyze(handmade.profile(), handmade.device(dram_copy=40e9)))
+    assert "43 % memory roof above, 19 % attained (floor 8 %, loss 35 %)" in verdict
+    assert "memory-bound" not in verdict
+
+
+def test_flags_are_explained_and_unknown_ones_kept() -> None:
+    assert _words.flag("few-steps").startswith("few-steps: Fewer than 10")
+    assert _words.flag("contention: 2 of 4 cores").endswith("(2 of 4 cores)")
+    assert _words.flag("in_process").startswith("in_process: The step ran inside")
+    assert _words.flag("something\x1b[31m new") == "something new"
+
+
+@pytest.mark.parametrize(
+    ("raw", "clean"),
+    [
+        ("a\x1b[1;31mb\x1b[0m", "ab"),
+        ("a\x1b]0;title\x07b", "ab"),
+        ("a\x9b31mb", "a 31mb"),  # an eight-bit introducer is a control character
+        ("a\r\n\tb", "a b"),
+        ("a\u202eb\u2028c\u200b", "a b c"),
+        ("µs – ×", "µs – ×"),
+    ],
+)
+def test_plain(raw: str, clean: str) -> None:
+    assert _words.plain(raw) == clean
+    assert _words.plain("abcdef", 4) == "abc…"
+
+
+def test_threads_and_gap_are_named_after_the_device() -> None:
+    cpu = analyze(handmade.profile())
+    assert (_words.device(cpu), _words.gap_name(cpu)) == ("Round Device, 2 threads", "host time")
+    gpu = analyze(handmade.profile(device=replace(handmade.device(), kind="cuda")))
+    assert (_words.device(gpu), _words.gap_name(gpu)) == ("Round Device", "gap")
+
+
+def test_gap_causes_are_not_told_where_idle_disagrees() -> None:
+    # idle 0.6 ms against a gap of 1.8 ms: apart by more than 20 % of the gap and 2 % of the wall
+    profile = handmade.profile()
+    apart = handmade.profile(profiled=replace(profile.profiled, idle=(0.6e-3, 0.6e-3, 0.6e-3)))
+    assert "600 µs idle observed in the profiled steps; causes not resolved" in " ".join(
+        text.render(analyze(apart), None).split()
+    )
+
+
+def test_missing_ceilings_and_profiled_walls_are_said() -> None:
+    profile = handmade.profile(wall=Wall(steps=(12.5e-3,), source="profiled"))
+    device = handmade.device()
+    without = {name: c for name, c in device.ceilings.items() if name != "function.erf"}
+    told = " ".join(text.render(analyze(profile, replace(device, ceilings=without)), None).split())
+    assert "function.erf: no such ceiling, so its term is left out of the floors" in told
+    assert "profiler overhead included" in told
+    assert "few-steps: Fewer than 10 plain steps" in told
+
+
+def test_ops_above_their_ceiling_are_counted() -> None:
+    # At a tenth of the bandwidth, 1 GB/s, every op with cold bytes has a floor above its own time: embedding 3 of
+    # 0.4 ms, both addmm 4.4 of 2.5 ms, softmax 7 of 2 ms, adamw 27 of 3 ms.
+    told = text.render(analyze(handmade.profile(), handmade.device(dram_copy=1e9)), None)
+    assert "5 ops ran faster than their floor" in told
+
+
+def test_the_table_closes() -> None:
+    for by in ("class", "group", "op", "scope", "block", "phase", "kernel", "source"):
+        *rows, total = _tables.rows(analyze(handmade.profile()), by, "host time")
+        assert sum(row.seconds for row in rows) == pytest.approx(total.seconds, rel=1e-12)
+        assert sum(row.time for row in rows) == pytest.approx(1.0, rel=1e-12)
+
+
+def test_slices_of_one_lane_do_not_overlap() -> None:
+    import json
+
+    events = json.loads(perfetto.render(analyze(handmade.profile()), None))["traceEvents"]
+    ends: dict[int, float] = {}
+    for event in (event for event in events if event["ph"] == "X"):
+        assert event["ts"] >= ends.get(event["tid"], 0.0)
+        ends[event["tid"]] = event["ts"] + event["dur"]
+    assert set(ends) == {0, 1}  # softmax and mystery ran side by side

@@ -1,0 +1,179 @@
+"""From device events to the ops that launched them."""
+
+from __future__ import annotations
+
+import json
+
+import pytest
+
+from roofline.traces import kineto, link
+
+
+@pytest.fixture(scope="module")
+def trace(make_kineto):
+    return kineto.read(make_kineto.training().write())
+
+
+def op_of(trace, links, kernel):
+    """The names of the ops of all kernels whose name holds `kernel`."""
+    return [
+        trace.names[trace.ops.name[links.op[row]]] if links.op[row] >= 0 else None
+        for row in range(len(trace.device))
+        if kernel in trace.names[trace.device.name[row]]
+    ]
+
+
+def test_parents_lead_to_the_autograd_node(trace):
+    links = link.link(trace)
+    row = links.op[[trace.names[code] for code in trace.device.name].index("sm80_gemm_f32f32_nn")]
+    chain = []
+    while row >= 0:
+        chain.append(trace.names[trace.ops.name[row]])
+        row = links.parent[row]
+    assert chain == ["aten::mm", "AddmmBackward0", "autograd::engine::evaluate_function: AddmmBackward0"]
+
+
+def test_without_ids_containment_links_alone(make_kineto):
+    made = make_kineto.training(1)
+    trace = kineto.read(made.write().replace(b'"External id"', b'"Nothing"'))
+    links = link.link(trace)
+    assert links.linked == 1.0
+    assert links.agreement is None
+    assert links.compared == 0
+
+
+def test_ids_that_copy_the_correlation_are_not_believed(make_kineto):
+    # As written in 2022: External id equals correlation, and ops happen to have such ids as well.
+    document = json.loads(make_kineto.training(1).write())
+    for event in document["traceEvents"]:
+        if event["cat"] in ("kernel", "gpu_memcpy"):
+            event["args"]["External id"] = event["args"]["correlation"]
+    links = link.link(kineto.read(json.dumps(document).encode()))
+    assert links.linked == 1.0
+    assert links.compared == 0
+
+
+def test_damaged_correlations_are_noticed_and_ids_stand_in(make_kineto):
+    text = make_kineto.training(1).write()
+    whole = link.link(kineto.read(text))
+    links = link.link(kineto.read(dict(make_kineto.damaged(text))["one correlation for ten"]))
+    # Ten kernels were given the correlation of the first copy, which has it too.
+    assert links.damaged == 11
+    assert links.op.tolist() == whole.op.tolist()
+    assert links.by_id.sum() == 11
+    assert links.linked == 1.0
+    assert links.orphans == 0
+
+
+def test_missing_correlations_leave_the_ids(make_kineto):
+    text = make_kineto.training(1).write()
+    links = link.link(kineto.read(dict(make_kineto.damaged(text))["no correlation"]))
+    assert links.linked == 1.0
+    assert links.orphans == 10
+    assert links.by_id.sum() == 10
+
+
+def test_a_repeated_correlation_means_the_last_launch_before(make_kineto):
+    text = make_kineto.training(1).write()
+    whole = link.link(kineto.read(text))
+    links = link.link(kineto.read(dict(make_kineto.damaged(text))["launches twice"]))
+    assert links.launch.tolist() == whole.launch.tolist()
+
+
+def test_a_graph_launches_many(make_kineto):
+    made = make_kineto.Trace()
+    made.op("replay", 0, 10)
+    replay = made.call("cudaGraphLaunch", 2, 8)
+    for at in range(20, 50, 10):
+        made.kernel("node", at, at + 5, replay)
+    outside = made.call("cudaGraphLaunch", 12, 18)
+    made.kernel("node", 60, 65, outside)
+    links = link.link(kineto.read(made.write()))
+    assert links.graph.tolist() == [True] * 4
+    assert links.damaged == 0
+    assert links.op.tolist() == [0, 0, 0, -1]
+    assert links.outside == 1
+    assert links.linked == 15 / 20
+
+
+def test_a_launch_prefers_the_call_that_launches(make_kineto):
+    made = make_kineto.Trace()
+    made.op("a", 0, 10)
+    call = made.call("cudaLaunchKernel", 2, 4)
+    made.call("cudaEventRecord", 5, 6)
+    made.events[-1]["args"]["correlation"] = call
+    made.kernel("k", 20, 30, call)
+    links = link.link(kineto.read(made.write()))
+    assert links.launch.tolist() == [0]
+
+
+def twins(make_kineto, *inputs):
+    """A kernel whose launch is missing, after ops with the given inputs that launch the same kernel."""
+    made = make_kineto.Trace()
+    for index, given in enumerate(inputs):
+        zero = 100 * index
+        made.op("aten::add", zero, zero + 10, given, given)
+        made.launch("add_kernel", zero + 2, zero + 20, zero + 30)
+    made.kernel("add_kernel", 900, 930, 1)
+    made.kernel("add_kernel", 940, 950, 2, grid=(7, 1, 1))
+    trace = kineto.read(made.write())
+    return trace, link.link(trace)
+
+
+def test_an_orphan_takes_the_op_of_its_twins(make_kineto):
+    trace, links = twins(make_kineto, make_kineto.X, make_kineto.X)
+    assert links.op.tolist()[2:] == [-1, -1]
+    assert links.orphans == 2
+    assert trace.ops.arguments(links.twin[2])["Input Dims"] == [[32, 256], [32, 256]]
+    assert links.twin.tolist()[3] == -1  # another grid: other sizes
+    # Kernels last 10, 10, 30 and 10 µs.
+    assert links.linked == pytest.approx(20 / 60)
+    assert links.twinned == pytest.approx(30 / 60)
+
+
+def test_twins_that_differ_tell_nothing(make_kineto):
+    _, links = twins(make_kineto, make_kineto.X, make_kineto.H)
+    assert links.twin.tolist() == [-1] * 4
+
+
+def test_a_trace_of_a_cpu_has_nothing_to_link(make_kineto):
+    made = make_kineto.Trace()
+    made.op("aten::add", 0, 10)
+    links = link.link(kineto.read(made.write()))
+    assert links.linked is None
+    assert links.parent.tolist() == [-1]
+
+
+def test_device_events_without_any_op(make_kineto):
+    made = make_kineto.Trace()
+    made.kernel("k", 0, 10, 5)
+    links = link.link(kineto.read(made.write()))
+    assert links.linked == 0.0
+    assert links.orphans == 1
+
+
+@pytest.mark.parametrize(
+    ("name", "launched", "linked"),
+    [
+        ("h100_bert_small_infer.json.gz", 1.000, 1.000),
+        ("mi300x_bert_small_infer.json.gz", 1.000, 1.000),
+        ("mi300x_torch_compile_triton.json.gz", 1.000, 1.000),
+        ("h100_qwen_0.5b_infer.json.gz", 0.699, 0.699),  # 509 kernels were launched before the window
+        ("b200_eager.json.gz", 1.000, 0.9996),  # Triton launched from Python outside any op
+        ("mi300x_vllm_decode_graph.json.gz", 1.000, 0.031),  # a graph launched outside any op
+        ("a100_recsys_train.json.gz", 1.000, 0.985),  # an optimizer of apex outside any op
+        ("v100_recsys_train.json.gz", 0.941, 0.929),
+    ],
+)
+def test_linked_share_of_recorded_traces(recorded, name, launched, linked):
+    links = link.link(kineto.read(recorded(name)))
+    assert links.launched == pytest.approx(launched, abs=6e-4)
+    assert links.linked == pytest.approx(linked, abs=6e-4)
+    assert links.agreement in (None, 1.0)
+    assert links.damaged == 0
+
+
+def test_twins_of_a_cut_window(recorded):
+    links = link.link(kineto.read(recorded("h100_qwen_0.5b_infer.json.gz")))
+    assert links.orphans == 509
+    assert 0.15 < links.twinned < 0.30

@@ -6,18 +6,20 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
+from importlib import import_module
+from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from roofline import plugins
-from roofline.backends import Plan, Recording
+from roofline.backends import Check, Plan, Recording
 from roofline.backends._request import Request
 from roofline.core.device import Device
 from roofline.core.profile import SCHEMA, Profile
 from roofline.core.step import Step
-from roofline.errors import InputError
+from roofline.errors import InputError, MissingError
 
 Say = Callable[[str], None]
 
@@ -31,6 +33,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     from roofline.devices import calibration
 
     backend = plugins.load("roofline.backends", request.backend, "backend")
+    _require(request.backend, backend)
     device = None if request.count_only else calibration.calibrate(request.device, request.threads, progress=progress)
     recording = _record(request, backend)
     if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
@@ -50,10 +53,40 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     return to_profile(recording, request, device, command)
 
 
+def _require(name: str, backend: Any) -> None:
+    """MissingError where a framework that the backend needs is not installed; looks without importing it."""
+    missing = [needed for needed in backend.REQUIRES if not _installed(needed)]
+    if missing:
+        raise MissingError(
+            f"The {name} backend needs {', '.join(missing)}, which is not installed here: "
+            f"run `pip install 'roofline[{name.partition('-')[0]}]'`."
+        )
+
+
+def _installed(name: str) -> bool:
+    try:
+        return find_spec(name) is not None
+    except ImportError:  # from a finder that somebody put in to forbid it
+        return False
+
+
 def _record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
     from roofline.backends import _launch
 
-    return _launch.run(request, {**backend.environment(request.threads, request.device), **(variables or {})})
+    variables = {**backend.environment(request.threads, request.device), **(variables or {})}
+    recording = _launch.run(request, variables).recording
+    assert recording is not None  # a result without an error and without checks
+    return recording
+
+
+def verify(request: Request) -> list[Check]:
+    """The counts of `request` beside independent references, from a fresh child process."""
+    from roofline.backends import _launch
+
+    backend = plugins.load("roofline.backends", request.backend, "backend")
+    _require(request.backend, backend)
+    variables = backend.environment(request.threads, request.device)
+    return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
@@ -71,7 +104,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         layers=request.layers,
         command=command,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
-        device=device,
+        device=device.seen_again(recording.ceilings),
         wall=recording.wall,
         profiled=recording.profiled,
         scopes=recording.scopes,
@@ -113,6 +146,9 @@ def profile(
     from roofline.devices import calibration
 
     module = plugins.load("roofline.backends", backend, "backend")
+    _require(backend, module)
+    if steps is not None and steps < 1:
+        raise InputError(f"{steps} steps are not possible: give at least 1.")
     if not isinstance(step, Step):
         if not callable(step):
             raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
@@ -120,18 +156,22 @@ def profile(
             raise InputError(f"There is no mode {mode!r}; there are: infer, train, generate.")
         step = Step(run=step, mode=mode)  # type: ignore[arg-type]
     kind = ("cuda" if "cuda" in module.devices() else "cpu") if device == "auto" else device
+    if kind not in ("cpu", "cuda"):
+        raise InputError(f"There is no device {kind!r}; there are: auto, cpu, cuda.")
     if kind not in module.devices():
-        raise InputError(f"{backend} finds no {kind} here; it finds {', '.join(module.devices())}.")
+        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(module.devices())}.")
 
     def say(text: str) -> None:
         if not quiet:
             print(text, file=sys.stderr)
 
-    recording = module.record(step, Plan(device=kind, steps=steps, in_process=True), say)
+    # The framework's half of the models knows which of its switches a step can move.
+    with import_module(f"{module.MODELS}._step").user_state_kept():
+        recording = module.record(step, Plan(device=kind, steps=steps, in_process=True), say)
     threads = int(recording.environment["threads"])
     ceilings = calibration.calibrate(kind, threads)
     request = Request(
-        backend=backend, model=name or getattr(step.run, "__name__", "step"), device=kind, mode=step.mode, size="-"
+        backend=backend, model=name or str(getattr(step.run, "__name__", "step")), device=kind, mode=step.mode, size="-"
     )
     return to_profile(recording, request, ceilings, "roofline.profile(...)")
 

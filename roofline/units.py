@@ -15,7 +15,8 @@ def significant(value: float, digits: int = 3) -> str:
     """`value` with at least `digits` significant digits and no exponent: 0.0123, 4.56, 789, 1235."""
     if value == 0:
         return "0"
-    magnitude = abs(value)
+    # Rounded first: 99.96 has its third digit where 100 has it, and 1e-4 / 1e-6 is 99.99999999999999.
+    magnitude = abs(float(f"{value:.{digits - 1}e}"))
     decimals = digits - 1
     while magnitude >= 10 and decimals > 0:
         magnitude /= 10

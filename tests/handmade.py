@@ -219,9 +219,7 @@ def profile(**changes: object) -> Profile:
         "trainable": 1_000_000,
         "samples": 4,
         "tokens": 100,
-        "memory": Memory(
-            peak=40 * MB, parameters=4 * MB, optimizer=8 * MB, inputs=0.4 * MB, outputs=0.0, source="peak resident set"
-        ),
+        "memory": Memory(peak=40 * MB, parameters=4 * MB, optimizer=8 * MB, source="peak resident set"),
     }
     return Profile(**(fields | changes))  # type: ignore[arg-type]
 
@@ -257,6 +255,6 @@ def hostile(text: str) -> Profile:
         kernels=(text,),
         ops=tuple(replace(o, kernels=((0, 1000),)) for o in plain.ops),
         memory=replace(plain.memory, source=text),
-        flags=(text, f"contention: {text}"),
+        flags=(text, f"contended: {text}"),
         profiled=replace(plain.profiled, idle_causes={text: 1e-3}),
     )

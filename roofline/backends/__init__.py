@@ -8,6 +8,7 @@ A backend is a module with
     environment(threads, device)            variables that must be set before the framework is imported
     devices()                               what it can run on here, "cpu" first
     record(step, plan, say) -> Recording    the T, P and C runs
+    verify(step) -> list[Check]             counts beside independent references
 
 and imports its framework inside these functions only.
 """
@@ -16,10 +17,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 import msgspec
 
+from roofline.core.device import Ceiling
 from roofline.core.profile import Memory, Op, Profiled, Signature, Wall
 from roofline.core.step import Step
 
@@ -45,7 +47,10 @@ class Plan:
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
-    """What a backend measured: a profile without the device, the command and the date."""
+    """What a backend measured: a profile without the device, the command and the date.
+
+    ceilings: those of the device that were measured again between the steps.
+    """
 
     wall: Wall
     profiled: Profiled | None
@@ -67,7 +72,22 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     environment: Mapping[str, str]
     conditions: Mapping[str, float]
     flags: tuple[str, ...]
+    ceilings: Mapping[str, Ceiling] = {}
     notes: tuple[str, ...] = ()
+
+
+class Check(NamedTuple):
+    """A count beside an independent reference's [FLOP]; None: that side has none.
+
+    verdict: "agrees", "differs" or "not checked"; note: the reconciliation, or why it could not be checked.
+    """
+
+    reference_name: str
+    what: str
+    ours: float | None
+    reference: float | None
+    verdict: str
+    note: str
 
 
 class Backend(Protocol):
@@ -83,3 +103,4 @@ class Backend(Protocol):
     def environment(self, threads: int | None, device: str) -> dict[str, str]: ...  # noqa: D102
     def devices(self) -> tuple[str, ...]: ...  # noqa: D102
     def record(self, step: Step, plan: Plan, say: Say) -> Recording: ...  # noqa: D102
+    def verify(self, step: Step) -> list[Check]: ...  # noqa: D102

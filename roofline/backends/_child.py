@@ -1,7 +1,7 @@
 """The child process that builds and records a step: `python -m roofline.backends._child REQUEST RESULT`.
 
 Frameworks read thread counts and switches when they are imported, so every profile gets a fresh process with its
-environment set. Progress goes to standard error, the result to a file: {"recording": ...} or {"error", "code"}.
+environment set. Progress goes to standard error, the result to a file: {"recording"}, {"checks"} or {"error", "code"}.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from typing import Any
 import msgspec
 
 from roofline import plugins
-from roofline.backends import Plan, Recording
+from roofline.backends import Plan
 from roofline.backends._request import Request
 from roofline.core.step import Step, Workload
 from roofline.errors import MeasurementError, MissingError, RooflineError
@@ -26,6 +26,8 @@ _OUT_OF_MEMORY = (
     "OutOfMemoryError",
     "DefaultCPUAllocator",
     "Unable to allocate",
+    "Storage size calculation overflowed",
+    "integer multiplication overflow",
 )
 
 
@@ -38,7 +40,7 @@ def main(arguments: list[str]) -> int:
     request = msgspec.json.decode(Path(arguments[0]).read_bytes(), type=Request)
     result: dict[str, Any]
     try:
-        result = {"recording": _record(request)}
+        result = _run(request)
     except RooflineError as error:
         result = {"error": str(error), "code": error.exit_code}
     except KeyboardInterrupt:
@@ -50,7 +52,7 @@ def main(arguments: list[str]) -> int:
     return 0
 
 
-def _record(request: Request) -> Recording:
+def _run(request: Request) -> dict[str, Any]:
     _limit_memory(request.device)
     backend = plugins.load("roofline.backends", request.backend, "backend")
     missing = [name for name in backend.REQUIRES if not _importable(name)]
@@ -73,7 +75,9 @@ def _record(request: Request) -> Recording:
     )
     try:
         step = _build(request, backend.MODELS)
-        return backend.record(step, plan, _say)
+        if request.verify:
+            return {"checks": backend.verify(step)}
+        return {"recording": backend.record(step, plan, _say)}
     except (RooflineError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -124,7 +128,7 @@ def _limit_memory(device: str) -> None:
 
     import psutil
 
-    allowed = int(psutil.virtual_memory().available * 0.95)
+    allowed = int(psutil.virtual_memory().available * 0.85)
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard == resource.RLIM_INFINITY or allowed < hard:
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))

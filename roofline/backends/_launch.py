@@ -12,42 +12,57 @@ from pathlib import Path
 
 import msgspec
 
-from roofline.backends import Recording
+from roofline.backends import Check, Recording
 from roofline.backends._request import Request
 from roofline.errors import MeasurementError, RooflineError, from_exit_code
 
 
-class _Result(msgspec.Struct):
+class Result(msgspec.Struct):
+    """What a child wrote: one of recording, checks and error."""
+
     recording: Recording | None = None
+    checks: list[Check] | None = None
     error: str | None = None
     code: int = 4
 
 
-def run(request: Request, variables: Mapping[str, str]) -> Recording:
-    """Record in a fresh process with `variables` in its environment. Its progress and output go to standard error.
+def run(request: Request, variables: Mapping[str, str]) -> Result:
+    """Record or verify in a fresh process with `variables` in its environment.
 
-    Raises what the child reported, or MeasurementError where it died without a word. Ctrl-C reaches both.
+    What it prints goes to standard error. Raises what the child reported, or MeasurementError where it died without a
+    word. Ctrl-C ends both.
     """
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
         command = [sys.executable, "-m", "roofline.backends._child", str(ask), str(answer)]
-        child = subprocess.Popen(command, env={**os.environ, **variables}, stdout=sys.stderr, stdin=subprocess.DEVNULL)
+        child = subprocess.Popen(
+            command,
+            env={**os.environ, **variables},
+            stdout=sys.stderr,
+            stdin=subprocess.DEVNULL,
+            preexec_fn=_leave_interrupts_to_the_parent,
+        )
         try:
             status = child.wait()
         except BaseException:
             _end(child)
             raise
         if answer.exists():
-            result = msgspec.json.decode(answer.read_bytes(), type=_Result)
-            if result.recording is not None:
-                return result.recording
-            raise from_exit_code(result.code, result.error or "The measurement failed without a word.")
+            result = msgspec.json.decode(answer.read_bytes(), type=Result)
+            if result.error is None:
+                return result
+            raise from_exit_code(result.code, result.error)
     raise _death(status)
 
 
+def _leave_interrupts_to_the_parent() -> None:
+    """Ctrl-C reaches every process of the terminal; in the child it would print a traceback from wherever it was."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child; a signal from the terminal has reached it already, but nothing else would."""
+    """End the child, whatever ends us."""
     child.terminate()
     try:
         child.wait(5)

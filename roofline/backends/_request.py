@@ -28,4 +28,5 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     optimizer: bool = True
     count_only: bool = False
     plain_only: bool = False
+    verify: bool = False
     options: dict[str, str] = {}

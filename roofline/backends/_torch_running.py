@@ -16,7 +16,9 @@ from itertools import pairwise
 from pathlib import Path
 
 import torch
-from torch.profiler import ProfilerActivity, profile, record_function
+
+# What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
+from torch.autograd.profiler import profile, record_function
 
 from roofline.traces import kineto
 
@@ -77,13 +79,12 @@ def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
 
 def profiled(run: Callable[[], object], device: str, steps: int) -> kineto.KinetoTrace:
     """`steps` steps under the profiler, each in an annotation, by the same protocol; shapes are not recorded."""
-    activities = [ProfilerActivity.CPU] + ([ProfilerActivity.CUDA] if device == "cuda" else [])
     marks = [torch.cuda.Event() for _ in range(steps)] if device == "cuda" else []
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiled.json"
-        profiler = profile(activities=activities)
+        profiler = profile(use_kineto=True, use_device="cuda" if device == "cuda" else None)
         with quiet():
-            profiler.start()
+            profiler.__enter__()
         try:
             for index in range(steps):
                 with record_function(f"{STEP}#{index}"):
@@ -95,7 +96,7 @@ def profiled(run: Callable[[], object], device: str, steps: int) -> kineto.Kinet
             synchronize(device)
         finally:
             with quiet():
-                profiler.stop()
+                profiler.__exit__(None, None, None)
         profiler.export_chrome_trace(str(path))
         return kineto.read(path)
 
@@ -117,12 +118,12 @@ def event_cost(device: str, calls: int = 500, rounds: int = 8) -> float:
     plain, watched, events = [], [], 0
     for _ in range(rounds):
         plain.append(loop())
-        profiler = profile(activities=[ProfilerActivity.CPU])
+        profiler = profile(use_kineto=True)
         with quiet():
-            profiler.start()
+            profiler.__enter__()
         watched.append(loop())
         with quiet():
-            profiler.stop()
-        results = profiler.profiler.kineto_results if profiler.profiler else None
+            profiler.__exit__(None, None, None)
+        results = profiler.kineto_results
         events = sum(event.name() == "aten::view" for event in results.events()) if results else calls
     return max(0.0, (min(watched) - min(plain)) / max(1, events))

@@ -6,7 +6,7 @@ import os
 from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
-from roofline.backends import Plan, Recording, Say
+from roofline.backends import Check, Plan, Recording, Say
 from roofline.core.step import Step
 
 REQUIRES = ("torch",)
@@ -88,3 +88,10 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     from roofline.backends import _torch_record
 
     return _torch_record.record(step, plan, say)
+
+
+def verify(step: Step) -> list[Check]:
+    """Our FLOPs beside FlopCounterMode's and fvcore's."""
+    from roofline.backends import _torch_verify
+
+    return _torch_verify.verify(step)

@@ -8,15 +8,19 @@ from __future__ import annotations
 
 import os
 import sys
-from typing import Any
+import traceback
+from typing import Any, NoReturn
 
 import typer
 
-from roofline import plugins
+from roofline import __version__, plugins
 from roofline.errors import RooflineError
 
 #: Verbs in the order of use, for the help; what is not named here follows by name.
 _ORDER = ("profile", "show", "plot", "verify", "calibrate", "devices", "models", "backends", "doctor")
+
+#: The exit code after Ctrl-C: 128 + SIGINT.
+_STOPPED = 130
 
 
 def build(only: str | None = None) -> typer.Typer:
@@ -32,13 +36,11 @@ def build(only: str | None = None) -> typer.Typer:
     @app.callback()
     def root(
         debug: bool = typer.Option(False, "--debug", help="Show the traceback of an error."),
-        version: bool = typer.Option(False, "--version", help="Print the version and stop.", is_eager=True),
+        version: bool = typer.Option(
+            False, "--version", help="Print the version and stop.", is_eager=True, callback=_print_version
+        ),
     ) -> None:
-        if version:
-            from roofline import __version__
-
-            print(f"roofline {__version__}")
-            raise typer.Exit
+        pass  # both are done by now: --debug in `main`, --version in its callback
 
     names = plugins.names("roofline.cli")
     ordered = [name for name in _ORDER if name in names] + [name for name in names if name not in _ORDER]
@@ -49,29 +51,31 @@ def build(only: str | None = None) -> typer.Typer:
 
 
 def main(arguments: list[str] | None = None) -> None:
-    """Run the command line and exit: 0, or the code of the error (docs/errors.md)."""
-    arguments = sys.argv[1:] if arguments is None else arguments
+    """Run the command line and exit: 0, or the code of the error (docs/errors.md). No arguments ask for the help."""
+    arguments = (sys.argv[1:] if arguments is None else arguments) or ["--help"]
     verbs = plugins.names("roofline.cli")
     first = next((word for word in arguments if not word.startswith("-")), None)
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
+    code: Any = 0
     try:
-        build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
+        code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
     except RooflineError as error:
-        if debug:
-            raise
-        _fail(str(error), error.exit_code)
+        _fail(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
-        _fail("Stopped; nothing was written.", 130)
+        code = _STOPPED
     except BrokenPipeError:
         os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to flush
         sys.exit(0)
     except Exception as error:
         message = usage(error)
-        if message is None or debug:
+        if message is None:
             raise
-        _fail(message, 2)
-    sys.exit(0)
+        known = first if first in verbs else ""
+        _fail(f"{message.rstrip('.')}; see `{f'roofline {known}'.rstrip()} --help`.", 2, debug)
+    if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
+        _fail("Stopped; nothing was written.", _STOPPED)
+    sys.exit(code if isinstance(code, int) else 0)
 
 
 def usage(error: Any) -> str | None:
@@ -82,6 +86,15 @@ def usage(error: Any) -> str | None:
     return str(form()) or None
 
 
-def _fail(message: str, code: int) -> None:
-    print(f"roofline: {message}", file=sys.stderr)
+def _print_version(wanted: bool) -> None:
+    if wanted:
+        print(f"roofline {__version__}")
+        raise typer.Exit
+
+
+def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
+    """Say one line on standard error, below the traceback if it is asked for, and exit."""
+    if debug:
+        traceback.print_exc()
+    print("roofline:", " ".join(message.splitlines()), file=sys.stderr)
     sys.exit(code)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -175,7 +176,7 @@ def _value(name: str, ceiling: Ceiling) -> str:
     return units.scaled(ceiling.value, "/s") if family == "function" else units.byte_rate(ceiling.value)
 
 
-def _columns(rows: list[tuple[str, ...]], right: tuple[int, ...] = ()) -> list[str]:
+def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> list[str]:
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     return [
         "  ".join(

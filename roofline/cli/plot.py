@@ -26,12 +26,13 @@ _NARROWEST, _WIDEST = 2.5, 20.0
 def command(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="PROFILE...", help="Saved profiles; for --kind devices also names of devices."),
+        typer.Argument(metavar="PROFILE", help="Saved profiles; for --kind devices also names of devices."),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FIG", help="FIG.svg, FIG.pdf or FIG.png.")],
     kind: Annotated[str, typer.Option(metavar="KIND", help=f"What to draw: {_KINDS}.")] = "bound",
     width: Annotated[
-        str, typer.Option(help="Width in in, cm or mm. The default is one column of a two-column paper.")
+        str,
+        typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default is one column of a two-column paper."),
     ] = "3.3in",
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:

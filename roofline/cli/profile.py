@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roofline.cli._request import PRECISIONS, make_request
 from roofline.errors import InputError
 
-MODES = ("infer", "train", "generate")
-PRECISIONS = ("default", "fp32", "tf32", "bf16", "fp16", "mixed-bf16", "mixed-fp16")
+if TYPE_CHECKING:
+    from pathlib import Path
 
 
 def command(
@@ -44,48 +45,31 @@ def command(
     from pathlib import Path
 
     from roofline import session
-    from roofline.backends._request import Request
     from roofline.cli._paths import check_output
     from roofline.core.analysis import analyze
     from roofline.core.profile import save
 
-    name, options = parse_backend(backend)
-    _check_choice("mode", mode, MODES)
-    _check_choice("precision", precision, PRECISIONS)
-    _check_choice("input", input, ("device", "host"))
-    _check_choice("device", device, ("auto", "cpu", "cuda"))
-    for option, value in {"batch": batch, "seq": seq, "layers": layers, "threads": threads, "steps": steps}.items():
-        if value is not None and value < 1:
-            raise InputError(f"--{option} {value} is not possible: give at least 1.")
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:
         check_output(Path(output), force, (".json",))
-    file, function, model = _model(model, name)
-    from roofline.devices import calibration, cpu
-
-    kind = calibration.resolve(device)
-    request = Request(
-        backend=name,
-        options=options,
-        model=model,
-        file=file,
-        function=function,
-        mode=mode,  # type: ignore[arg-type]
+    _check_writable(Path.cwd() if output is None else Path(output).parent)
+    request = make_request(
+        model,
+        backend,
+        mode=mode,
         batch=batch,
         seq=seq,
         size=size,
         layers=layers,
         precision=precision,
-        device=kind,
-        threads=threads if threads is not None else cpu.detect().cores,
+        device=device,
+        threads=threads,
         steps=steps,
-        input=input,  # type: ignore[arg-type]
+        input=input,
         optimizer=not no_optimizer,
         count_only=count_only,
     )
-    if file is None:
-        _check_dimensions(request)
 
     def say(text: str) -> None:
         print(text, file=sys.stderr, flush=True)
@@ -103,56 +87,15 @@ def command(
     print(f"Next: roofline plot {path} -o {path.with_suffix('.svg')}")
 
 
-def parse_backend(text: str) -> tuple[str, dict[str, str]]:
-    """ "tensorflow-xla:mode=compile" is ("tensorflow-xla", {"mode": "compile"}), checked against the backend."""
-    from roofline import plugins
+def _check_writable(folder: Path) -> None:
+    """Refuse a folder that takes no file before anything is measured. Nothing is left in it."""
+    import tempfile
 
-    name, _, rest = text.partition(":")
-    module = plugins.load("roofline.backends", name, "backend")
-    options: dict[str, str] = {}
-    for part in filter(None, rest.split(",")):
-        option, equals, value = part.partition("=")
-        if option not in module.OPTIONS:
-            known = ", ".join(module.OPTIONS) or "none"
-            raise InputError(f"The {name} backend has no option {option!r}; there are: {known}.")
-        if not equals or value not in module.OPTIONS[option]:
-            raise InputError(f"{name}:{option} takes {' or '.join(module.OPTIONS[option])}, not {value!r}.")
-        options[option] = value
-    return name, options
-
-
-def _model(model: str, backend: str) -> tuple[str | None, str | None, str]:
-    """(file, function, name) of what the user wants to run."""
-    from pathlib import Path
-
-    from roofline import plugins
-
-    file, colon, function = model.rpartition(":")
-    if colon or model.endswith(".py") or "/" in model:
-        if not colon or not file.endswith(".py") or not function.isidentifier():
-            raise InputError(f"{model!r} is no model; a step of your own is given as path/to/file.py:function.")
-        if not Path(file).is_file():
-            raise InputError(f"There is no file {file}.")
-        return file, function, f"{Path(file).stem}:{function}"
-    module = plugins.load("roofline.backends", backend, "backend")
-    plugins.require(module.MODELS, model, "model")
-    return None, None, model
-
-
-def _check_dimensions(request: object) -> None:
-    """Refuse what the model cannot be before a framework is loaded or a ceiling is measured."""
-    import msgspec
-
-    from roofline.core.step import Workload
-    from roofline.models import dimensions
-
-    known = {name: value for name, value in msgspec.structs.asdict(request).items() if name in Workload.__slots__}  # type: ignore[type-var]
-    dimensions(Workload(**known))
-
-
-def _check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"There is no {option} {value!r}; there are: {', '.join(choices)}.")
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"Cannot write in {folder}: {error.strerror}; choose another place with -o.") from None
 
 
 def _command_line() -> str:

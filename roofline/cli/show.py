@@ -14,7 +14,9 @@ _FORMATS = "|".join(plugins.names("roofline.renderers"))
 
 
 def command(
-    profile: Annotated[Path, typer.Argument(help="A profile saved by `roofline profile` or `roofline import`.")],
+    profile: Annotated[
+        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+    ],
     by: Annotated[
         str | None,
         typer.Option(

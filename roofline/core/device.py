@@ -80,6 +80,20 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             if name.startswith(prefix)
         }
 
+    def seen_again(self, ceilings: Mapping[str, Ceiling]) -> Device:
+        """This device with `ceilings` measured another time: the best rate of both, and a spread that spans both."""
+        merged = dict(self.ceilings)
+        for name, again in ceilings.items():
+            known = merged.get(name)
+            if known is None:
+                merged[name] = again
+                continue
+            high, low = (again, known) if again.value > known.value else (known, again)
+            best = low if name.startswith("launch.") else high  # of a time the least is best
+            apart = 1 - low.value / high.value
+            merged[name] = msgspec.structs.replace(best, spread=max(best.spread or 0.0, apart))
+        return msgspec.structs.replace(self, ceilings=merged)
+
     @property
     def llc(self) -> float | None:
         """The usable size of the last-level cache [byte]."""

@@ -123,13 +123,11 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Bytes of memory: the peak during plain steps and how it was read, parameters, optimizer state, inputs."""
+    """Bytes of memory: the peak during plain steps and how it was read, parameters, optimizer state."""
 
     peak: float | None = None
     parameters: float | None = None
     optimizer: float | None = None
-    inputs: float | None = None
-    outputs: float | None = None
     source: str = ""
 
 
@@ -219,7 +217,18 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
 
 
 def _check_references(profile: Profile, source: str) -> None:
-    """A profile may come from anywhere: every index must point into its table, every list fit its partner."""
+    """A profile may come from anywhere: indices must point into their tables, what is divided by must be positive."""
+    if not profile.wall.steps or min(profile.wall.steps) <= 0:
+        raise InputError(f"{source} is damaged: it has no times of steps.")
+    if profile.profiled and not (
+        len(profile.profiled.walls) == len(profile.profiled.corrected)
+        and len(profile.profiled.idle) in (0, len(profile.profiled.corrected))
+        and min(profile.profiled.corrected, default=1) > 0
+    ):
+        raise InputError(f"{source} is damaged: its profiled steps have no times.")
+    for name, ceiling in profile.device.ceilings.items():
+        if ceiling.value <= 0:
+            raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
     steps = len(profile.profiled.corrected) if profile.profiled else None
     for number, op in enumerate(profile.ops):
         whole = (

@@ -41,3 +41,29 @@ def cold_bytes(
                 cold_reads.append(cold)
                 cold_writes.append(max(0.0, sum(size for _, size in op_writes) - cache))
     return cold_reads, cold_writes
+
+
+def external_bytes(
+    reads: Sequence[Sequence[tuple[int, float]]], writes: Sequence[Sequence[tuple[int, float]]]
+) -> float:
+    """Bytes a step must move whatever its kernels are: what comes from before it and what outlives it.
+
+    A buffer that is read before the step writes it came from outside (parameters, optimizer state, inputs): its bytes
+    are read once, and written once if the step changes it. A buffer that the step writes and never reads is a result.
+    Everything else could stay on the chip.
+    """
+    came: dict[int, float] = {}
+    made: dict[int, float] = {}
+    changed: dict[int, float] = {}
+    for op_reads, op_writes in zip(reads, writes, strict=True):
+        for buffer, size in op_reads:
+            if buffer in made:
+                made[buffer] = 0.0
+            else:
+                came[buffer] = max(came.get(buffer, 0.0), size)
+        for buffer, size in op_writes:
+            if buffer in came:
+                changed[buffer] = max(changed.get(buffer, 0.0), size)
+            else:
+                made[buffer] = size
+    return sum(came.values()) + sum(changed.values()) + sum(made.values())

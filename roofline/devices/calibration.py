@@ -106,7 +106,7 @@ def key(kind: str, threads: int, only: tuple[str, ...] = ()) -> dict[str, str]:
         "numpy": _version("numpy") or "",
     }
     if kind != "cpu":
-        gpu = _gpu()
+        gpu = nvidia.snapshot(nvidia.visible_index())
         found |= {
             "gpu": gpu.name if gpu else "",
             "memory": f"{gpu.memory:.0f}" if gpu and gpu.memory else "",
@@ -288,12 +288,6 @@ def _write(path: Path, content: Stored, tell: Progress) -> None:
             raise
     except OSError as error:
         tell(f"The calibration cannot be kept in {path.parent} ({error.strerror}); set ROOFLINE_CACHE.", 0, 0)
-
-
-def _gpu() -> nvidia.Snapshot | None:
-    """The GPU that CUDA calls number 0."""
-    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
-    return nvidia.snapshot(int(first) if first.isdigit() else 0)
 
 
 def _version(distribution: str) -> str | None:

@@ -62,7 +62,7 @@ def measure(
     if not chosen:
         known = ", ".join(name for probe in found for name in probe.names)
         raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {known}.")
-    with torch.inference_mode(), nvidia.Sampler() as sampler:
+    with torch.inference_mode(), nvidia.Sampler(nvidia.visible_index()) as sampler:
         finding, load = _run(chosen, threads, report)
     conditions = dict(base.conditions) | {
         "date": today,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
@@ -89,6 +90,16 @@ def snapshot(index: int = 0) -> Snapshot | None:
     """GPU number `index` in the driver's order; None where there is none (`unavailable` says why)."""
     with _library() as nvml:
         return None if isinstance(nvml, str) else _snapshot(nvml, index)
+
+
+def visible_index() -> int:
+    """The driver's number of the GPU that CUDA calls number 0.
+
+    From CUDA_VISIBLE_DEVICES where that begins with a number; the driver counts by bus, so on machines with
+    different GPUs this holds only with CUDA_DEVICE_ORDER=PCI_BUS_ID.
+    """
+    first = os.environ.get("CUDA_VISIBLE_DEVICES", "").partition(",")[0].strip()
+    return int(first) if first.isdigit() else 0
 
 
 def _ask(nvml: ModuleType, call: Callable[..., Any], *arguments: Any) -> Any:

@@ -10,13 +10,14 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection
+from datetime import date as Date
 from functools import partial
 from statistics import median
 from typing import Any
 
 from roofline.core.device import Cache, Ceiling
-from roofline.devices.cpu import Cpu
-from roofline.devices.sampling import Candidate, Finding, Probe, ceiling, race, usable
+from roofline.devices.cpu import Cpu, detect
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, race, usable
 
 PRECISIONS = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
 DRAM = ("read", "write", "copy", "triad", "inplace", "update")
@@ -49,7 +50,7 @@ def probes(cpu: Cpu, threads: int, full: bool, date: str) -> list[Probe]:
     found.append(Probe(("function.random",), partial(function, seconds=factor * 0.2)))
     dram = partial(_dram, last=last, seconds=factor * 1.2, full=full, **shared)
     found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram, busy=True))
-    cache = partial(_cache, cpu=cpu, threads=threads, seconds=factor * 1.0, **shared)
+    cache = partial(_cache, cpu=cpu, seen={}, seconds=factor * 1.0, **shared)
     found.append(Probe(("cache.l2", "cache.llc"), cache, busy=True))
     found.append(Probe(("launch.torch-eager",), partial(_launch, calls=3000 if full else 600, **shared)))
     return found
@@ -105,14 +106,15 @@ def _convolutions(precision: str, full: bool) -> list[Candidate]:
 
     dtype = getattr(torch, PRECISIONS[precision])
     found = []
-    for channels, side in ((128, 16), (256, 32), (512, 32)) + (((1024, 32),) if full else ()):
+    images = 16  # on one thread torch sends fewer images to other code
+    for channels, side in ((128, 4), (256, 8), (512, 8)) + (((1024, 8),) if full else ()):
         x, weight = (
             torch.randn(*size).to(dtype).contiguous(memory_format=torch.channels_last)
-            for size in ((1, channels, side, side), (channels, channels, 1, 1))
+            for size in ((images, channels, side, side), (channels, channels, 1, 1))
         )
         run = partial(torch.nn.functional.conv2d, x, weight)
-        label = f"conv2d 1x1 {precision}, {channels} channels, {side}x{side}, channels last"
-        found.append(Candidate(label, 2.0 * channels**2 * side**2, run, "conv2d"))
+        label = f"conv2d 1x1 {precision}, {images} images, {channels} channels, {side}x{side}, channels last"
+        found.append(Candidate(label, 2.0 * channels**2 * images * side**2, run, "conv2d"))
     return found
 
 
@@ -229,6 +231,22 @@ def _dram(
     return Finding(found)
 
 
+def beside(threads: int, seconds: float = 0.25) -> dict[str, Ceiling]:
+    """Memory bandwidth now, for a profile that is being measured: it is shared with other machines' tenants.
+
+    On virtual machines it has been seen to differ by a factor of 1.7 between one hour and the next, which would put
+    ops above a ceiling that was measured in a slower one. Takes about `seconds`, and 384 MiB while it runs.
+    """
+    import torch
+
+    cpu = detect()
+    last = cpu.caches[-1].total if cpu.caches else None
+    wanted = tuple(f"dram.{pattern}" for pattern in DRAM)
+    conditions = f"{threads} threads, torch {torch.__version__}, beside the profile"
+    today = Date.today().isoformat()
+    return _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today).ceilings
+
+
 def array_size(last: int | None, available: float, full: bool) -> int:
     """The size [byte] of each of three arrays that stream from memory.
 
@@ -254,9 +272,12 @@ def available_memory() -> float:
     return min(available, float(limit) - float(used)) if limit.isdigit() else available
 
 
-def _cache(wanted: Collection[str], *, cpu: Cpu, threads: int, seconds: float, conditions: str, date: str) -> Finding:
+def _cache(
+    wanted: Collection[str], *, cpu: Cpu, seen: dict[int, Best], seconds: float, conditions: str, date: str
+) -> Finding:
     """Bandwidth against working set, the best of reading, updating in place, and adding in place.
 
+    seen: the best of each working set, kept from turn to turn, so that the curve gets better with each.
     Torch gives a thread 32768 elements at least, so smaller sets run on fewer threads and are ruled by the call;
     the first-level cache cannot be seen this way and has no ceiling.
     """
@@ -267,40 +288,32 @@ def _cache(wanted: Collection[str], *, cpu: Cpu, threads: int, seconds: float, c
     second = sizes.get(2, 0) if len(sizes) > 1 else 0
     sets = working_sets(16 * 1024, min(4 * largest, 512 * _MIB))
     data = torch.full((max(sets) // 4,), 0.5)
-
-    def candidates(size: int) -> list[Candidate]:
+    for size in sets:
         n = size // 4
         whole, left, right = data[:n], data[: n // 2], data[n // 2 : n // 2 * 2]
-        return [
-            Candidate("sum", float(size), lambda: torch.sum(whole)),
-            Candidate("mul_", 2.0 * size, lambda: whole.mul_(1.0)),
-            Candidate("add_", 1.5 * size, lambda: left.add_(right, alpha=1e-9)),
+        candidates = [
+            Candidate("sum", float(size), partial(torch.sum, whole)),
+            Candidate("mul_", 2.0 * size, partial(whole.mul_, 1.0)),
+            Candidate("add_", 1.5 * size, partial(left.add_, right, alpha=1e-9)),
         ]
-
-    rounds = 2
-    results: dict[int, list[Any]] = {size: [] for size in sets}
-    for _ in range(rounds):
-        for size in sets:
-            for candidate in candidates(size):
-                # The last measuring of a size must not leave it warm for itself only: race's first call warms it.
-                results[size] += race([candidate], seconds / (rounds * len(sets) * 3), rounds=1)
-    curve = [(float(size), max(result.rate for result in results[size])) for size in sets]
+        best = race(candidates, seconds / len(sets), rounds=2)[0]
+        if size not in seen or best.rate > seen[size].rate:
+            seen[size] = best
+    curve = [(float(size), seen[size].rate) for size in sets]
     found: dict[str, Ceiling] = {}
     caches: list[Cache] = []
-    method = "the largest working set with 75 % of the level's best bandwidth"
+    source = f"measured: the largest working set with 75 % of the level's best bandwidth, {conditions}"
     # The cap is what the system reports; for the last level the measurement stands, as a virtual machine may
-    # be told of more cache than it gets.
-    levels = [("l2", 0.0, float(second), float(second))] if second else []
-    for level, above, up_to, cap in [*levels, ("llc", float(second), float(largest), None)]:
+    # be told of more cache than it gets, or of less.
+    levels: list[tuple[str, int, int, int | None]] = [("l2", 0, second, second)] if second else []
+    for level, above, up_to, cap in [*levels, ("llc", second, largest, None)]:
         edge = usable(curve, above, up_to, cap)
         if edge is None:
             continue
-        rate, size = edge
-        at = next(working_set for working_set, value in curve if value == rate)
-        best = max(results[int(at)], key=lambda result: result.rate)
-        where = f"working set of {at / 2**20:.3g} MiB, {conditions}"
-        found[f"cache.{level}"] = ceiling(best, where, date)
-        caches.append(Cache(level=level, size=size, source=f"measured: {method}, {conditions}"))
+        at, usable_size = edge
+        where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
+        found[f"cache.{level}"] = ceiling(seen[int(at)], where, date)
+        caches.append(Cache(level=level, size=usable_size, source=source))
     if {"cache.l2", "cache.llc"} <= found.keys() and found["cache.l2"].value < found["cache.llc"].value:
         # A small set is ruled by the call's cost; a level is never slower than the one behind it.
         found["cache.l2"] = found["cache.llc"]

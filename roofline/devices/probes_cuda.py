@@ -71,7 +71,7 @@ def describe() -> Device:
         raise MissingError(f"torch sees no GPU: {reason} Use `--device cpu`.")
     properties = torch.cuda.get_device_properties(0)
     conditions = {"cuda": str(torch.version.cuda or torch.version.hip)}
-    state = nvidia.snapshot()
+    state = nvidia.snapshot(nvidia.visible_index())
     if state is not None and state.name == properties.name:
         if state.driver:
             conditions["driver"] = state.driver
@@ -93,7 +93,7 @@ def events(run: Callable[[], object], seconds: float) -> list[float]:
     import torch
 
     def batch(calls: int) -> list[float]:
-        marks = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]
+        marks: list[Any] = [torch.cuda.Event(enable_timing=True) for _ in range(calls + 1)]
         marks[0].record()
         for mark in marks[1:]:
             run()
@@ -126,7 +126,7 @@ def probes(full: bool, date: str) -> list[Probe]:
     found.append(Probe(("function.random",), partial(_random, seconds=factor * 0.2, **shared)))
     dram = partial(_dram, seconds=factor * 0.8, **shared)
     found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram))
-    found.append(Probe(("cache.llc",), partial(_cache, seconds=factor * 0.8, **shared)))
+    found.append(Probe(("cache.llc",), partial(_cache, seen={}, seconds=factor * 0.8, **shared)))
     found.append(Probe(("launch.torch-eager",), partial(_launch, **shared)))
     found.append(Probe(("link.h2d", "link.d2h"), partial(_link, seconds=factor * 0.4, **shared)))
     return found
@@ -254,11 +254,18 @@ def _random(wanted: Collection[str], *, seconds: float, conditions: str, date: s
     return Finding({"function.random": ceiling(best, conditions, date)})
 
 
+def _l2_size() -> int:
+    """The size of the cache [byte], 0 where this build of torch does not tell."""
+    import torch
+
+    return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0))
+
+
 def _dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
     import torch
 
     free = torch.cuda.mem_get_info()[0]
-    cached = torch.cuda.get_device_properties(0).L2_cache_size
+    cached = _l2_size()
     size = int(min(max(16 * cached, 256 * _MIB), 1e9, free / 4 / 3)) // 4096 * 4096
     a, b, c = (torch.full((size // 4,), 0.5, device="cuda") for _ in range(3))
     total = torch.empty((), device="cuda")
@@ -279,11 +286,11 @@ def _dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str
     return Finding(found)
 
 
-def _cache(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
+def _cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, conditions: str, date: str) -> Finding:
     """Bandwidth against working set. Twenty calls are timed as one: a single one is shorter than a launch."""
     import torch
 
-    cached = torch.cuda.get_device_properties(0).L2_cache_size
+    cached = _l2_size()
     if not cached:
         return Finding(notes={"cache.llc": "the driver does not tell the size of the cache"})
     sets = sorted({int(cached * share) // 4096 * 4096 for share in (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7)})
@@ -291,8 +298,6 @@ def _cache(wanted: Collection[str], *, seconds: float, conditions: str, date: st
     data = torch.full((max(sets) // 4,), 0.5, device="cuda")
     total = torch.empty((), device="cuda")
     calls = 20
-    curve: list[tuple[float, float]] = []
-    best: dict[float, Best] = {}
 
     def repeated(op: Callable[[], object]) -> Callable[[], None]:
         def run() -> None:
@@ -307,16 +312,18 @@ def _cache(wanted: Collection[str], *, seconds: float, conditions: str, date: st
             Candidate("mul_", 2.0 * size * calls, repeated(partial(whole.mul_, 1.0))),
             Candidate("sum", float(size * calls), repeated(partial(torch.sum, whole, dim=0, out=total))),
         ]
-        best[size] = race(candidates, seconds / len(sets), events, rounds=1)[0]
-        curve.append((float(size), best[size].rate))
+        best = race(candidates, seconds / len(sets), events, rounds=1)[0]
+        if size not in seen or best.rate > seen[size].rate:
+            seen[size] = best
+    curve = [(float(size), seen[size].rate) for size in sets]
     edge = usable(curve, 0.0, float(cached))
     if edge is None:
         return Finding(notes={"cache.llc": "no working set fits the cache"})
-    rate, size = edge
-    at = next(working_set for working_set, value in curve if value == rate)
+    at, usable_size = edge
     where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
     source = f"measured: the largest working set with 75 % of the best bandwidth, {conditions}"
-    return Finding({"cache.llc": ceiling(best[int(at)], where, date)}, (Cache(level="llc", size=size, source=source),))
+    level = Cache(level="llc", size=usable_size, source=source)
+    return Finding({"cache.llc": ceiling(seen[int(at)], where, date)}, (level,))
 
 
 def _launch(wanted: Collection[str], *, conditions: str, date: str) -> Finding:
@@ -333,7 +340,9 @@ def _launch(wanted: Collection[str], *, conditions: str, date: str) -> Finding:
     durations = [
         1e-9 * event.duration_ns()
         for event in profiler.profiler.kineto_results.events()
-        if event.device_type() == torch.autograd.DeviceType.CUDA and event.duration_ns() > 0
+        if event.device_type() == torch.autograd.DeviceType.CUDA
+        and event.duration_ns() > 0
+        and not any(word in event.name() for word in ("Memcpy", "Memset", "Sync"))
     ]
     if not durations:
         return Finding(notes={"launch.torch-eager": "the profiler recorded no kernel"})

@@ -48,13 +48,11 @@ class Finding:
     notes: dict[str, str] = field(default_factory=dict)
 
     def joined(self, other: Finding) -> Finding:
-        """The best of both; cache sizes from the one that drove the last-level cache faster."""
+        """The best of both; cache sizes from the later one, whose curve has the earlier one's in it."""
         ceilings = dict(self.ceilings)
         for name, found in other.ceilings.items():
             ceilings[name] = better(name, ceilings.get(name), found)
-        last = "cache.llc"
-        newer = other.caches and (not self.caches or ceilings.get(last) is other.ceilings.get(last))
-        return Finding(ceilings, other.caches if newer else self.caches, self.notes | other.notes)
+        return Finding(ceilings, other.caches or self.caches, self.notes | other.notes)
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,21 +161,18 @@ def better(name: str, one: Ceiling | None, other: Ceiling) -> Ceiling:
 def usable(
     curve: Sequence[tuple[float, float]], above: float, up_to: float, cap: float | None = None
 ) -> tuple[float, float] | None:
-    """A cache level's bandwidth [byte/s] and usable size [byte], from bandwidth against working set.
+    """Where a cache level is fastest, and its usable size [byte], from bandwidth against working set.
 
     curve: (working set [byte], bandwidth [byte/s]), ascending. The level's plateau is the best bandwidth of the
-    working sets in (above, up_to]. The usable size is the largest working set whose bandwidth, and that of all
-    between, is at least 75 % of the plateau: beyond it the next level serves too much of the traffic for the
-    plateau to be a fair ceiling. `cap`: the size that the system reports; a next level of the same speed would
-    hide the edge. None where no working set lies in the range.
+    working sets in (above, up_to]; the first size returned is where it was seen. The usable size is the largest
+    working set that reaches 75 % of the plateau: beyond it the next level serves too much of the traffic for
+    the plateau to be a fair ceiling. A dip on the way does not count, as others' load makes dips but no peaks.
+    `cap`: the size that the system reports; a next level of the same speed would hide the edge.
+    None where no working set lies in the range.
     """
-    plateau = max((rate for size, rate in curve if above < size <= up_to), default=None)
-    if plateau is None:
+    inside = [(rate, size) for size, rate in curve if above < size <= up_to]
+    if not inside:
         return None
-    peak = next(i for i, (size, rate) in enumerate(curve) if above < size <= up_to and rate == plateau)
-    edge = curve[peak][0]
-    for size, rate in curve[peak:]:
-        if rate < 0.75 * plateau:
-            break
-        edge = size
-    return plateau, edge if cap is None else min(edge, cap)
+    plateau, at = max(inside)
+    edge = max(size for size, rate in curve if rate >= 0.75 * plateau)
+    return at, edge if cap is None else min(edge, cap)

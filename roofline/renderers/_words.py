@@ -22,7 +22,8 @@ FLAGS = {
     "ones; op times were scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
-    "contention": "Other programs used the processor during the measurement; times are too long and spread wide.",
+    "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
+    "unjoined": "Part of the profiler's events could not be joined to a counted op, so their time is uncosted.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 

@@ -76,8 +76,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "least step", "; ".join(roofs)
     unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
     if unattained:
-        told = ", ".join(f"{units.percent(seconds / wall)} {name}" for name, seconds in unattained)
-        yield "unattained", f"{told} of the step: ops that reach less than half of the roof above them"
+        told = ", ".join(f"{name} {units.percent(seconds / wall)}" for name, seconds in unattained)
+        yield "unattained", f"{told} of the step, in ops that reach less than half of the roof above them"
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"

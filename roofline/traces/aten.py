@@ -14,7 +14,16 @@ import torch
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.traces import aten_bytes, aten_schema, aten_work, custom
-from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, DTYPES, FLOATING, base
+from roofline.traces.aten_kinds import (
+    ATTENTION,
+    ATTENTION_BACKWARD,
+    CLASS_OF,
+    COLLECTIVE,
+    CONTRACTIONS,
+    DTYPES,
+    FLOATING,
+    base,
+)
 from roofline.traces.calls import Call, Tensor, describe, tensors
 
 #: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
@@ -51,7 +60,10 @@ class Engine:
     def cost(self, call: Call) -> Costed:
         """The work of a call; an op that cannot be costed has an unknown cost that says why. Never raises for data."""
         key = call.canonical()
-        found = self._known.get(key)
+        try:
+            found = self._known.get(key)
+        except TypeError:  # arguments of a kind that no op takes, and that cannot be remembered
+            return _unknown(key, "arguments that are no tensors, numbers, texts or lists of these")
         if found is None:
             found = self._known[key] = _cost(key)
         return found
@@ -73,16 +85,26 @@ def _cost(call: Call) -> Costed:
             return _by_schema(call, overload)
         except aten_schema.Unresolved as reason:
             reasons.append(str(reason))
-        except (RuntimeError, TypeError, ValueError, LookupError, AttributeError) as error:
+        except (
+            RuntimeError,
+            TypeError,
+            ValueError,
+            LookupError,
+            AttributeError,
+            ArithmeticError,
+            AssertionError,
+        ) as error:
             # torch's meta kernels raise all of these for arguments they do not support: the op stays unknown, named.
             reasons.append(f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}")
     return _unknown(call, reasons[0] if reasons else "not recorded")
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:
+    if overload.is_view and not aten_schema.is_composite(call.name, overload._overloadname):
+        return _costed(call, Cost(), moved_view=True)
     args, kwargs, assumed = aten_schema.build(overload, call)
     plain = base(call.name)
-    data_dependent = False
+    data_dependent = plain in ("index_put", "_index_put_impl") and aten_work.is_masked(args[1])
     try:
         with torch.no_grad():
             cost, out = aten_work.count(overload, args, kwargs)
@@ -163,8 +185,13 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
 
 
 def _scalar(call: Call) -> Costed:
-    """Reading one number on the host: meta tensors have none to read, so torch cannot be asked."""
+    """Reading one number on the host: meta tensors have none to read, so torch cannot be asked.
+
+    From a GPU it is a copy that waits for the device; on a CPU nothing moves, and it is part of the host's time.
+    """
     argument = next(tensors(call.inputs), None)
+    if argument is not None and argument.device == "cpu":
+        return _costed(call, Cost(), moved_view=True)
     size = float(DTYPES.get(argument.dtype, ("", 8))[1]) if argument else 0.0
     return replace(_costed(call, Cost(bytes_read=size)), reads=((True, 0, size),) if argument else ())
 
@@ -193,17 +220,17 @@ def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Ac
 def classify(name: str) -> OpClass:
     """The class of an op by its name; fused and list forms of optimizers are `optimizer`."""
     plain = base(name)
+    if name.startswith(("c10d::", "_c10d_functional::")) or COLLECTIVE.search(name):
+        return "communication"
     if plain in CONTRACTIONS:
         return "contraction"
     if plain in ATTENTION or plain in ATTENTION_BACKWARD:
         return "attention"
-    if plain in CLASS_OF:
-        return CLASS_OF[plain]
-    if plain.startswith(("_fused_adam", "_fused_sgd", "_fused_adagrad")):
-        return "optimizer"
-    if name.startswith(("c10d::", "_c10d_functional::")) or "nccl" in name:
-        return "communication"
     element = plain.removeprefix("_foreach_")
+    if plain in CLASS_OF or element in CLASS_OF:
+        return CLASS_OF[plain if plain in CLASS_OF else element]
+    if plain.startswith(("_fused_adam", "_fused_sgd", "_fused_adagrad", "_amp_")):
+        return "optimizer"
     found = aten_schema.packet(f"aten::{element}") if name.startswith("aten::") else None
     if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
         return "pointwise"

@@ -12,7 +12,7 @@ from typing import Any
 import torch
 
 from roofline.traces.aten_kinds import (
-    ACCUMULATING,
+    ADDED,
     ALLOCATIONS,
     GATHERS,
     SCATTERS,
@@ -21,7 +21,7 @@ from roofline.traces.aten_kinds import (
     WRITE_ONLY,
     base,
 )
-from roofline.traces.aten_work import leaves
+from roofline.traces.aten_work import accumulates, by_name, leaves, touched
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,8 +63,8 @@ def traffic(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) 
         return Traffic(view=True)
     if name in GATHERS and results:
         return _gather(name, args, results[0])
-    if name in SCATTERS and name != "scatter" and schema.is_mutable:
-        return _scatter(name, args)
+    if name in SCATTERS and schema.is_mutable and plain.endswith("_"):
+        return _scatter(name, by_name(func, args, kwargs))
     if name.startswith("nll_loss") and name.endswith("forward"):
         target = args[1]
         picked = float(target.numel() * args[0].element_size())
@@ -89,13 +89,17 @@ def _gather(name: str, args: tuple[Any, ...], result: torch.Tensor) -> Traffic:
     return Traffic(tuple(reads), (Access(result, span(result)),))
 
 
-def _scatter(name: str, args: tuple[Any, ...]) -> Traffic:
-    target, *rest = args
-    others = leaves(rest)
-    values = others[-1] if len(others) > 1 else None
-    moved = float((values.numel() if values is not None else max(t.numel() for t in others)) * target.element_size())
-    reads = [Access(tensor, span(tensor)) for tensor in _distinct(others)]
-    if name in ACCUMULATING:
+def _scatter(name: str, arguments: dict[str, Any]) -> Traffic:
+    """In place: the touched elements are written, and read where the values are combined with them."""
+    target = arguments.pop("self")
+    moved = float(touched(name, {**arguments, "self": target}) * target.element_size())
+    reads = []
+    for tensor in _distinct(leaves(arguments)):
+        # Of a source larger than its index only the part under the index is used.
+        is_part = tensor is arguments.get("src")
+        used = arguments["index"].numel() * tensor.element_size() if is_part else span(tensor)
+        reads.append(Access(tensor, float(min(used, span(tensor)))))
+    if accumulates(name, {**arguments, "self": target}):
         reads.append(Access(target, moved))
     return Traffic(tuple(reads), (Access(target, moved),))
 
@@ -112,7 +116,7 @@ def _by_schema(
     """Reads and writes by the schema's alias annotations."""
     reads: dict[int, torch.Tensor] = {}
     writes: dict[int, torch.Tensor] = {}
-    unread = UNREAD.get(name, frozenset()) | _unused_gradients(name, args)
+    unread = UNREAD.get(name, frozenset()) | _unused_gradients(name, args) | _unused_addend(name, kwargs)
     for position, argument in enumerate(func._schema.arguments):
         value = args[position] if position < len(args) else kwargs.get(argument.name)
         written = argument.alias_info is not None and argument.alias_info.is_write
@@ -136,6 +140,11 @@ def _unused_gradients(name: str, args: tuple[Any, ...]) -> frozenset[str]:
         return frozenset()
     wanted = zip(("weight", "input"), args[10][:2], strict=True)
     return frozenset(argument for argument, is_wanted in wanted if not is_wanted)
+
+
+def _unused_addend(name: str, kwargs: dict[str, Any]) -> frozenset[str]:
+    """`beta * self + product` does not read `self` where beta is 0."""
+    return frozenset(("self",)) if name in ADDED and kwargs.get("beta") == 0 else frozenset()
 
 
 def _distinct(many: list[torch.Tensor]) -> list[torch.Tensor]:

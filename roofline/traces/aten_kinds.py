@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 from roofline.core.formulas import FUNCTIONS
 from roofline.core.vocabulary import OpClass
 
@@ -39,6 +41,8 @@ CONTRACTIONS = frozenset(
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward"
     ).split()
 )
+#: Contractions that add `beta * self`.
+ADDED = frozenset(["addmm", "baddbmm", "addbmm", "addmv", "addr", "_addmm_activation"])
 ATTENTION = frozenset(
     (
         "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_for_cpu "
@@ -128,7 +132,7 @@ PRIMITIVE: dict[str, str] = {
             "index_fill masked_select nonzero _local_scalar_dense sort topk argmax argmin any all "
             "unfold_backward linspace eye tril_indices triu_indices searchsorted bucketize masked_scatter "
             "reflection_pad2d replication_pad2d is_same_size _pin_memory count_nonzero _unique2 "
-            "repeat_interleave set_ record_stream _assert_async resolve_conj resolve_neg prelu_dummy"
+            "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy"
         ).split(),
         "copy",
     ),
@@ -153,6 +157,8 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "batch_norm_elemt": (4.0, {}),
     "native_dropout_backward": (2.0, {}),
     "_masked_scale": (2.0, {}),
+    "_amp_foreach_non_finite_check_and_unscale": (1.0, {}),
+    "_amp_update_scale": (1.0, {}),
     "embedding_dense_backward": (1.0, {}),  # each gradient element is added into its row
     "max_pool2d_with_indices_backward": (1.0, {}),
     "_thnn_fused_lstm_cell": (10.0, {"sigmoid": 3.0, "tanh": 2.0}),
@@ -183,14 +189,20 @@ ALLOCATIONS = frozenset(("empty empty_like empty_strided new_empty new_empty_str
 #: Ops that touch no elements: they answer a question about tensors, or order streams.
 WORKLESS_CALLS = frozenset(
     (
-        "result_type is_same_size record_stream set_ set_data is_pinned _version sym_size sym_stride "
+        "result_type is_same_size record_stream set set_data _fused_sdp_choice is_pinned _version sym_size sym_stride "
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
         "_nested_tensor_size"
     ).split()
 )
+#: Names of ops and kernels that exchange data between devices.
+COLLECTIVE = re.compile(
+    r"nccl|rccl|symm_mem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_coalesced", re.IGNORECASE
+)
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])
-SCATTERS = frozenset(("index_put _index_put_impl index_copy scatter index_add scatter_add index_fill").split())
-ACCUMULATING = frozenset(["index_add", "scatter_add"])
+SCATTERS = frozenset(
+    ("index_put _index_put_impl index_copy scatter index_add scatter_add scatter_reduce index_fill").split()
+)
+ACCUMULATING = frozenset(["index_add", "scatter_add", "scatter_reduce"])
 
 
 def base(name: str) -> str:

@@ -71,28 +71,41 @@ class Unresolved(Exception):
 def packet(name: str) -> Any:
     """The overload packet of "aten::addmm", or None where this torch has no such op."""
     namespace, _, op = name.partition("::")
-    found = getattr(getattr(torch.ops, namespace, None), op, None)
-    return found if hasattr(found, "overloads") else None
+    try:
+        found = getattr(getattr(torch.ops, namespace, None), op, None)
+    except (RuntimeError, TypeError, ValueError):  # no name that torch could have: any text can be in a trace
+        return None
+    return found if isinstance(found, torch._ops.OpOverloadPacket) else None
 
 
 @cache
+def _composites(name: str) -> dict[str, bool]:
+    """For each overload of an op whether it is a wrapper that dispatches to others."""
+    found = packet(name)
+    answers = {}
+    for one in [] if found is None else found.overloads():
+        try:
+            full = getattr(found, one).name()
+            answers[one] = torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
+        except (RuntimeError, AttributeError):
+            continue  # overloads such as to.prim_Device exist only in TorchScript
+    return answers
+
+
 def is_composite(name: str, overload: str | None) -> bool:
     """Whether the op is a wrapper that dispatches to others (it has a CompositeImplicitAutograd kernel).
 
     With no overload recorded: whether all overloads are. An op that this torch does not know is not.
     """
-    found = packet(name)
-    if found is None:
-        return False
-    overloads = found.overloads() if overload is None else [overload or "default"]
-    answers = []
-    for one in overloads:
-        try:
-            full = getattr(found, one).name()
-            answers.append(torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd"))
-        except (RuntimeError, AttributeError):
-            continue  # overloads such as to.prim_Device exist only in TorchScript
-    return bool(answers) and all(answers)
+    answers = _composites(name)
+    if overload is None:
+        return bool(answers) and all(answers.values())
+    return answers.get(overload or "default", False)
+
+
+def is_mixed(name: str) -> bool:
+    """Whether some overloads of the op are wrappers and some are not (`linear` and `linear.out`)."""
+    return len(set(_composites(name).values())) > 1
 
 
 def computes(name: str, overload: str | None, known: bool) -> bool:
@@ -109,7 +122,7 @@ def overloads(call: Call) -> list[Any]:
         raise Unresolved("this torch has no such op")
     if call.overload is not None:
         one = getattr(found, call.overload or "default", None)
-        if one is None:
+        if not isinstance(one, torch._ops.OpOverload):
             raise Unresolved(f"this torch has no overload {call.overload!r}")
         return [one]
     scored = []
@@ -191,7 +204,7 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
             return made[tensor]
         dtype = DTYPE.get(tensor.dtype)
         if dtype is None:
-            raise Unresolved(f"unknown type {tensor.dtype}")
+            raise Unresolved(f"unknown type {tensor.dtype}" if tensor.dtype else "the type of a list was not recorded")
         if tensor.stride is None:
             if len(tensor.shape) > 1:
                 assumed.append("contiguous")
@@ -222,7 +235,7 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
             value = None
         elif value is None and not optional:
             value = _default(argument, call)
-            if given and not argument.has_default_value():
+            if given and not argument.has_default_value() and kind != "Tensor":  # a tensor may well be undefined
                 assumed.append(argument.name)
         if argument.kwarg_only:
             if value is not None or not argument.has_default_value():

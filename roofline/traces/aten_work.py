@@ -8,6 +8,8 @@ is unknown and named. Decompositions checked on torch 2.11 to 2.13, see docs/cou
 from __future__ import annotations
 
 from collections.abc import Callable
+from itertools import zip_longest
+from math import prod
 from typing import Any
 
 import torch
@@ -17,12 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 from roofline.core import formulas
 from roofline.core.cost import Cost, unknown
 from roofline.traces.aten_kinds import (
+    ACCUMULATING,
     ATTENTION,
     ATTENTION_BACKWARD,
     PER_ELEMENT,
     PRIMITIVE,
     RANDOM,
     REDUCTIONS,
+    SCATTERS,
     WORKLESS_CALLS,
     base,
 )
@@ -51,28 +55,41 @@ def _mm(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[0], b.shape[1], a.shape[1])
 
 
-def _addmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **___: Any) -> Cost:
-    return formulas.matmul(a.shape[0], b.shape[1], a.shape[1]) + _bias(out)
+def _added(kwargs: dict[str, Any], out: torch.Tensor) -> Cost:
+    """What `beta * self` adds to a product: nothing where beta is 0, and then `self` is not even read."""
+    return Cost() if kwargs.get("beta") == 0 else _bias(out)
+
+
+def _addmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    return formulas.matmul(a.shape[0], b.shape[1], a.shape[1]) + _added(kwargs, out)
+
+
+def _addmm_activation(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    """The activation is counted as ReLU or, with `use_gelu`, as GELU by erf."""
+    number = float(out.numel())
+    gelu = Cost(vector_flops=4.0 * number, functions={"erf": number})
+    activation = gelu if kwargs.get("use_gelu") else formulas.elementwise("maximum", number)
+    return _addmm(_, a, b, out=out, **kwargs) + activation
 
 
 def _bmm(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0])
 
 
-def _baddbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **___: Any) -> Cost:
-    return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _bias(out)
+def _baddbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _added(kwargs, out)
 
 
-def _addbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **___: Any) -> Cost:
-    return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _bias(out)
+def _addbmm(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    return formulas.matmul(a.shape[1], b.shape[2], a.shape[2], a.shape[0]) + _added(kwargs, out)
 
 
 def _mv(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[0], 1, a.shape[1])
 
 
-def _addmv(_: Any, a: Any, b: Any, *__: Any, out: Any, **___: Any) -> Cost:
-    return formulas.matmul(a.shape[0], 1, a.shape[1]) + _bias(out)
+def _addmv(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    return formulas.matmul(a.shape[0], 1, a.shape[1]) + _added(kwargs, out)
 
 
 def _dot(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
@@ -81,6 +98,10 @@ def _dot(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
 
 def _outer(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[0], b.shape[0], 1)
+
+
+def _addr(_: Any, a: Any, b: Any, *__: Any, out: Any, **kwargs: Any) -> Cost:
+    return _outer(a, b) + _added(kwargs, out)
 
 
 def _linear(x: Any, weight: Any, bias: Any = None, *_: Any, out: Any, **__: Any) -> Cost:
@@ -161,7 +182,7 @@ def _attention_shape(q: Any, k: Any, v: Any) -> tuple[int, int, int, int, int, i
 
 
 def _attention(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Cost:
-    named = _named(overload, args, kwargs)
+    named = by_name(overload, args, kwargs)
     q, k, v = named["query"], named["key"], named["value"]
     if overload._schema.name.endswith(("_flash_attention_forward", "_efficient_attention_forward")):
         q, k, v = (t.transpose(-2, -3) for t in (q, k, v))  # these two are [batch, length, heads, width]
@@ -170,7 +191,7 @@ def _attention(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> 
 
 
 def _attention_backward(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Cost:
-    named = _named(overload, args, kwargs)
+    named = by_name(overload, args, kwargs)
     q, k, v = named["query"], named["key"], named["value"]
     if overload._schema.name.endswith(("::_flash_attention_backward", "::_efficient_attention_backward")):
         q, k, v = (t.transpose(-2, -3) for t in (q, k, v))
@@ -186,7 +207,8 @@ def _mask(named: dict[str, Any], q: Any, k: Any) -> Cost:
     return Cost(vector_flops=float(q.numel() // max(1, q.shape[-1]) * k.shape[-2]))
 
 
-def _named(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+def by_name(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a call by their names in the schema."""
     names = [argument.name for argument in overload._schema.arguments]
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
@@ -197,7 +219,7 @@ _CONTRACTION: dict[str, Callable[..., Cost]] = {
     "_scaled_mm": _mm,
     "_sparse_mm": _mm,
     "addmm": _addmm,
-    "_addmm_activation": _addmm,
+    "_addmm_activation": _addmm_activation,
     "bmm": _bmm,
     "baddbmm": _baddbmm,
     "addbmm": _addbmm,
@@ -206,6 +228,7 @@ _CONTRACTION: dict[str, Callable[..., Cost]] = {
     "dot": _dot,
     "vdot": _dot,
     "ger": _outer,
+    "addr": _addr,
     "linear": _linear,
     "mkldnn_linear": _linear,
     "convolution": _convolution,
@@ -247,7 +270,8 @@ class Counter(TorchDispatchMode):
         name = base(func._schema.name)
         rule = _rule(name, func)
         if rule is not None:
-            out = func(*args, **kwargs)
+            # A call without results has none to find out, and some of these have no meta kernel (`_fused_sgd_`).
+            out = func(*args, **kwargs) if func._schema.returns else None
             self.cost = self.cost + rule(func, args, kwargs, out)
             return out
         if func.is_view:
@@ -285,16 +309,18 @@ def _rule(name: str, func: Any) -> Rule | None:
         return lambda f, a, k, out: _attention(f, a, k)
     if name in ATTENTION_BACKWARD:
         return lambda f, a, k, out: _attention_backward(f, a, k)
+    if name in WORKLESS_CALLS:
+        return lambda f, a, k, out: Cost()
     if name.startswith("_fused_"):
         return _fused_optimizer(name)
     if name.startswith("_foreach_"):
         return _foreach(name.removeprefix("_foreach_"))
-    if name in WORKLESS_CALLS:
-        return lambda f, a, k, out: Cost()
     if name in RANDOM:
         return _random
     if name in PER_ELEMENT:
         return _per_element
+    if name in SCATTERS:
+        return _scatter
     if name in ("max", "min") and "other" in [argument.name for argument in func._schema.arguments]:
         return lambda f, a, k, out: _vector("maximum", out)
     if name in REDUCTIONS:
@@ -309,6 +335,8 @@ def _rule(name: str, func: Any) -> Rule | None:
         return lambda f, a, k, out: Cost(vector_flops=2.0 * a[1].numel())  # negate and sum
     if name == "nll_loss_backward":
         return lambda f, a, k, out: Cost(vector_flops=1.0 * a[2].numel())
+    if name in ("avg_pool2d_backward", "_adaptive_avg_pool2d_backward"):
+        return _average_backward
     if name == "pow":
         return _power
     if name in PRIMITIVE:
@@ -331,7 +359,7 @@ def _vector(kind: str, out: Any, inputs: Any = ()) -> Cost:
 def _primitive(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     name = base(func._schema.name)
     cost = _vector(PRIMITIVE[name], out, args)
-    alpha = _named(func, args, kwargs).get("alpha", 1)
+    alpha = by_name(func, args, kwargs).get("alpha", 1)
     if name in ("add", "sub", "rsub") and alpha not in (1, 1.0, None):
         return 2 * cost  # x + alpha * y is a multiplication more
     return cost
@@ -375,6 +403,51 @@ def _pool(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return formulas.reduction(window * result.numel(), result.numel(), mean=name != "max_pool2d_with_indices")
 
 
+def _average_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    """Each gradient is divided by the size of its window once, and added to every input of it."""
+    gradients = args[0].numel()
+    if "adaptive" in func._schema.name:
+        return Cost(vector_flops=float(gradients + args[1].numel()))
+    size = list(args[2])
+    return Cost(vector_flops=(1.0 + size[0] * size[-1]) * gradients)
+
+
+def touched(name: str, arguments: dict[str, Any]) -> int:
+    """How many elements of its target a scatter writes; where a mask says it, which is data, those of its values."""
+    target = arguments["self"]
+    if name in ("index_put", "_index_put_impl"):
+        indices = list(arguments["indices"])
+        if is_masked(indices):
+            return arguments["values"].numel()
+        indexed = torch.broadcast_shapes(*[index.shape for index in indices if index is not None])
+        whole = [size for size, index in zip_longest(target.shape, indices) if index is None]
+        return prod(indexed) * prod(whole)
+    if name in ("index_copy", "index_add"):
+        return arguments["source"].numel()
+    index = arguments["index"].numel()
+    if name == "index_fill":
+        return index * target.numel() // max(1, target.shape[arguments["dim"]] if target.dim() else 1)
+    return index
+
+
+def is_masked(indices: Any) -> bool:
+    """Whether some of the indices are masks, so that what they pick depends on data."""
+    return any(index.dtype in (torch.bool, torch.uint8) for index in leaves(indices))
+
+
+def accumulates(name: str, arguments: dict[str, Any]) -> bool:
+    """Whether a scatter combines its values with what is there, instead of replacing it."""
+    return name in ACCUMULATING or bool(arguments.get("accumulate")) or arguments.get("reduce") is not None
+
+
+def _scatter(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    name, arguments = base(func._schema.name), by_name(func, args, kwargs)
+    if not accumulates(name, arguments):
+        return Cost()
+    number = float(touched(name, arguments))
+    return Cost(vector_flops=number) if args[0].is_floating_point() else Cost(int_ops=number)
+
+
 def _random(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     results = leaves(out)
     number = max((tensor.numel() for tensor in results), default=0)
@@ -386,7 +459,7 @@ def _random(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 
 def _per_element(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     flops, functions = PER_ELEMENT[base(func._schema.name)]
-    number = leaves(args)[0].numel()
+    number = sum(tensor.numel() for tensor in leaves(args[0]))
     return Cost(vector_flops=flops * number, functions={name: each * number for name, each in functions.items()})
 
 
@@ -396,7 +469,7 @@ def _fused_optimizer(name: str) -> Rule | None:
         return _per_element if name in PER_ELEMENT else _random if name in RANDOM else None
 
     def count(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-        named = _named(func, args, kwargs)
+        named = by_name(func, args, kwargs)
         elements = float(sum(tensor.numel() for tensor in leaves(args[0])))
         kind = "sgd-momentum" if rule == "sgd" and named.get("momentum") else rule
         cost = formulas.optimizer_update(kind, elements)
@@ -422,7 +495,7 @@ def _foreach(name: str) -> Rule | None:
     def each(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         number = float(sum(tensor.numel() for tensor in leaves(args[0])))
         cost = formulas.elementwise(kind, number)
-        alpha = _named(func, args, kwargs).get("alpha", 1)
+        alpha = by_name(func, args, kwargs).get("alpha", 1)
         return 2 * cost if name in ("add", "sub") and alpha not in (1, 1.0, None) else cost
 
     return each

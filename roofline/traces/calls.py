@@ -13,7 +13,7 @@ from typing import Any
 
 @dataclass(frozen=True, slots=True)
 class Tensor:
-    """A tensor argument. stride None: not recorded. storage -1: identity not recorded."""
+    """A tensor argument. stride None: not recorded. storage -1: identity not recorded. device "": not recorded."""
 
     shape: tuple[int, ...]
     stride: tuple[int, ...] | None

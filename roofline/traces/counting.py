@@ -22,6 +22,8 @@ PHASE = "roofline:phase:"
 
 PHASES = ("forward", "backward", "optimizer")
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
+#: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
+_EVALUATE = "autograd::engine::evaluate_function"
 
 
 class Nodes(Protocol):
@@ -47,7 +49,7 @@ class Nodes(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class CountedOp:
-    """One counted op: which node, its work, and the buffers (storage numbers) it reads and writes."""
+    """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown)."""
 
     node: int
     costed: Costed
@@ -161,12 +163,24 @@ def _scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
 def _phases(nodes: Nodes) -> NDArray[np.int64]:
     own = np.full(len(nodes), -1, np.int64)
     for index, name in enumerate(nodes.names):
-        if name.startswith((PHASE + "backward", "autograd::engine::evaluate_function")):
+        if name.startswith((PHASE + "backward", _EVALUATE)):
             own[index] = _BACKWARD
-        elif name.startswith(("Optimizer.", PHASE + "optimizer")):
+        elif name.startswith(("Optimizer.", PHASE + "optimizer")) or name == SCOPE + "optimizer":
             own[index] = _OPTIMIZER
     inherited = _inherit(nodes.parent, own)
-    return np.where(inherited >= 0, inherited, _FORWARD)
+    phase = np.where(inherited >= 0, inherited, _FORWARD)
+    # Beside a GPU the engine has a thread of its own, on which all is backward (gradients are exchanged there too).
+    _, first, thread = np.unique(nodes.thread, return_index=True, return_inverse=True)
+    engine = np.asarray([nodes.names[index].startswith(_EVALUATE) for index in first.tolist()], bool)
+    if not engine.all():
+        phase[engine[thread] & (phase == _FORWARD)] = _BACKWARD
+    # Between the last of the backward pass and the optimizer's step gradients are unscaled and clipped.
+    backward = np.flatnonzero(phase == _BACKWARD)
+    steps = [index for index, name in enumerate(nodes.names) if name.startswith("Optimizer.step")]
+    if len(backward) and steps:
+        between = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
+        phase[between] = np.where(phase[between] == _FORWARD, _OPTIMIZER, phase[between])
+    return phase
 
 
 def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -179,8 +193,12 @@ def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.i
     made: dict[int, int] = dict(zip(nodes.sequence[forward].tolist(), forward.tolist(), strict=True))
     own = np.where(phase == _BACKWARD, -1, scope)
     for index in np.flatnonzero((phase == _BACKWARD) & (nodes.sequence >= 0)).tolist():
-        if nodes.names[index].startswith("autograd::engine::evaluate_function") and nodes.sequence[index] in made:
-            own[index] = scope[made[int(nodes.sequence[index])]]
+        outer = int(nodes.parent[index])
+        if int(nodes.sequence[index]) not in made or nodes.is_op[index]:
+            continue
+        # What the engine does around the node, such as adding up its gradients, belongs to it.
+        around = outer >= 0 and nodes.names[outer].startswith(_EVALUATE)
+        own[outer if around else index] = scope[made[int(nodes.sequence[index])]]
     return np.where(phase == _BACKWARD, _inherit(nodes.parent, own), scope)
 
 
@@ -223,4 +241,8 @@ def _nearest_kept(parent: NDArray[np.int64], dropped: NDArray[np.bool_], place: 
 
 
 def _storages(accesses: tuple[Any, ...], arguments: list[Any], results: list[Any]) -> tuple[int, ...]:
-    return tuple((arguments if is_input else results)[number].storage for is_input, number, _ in accesses)
+    """The storage of each access; -1 where it was not recorded, as results are not in a Chrome trace."""
+    return tuple(
+        many[number].storage if number < len(many) else -1
+        for many, number in ((arguments if is_input else results, number) for is_input, number, _ in accesses)
+    )

@@ -46,12 +46,23 @@ def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
     sequence = [events.arguments(row).get("Sequence number", -1) for row in range(len(events))]
     return KinetoNodes(
         names=names,
-        is_op=np.asarray([counted[name] for name in names], bool),
-        parent=nesting.parents(events.thread, events.start, events.end, events.order, slack=trace.resolution - 1),
-        sequence=np.asarray([number if isinstance(number, int) else -1 for number in sequence], np.int64),
+        is_op=np.asarray([_computes(name, counted[name], events, row) for row, name in enumerate(names)], bool),
+        parent=nesting.parents(events.thread, events.start, events.end, events.order),
+        sequence=np.asarray([n if isinstance(n, int) and 0 <= n < 1 << 62 else -1 for n in sequence], np.int64),
         thread=events.thread.astype(np.int64),
         events=events,
     )
+
+
+def _computes(name: str, otherwise: bool, events: Events, row: int) -> bool:
+    """Whether the overload that was called computes, where an op has wrappers among its overloads."""
+    if not aten_schema.is_mixed(name):
+        return otherwise
+    try:
+        overload = aten_schema.overloads(call(name, events.arguments(row)))[0]
+    except aten_schema.Unresolved:
+        return otherwise
+    return aten_schema.computes(name, overload._overloadname, known=True)
 
 
 def call(name: str, args: dict[str, Any]) -> Call:
@@ -69,12 +80,17 @@ def call(name: str, args: dict[str, Any]) -> Call:
 
 
 def _argument(shape: Any, kind: Any, stride: Any, value: Any) -> Any:
+    if not isinstance(kind, str):
+        return None  # a damaged trace
     if kind in DTYPES and _whole(shape):
         fits = _whole(stride) and len(stride) == len(shape)
-        return Tensor(tuple(shape), tuple(stride) if fits else None, kind)
+        return Tensor(tuple(shape), tuple(stride) if fits else None, kind, device="")
     if kind in _LISTS and isinstance(shape, list):
-        # The element type of a list is not recorded in a Chrome trace: the op stays unknown rather than guessed.
-        return tuple(Tensor(tuple(one), None, "") for one in shape if _whole(one))
+        # The element type of a list is not recorded in a Chrome trace: the op stays unknown rather than guessed. The
+        # sizes of a long one are not either: it seems to be empty.
+        return tuple(Tensor(tuple(one), None, "", device="") for one in shape if _whole(one)) or None
+    if _whole(shape) and shape:
+        return Tensor(tuple(shape), None, kind, device="")  # of a type unknown here, and unknown it stays
     return _concrete(value)
 
 

@@ -12,6 +12,7 @@ from roofline.core.profile import Op, Signature
 from roofline.core.vocabulary import OpClass
 from roofline.traces import precision
 from roofline.traces.aten import Costed
+from roofline.traces.aten_kinds import COLLECTIVE
 from roofline.traces.counting import PHASES, Counted
 from roofline.traces.timing import Timed
 
@@ -99,14 +100,17 @@ class _Tables:
     def signature(self, name: str, costed: Costed, kernels: Kernels) -> int:
         # The kernel that ran proves a contraction's arithmetic, so it is part of what makes contractions equal.
         proof = tuple(sorted({number for number, _ in kernels})) if costed.cost.flops else ()
-        key = (name, id(costed), proof)
+        names = list(self._kernels)
+        op_class: OpClass = costed.op_class
+        if kernels and all(kernel_class(names[number]) == "transfer" for number, _ in kernels):
+            op_class = "transfer"  # such as a cast that became a copy from the host
+        key = (name, id(costed), op_class, proof)
         if key not in self._signatures:
             self._signatures[key] = len(self._made)
-            names = list(self._kernels)
-            self._made.append(self._signature(name, costed, [names[number] for number in proof]))
+            self._made.append(self._signature(name, costed, op_class, [names[number] for number in proof]))
         return self._signatures[key]
 
-    def _signature(self, name: str, costed: Costed, kernels: Sequence[str]) -> Signature:
+    def _signature(self, name: str, costed: Costed, op_class: OpClass, kernels: Sequence[str]) -> Signature:
         arithmetic = None
         if costed.cost.flops:
             what = "convolution" if costed.kind.startswith("convolution") else "matmul"
@@ -116,7 +120,7 @@ class _Tables:
         return Signature(
             name=name,
             kind=costed.kind,
-            op_class=costed.op_class,
+            op_class=op_class,
             shapes=costed.shapes,
             dtype=costed.dtype,
             cost=costed.cost,
@@ -156,7 +160,6 @@ class _Tables:
         writes: Sequence[int] = (),
         kernels: Kernels = (),
     ) -> None:
-        buffers = self._buffers
         self._ops.append(
             Op(
                 signature=signature,
@@ -167,17 +170,22 @@ class _Tables:
                 overlap_ns=0 if timed is None else round(float(timed.overlap[row]) * 1e9),
                 start_ns=0 if timed is None else round(float(timed.start[row]) * 1e9),
                 launches=launches,
-                reads=tuple(buffers.setdefault(storage, len(buffers)) for storage in reads),
-                writes=tuple(buffers.setdefault(storage, len(buffers)) for storage in writes),
+                reads=tuple(map(self._buffer, reads)),
+                writes=tuple(map(self._buffer, writes)),
                 kernels=kernels,
             )
         )
+
+    def _buffer(self, storage: int) -> int:
+        """The number of a buffer in this profile; one that was not recorded (-1) is no other one."""
+        key = storage if storage >= 0 else -1 - len(self._buffers)
+        return self._buffers.setdefault(key, len(self._buffers))
 
 
 def kernel_class(name: str) -> OpClass:
     """The class of a kernel without an op, as far as its name is plain about it."""
     lower = name.lower()
-    if "nccl" in lower or "rccl" in lower:
+    if COLLECTIVE.search(lower):
         return "communication"
     if lower.startswith("memcpy") and ("htod" in lower or "dtoh" in lower):
         return "transfer"

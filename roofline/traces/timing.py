@@ -125,10 +125,11 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     for index in kept.tolist():
         step = steps[index]
         events, length = step.events, step.events.duration.astype(np.float64)
-        op = np.where(step.twin >= 0, counted.op_of[step.twin], -1)
-        # The event of the op itself: the outermost of those that belong to it.
-        above = np.where(step.parent >= 0, op[step.parent], -1)
-        root = (op >= 0) & (above != op)
+        matched = np.where(step.twin >= 0, np.append(counted.op_of, -1)[step.twin], -1)
+        # The event of the op itself is the outermost of those that belong to it; all that lies in it is part of it.
+        unit = nesting.outermost(step.parent, matched >= 0)
+        op = np.where(unit >= 0, matched[unit], -1)
+        root = unit == np.arange(len(unit))
         inside = (op >= 0) & ~root
         descendants = np.bincount(op[inside], minlength=number)
         spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
@@ -140,7 +141,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         starts.append((first - step.low) * 1e-9)
         corrected.append(walls[index] - event_cost * len(events))
         idle.append(corrected[-1] - shares[-1].sum())
-        causes.append(_host_time(step, root, op, event_cost, idle[-1]))
+        causes.append(_host_time(step, root, inside, event_cost, idle[-1]))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
         unmatched |= unmatched_time(trace, step)
@@ -161,7 +162,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
 
 
 def _host_time(
-    step: StepEvents, root: NDArray[np.bool_], op: NDArray[np.int64], event_cost: float, idle: float
+    step: StepEvents, root: NDArray[np.bool_], inside: NDArray[np.bool_], event_cost: float, idle: float
 ) -> dict[str, float]:
     """Idle time of a CPU step: inside the framework (views, autograd, wrappers), and outside every event (Python)."""
     events = step.events
@@ -169,7 +170,7 @@ def _host_time(
     covered = (
         intervals.length(np.clip(events.start, step.low, step.high), np.clip(events.end, step.low, step.high)) * 1e-9
     )
-    top = int((step.parent < 0).sum())
-    beside = int((op < 0).sum()) - top  # events within the framework's part, not inside an op
-    framework = max(0.0, covered - busy - event_cost * max(0, beside))
+    # What an event costs falls into its parent: an op (subtracted there), the framework, or Python for the topmost.
+    beside = int(((step.parent >= 0) & ~inside).sum())
+    framework = max(0.0, covered - busy - event_cost * beside)
     return {HOST_DISPATCH: min(framework, idle), PYTHON: max(0.0, idle - framework)}

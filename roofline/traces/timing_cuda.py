@@ -16,12 +16,13 @@ from roofline.traces.link import link
 from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time
 
 
-def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str, skip_first: bool = True) -> Timed:
+def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_first: bool = True) -> Timed:
     """Op times on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
 
+    prefix: of the annotations that mark the steps; None: whatever the trace marks, else all of it is one step.
     skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
     """
-    marks = steps.find(trace, f"{prefix}#")
+    marks = steps.find(trace, None if prefix is None else f"{prefix}#")
     links = link(trace)
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
@@ -29,7 +30,7 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str, skip_first: boo
     candidates = np.arange(1 if skip_first and len(marks) > 1 else 0, len(marks))
     kept = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
 
-    twin, joined, events, unmatched = _twins(trace, counted, marks, kept, prefix)
+    twin, joined, events, unmatched = _twins(trace, counted, marks, kept)
     inner = np.append(twin, -1)[links.op]  # the counted call around each device event
     op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
     names, owner = _owners(trace, op, len(counted.ops))
@@ -69,7 +70,7 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str, skip_first: boo
 
 
 def _twins(
-    trace: KinetoTrace, counted: Counted, marks: steps.Steps, kept: NDArray[np.int64], prefix: str
+    trace: KinetoTrace, counted: Counted, marks: steps.Steps, kept: NDArray[np.int64]
 ) -> tuple[NDArray[np.int64], float, int, dict[str, float]]:
     """The counted twin of each op of the trace (-1: none), the joined share, events per step, what was not matched."""
     twin = np.full(len(trace.ops), -1, np.int64)
@@ -77,7 +78,7 @@ def _twins(
     number = 0
     unmatched: dict[str, float] = {}
     for index in range(len(marks)):
-        one = step_events(trace, counted, int(marks.start[index]), int(marks.end[index]), prefix)
+        one = step_events(trace, counted, int(marks.start[index]), int(marks.end[index]), marks.source or steps.LIVE)
         rows = one.source >= 0
         twin[one.source[rows]] = one.twin[rows]
         if index in kept:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.core.residency import cold_bytes
+from roofline.core.residency import cold_bytes, external_bytes
 
 MB = 1e6
 
@@ -17,7 +17,7 @@ def by_definition(
 
     Walks back from each input of the second of two steps, collecting distinct buffers until it meets itself.
     """
-    touches = [buffers for _ in range(2) for op in zip(reads, writes, strict=True) for buffers in (op,)]
+    touches = 2 * list(zip(reads, writes, strict=True))
     cold_reads = []
     for number in range(len(reads), 2 * len(reads)):
         cold = 0.0
@@ -83,3 +83,12 @@ def test_without_a_known_cache_everything_is_cold() -> None:
 
 def test_a_step_without_ops() -> None:
     assert cold_bytes([], [], 1 * MB) == ([], [])
+
+
+def test_what_a_step_must_move_whatever_its_kernels_are() -> None:
+    # y = f(x, w); z = g(y); w += h(z): x and w come from outside, w goes back, y and z could stay on the chip.
+    x, w, y, z = (0, 2.0), (1, 8.0), (2, 3.0), (3, 5.0)
+    assert external_bytes([[x, w], [y], [z, w]], [[y], [z], [w]]) == 2 + 8 + 8
+    # Nobody reads z: it is the result.
+    assert external_bytes([[x, w], [y]], [[y], [z]]) == 2 + 8 + 5
+    assert external_bytes([], []) == 0

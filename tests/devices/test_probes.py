@@ -39,10 +39,10 @@ def test_products_multiply(precision):
 
 
 def test_convolutions_are_products():
-    # 128 channels to 128 at 16 x 16 positions: 2 x 128 x 128 x 256 = 8,388,608 FLOP
+    # 128 channels to 128 at 4 x 4 positions of 16 images: 2 x 128 x 128 x 256 = 8,388,608 FLOP
     first = probes_cpu._convolutions("fp32", full=False)[0]
     assert first.work == 8_388_608.0
-    assert first.run().shape == (1, 128, 16, 16)
+    assert first.run().shape == (16, 128, 4, 4)
 
 
 def test_vector_rate_is_the_products():

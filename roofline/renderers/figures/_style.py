@@ -125,8 +125,8 @@ def lighten(bound: Bound) -> dict[str, object]:
 
 
 def solid(bound: Bound) -> dict[str, object]:
-    """How the floor under a bound is filled."""
-    return {"facecolor": BOUND[bound], "edgecolor": BOUND[bound], "linewidth": 0.5}
+    """How the floor under a bound is filled: full, with the bound's hatch in white."""
+    return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}
 
 
 GAP: dict[str, object] = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}

@@ -31,7 +31,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
             values[label] = seconds
             text = f"{100 * seconds / analysis.wall:.0f} %"
             if seconds / longest * (width - 0.5) > 0.07 * len(text):  # inches of the bar against those of the text
-                box = {"facecolor": "white", "pad": 0.8, "linewidth": 0} if look.get("hatch") else None
+                ground = look["facecolor"] if label.endswith("floor") else "white"
+                box = {"facecolor": ground, "pad": 0.8, "linewidth": 0} if look.get("hatch") else None
                 middle = (left + seconds / 2) * 1e3
                 axes.text(middle, number, text, ha="center", va="center", size=_style.SMALL, color=ink, bbox=box)
             left += seconds

@@ -1,0 +1,37 @@
+# make demo   sets everything up, profiles BERT-base on this machine, and draws it
+# make test   sets everything up and runs the whole test suite
+# make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
+
+PYTHON ?= python3
+BIN := .venv/bin
+DEMO := demo
+
+.PHONY: demo test check bench clean
+.DELETE_ON_ERROR:
+
+demo: .venv/installed
+	mkdir -p $(DEMO)
+	$(BIN)/roofline profile bert --backend torch -o $(DEMO)/bert.json --force
+	for kind in bound roofline breakdown; do \
+	  $(BIN)/roofline plot $(DEMO)/bert.json --kind $$kind --width 7in -o $(DEMO)/bert-$$kind.png --force || exit 1; \
+	done
+
+test: .venv/installed check
+	$(BIN)/python -m pytest
+
+check: .venv/installed
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+
+bench: .venv/installed
+	$(BIN)/python benchmarks/run.py
+
+# Named, not a folder: a folder's date changes whenever something is put into it.
+.venv/installed: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,dev]'
+	touch $@
+
+clean:
+	rm -rf .venv $(DEMO) build dist *.egg-info

@@ -1,0 +1,176 @@
+"""Independent references for the counts of a torch step: PyTorch's FlopCounterMode and fvcore.
+
+Both count contractions only, and each leaves some out. What they leave out or count otherwise is reconciled by name;
+what no reference counts is said to be unchecked, and nothing passes silently.
+"""
+
+from __future__ import annotations
+
+import logging
+import warnings
+from collections.abc import Mapping
+from typing import Any
+
+import torch
+from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
+
+from roofline.backends import Check, _torch_counting
+from roofline.core.step import Step
+from roofline.traces import aten_work
+from roofline.traces.aten import Engine
+from roofline.traces.calls import Call, Tensor, tensors
+from roofline.traces.counting import Counted, CountedOp, count
+
+_ATTENTION_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
+
+
+def verify(step: Step) -> list[Check]:
+    """Run the step twice (once recorded, once under FlopCounterMode), trace its model, and compare."""
+    step.run()
+    nodes = _torch_counting.record(step)
+    counted = count(nodes, Engine())
+    calls = {op.node: nodes.call(op.node) for op in counted.ops if op.costed.cost.flops}
+    return [*_flop_counter(step, counted, calls), *_fvcore(step, counted)]
+
+
+def _flop_counter(step: Step, counted: Counted, calls: dict[int, Call]) -> list[Check]:
+    counter = FlopCounterMode(display=False, custom_mapping=_theirs_on_cpu())
+    with counter:
+        step.run()
+    theirs = {str(op).partition(".")[2]: float(value) for op, value in counter.get_flop_counts()["Global"].items()}
+    ours: dict[str, float] = {}
+    padded: dict[str, float] = {}
+    for row, op in enumerate(counted.ops):
+        if op.costed.cost.flops:
+            name = counted.names_of_ops[row].partition("::")[2]
+            # Executed: the counter takes the 5 products of attention's backward, recomputation included.
+            ours[name] = ours.get(name, 0.0) + float(op.costed.cost.flops)
+            padded[name] = padded.get(name, 0.0) + _padded(op, calls[op.node])
+    checks = []
+    for name in sorted(ours | theirs):
+        mine, reference, note = ours.get(name), theirs.get(name), ""
+        if reference is None and mine is not None:
+            checks.append(Check("FlopCounterMode", name, mine, None, "not checked", "it has no formula for this op"))
+            continue
+        if name.startswith(_ATTENTION_ON_CPU):
+            note = "by its formula for attention, which it does not apply on CPUs"
+        if padded.get(name, mine) != mine:
+            mine, note = padded[name], f"with the padded positions that we leave out (ours: {ours[name]:.6g})"
+        checks.append(Check("FlopCounterMode", name, mine, reference, _verdict(mine, reference), note))
+    return checks
+
+
+def _theirs_on_cpu() -> dict[Any, Any]:
+    """PyTorch's own attention formulas, for the CPU kernels it leaves out."""
+
+    def forward(q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:
+        return int(sdpa_flop_count(q, k, v))
+
+    def backward(grad: Any, q: Any, k: Any, v: Any, *_: Any, **__: Any) -> int:
+        return int(sdpa_backward_flop_count(grad, q, k, v))
+
+    aten = torch.ops.aten
+    return {
+        aten._scaled_dot_product_flash_attention_for_cpu: forward,
+        aten._scaled_dot_product_flash_attention_for_cpu_backward: backward,
+    }
+
+
+def _padded(op: CountedOp, call: Call) -> float:
+    """The count with padded positions, as FlopCounterMode takes it: every tap of every output."""
+    if not op.costed.kind.startswith("convolution"):
+        return float(op.costed.cost.flops or 0.0)
+    values = [value for value in call.inputs if isinstance(value, Tensor)]
+    if op.costed.kind == "convolution":
+        weight, out = values[1], next(tensors(call.outputs or ()))
+        transposed = bool(call.inputs[6])
+        positions = values[0].numel // max(1, values[0].shape[1]) if transposed else out.numel // max(1, out.shape[1])
+        return 2.0 * positions * weight.numel
+    grad, x, weight = values[0], values[1], values[2]
+    positions = x.numel // max(1, x.shape[1]) if call.inputs[7] else grad.numel // max(1, grad.shape[1])
+    return 2.0 * positions * weight.numel * sum(bool(wanted) for wanted in call.inputs[10][:2])
+
+
+def _fvcore(step: Step, counted: Counted) -> list[Check]:
+    """Forward contractions against twice fvcore's multiply-adds; it cannot see fused attention."""
+    forward = [op for row, op in enumerate(counted.ops) if counted.phase[row] == 0 and op.costed.cost.model_flops]
+    mine = sum(float(op.costed.cost.model_flops or 0.0) for op in forward)
+    if not isinstance(step.model, torch.nn.Module) or step.forward is None:
+        return [Check("fvcore", "forward", mine, None, "not checked", "the step names no model that can be traced")]
+    try:
+        from fvcore.nn import FlopCountAnalysis
+    except ImportError:
+        why = "fvcore is not installed: pip install fvcore"
+        return [Check("fvcore", "forward", mine, None, "not checked", why)]
+    args, kwargs = _inputs(step)
+    names = list(kwargs)
+
+    class Positional(torch.nn.Module):
+        """fvcore traces positional tensors and flat outputs."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = step.model
+
+        def forward(self, *values: Any) -> Any:
+            plain = values[: len(args)]
+            out = self.model(*plain, **dict(zip(names, values[len(args) :], strict=True)))
+            return tuple(aten_work.leaves(list(out.values()) if isinstance(out, Mapping) else out))
+
+    training = step.model.training
+    step.model.eval()
+    logging.getLogger("fvcore").setLevel(logging.ERROR)
+    try:
+        with warnings.catch_warnings(), torch.no_grad():
+            warnings.simplefilter("ignore")
+            analysis = FlopCountAnalysis(Positional(), (*args, *kwargs.values()))
+            analysis.unsupported_ops_warnings(False).uncalled_modules_warnings(False)
+            operators, missing = dict(analysis.by_operator()), dict(analysis.unsupported_ops())
+    except Exception as error:
+        return [Check("fvcore", "forward", mine, None, "not checked", f"tracing failed: {_first_line(error)}")]
+    finally:
+        step.model.train(training)
+    contractions = {name: value for name, value in operators.items() if name in _FVCORE}
+    attention = sum(
+        float(op.costed.cost.model_flops or 0.0)
+        for op in forward
+        if op.costed.kind == "attention" or (op.costed.kind == "matmul" and _is_batched(op))
+    )
+    fused = any("scaled_dot_product" in name for name in missing)
+    mine_without = mine - attention if fused else mine
+    note = f"2 x multiply-adds of {', '.join(sorted(contractions)) or 'nothing'}"
+    checks = [Check("fvcore", "forward", mine_without, 2.0 * sum(contractions.values()), "", note)]
+    checks = [check._replace(verdict=_verdict(check.ours, check.reference)) for check in checks]
+    if fused and attention:
+        why = "fvcore counts scaled_dot_product_attention as nothing"
+        checks.append(Check("fvcore", "attention", attention, None, "not checked", why))
+    return checks
+
+
+def _first_line(error: Exception) -> str:
+    return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:100]}"
+
+
+_FVCORE = ("addmm", "bmm", "conv", "einsum", "linear", "matmul", "mm", "mv", "baddbmm")
+
+
+def _is_batched(op: CountedOp) -> bool:
+    return op.costed.shapes.count(",") >= 4  # two operands of three dimensions: the written-out attention products
+
+
+def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """What the model is called with in one forward pass."""
+    seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
+    assert step.forward is not None
+    handle = step.model.register_forward_pre_hook(lambda _, args, kwargs: seen.append((args, kwargs)), with_kwargs=True)
+    try:
+        step.forward()
+    finally:
+        handle.remove()
+    return seen[0]
+
+
+def _verdict(ours: float | None, reference: float | None) -> str:
+    if ours is None or reference is None:
+        return "differs"
+    return "agrees" if abs(ours - reference) <= 1e-9 * max(abs(ours), abs(reference)) else "differs"

@@ -1,0 +1,43 @@
+"""`roofline verify`."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roofline.errors import GateError
+
+
+def command(
+    model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
+    backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`).")],
+    mode: Annotated[str, typer.Option(help="infer or train.")] = "infer",
+    batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
+    seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
+    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = "base",
+    layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
+    device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+) -> None:
+    """Check the counted FLOPs against independent references, and print how they are reconciled.
+
+    A check that could not run is listed as such. Exits with 1 if a count differs from its reference.
+    """
+    from roofline import session
+    from roofline.cli._request import make_request
+    from roofline.units import flop
+
+    request = make_request(model, backend, mode=mode, batch=batch, seq=seq, size=size, layers=layers, device=device)
+    checks = session.verify(request)
+    print(f"{'reference':16s} {'what':44s} {'ours':>12s} {'reference':>12s}  verdict")
+    for check in checks:
+        ours, reference = flop(check.ours), flop(check.reference)
+        print(f"{check.reference_name:16s} {check.what:44s} {ours:>12s} {reference:>12s}  {check.verdict}")
+        if check.note:
+            print(f"{'':16s} {check.note}")
+    unchecked = sum(check.verdict == "not checked" for check in checks)
+    wrong = [check.what for check in checks if check.verdict == "differs"]
+    agreeing = len(checks) - unchecked - len(wrong)
+    print(f"{agreeing} agree, {len(wrong)} differ, {unchecked} could not be checked.")
+    if wrong:
+        raise GateError(f"Counts differ from their reference: {', '.join(wrong)}.")

@@ -1,0 +1,166 @@
+"""Running `roofline` in a test: in this process where that shows the same, in a process of its own where it matters.
+
+No test measures ceilings: the cache holds a calibration made by hand, with ceilings that nothing reaches.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from pathlib import Path
+from types import SimpleNamespace
+from typing import NamedTuple
+
+import msgspec
+import pytest
+
+from roofline import cli
+from roofline.core.device import Cache, Ceiling, Device
+from roofline.devices import calibration, cpu
+
+
+class Ended(NamedTuple):
+    """How a command ended: its exit code and what it wrote."""
+
+    code: int
+    out: str
+    err: str
+
+
+Run = Callable[..., Ended]
+
+
+def roomy() -> Device:
+    """A device whose ceilings nothing here can reach: no op is ever above one."""
+    rates = {
+        **{f"matrix.{precision}": 1e15 for precision in ("fp64", "fp32", "bf16", "fp16")},
+        **{f"vector.{precision}": 1e14 for precision in ("fp64", "fp32", "bf16", "fp16")},
+        **{f"function.{name}": 1e14 for name in ("exp", "tanh", "erf", "log", "sqrt", "rsqrt", "pow", "random")},
+        **{f"dram.{pattern}": 1e14 for pattern in ("read", "write", "copy", "triad", "inplace", "update")},
+        **{f"cache.{level}": 1e15 for level in ("l2", "llc")},
+        "launch.torch-eager": 1e-9,
+    }
+    return Device(
+        name="Roomy CPU",
+        kind="cpu",
+        ceilings={name: Ceiling(value=value, source="made up", spread=0.01) for name, value in rates.items()},
+        caches=(Cache(level="llc", size=32e6, source="made up"),),
+    )
+
+
+@pytest.fixture(scope="session")
+def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A cache of calibrations that holds one for every number of threads."""
+    folder = tmp_path_factory.mktemp("cache")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("ROOFLINE_CACHE", str(folder))
+        for threads in range(1, len(cpu.affinity()) + 1):
+            key = calibration.key("cpu", threads)
+            kept = calibration.Stored(schema=calibration.SCHEMA, key=key, full=True, device=roomy())
+            calibration.location(key).write_bytes(msgspec.json.encode(kept))
+    return folder
+
+
+@pytest.fixture(scope="session")
+def variables(cache: Path) -> dict[str, str]:
+    """What a command needs in its environment; the wait policy keeps a busy machine from measuring twice."""
+    return {"ROOFLINE_CACHE": str(cache), "OMP_WAIT_POLICY": "PASSIVE", "OMP_NUM_THREADS": "1", "COLUMNS": "100"}
+
+
+@contextlib.contextmanager
+def children_here() -> Iterator[None]:
+    """While active, a measuring child runs in this process: seconds of imports are spent once.
+
+    It must leave no trace: it limits no memory, and threads and switches are put back. The ceilings that a child
+    measures anew beside the steps, and the cost of a profiler event, are not what is tested here.
+    """
+    torch = pytest.importorskip("torch")
+    from roofline.backends import _child, _launch, _torch_record, _torch_running
+    from roofline.models.torch import _step
+
+    class Here:
+        def __init__(self, command: list[str], **_: object) -> None:
+            self.arguments = command[-2:]
+
+        def wait(self) -> int:
+            return _child.main(self.arguments)
+
+    threads = torch.get_num_threads()
+    with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
+        patch.setattr(_launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
+        patch.setattr(_child, "_limit_memory", lambda device: None)
+        patch.setattr(_torch_record, "_ceilings", lambda plan: {})
+        patch.setattr(_torch_running, "event_cost", lambda device: 1e-6)
+        patch.setattr(sys, "path", list(sys.path))  # a user's folder goes in front of it
+        torch.set_num_threads(1)
+        try:
+            yield
+        finally:
+            torch.set_num_threads(threads)
+
+
+def call(words: tuple[str, ...], folder: Path, variables: Mapping[str, str]) -> Ended:
+    """`roofline WORDS...` in this process, in `folder`."""
+    out, err = io.StringIO(), io.StringIO()
+    with pytest.MonkeyPatch.context() as patch:
+        patch.chdir(folder)
+        patch.setattr(sys, "argv", ["roofline", *words])
+        for name, value in variables.items():
+            patch.setenv(name, value)
+        with (
+            contextlib.redirect_stdout(out),
+            contextlib.redirect_stderr(err),
+            pytest.raises(SystemExit) as left,
+        ):
+            cli.main(list(words))
+    return Ended(int(left.value.code or 0), out.getvalue(), err.getvalue())
+
+
+@pytest.fixture
+def roofline(tmp_path: Path, variables: dict[str, str]) -> Run:
+    """Runs a command in this process, in the test's own folder; a measuring child is a process all the same."""
+    return lambda *words: call(words, tmp_path, variables)
+
+
+@pytest.fixture
+def measuring(tmp_path: Path, variables: dict[str, str]) -> Iterator[Run]:
+    """The same, with the measuring child in this process too."""
+    with children_here():
+        yield lambda *words: call(words, tmp_path, variables)
+
+
+@pytest.fixture
+def process(tmp_path: Path, variables: dict[str, str]) -> Run:
+    """Runs a command as the user does, in a process of its own."""
+
+    def run(*words: str, python: str = sys.executable) -> Ended:
+        done = subprocess.run(
+            [python, "-m", "roofline", *words],
+            cwd=tmp_path,
+            env={**os.environ, **variables},
+            stdin=subprocess.DEVNULL,
+            capture_output=True,
+            text=True,
+            timeout=120,
+            check=False,
+        )
+        return Ended(done.returncode, done.stdout, done.stderr)
+
+    return run
+
+
+@pytest.fixture(scope="session")
+def recorded(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Path:
+    """A real profile: a training step of the smallest network."""
+    folder = tmp_path_factory.mktemp("recorded")
+    words = (
+        "profile mlp --size tiny --batch 64 --mode train --backend torch --device cpu --threads 1 --steps 3 -o p.json"
+    )
+    with children_here():
+        ended = call(tuple(words.split()), folder, variables)
+    assert ended.code == 0, ended.err
+    return folder / "p.json"

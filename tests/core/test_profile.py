@@ -1,0 +1,156 @@
+"""The saved profile: what goes in comes out, and whatever else a file holds gets one sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+import randomly
+from hypothesis import given, settings
+from msgspec.structs import replace
+
+from roofline.core import profile as module
+from roofline.core.profile import SCHEMA, Profile, Wall, decode, encode, load, save, write_atomically
+from roofline.errors import InputError
+
+
+@settings(max_examples=100)
+@given(randomly.profiles())
+def test_round_trip(profile: Profile) -> None:
+    data = encode(profile)
+    assert decode(data) == profile
+    assert encode(decode(data)) == data
+
+
+def test_a_file_round_trips_and_is_readable_by_others(tmp_path: Path) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    assert load(tmp_path / "p.json") == handmade.profile()
+    assert json.loads((tmp_path / "p.json").read_bytes())["schema"] == SCHEMA
+    umask = os.umask(0)
+    os.umask(umask)
+    assert (tmp_path / "p.json").stat().st_mode & 0o777 == 0o666 & ~umask
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+
+
+def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
+    plain = json.loads(encode(handmade.profile()))
+    change(plain)
+    return json.dumps(plain).encode()
+
+
+def _point(index: int, value: object) -> Callable[[dict[str, Any]], object]:
+    """Changes one field of the first op; rows are arrays in the order of `Op`."""
+
+    def change(plain: dict[str, Any]) -> None:
+        plain["ops"][0][index] = value
+
+    return change
+
+
+WRONG = {
+    "empty": (b"", "cannot be read as a profile"),
+    "not JSON": (b"\x89PNG\r\n", "cannot be read as a profile"),
+    "not UTF-8": (b'{"schema": 1, "model": "\xff"}', "cannot be read as a profile"),
+    "truncated": (encode(handmade.profile())[:-200], "cannot be read as a profile"),
+    "other JSON": (b'{"traceEvents": []}', "is not a roofline profile: it has no schema number"),
+    "a list": (b"[1, 2]", "cannot be read as a profile"),
+    "deep": (b"[" * 100_000, "cannot be read as a profile"),
+    "newer": (changed(lambda p: p.update(schema=SCHEMA + 1)), "made by a newer roofline .* upgrade"),
+    "schema true": (changed(lambda p: p.update(schema=True)), "no schema number"),
+    "schema 0": (changed(lambda p: p.update(schema=0)), "no schema number"),
+    "NaN": (encode(handmade.profile()).replace(b"40000000000.0", b"NaN", 1), "cannot be read"),
+    "infinite": (encode(handmade.profile()).replace(b"40000000000.0", b"1e999", 1), "cannot be read"),
+    "wrong type": (changed(lambda p: p.update(batch="four")), r"Expected `int \| null`, got `str`"),
+    "field missing": (changed(lambda p: p.pop("device")), "missing required field `device`"),
+    "unknown class": (changed(lambda p: p["signatures"][0].update(op_class="magic")), "Invalid enum value"),
+    "null where NaN was": (changed(lambda p: p["wall"]["steps"].append(None)), "Expected `float`, got `null`"),
+    "signature index": (changed(_point(0, 99)), "damaged: op 0 points outside"),
+    "negative index": (changed(_point(1, -1)), "damaged: op 0 points outside"),
+    "phase index": (changed(_point(2, 2)), "damaged: op 0 points outside"),
+    "block index": (changed(_point(3, 5)), "damaged: op 0 points outside"),
+    "own times": (changed(_point(4, [1, 2])), "damaged"),
+    "buffers": (changed(_point(8, [0, 1])), "damaged: the buffers of op 0"),
+    "no steps": (changed(lambda p: p["wall"].update(steps=[])), "damaged: it has no times of steps"),
+    "profiled steps of no time": (
+        changed(lambda p: p["profiled"].update(corrected=[0, 0, 0])),
+        "damaged: its profiled",
+    ),
+    "idle times missing": (changed(lambda p: p["profiled"].update(idle=[0.1])), "damaged: its profiled"),
+    "profiled steps missing": (changed(lambda p: p["profiled"].update(walls=[])), "damaged: its profiled"),
+    "a ceiling of zero": (
+        changed(lambda p: p["device"]["ceilings"]["dram.copy"].update(value=0)),
+        "damaged: the ceiling 'dram.copy'",
+    ),
+}
+
+
+@pytest.mark.parametrize("case", WRONG)
+def test_what_is_wrong_is_said_in_a_sentence(case: str, tmp_path: Path) -> None:
+    data, why = WRONG[case]
+    file = tmp_path / "p.json"
+    file.write_bytes(data)
+    with pytest.raises(InputError, match=why) as caught:
+        load(file)
+    message = str(caught.value)
+    assert message.startswith(str(file))
+    assert message.endswith(".")
+    assert "\n" not in message
+
+
+def test_files_that_cannot_be_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"Cannot read .*: No such file"):
+        load(tmp_path / "absent.json")
+    with pytest.raises(InputError, match=r"Cannot read .*: Is a directory"):
+        load(tmp_path)
+    monkeypatch.setattr(module, "MAX_BYTES", 1 << 20)
+    (tmp_path / "large.json").write_bytes(b" " * ((1 << 20) + 1))
+    with pytest.raises(InputError, match="larger than 1 MiB"):
+        load(tmp_path / "large.json")
+
+
+@pytest.mark.parametrize("value", [float("nan"), float("inf"), float("-inf")])
+def test_what_is_not_finite_is_refused_before_anything_is_written(value: float, tmp_path: Path) -> None:
+    profile = handmade.profile(wall=Wall(steps=(0.1, value)))
+    with pytest.raises(InputError, match=r"at \$\.wall\.steps\[1\]"):
+        save(profile, tmp_path / "p.json")
+    assert not list(tmp_path.iterdir())
+
+
+def test_older_files_are_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) -> None:
+    # A schema 2 to come, in which `model` was called `network` before: today's files must still be read.
+    old = changed(lambda p: p.update(network=p.pop("model")))
+    monkeypatch.setattr(module, "SCHEMA", 2)
+    monkeypatch.setitem(module.MIGRATIONS, 1, lambda p: p | {"model": p.pop("network"), "schema": 2})
+    assert decode(old) == replace(handmade.profile(), schema=2)
+
+
+def test_every_older_schema_has_its_step() -> None:
+    assert sorted(module.MIGRATIONS) == list(range(1, SCHEMA))
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_what_was_there(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "p.json"
+    file.write_bytes(b"before")
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "replace", fail)
+    expected = InputError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        write_atomically(file, b"after")
+    assert file.read_bytes() == b"before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Cannot write .*: No such file or directory\."):
+        write_atomically(tmp_path / "absent" / "p.json", b"")

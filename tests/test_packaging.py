@@ -1,0 +1,137 @@
+"""What is installed: every package and data file, in a wheel that works without the checkout."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+import sys
+import tomllib
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[1]
+PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
+SETUPTOOLS = PROJECT["tool"]["setuptools"]
+#: Folder at the top of the repository -> package it installs as.
+TOPS = {"roofline": "roofline", "models": "roofline.models", "profiles": "roofline.profiles"}
+
+
+def packages() -> dict[str, Path]:
+    """Every folder with an `__init__.py`, by the name it installs as."""
+    found = {}
+    for top, package in TOPS.items():
+        for init in (ROOT / top).rglob("__init__.py"):
+            below = init.parent.relative_to(ROOT / top).parts
+            found[".".join((package, *below))] = init.parent
+    return found
+
+
+def test_the_list_of_packages_equals_the_folders() -> None:
+    """setuptools leaves a package that is not listed out of the wheel without a word."""
+    assert sorted(SETUPTOOLS["packages"]) == sorted(packages())
+    assert {name: SETUPTOOLS["package-dir"][name] for name in TOPS.values()} == {v: k for k, v in TOPS.items()}
+
+
+def test_no_module_lies_outside_a_package() -> None:
+    known = {folder.resolve() for folder in packages().values()}
+    for top in TOPS:
+        for module in (ROOT / top).rglob("*.py"):
+            assert module.parent.resolve() in known, f"{module.relative_to(ROOT)} is in no package"
+
+
+def test_versions_agree() -> None:
+    import roofline
+
+    assert PROJECT["project"]["version"] == roofline.__version__
+
+
+@pytest.fixture(scope="module")
+def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The wheel, built from a copy: building leaves folders behind in the tree it builds from."""
+    folder = tmp_path_factory.mktemp("wheel")
+    copy = folder / "source"
+    copy.mkdir()
+    for name in ("pyproject.toml", PROJECT["project"]["readme"]):
+        shutil.copy(ROOT / name, copy / name)
+    for top in TOPS:
+        shutil.copytree(ROOT / top, copy / top, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", ".*"))
+    _run(["-m", "build", "--wheel", "--no-isolation", "--outdir", str(folder), str(copy)], folder)
+    (built,) = folder.glob("*.whl")
+    return built
+
+
+@pytest.fixture(scope="module")
+def installed(wheel: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with the wheel's content and nothing else, to put on the path."""
+    target = tmp_path_factory.mktemp("installed")
+    _run(["-m", "pip", "install", "--quiet", "--no-deps", "--target", str(target), str(wheel)], target)
+    return target
+
+
+def _run(arguments: list[str], cwd: Path, **variables: str) -> str:
+    environment = {key: value for key, value in os.environ.items() if key not in ("PYTHONPATH", "PIP_CONSTRAINT")}
+    done = subprocess.run(
+        [sys.executable, *arguments],
+        cwd=cwd,
+        env={**environment, "PIP_DISABLE_PIP_VERSION_CHECK": "1", **variables},
+        capture_output=True,
+        text=True,
+        timeout=300,
+        check=False,
+    )
+    assert done.returncode == 0, done.stdout + done.stderr
+    return done.stdout
+
+
+def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
+    with zipfile.ZipFile(wheel) as archive:
+        inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+    wanted = {
+        f"{TOPS[top].replace('.', '/')}/{path.relative_to(ROOT / top).as_posix()}"
+        for top in TOPS
+        for path in (ROOT / top).rglob("*")
+        if path.suffix in (".py", ".toml", ".json") and not path.name.startswith(".") and path.is_file()
+    }
+    assert inside == wanted
+    # What the folders are for: were one of the globs empty, the equality above would not notice.
+    assert "roofline/devices/h100-sxm.toml" in inside
+    assert "roofline/models/_geometry/bert.toml" in inside
+    assert "roofline/models/torch/bert.py" in inside
+    assert "roofline/profiles/__init__.py" in inside
+
+
+def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "import roofline, roofline.models, roofline.profiles, roofline.devices, sys;"
+        "print(*(m.__file__ for m in (roofline, roofline.models, roofline.profiles, roofline.devices)), sep='\\n')"
+    )
+    for line in _run(["-c", code], tmp_path, PYTHONPATH=str(installed)).splitlines():
+        assert Path(line).is_relative_to(installed), f"{line} is not the installed one"
+
+    variables = {"PYTHONPATH": str(installed), "ROOFLINE_CACHE": str(tmp_path / "cache")}
+    models = _run(["-m", "roofline", "models"], tmp_path, **variables)
+    for name in ("bert", "bert-layer", "distilbert", "gpt2", "lenet5", "matmul", "mlp"):
+        assert f"\n{name} " in f"\n{models}"
+    assert "in torch" in models
+    devices = _run(["-m", "roofline", "devices"], tmp_path, **variables)
+    for sheet in (ROOT / "roofline" / "devices").glob("*.toml"):
+        assert sheet.stem in devices
+    backends = _run(["-m", "roofline", "backends"], tmp_path, **variables)
+    assert "torch" in backends
+    assert f"roofline {PROJECT['project']['version']}" in _run(["-m", "roofline", "--version"], tmp_path, **variables)
+
+
+def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) -> None:
+    code = (
+        "from importlib.resources import files\n"
+        "from roofline.core.profile import decode\n"
+        "for file in sorted(files('roofline.profiles').iterdir(), key=lambda f: f.name):\n"
+        "    if file.name.endswith('.json'):\n"
+        "        decode(file.read_bytes(), file.name)\n"
+        "        print(file.name)\n"
+    )
+    there = [path.name for path in sorted((ROOT / "profiles").glob("*.json"))]
+    assert _run(["-c", code], tmp_path, PYTHONPATH=str(installed)).split() == there

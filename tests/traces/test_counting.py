@@ -1,0 +1,389 @@
+"""The counting run on small models recorded live: which op belongs to which layer and phase, and its work."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch import nn  # noqa: E402
+from torch.nn import functional  # noqa: E402
+
+from roofline.backends import _torch_counting, _torch_running  # noqa: E402
+from roofline.core.step import Step, scope  # noqa: E402
+from roofline.traces import counting, timing  # noqa: E402
+from roofline.traces.aten import Engine  # noqa: E402
+from roofline.traces.calls import Call, Tensor  # noqa: E402
+
+BATCH, LENGTH, WIDTH, WORDS = 2, 5, 8, 11
+ROWS = BATCH * LENGTH
+
+
+class Block(nn.Module):
+    def __init__(self):
+        super().__init__()
+        self.norm = nn.LayerNorm(WIDTH)
+        self.ff = nn.Sequential(nn.Linear(WIDTH, 2 * WIDTH), nn.GELU(), nn.Linear(2 * WIDTH, WIDTH))
+
+    def forward(self, x):
+        with scope("residual"):
+            return x + self.ff(self.norm(x))
+
+
+class Net(nn.Module):
+    """Embedding, two blocks, a dropout made on the fly, and a head that shares the embedding's weight."""
+
+    def __init__(self):
+        super().__init__()
+        self.words = nn.Embedding(WORDS, WIDTH)
+        self.layers = nn.ModuleList([Block(), Block()])
+        self.head = nn.Linear(WIDTH, WORDS, bias=False)
+        self.head.weight = self.words.weight
+
+    def forward(self, ids):
+        x = self.words(ids)
+        for layer in self.layers:
+            x = layer(x)
+        return self.head(nn.Dropout(0.1)(x))
+
+
+def training(clip=False):
+    torch.manual_seed(0)
+    net = Net()
+    optimizer = torch.optim.AdamW(net.parameters(), fused=True)
+    ids = torch.randint(0, WORDS, (BATCH, LENGTH))
+
+    def run():
+        optimizer.zero_grad(set_to_none=True)
+        logits = net(ids)
+        with scope("loss"):
+            loss = functional.cross_entropy(logits.view(-1, WORDS), ids.view(-1))
+        loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(net.parameters(), 1.0)
+        optimizer.step()
+
+    run()  # the first step makes the optimizer's state
+    return run
+
+
+def counted_of(run):
+    return counting.count(_torch_counting.record(Step(run=run)), Engine())
+
+
+@dataclass(frozen=True)
+class Found:
+    """One counted op, for people."""
+
+    name: str
+    scope: str
+    phase: str
+    shapes: str
+    op: counting.CountedOp
+
+
+def listed(counted):
+    return [
+        Found(name.removeprefix("aten::"), counted.scopes[scope], counting.PHASES[phase], op.costed.shapes, op)
+        for name, scope, phase, op in zip(counted.names_of_ops, counted.scope, counted.phase, counted.ops, strict=True)
+    ]
+
+
+@pytest.fixture(scope="module")
+def step():
+    return counted_of(training())
+
+
+@pytest.fixture(scope="module")
+def ops(step):
+    return listed(step)
+
+
+def scopes_of(ops, phase, name):
+    return [op.scope for op in ops if (op.phase, op.name) == (phase, name)]
+
+
+def test_scopes_follow_the_layers_and_lists_keep_their_number(ops):
+    forward = [(op.name, op.scope) for op in ops if op.phase == "forward"]
+    block = [
+        ("native_layer_norm", "residual/norm"),
+        ("addmm", "residual/ff/0"),
+        ("gelu", "residual/ff/1"),
+        ("addmm", "residual/ff/2"),
+        ("add", "residual"),
+    ]
+    assert forward == [
+        ("embedding", "words"),
+        *[(name, f"layers.{number}/{path}") for number in range(2) for name, path in block],
+        ("bernoulli_", "Dropout"),  # made on the fly: it has no name, so it goes by its class
+        ("div_", "Dropout"),
+        ("mul", "Dropout"),
+        ("mm", "head"),
+        ("_log_softmax", "loss"),
+        ("nll_loss_forward", "loss"),
+    ]
+
+
+def test_backward_ops_have_the_scope_of_the_forward_op_whose_gradient_they_compute(ops):
+    backward = [(op.name, op.scope) for op in ops if op.phase == "backward" and op.name != "ones_like"]
+    block = [
+        ("mm", "residual/ff/2"),
+        ("mm", "residual/ff/2"),
+        ("sum", "residual/ff/2"),  # of the bias
+        ("gelu_backward", "residual/ff/1"),
+        ("mm", "residual/ff/0"),
+        ("mm", "residual/ff/0"),
+        ("sum", "residual/ff/0"),
+        ("native_layer_norm_backward", "residual/norm"),
+    ]
+    # Adding up the gradients of the two ways round a block is left to the engine, between two nodes.
+    assert [one for one in backward if one[0] not in ("add", "add_")] == [
+        ("nll_loss_backward", "loss"),
+        ("_log_softmax_backward_data", "loss"),
+        ("mm", "head"),
+        ("mm", "head"),
+        ("mul", "Dropout"),
+        *[(name, f"layers.{number}/{path}") for number in (1, 0) for name, path in block],
+        ("embedding_dense_backward", "words"),
+    ]
+
+
+def test_the_gradient_of_a_tied_weight_is_accumulated_in_a_layer_that_made_it(ops):
+    tied = [op for op in ops if op.phase == "backward" and op.name in ("add", "add_") and str(WORDS) in op.shapes]
+    assert len(tied) == 1
+    assert tied[0].scope in ("words", "head")
+    assert tied[0].op.costed.cost.vector_flops == WORDS * WIDTH
+
+
+def test_the_optimizer_is_a_phase_and_a_scope(ops):
+    assert {(op.name, op.scope) for op in ops if op.phase == "optimizer"} == {
+        ("_foreach_add_", "optimizer"),
+        ("_fused_adamw_", "optimizer"),
+    }
+
+
+def test_the_work_of_the_step(ops):
+    """10 rows through 8 -> 16 -> 8, twice, and 8 -> 11: forward one product each, backward two."""
+    forward = 2 * (2 * 2 * ROWS * WIDTH * 2 * WIDTH) + 2 * ROWS * WIDTH * WORDS
+    sums = Counter()
+    for op in ops:
+        assert op.op.costed.cost.quality == "exact", op
+        sums[op.phase] += op.op.costed.cost.flops
+    assert sums == {"forward": forward, "backward": 2 * forward, "optimizer": 0}
+
+
+def test_views_are_not_counted_and_known_as_such(step):
+    kinds = Counter()
+    for name, op, view in zip(step.names, step.op_of, step.view_of, strict=True):
+        kinds[name] += 1
+        if name in ("aten::view", "aten::t", "aten::transpose", "aten::detach"):
+            assert view or op >= 0, name  # a view by itself, or a part of an op
+    assert kinds["aten::t"] > 0
+    assert not {"aten::view", "aten::t", "aten::empty", "aten::detach"} & set(step.names_of_ops)
+
+
+def test_calls_inside_an_op_are_part_of_it(step):
+    inside = [row for row, name in enumerate(step.names) if name == "aten::index_select"]
+    assert [step.names_of_ops[step.op_of[row]] for row in inside] == ["aten::embedding"]
+    # Its parent is the embedding's own call, whose parent is no annotation of ours.
+    parent = step.parent[inside[0]]
+    assert (step.names[parent], step.parent[parent]) == ("aten::embedding", -1)
+    assert not any(name.startswith("roofline:") for name in step.names)
+
+
+def test_buffers_lead_from_writer_to_reader(ops):
+    gelu = next(index for index, op in enumerate(ops) if op.name == "gelu")
+    before, here, after = (ops[gelu + offset].op for offset in (-1, 0, 1))
+    assert before.writes == here.reads
+    assert here.writes[0] in after.reads
+
+
+def test_names_are_those_of_the_profiled_stream():
+    """Neither recorder changes the op stream: a plain profile has the same calls in the same order."""
+    run = training()
+    counted = counted_of(run)
+    trace = _torch_running.profiled(run, "cpu", 1)
+    [(low, high)] = timing.windows(trace, _torch_running.STEP)
+    step = timing.step_events(trace, counted, low, high, _torch_running.STEP)
+    assert [trace.names[code] for code in step.events.name] == list(counted.names)
+    assert step.twin.tolist() == list(range(len(counted.names)))
+    known, leaves = timing.joined_time(step)
+    assert known == leaves > 0
+
+
+def test_clipping_belongs_to_the_optimizer():
+    ops = listed(counted_of(training(clip=True)))
+    names = {op.name for op in ops if op.phase == "optimizer"}
+    assert {"_foreach_norm", "_foreach_mul_"} <= names
+    assert {op.scope for op in ops if op.phase == "optimizer"} == {"optimizer"}
+
+
+def test_inference_has_one_phase():
+    net = nn.Sequential(nn.Linear(4, 8), nn.Tanh()).eval()
+
+    def run():
+        with torch.no_grad():
+            net(torch.ones(3, 4))
+
+    ops = listed(counted_of(run))
+    assert [(op.name, op.scope, op.phase) for op in ops] == [
+        ("ones", "", "forward"),
+        ("addmm", "0", "forward"),
+        ("tanh", "1", "forward"),
+    ]
+
+
+def test_a_transformer_layer_of_torch():
+    layer = nn.TransformerEncoderLayer(16, 4, 32, dropout=0.0, batch_first=True)
+
+    def run():
+        layer(torch.ones(2, 6, 16)).sum().backward()
+
+    counted = counted_of(run)
+    ops = listed(counted)
+    assert not counted.unknown
+    # Per position: q, k, v and out are 4 * 16^2 products, the two layers 2 * 16 * 32; two products of attention are
+    # 2 * 6 * 16 per position, of 12.
+    products = 2 * 12 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 6 * 16)
+    # Backward twice as many, but for the gradient of the input, which nobody wants: 12 positions by q, k and v.
+    unwanted = 2 * 12 * 16 * 3 * 16
+    model = {phase: sum(op.op.costed.cost.model_flops for op in ops if op.phase == phase) for phase in counting.PHASES}
+    assert model == {"forward": products, "backward": 2 * products - unwanted, "optimizer": 0}
+    assert {op.scope.partition("/")[0] for op in ops if op.op.costed.cost.flops} == {"self_attn", "linear1", "linear2"}
+
+
+def test_a_step_that_fails_leaves_no_hooks():
+    net = nn.Linear(4, 4)
+
+    def run():
+        net(torch.ones(3, 5))
+
+    with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+        _torch_counting.record(Step(run=run))
+    ops = listed(counted_of(lambda: net(torch.ones(3, 4))))
+    assert [(op.name, op.scope) for op in ops] == [("ones", ""), ("addmm", "")]
+    assert torch.autograd.backward.__module__.startswith("torch.autograd")
+
+
+# Nodes made by hand: what live recordings on this machine do not have.
+
+
+class Nodes:
+    """(name, parent, sequence, thread) of each call; aten names are ops that add two vectors of 4."""
+
+    def __init__(self, *rows: tuple[str, int, int, int], storages: dict[int, tuple[int, int]] | None = None):
+        self.names = tuple(row[0] for row in rows)
+        self.parent, self.sequence, self.thread = (
+            np.array([row[column] for row in rows], np.int64) for column in (1, 2, 3)
+        )
+        self.is_op = np.array([name.startswith(("aten::", "nccl")) for name in self.names])
+        self._storages = storages or {}
+
+    def __len__(self):
+        return len(self.names)
+
+    def call(self, index: int) -> Call:
+        reads, writes = self._storages.get(index, (1000 + index, 2000 + index))
+        vector: Any = [Tensor((4,), (1,), "float", storage) for storage in (reads, writes)]
+        return Call(self.names[index], "", (vector[0], 0), (vector[1],))
+
+
+ENGINE_NODE = "autograd::engine::evaluate_function: "
+
+
+def phases_and_scopes(*rows, **given):
+    counted = counting.count(Nodes(*rows, **given), Engine())
+    phases = [counting.PHASES[phase] for phase in counted.phase]
+    return list(zip(phases, [counted.scopes[scope] for scope in counted.scope], strict=True))
+
+
+def test_backward_on_a_thread_of_its_own_beside_a_gpu():
+    found = phases_and_scopes(
+        ("roofline:scope:a", -1, -1, 1),
+        ("aten::relu", 0, 5, 1),
+        ("roofline:scope:b", -1, -1, 1),
+        ("aten::relu", 2, 6, 1),
+        (ENGINE_NODE + "B", -1, -1, 2),
+        ("B", 4, 6, 2),
+        ("aten::relu", 5, -1, 2),
+        ("aten::relu", 4, -1, 2),  # by the engine, beside the node
+        (ENGINE_NODE + "A", -1, -1, 2),
+        ("A", 8, 5, 2),
+        ("aten::relu", 9, -1, 2),
+        ("aten::relu", -1, -1, 2),  # on the engine's thread, outside of any node, as a gradient's exchange is
+    )
+    assert found == [
+        *(("forward", "a"), ("forward", "b"), ("backward", "b"), ("backward", "b"), ("backward", "a")),
+        ("backward", ""),
+    ]
+
+
+def test_of_several_forward_calls_with_one_number_the_last_made_the_node():
+    found = phases_and_scopes(
+        ("roofline:scope:early", -1, -1, 1),
+        ("aten::relu", 0, 5, 1),  # makes no node: the number is still free after it
+        ("roofline:scope:late", -1, -1, 1),
+        ("aten::relu", 2, 5, 1),
+        (ENGINE_NODE + "X", -1, -1, 1),
+        ("X", 4, 5, 1),
+        ("aten::relu", 5, -1, 1),
+    )
+    assert found[-1] == ("backward", "late")
+
+
+def test_a_node_without_a_number_gets_its_scope_from_the_data():
+    # AccumulateGrad: number -1. It adds what layer `b` wrote last (storage 7) to what was there (storage 3).
+    found = phases_and_scopes(
+        ("roofline:scope:b", -1, -1, 1),
+        ("aten::relu", 0, 5, 1),
+        (ENGINE_NODE + "torch::autograd::AccumulateGrad", -1, -1, 1),
+        ("aten::relu", 2, -1, 1),
+        ("aten::relu", 2, -1, 1),
+        storages={1: (1, 7), 3: (7, 3), 4: (99, 98)},
+    )
+    assert found == [("forward", "b"), ("backward", "b"), ("backward", "")]
+
+
+def test_the_optimizer_begins_after_the_last_gradient():
+    found = phases_and_scopes(
+        ("aten::relu", -1, -1, 1),
+        (ENGINE_NODE + "X", -1, -1, 1),
+        ("aten::relu", 1, -1, 1),
+        ("aten::relu", -1, -1, 1),  # clipped
+        ("Optimizer.step#SGD.step", -1, -1, 1),
+        ("aten::relu", 4, -1, 1),
+        ("aten::relu", -1, -1, 1),  # logged
+    )
+    assert [phase for phase, _ in found] == ["forward", "backward", "optimizer", "optimizer", "forward"]
+
+
+def test_a_scope_called_optimizer_is_one():
+    found = phases_and_scopes(("roofline:scope:optimizer", -1, -1, 1), ("aten::relu", 0, -1, 1))
+    assert found == [("optimizer", "optimizer")]
+
+
+def test_gradients_without_an_optimizer_end_the_step():
+    found = phases_and_scopes(
+        ("roofline:phase:backward", -1, -1, 1),
+        ("aten::relu", 0, -1, 1),
+        ("aten::relu", -1, -1, 1),
+    )
+    assert [phase for phase, _ in found] == ["backward", "forward"]
+
+
+def test_unknown_ops_are_named_with_their_reason():
+    counted = counting.count(Nodes(("nccl::sum", -1, -1, 1)), Engine())
+    assert counted.unknown == {"nccl::sum": "this torch has no such op"}
+    assert counted.ops[0].costed.op_class == "communication"
+
+
+def test_results_that_were_not_recorded_are_buffers_of_unknown_identity():
+    nodes = Nodes(("aten::relu", -1, -1, 1))
+    nodes.call = lambda index: Call("aten::relu", "", (Tensor((4,), (1,), "float", 9),))
+    [op] = counting.count(nodes, Engine()).ops
+    assert (op.reads, op.writes) == ((9,), (-1,))

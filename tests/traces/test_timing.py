@@ -1,0 +1,270 @@
+"""Matching profiled events with counted ones, and op times on a CPU, by hand and on a real step."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roofline.traces import alignment, kineto
+
+# Alignment. Names are letters here; the position of the twin, or -1.
+
+
+def aligned(profiled, counted):
+    codes = [np.array([ord(letter) for letter in text], np.int64) for text in (profiled, counted)]
+    return alignment.align(*codes).tolist()
+
+
+@pytest.mark.parametrize(
+    ("profiled", "counted", "twins"),
+    [
+        ("abcd", "abcd", [0, 1, 2, 3]),
+        ("abxcd", "abcd", [0, 1, -1, 2, 3]),  # one more in the profile
+        ("abcd", "abxcd", [0, 1, 3, 4]),  # one less
+        ("xabcd", "abcd", [-1, 0, 1, 2, 3]),
+        ("abcdx", "abcd", [0, 1, 2, 3, -1]),
+        ("abxcd", "abycd", [0, 1, -1, 3, 4]),
+        ("axbyc", "abzc", [0, -1, 1, -1, 3]),
+        ("aaa", "aa", [0, 1, -1]),  # which of equal ones is missing cannot be known
+        ("abc", "", [-1, -1, -1]),
+        ("", "abc", []),
+        ("", "", []),
+        ("abc", "xyz", [-1, -1, -1]),
+    ],
+)
+def test_alignment(profiled, counted, twins):
+    assert aligned(profiled, counted) == twins
+
+
+names = st.text("abc", max_size=30)
+
+
+@given(names)
+def test_equal_sequences_map_to_themselves(text):
+    assert aligned(text, text) == list(range(len(text)))
+
+
+@given(names, names)
+def test_twins_have_equal_names_and_keep_the_order(profiled, counted):
+    pairs = [(here, there) for here, there in enumerate(aligned(profiled, counted)) if there >= 0]
+    assert all(profiled[here] == counted[there] for here, there in pairs)
+    positions = [there for _, there in pairs]
+    assert positions == sorted(set(positions))
+
+
+@given(names, names, st.text("xyz", min_size=1, max_size=5))
+def test_what_was_inserted_is_all_that_is_lost(head, tail, inserted):
+    twins = aligned(head + inserted + tail, head + tail)
+    assert twins == [*range(len(head)), *[-1] * len(inserted), *range(len(head), len(head) + len(tail))]
+
+
+def test_too_many_unequal_events_are_left_unmatched(monkeypatch):
+    monkeypatch.setattr(alignment, "MAX_UNEQUAL", 2)
+    assert aligned("axbyczd", "apbqcrd") == [0, *[-1] * 5, 6]
+
+
+def test_threads_are_aligned_each_by_itself_in_order_of_appearance():
+    # Profiled: threads 70 and 30 take turns; counted: threads 1 and 2, all of 1 first.
+    profiled, profiled_thread = [1, 9, 2, 8, 3], [70, 30, 70, 30, 70]
+    counted, counted_thread = [1, 2, 3, 9, 8], [1, 1, 1, 2, 2]
+    columns = [np.array(values, np.int64) for values in (profiled, profiled_thread, counted, counted_thread)]
+    assert alignment.align_threads(*columns).tolist() == [0, 3, 1, 4, 2]
+
+
+def test_a_thread_more_than_was_counted_is_unmatched():
+    columns = [np.array(values, np.int64) for values in ([1, 1], [5, 6], [1], [1])]
+    assert alignment.align_threads(*columns).tolist() == [0, -1]
+
+
+# A step on a CPU by hand, in µs. `stretch` makes the product longer.
+#
+#   0     10   12  13-14  16      20-25      46   50    60  62      78  80      100
+#   |     linear                                  |     relu             |      |
+#             t               addmm          |              clamp_min
+#                transpose       copy_
+#
+# linear, t and transpose do no work of their own: 40 of the step's 100 µs lie in linear, 30 of them in addmm. relu
+# takes 20. There are 7 events.
+
+torch = pytest.importorskip("torch")
+
+from roofline.backends import _torch_running  # noqa: E402
+from roofline.traces import counting, kineto_calls, timing  # noqa: E402
+from roofline.traces.aten import Engine  # noqa: E402
+
+PREFIX = "roofline:step"
+WALL, EVENTS, COST = 100, 7, 0.5  # [µs], events, [µs] per event
+
+
+def step(made, make_kineto, number, zero, stretch=0, wall=WALL):
+    def op(name, start, end, *inputs, **where):
+        made.op(f"aten::{name}", zero + start, zero + end, *inputs, **where)
+
+    x, h, w, wt, b = (getattr(make_kineto, name) for name in ("X", "H", "W", "WT", "B"))
+    made.annotation(f"{PREFIX}#{number}", zero, zero + wall + stretch)
+    op("linear", 10, 50 + stretch, x, w, b)
+    op("t", 12, 14, w)
+    op("transpose", 13, 14, w, "0", "1")
+    op("addmm", 16, 46 + stretch, b, x, wt, "1", "1")
+    op("copy_", 20, 25, b, b, "False")
+    op("relu", 60 + stretch, 80 + stretch, h)
+    op("clamp_min", 62 + stretch, 78 + stretch, h, "0")
+
+
+@pytest.fixture
+def made(make_kineto):
+    return make_kineto.Trace()
+
+
+def counted_first_step(trace):
+    low, high = timing.windows(trace, PREFIX)[0]
+    events = timing.step_events(trace, counting.NOTHING, low, high, "roofline:").events
+    return counting.count(kineto_calls.nodes(trace, events), Engine())
+
+
+def timed(made, cost=0.0):
+    trace = kineto.read(made.write())
+    counted = counted_first_step(trace)
+    return counted, timing.time_cpu(trace, counted, PREFIX, cost * 1e-6)
+
+
+def us(values):
+    return pytest.approx(np.asarray(values) * 1e-6, rel=1e-9, abs=1e-15)
+
+
+def test_an_op_is_its_event_with_all_that_lies_in_it(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    counted, found = timed(made)
+    assert counted.names_of_ops == ("aten::addmm", "aten::relu")
+    assert found.own == us([[30], [20]])
+    assert found.overlap == us([0, 0])
+    assert found.start == us([16, 60])
+    assert found.walls == us([WALL])
+    assert (found.joined, found.unmatched, found.events, found.dropped) == (1, {}, EVENTS, 0)
+    assert (found.kernels, found.launches) == ([(), ()], None)
+
+
+def test_idle_is_what_the_framework_and_python_take(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    _, found = timed(made)
+    assert found.corrected == us([WALL])
+    assert found.idle == us([WALL - 50])
+    # Linear around the product: 40 - 30. Outside every event: 100 - 40 - 20.
+    assert found.causes == us_of({timing.HOST_DISPATCH: 10, timing.PYTHON: 40})
+
+
+def us_of(causes):
+    return pytest.approx({name: time * 1e-6 for name, time in causes.items()})
+
+
+def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    _, found = timed(made, COST)
+    # copy_ lies in addmm, clamp_min in relu.
+    assert found.own == us([[30 - COST], [20 - COST]])
+    assert found.corrected == us([WALL - EVENTS * COST])
+    assert found.idle == us([WALL - EVENTS * COST - (50 - 2 * COST)])
+    # t, transpose and addmm lie in linear; linear and relu lie in nothing.
+    assert found.causes == us_of({timing.HOST_DISPATCH: 10 - 3 * COST, timing.PYTHON: 40 - 2 * COST})
+    assert sum(found.causes.values()) == pytest.approx(found.idle[0])
+
+
+def test_a_cost_larger_than_an_op_leaves_nothing_of_it(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    _, found = timed(made, 25)
+    assert found.own == us([[5], [0]])
+
+
+def test_an_outlying_step_is_dropped_whole(made, make_kineto):
+    for number, (zero, stretch) in enumerate([(0, 0), (1000, 10), (2000, 200), (4000, 5)]):
+        step(made, make_kineto, number, zero, stretch)
+    _, found = timed(made)
+    # Walls 100, 110, 300, 105: the median is 107.5, and 300 is above 1.25 of it.
+    assert found.dropped == 1
+    assert found.walls == us([100, 110, 105])
+    assert found.own == us([[30, 40, 35], [20, 20, 20]])
+    assert found.start == us([16, 60])  # in the first of them
+    assert found.causes == us_of({timing.HOST_DISPATCH: 10, timing.PYTHON: 40})
+
+
+def test_events_that_were_not_counted_are_reported_and_not_joined(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    step(made, make_kineto, 1, 1000)
+    made.op("aten::exp", 1090, 1095, make_kineto.H)
+    _, found = timed(made)
+    # Leaves: transpose 1, copy_ 5, clamp_min 16 in either step, and exp.
+    assert found.joined == pytest.approx(2 * 22 / (2 * 22 + 5))
+    assert found.unmatched == us_of({"aten::exp": 5})
+    # It is no op's time: the framework's.
+    assert found.idle == us([50, 50])
+    assert found.causes == us_of({timing.HOST_DISPATCH: 10 + 5 / 2, timing.PYTHON: 40 - 5 / 2})
+
+
+def test_an_event_that_was_not_counted_inside_an_op_is_part_of_it(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    step(made, make_kineto, 1, 1000)
+    made.op("aten::exp", 1061, 1079, make_kineto.H)  # within relu, around clamp_min
+    _, found = timed(made)
+    assert found.own == us([[30, 30], [20, 20]])
+
+
+def test_ops_of_two_threads_share_the_time_they_run_beside_each_other(made, make_kineto):
+    step(made, make_kineto, 0, 0)
+    made.op("aten::exp", 70, 90, make_kineto.H, tid=make_kineto.AUTOGRAD)
+    counted, found = timed(made)
+    assert counted.names_of_ops == ("aten::addmm", "aten::relu", "aten::exp")
+    # relu and exp run together from 70 to 80: 5 of each is overlap.
+    assert found.own == us([[30], [20], [20]])
+    assert found.overlap == us([0, 5, 5])
+    assert found.idle == us([WALL - 60])
+
+
+def test_what_ran_outside_the_steps_is_in_none(made, make_kineto):
+    made.op("aten::exp", 0, 40, make_kineto.H)
+    step(made, make_kineto, 0, 50)
+    made.op("aten::exp", 160, 180, make_kineto.H)
+    counted, found = timed(made)
+    assert counted.names_of_ops == ("aten::addmm", "aten::relu")
+    assert found.joined == 1
+
+
+def test_a_trace_without_steps_has_no_times(made, make_kineto):
+    made.op("aten::exp", 0, 40, make_kineto.H)
+    trace = kineto.read(made.write())
+    with np.errstate(all="raise"):
+        found = timing.time_cpu(trace, counting.NOTHING, PREFIX, 0.0)
+    assert (found.own.shape, found.causes, found.events, found.joined) == ((0, 0), {}, 0, 1)
+
+
+def test_a_real_step():
+    """Identities only: how long anything takes is not this test's."""
+    net = torch.nn.Sequential(torch.nn.Linear(8, 16), torch.nn.GELU(), torch.nn.Linear(16, 4))
+    optimizer = torch.optim.SGD(net.parameters(), 0.1)
+    x = torch.ones(3, 8)
+
+    def run():
+        optimizer.zero_grad()
+        net(x).sum().backward()
+        optimizer.step()
+
+    from roofline.backends import _torch_counting
+    from roofline.core.step import Step
+
+    run()
+    counted = counting.count(_torch_counting.record(Step(run=run)), Engine())
+    trace = _torch_running.profiled(run, "cpu", 3)
+    found = timing.time_cpu(trace, counted, _torch_running.STEP, 1e-7)
+    kept = 3 - found.dropped
+    assert found.own.shape == (len(counted.ops), kept)
+    assert (found.own >= 0).all()
+    assert (found.own.sum(axis=0) > 0).all()
+    assert found.joined == 1
+    assert found.unmatched == {}
+    assert found.events == len(counted.names)
+    assert found.overlap == pytest.approx(np.zeros(len(counted.ops)), abs=1e-12)  # one thread
+    assert found.corrected == pytest.approx(found.walls - 1e-7 * found.events)
+    assert found.idle + found.own.sum(axis=0) == pytest.approx(found.corrected)
+    assert sum(found.causes.values()) == pytest.approx(found.idle.mean())
+    assert (np.diff(found.start) > 0).all()

@@ -134,9 +134,19 @@ def _limit_memory(device: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
 
 
+def _end_with_the_parent() -> None:
+    """On Linux: a parent that is killed cannot end its child, which would go on using the cores."""
+    if sys.platform == "linux":
+        import ctypes
+        import signal
+
+        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+
+
 def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":
+    _end_with_the_parent()
     sys.exit(main(sys.argv[1:]))

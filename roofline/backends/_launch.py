@@ -7,7 +7,9 @@ import signal
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
+import threading
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 
 import msgspec
@@ -36,17 +38,20 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
         command = [sys.executable, "-m", "roofline.backends._child", str(ask), str(answer)]
-        child = subprocess.Popen(
-            command,
-            env={**os.environ, **variables},
-            stdout=sys.stderr,
-            stdin=subprocess.DEVNULL,
-            preexec_fn=_leave_interrupts_to_the_parent,
-        )
+        child = None
         try:
+            with _interrupts_held():
+                child = subprocess.Popen(
+                    command,
+                    env={**os.environ, **variables},
+                    stdout=sys.stderr,
+                    stdin=subprocess.DEVNULL,
+                    preexec_fn=_leave_interrupts_to_the_parent,
+                )
             status = child.wait()
         except BaseException:
-            _end(child)
+            if child is not None:
+                _end(child)
             raise
         if answer.exists():
             result = msgspec.json.decode(answer.read_bytes(), type=Result)
@@ -54,6 +59,22 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
                 return result
             raise from_exit_code(result.code, result.error)
     raise _death(status)
+
+
+@contextmanager
+def _interrupts_held() -> Iterator[None]:
+    """While active, Ctrl-C waits: it would leave a child behind that is running and not yet known."""
+    if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
+        yield
+        return
+    pressed: list[int] = []
+    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    try:
+        yield
+    finally:
+        signal.signal(signal.SIGINT, before)
+    if pressed:
+        raise KeyboardInterrupt
 
 
 def _leave_interrupts_to_the_parent() -> None:

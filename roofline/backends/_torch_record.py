@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.backends import Plan, Recording, Say, _contention, _torch_counting, _torch_running
+from roofline.backends import Plan, Recording, Say, _clocks, _contention, _torch_counting, _torch_running
 from roofline.backends import torch as backend
 from roofline.core.device import Ceiling
 from roofline.core.profile import Memory, Profiled, Wall
@@ -43,6 +43,7 @@ class Plain:
     peak: float | None
     optimizer: float | None
     ceilings: Mapping[str, Ceiling]
+    clocks: _clocks.Clocks
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
@@ -69,8 +70,8 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     return _assemble(step, plan, counted, watched.timed, plain, _flags(plan, plain, watched.timed), watched.event_cost)
 
 
-def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling]]:
-    return _contention.since(_contention.start()), None, None, {}
+def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks]:
+    return _contention.since(_contention.start()), None, None, {}, _clocks.Clocks(None)
 
 
 def _run(
@@ -96,16 +97,18 @@ def _run(
     gc.disable()  # a collection in one step would be taken for the step's own time
     begin = _contention.start()
     try:
-        times = _torch_running.steady(step.run, plan.device, (steps + 1) // 2)
-        usage = _contention.since(begin)
-        peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else _contention.peak_memory()
-        watched = None if counted is None else _watch(step, plan, counted, times, say)
-        times += _torch_running.steady(step.run, plan.device, steps - len(times)) if steps > len(times) else []
+        with _clocks.watched(plan.device) as clocks:
+            times = _torch_running.steady(step.run, plan.device, (steps + 1) // 2)
+            usage = _contention.since(begin)
+            peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else _contention.peak_memory()
+            watched = None if counted is None else _watch(step, plan, counted, times, say)
+            times += _torch_running.steady(step.run, plan.device, steps - len(times)) if steps > len(times) else []
         single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
         gc.enable()
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    return Plain(wall, usage, float(peak), optimizer, watched.ceilings if watched else {}), watched
+    ceilings = watched.ceilings if watched else {}
+    return Plain(wall, usage, float(peak), optimizer, ceilings, clocks), watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -189,6 +192,7 @@ def _flags(plan: Plan, plain: Plain, timed: Timed) -> tuple[str, ...]:
         flags.append("contended")
     if plan.in_process:
         flags.append("in_process")
+    flags.extend(plain.clocks.flags())
     if timed.joined < 0.999:
         flags.append("unjoined")
     return tuple(flags)
@@ -252,6 +256,7 @@ def _assemble(
             "cpu_share": usage.share(threads),
             "involuntary_switches_per_second": usage.switch_rate,
             "load": usage.load,
+            **plain.clocks.conditions(),
         },
         flags=flags,
         ceilings=plain.ceilings,

@@ -19,11 +19,17 @@ def matmul(m: int, n: int, k: int, batch: int = 1) -> Cost:
     return matrix(2.0 * batch * m * n * k)
 
 
+#: A kernel longer than this in one dimension is damage in a trace, not a convolution.
+MAX_KERNEL = 100_000
+
+
 def valid_taps(size: int, kernel: int, stride: int, padding: int, dilation: int, outputs: int) -> int:
     """How many (output position, kernel tap) pairs of one dimension fall inside the input of `size`.
 
     Padded positions multiply by zeros that nobody asked for; XLA leaves them out, and so do we.
     """
+    if kernel > MAX_KERNEL:
+        raise ValueError(f"a convolution kernel of {kernel} taps")
     inside = 0
     for tap in range(kernel):
         # 0 <= o*stride - padding + tap*dilation < size, for o in [0, outputs)

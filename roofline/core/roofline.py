@@ -122,6 +122,20 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
     return time, ceiling, missing
 
 
+#: Links that a class of ops moves its bytes over, instead of main memory.
+LINKS: Mapping[str, tuple[str, ...]] = {"transfer": ("link.h2d", "link.d2h"), "communication": ("link.network",)}
+
+
+def over_a_link(signature: Signature, device: Device) -> tuple[float | None, str, tuple[str, ...]]:
+    """(least time [s], ceiling, missing ceilings) of a transfer or a collective; None without a known link."""
+    known = {name: rate for name in LINKS[signature.op_class] if (rate := device.rate(name)) is not None}
+    if not known:
+        return None, "", LINKS[signature.op_class][:1]
+    name = max(known, key=lambda link: known[link])
+    # What is read on one side is written on the other: it crosses once.
+    return max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) / known[name], name, ()
+
+
 def terms(
     signature: Signature,
     device: Device,
@@ -136,6 +150,9 @@ def terms(
     cold_read, cold_written: bytes that come from and go to main memory; cold_high: their sum at the upper end of the
     interval where no buffer history is known (None: it is known, the floor is a point).
     """
+    if signature.op_class in LINKS:
+        crossing, link, absent = over_a_link(signature, device)
+        return Terms(None if crossing is None else 0.0, crossing, crossing, None, "", link, "", absent)
     compute, compute_ceiling, missing = compute_time(signature, device)
     traffic = signature.cost.bytes or 0.0
     memory: float | None = 0.0

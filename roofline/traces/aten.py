@@ -13,7 +13,7 @@ import torch
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import aten_bytes, aten_schema, aten_work, custom
+from roofline.traces import aten_bytes, aten_contractions, aten_schema, aten_work, custom
 from roofline.traces.aten_kinds import (
     ATTENTION,
     ATTENTION_BACKWARD,
@@ -175,7 +175,7 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
     floating = [dtype for dtype in types if dtype in FLOATING]
     return Costed(
         cost=cost,
-        kind=aten_work.kind(call.name),
+        kind=aten_contractions.kind(call.name),
         op_class=classify(call.name),
         shapes=describe(call),
         dtype=(floating or types or results or [None])[0],

@@ -11,6 +11,7 @@ from typing import Any
 
 import torch
 
+from roofline.traces.aten_contractions import by_name
 from roofline.traces.aten_kinds import (
     ADDED,
     ALLOCATIONS,
@@ -21,7 +22,7 @@ from roofline.traces.aten_kinds import (
     WRITE_ONLY,
     base,
 )
-from roofline.traces.aten_work import accumulates, by_name, leaves, touched
+from roofline.traces.aten_work import accumulates, leaves, touched
 
 
 @dataclass(frozen=True, slots=True)

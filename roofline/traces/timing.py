@@ -117,7 +117,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     """Op times on a CPU. `event_cost`: what one profiler event adds to the time around it [s]."""
     steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
-    kept = np.flatnonzero(walls <= OUTLIER * np.median(walls))
+    kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
     own, shares, starts, corrected, idle, causes = [], [], [], [], [], []
     leaf_time = known_time = 0.0

@@ -9,6 +9,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.errors import MeasurementError
 from roofline.traces import idle, intervals, steps
 from roofline.traces.counting import Counted
 from roofline.traces.kineto import KinetoTrace
@@ -23,11 +24,18 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
     skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
     """
     marks = steps.find(trace, None if prefix is None else f"{prefix}#")
+    if not len(trace.device):
+        raise MeasurementError(
+            "the profiler recorded no kernel and no copy; try again, or see whether the driver lets you profile."
+        )
     links = link(trace)
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low) * 1e-9
     candidates = np.arange(1 if skip_first and len(marks) > 1 else 0, len(marks))
+    candidates = candidates[walls[candidates] > 0]
+    if not len(candidates):
+        raise MeasurementError("no profiled step took any time on the device; record the trace again.")
     kept = candidates[walls[candidates] <= OUTLIER * np.median(walls[candidates])]
 
     twin, joined, events, unmatched = _twins(trace, counted, marks, kept)
@@ -47,24 +55,24 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
     gap_time = (gaps.end - gaps.start) * 1e-9
     here = np.isin(step, kept)
     start = np.full(total, np.iinfo(np.int64).max)
-    first = np.flatnonzero(step == kept[0]) if len(kept) else np.zeros(0, np.int64)
+    first = np.flatnonzero(step == kept[0])
     np.minimum.at(start, owner[first], device.start[first])
-    begin = low[kept[0]] if len(kept) else 0
+    begin = low[kept[0]]
     return Timed(
         own=own,
-        overlap=(own - shares).mean(axis=1) if len(kept) else np.zeros(total),
+        overlap=(own - shares).mean(axis=1),
         start=np.where(start < np.iinfo(np.int64).max, start - begin, 0) * 1e-9,
         walls=walls[kept],
         corrected=walls[kept],
         idle=np.bincount(gaps.window, weights=gap_time, minlength=len(kept)).astype(float),
-        causes={name: time / max(1, len(kept)) for name, time in gaps.seconds().items() if time > 0},
+        causes={name: time / len(kept) for name, time in gaps.seconds().items() if time > 0},
         joined=joined,
         events=events,
         dropped=len(candidates) - len(kept),
         unmatched=unmatched,
         kernels=_kernels(trace, owner, here, total, len(kept)),
         kernel_names=trace.names,
-        launches=np.rint(np.bincount(owner[here], minlength=total) / max(1, len(kept))).astype(np.int64),
+        launches=np.rint(np.bincount(owner[here], minlength=total) / len(kept)).astype(np.int64),
         extra=names,
     )
 
@@ -85,7 +93,7 @@ def _twins(
             matched, all_leaves = joined_time(one)
             known, leaves, number = known + matched, leaves + all_leaves, number + len(one.events)
             unmatched |= unmatched_time(trace, one)
-    return twin, known / leaves if leaves else 1.0, number // max(1, len(kept)), unmatched
+    return twin, known / leaves if leaves else 1.0, number // len(kept), unmatched
 
 
 def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:

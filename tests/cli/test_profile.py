@@ -200,7 +200,7 @@ def test_what_it_prints_and_writes(measuring: Run, tmp_path: Path) -> None:
     # The next one takes the next number, and nothing is overwritten.
     before = (tmp_path / name).read_bytes()
     assert measuring(*MLP, "--count-only").code == 0
-    assert sorted(path.name for path in tmp_path.iterdir()) == [name, "mlp-torch-infer-b64-not-measured-1.json"]
+    assert {path.name for path in tmp_path.iterdir()} == {name, "mlp-torch-infer-b64-not-measured-1.json"}
     assert measuring(*MLP).code == 0
     assert (tmp_path / name.replace("-1.json", "-2.json")).exists()
     assert (tmp_path / name).read_bytes() == before
@@ -340,7 +340,7 @@ def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
     monkeypatch.setattr(_torch_record, "_ceilings", lambda plan: {})
-    monkeypatch.setattr(_torch_running, "event_cost", lambda device: 1e-6)
+    monkeypatch.setattr(_torch_running, "event_cost", lambda device: 2e-7)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield
@@ -422,6 +422,26 @@ def test_in_process_the_users_exception_passes_through(call: int) -> None:
     assert raised.value is error
     assert len(calls) == call
     assert state() == before
+
+
+@pytest.mark.usefixtures("here")
+def test_in_process_adding_up_a_gradient_belongs_to_its_layer() -> None:
+    """Nobody clears the gradients: autograd adds to them outside of every layer, on the data of one."""
+    layer, x = torch.nn.Linear(4, 4), torch.ones(2, 4)
+
+    def train() -> None:
+        with package.scope("mine"):
+            y = layer(x)
+        with package.scope("loss"):
+            loss = y.sum()
+        loss.backward()
+
+    profile = package.profile(train, mode="train", steps=3, device="cpu")
+    added = [op for op in profile.ops if profile.signatures[op.signature].name == "aten::add_"]
+    assert len(added) == 2  # weight and bias
+    assert {(profile.phases[op.phase], profile.scopes[op.scope].partition("/")[0]) for op in added} == {
+        ("backward", "mine")
+    }
 
 
 @pytest.mark.usefixtures("here")

@@ -930,6 +930,12 @@ def _anonymous(value):
     return tuple(map(_anonymous, value)) if isinstance(value, tuple) else value
 
 
+def test_the_overload_with_as_many_arguments_as_were_recorded_comes_first():
+    # A profiler writes down all of them, defaults too: sum(self, dtype), and not sum(self, dim, keepdim, dtype).
+    found = aten_schema.overloads(Call("aten::sum", None, (x(), None)))
+    assert [one._overloadname for one in found][:2] == ["default", "dim_IntList"]
+
+
 @pytest.mark.parametrize(
     ("argument", "value"),
     [

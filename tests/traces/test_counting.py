@@ -270,6 +270,19 @@ def test_a_step_that_fails_leaves_no_hooks():
     assert torch.autograd.backward.__module__.startswith("torch.autograd")
 
 
+def test_a_layer_that_fails_and_is_caught_ends_its_scope():
+    net, other = nn.Linear(4, 4), nn.Linear(4, 4)
+
+    def run():
+        with scope("before"), pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
+            net(torch.ones(3, 5))
+        with scope("after"):
+            other(torch.ones(3, 4))
+
+    ops = listed(counted_of(run))
+    assert [(op.name, op.scope) for op in ops if op.name == "addmm"][-1] == ("addmm", "after/Linear")
+
+
 # Nodes made by hand: what live recordings on this machine do not have.
 
 

@@ -1,0 +1,66 @@
+"""Devices: ceilings measured twice, ridge points, and links."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.core.cost import Cost
+from roofline.core.device import Ceiling, Device
+from roofline.core.profile import Signature
+from roofline.core.roofline import terms
+
+
+def device(**ceilings: float) -> Device:
+    named = {name.replace("_", ".", 1): Ceiling(value=value, source="made up") for name, value in ceilings.items()}
+    return Device(name="round", kind="cuda", ceilings=named)
+
+
+def test_a_ceiling_seen_again_keeps_the_best_rate_and_spans_both() -> None:
+    first = device(dram_read=60e9, launch_eager=3e-6)
+    again = first.seen_again(
+        {
+            "dram.read": Ceiling(value=80e9, source="again", spread=0.1),
+            "launch.eager": Ceiling(value=2e-6, source="again"),
+            "dram.copy": Ceiling(value=50e9, source="again"),
+        }
+    )
+    # 60 and 80 GB/s are 1 - 60/80 = 25 % apart, which is more than the second one's own 10 %
+    assert again.ceilings["dram.read"].value == 80e9
+    assert again.ceilings["dram.read"].spread == pytest.approx(0.25)
+    # of a time the least is the best: 2 of 3 µs are 1 - 2/3 apart
+    assert again.ceilings["launch.eager"].value == 2e-6
+    assert again.ceilings["launch.eager"].spread == pytest.approx(1 / 3)
+    assert again.ceilings["dram.copy"].value == 50e9
+    # and the other way round it is the same
+    other = device(dram_read=80e9).seen_again({"dram.read": Ceiling(value=60e9, source="again")})
+    assert other.ceilings["dram.read"].value == 80e9
+    assert other.ceilings["dram.read"].spread == pytest.approx(0.25)
+
+
+def test_ridge_point_and_roof() -> None:
+    # 1e12 FLOP/s over 1e11 byte/s: 10 FLOP/byte; at 5 the roof is 5e11, at 20 it is the peak
+    one = device(matrix_bf16=1e12, dram_read=1e11)
+    assert one.ridge_point("bf16") == 10
+    assert one.attainable("bf16", 5) == 5e11
+    assert one.attainable("bf16", 20) == 1e12
+    assert one.ridge_point("fp8") is None
+
+
+def transfer(op_class: str) -> Signature:
+    cost = Cost(bytes_read=8e6, bytes_written=8e6)
+    return Signature(name="copy", kind="copy", op_class=op_class, shapes="", dtype="fp32", cost=cost, reads=(8e6,))  # type: ignore[arg-type]
+
+
+def test_a_transfer_goes_over_the_link_and_not_over_the_memory() -> None:
+    # 8 MB cross once, at the better of 25 and 20 GB/s: 320 µs; main memory would have said 16 MB / 1 TB/s = 16 µs
+    one = device(link_h2d=25e9, link_d2h=20e9, dram_copy=1e12)
+    found = terms(transfer("transfer"), one, "torch-eager", 1, 8e6, 8e6)
+    assert found.memory == pytest.approx(320e-6)
+    assert found.memory_ceiling == "link.h2d"
+
+
+def test_without_a_link_a_transfer_is_uncosted() -> None:
+    one = device(dram_copy=1e12, launch_eager=1e-6)
+    found = terms(transfer("communication"), one, "eager", 1, 8e6, 8e6)
+    assert (found.compute, found.memory, found.launch) == (None, None, None)
+    assert found.missing == ("link.network",)

@@ -50,6 +50,9 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
         )
     if device is None:
         device = Device(name="not measured", kind=request.device, ceilings={})
+    elif calibration.contended(device):
+        flags = (*recording.flags, "contended-ceilings")
+        recording = msgspec.structs.replace(recording, flags=flags)
     return to_profile(recording, request, device, command)
 
 

@@ -46,10 +46,20 @@ def main(arguments: list[str]) -> int:
     except KeyboardInterrupt:
         return 130
     except UserError as error:
-        traceback.print_exception(error.__cause__)
+        traceback.print_exception(_from_the_user(error.__cause__, request.file))
         result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
     Path(arguments[1]).write_bytes(msgspec.json.encode(result))
     return 0
+
+
+def _from_the_user(error: BaseException | None, file: str | None) -> BaseException | None:
+    """The exception with its traceback cut to begin in the user's file, where there is one."""
+    if error is None or file is None:
+        return error
+    frame = error.__traceback__
+    while frame is not None and Path(frame.tb_frame.f_code.co_filename).resolve() != Path(file).resolve():
+        frame = frame.tb_next
+    return error if frame is None else error.with_traceback(frame)
 
 
 def _run(request: Request) -> dict[str, Any]:

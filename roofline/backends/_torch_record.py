@@ -94,21 +94,32 @@ def _run(
     if plan.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
     gc.collect()
+    collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
     begin = _contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
-            times = _torch_running.steady(step.run, plan.device, (steps + 1) // 2)
+            times = _half(step, plan, (steps + 1) // 2, pace)
             usage = _contention.since(begin)
             peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else _contention.peak_memory()
             watched = None if counted is None else _watch(step, plan, counted, times, say)
-            times += _torch_running.steady(step.run, plan.device, steps - len(times)) if steps > len(times) else []
+            times += _half(step, plan, steps - len(times), pace)
         single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
-        gc.enable()
+        if collecting:
+            gc.enable()
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
     ceilings = watched.ceilings if watched else {}
     return Plain(wall, usage, float(peak), optimizer, ceilings, clocks), watched
+
+
+def _half(step: Step, plan: Plan, steps: int, pace: float) -> list[float]:
+    """Some of the plain steps [s], after one that does not count: what ran before has emptied the caches."""
+    if not steps:
+        return []
+    if pace < 1:
+        _torch_running.timed(step.run, plan.device)
+    return _torch_running.steady(step.run, plan.device, steps)
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,7 +43,7 @@ def command(
     if path.is_file():
         typer.echo(f"\nKept in {path}", err=format == "json")
     waited = float(measured.conditions.get("waited for a processor", 0))
-    if waited > 0.05:
+    if calibration.contended(measured):
         typer.echo(
             f"Other programs used the processor while it was measured (threads waited {100 * waited:.0f} % of the "
             "time); calibrate again with --force when the machine is idle.",

@@ -185,9 +185,10 @@ def _refuse_non_finite(value: object, path: str) -> None:
 
 
 def encode(profile: Profile) -> bytes:
-    """The profile as JSON. Raises InputError where a number is NaN or infinite."""
+    """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
     plain = msgspec.to_builtins(profile)
     _refuse_non_finite(plain, "$")
+    _check_references(profile, "The profile")
     return msgspec.json.encode(plain) + b"\n"
 
 

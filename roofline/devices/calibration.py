@@ -46,6 +46,10 @@ class Stored(msgspec.Struct, frozen=True, kw_only=True):
     device: Device
 
 
+#: Threads that waited for a processor longer than this share of the time: others used it.
+CONTENDED = 0.05
+
+
 def calibrate(
     device: str = "auto",
     threads: int | None = None,
@@ -56,8 +60,8 @@ def calibrate(
 ) -> Device:
     """The ceilings of this machine's CPU ("cpu") or first GPU ("cuda"); "auto" takes the GPU if there is one.
 
-    Comes from the cache where it was measured before and `force` is not set; otherwise it is measured, which
-    takes about twelve seconds, or a minute unless `short`. threads: None for one per physical core.
+    Comes from the cache where it was measured before, undisturbed, and `force` is not set; otherwise it is measured,
+    which takes about twelve seconds, or a minute unless `short`. threads: None for one per physical core.
     progress: told a text, how many probes are done, and of how many.
     only: names or patterns of ceilings to measure, for a look at a few; kept apart in the cache.
     Raises MissingError without torch or the GPU, InputError for threads that are not there or an unknown name,
@@ -70,16 +74,26 @@ def calibrate(
         raise InputError(f"--threads must be between 1 and {len(cpus.affinity())}, the hardware threads here.")
     identity = key(kind, count, only)
     path = location(identity)
-    if not force:
-        kept = _read(path, identity, tell)
-        if kept is not None and (short or kept.full):
-            return kept.device
+    kept = None if force else _read(path, identity, tell)
+    if kept is not None and (short or kept.full) and not contended(kept.device):
+        return kept.device
     if find_spec("torch") is None:
         raise MissingError("Calibrating needs torch: run `pip install 'roofline[torch]'`.")
     measured = _measure(kind, count, short, only, tell)
     result = judged(measured, _known(measured, count))
+    if kept is not None and kept.full == (not short):
+        # The one before was taken while others used the cores: what either of them saw can be reached.
+        result = result.seen_again(kept.device.ceilings)
     _write(path, Stored(schema=SCHEMA, key=identity, full=not short, device=result), tell)
     return result
+
+
+def contended(device: Device) -> bool:
+    """Whether others used the processor while `device` was measured, so that its ceilings may be far too low."""
+    try:
+        return float(device.conditions.get("waited for a processor", 0)) > CONTENDED
+    except ValueError:
+        return False
 
 
 def resolve(device: str) -> str:

@@ -23,6 +23,8 @@ FLAGS = {
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
     "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
+    "contended-ceilings": "Other programs used the processor while the ceilings were measured, so they may be far too "
+    "low; the next profile measures them again.",
     "unjoined": "Part of the profiler's events could not be joined to a counted op, so their time is uncosted.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }

@@ -139,7 +139,8 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         first = np.full(number, events.end.max(initial=0), np.int64)
         np.minimum.at(first, op[root], events.start[root])
         starts.append((first - step.low) * 1e-9)
-        corrected.append(walls[index] - event_cost * len(events))
+        # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
+        corrected.append(max(walls[index] - event_cost * len(events), shares[-1].sum(), 1e-9))
         idle.append(corrected[-1] - shares[-1].sum())
         causes.append(_host_time(step, root, inside, event_cost, idle[-1]))
         known, all_leaves = joined_time(step)

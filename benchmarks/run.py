@@ -19,8 +19,9 @@ from pathlib import Path
 HERE = Path(__file__).parent
 ROOFLINE = [sys.executable, "-m", "roofline"]
 PLAIN_STEPS = 20
-#: Steps that `roofline profile` runs in all: first, counted, 2 to warm up, plain, 5 profiled, 3 synchronised.
-ALL_STEPS = 1 + 1 + 2 + PLAIN_STEPS + 5 + 3
+#: Steps that `roofline profile` runs in all: first, counted, 2 to warm up, plain, 5 profiled, one before each of those
+#: 11 stretches, 3 synchronised.
+ALL_STEPS = 1 + 1 + 2 + PLAIN_STEPS + 5 + 11 + 3
 
 
 def run(command: list[str]) -> str:

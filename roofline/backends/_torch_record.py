@@ -6,7 +6,6 @@ import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from statistics import median
 from typing import Any
 
 import torch
@@ -30,8 +29,6 @@ CPU_STEPS, CPU_LEAST, GPU_STEPS = 20, 3, 100
 SINGLE_STEPS = 3
 #: A fresh process runs its first steps slower: kernels are chosen, memory is mapped.
 WARM_UP = 2
-#: Profiled steps over this many times a plain one are profiled again, as often as RETRIES says.
-SLOWER, RETRIES = 1.05, 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,10 +74,7 @@ def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _c
 def _run(
     step: Step, plan: Plan, counted: Counted | None, first: float, say: Say, optimizer: float | None
 ) -> tuple[Plain, Watched | None]:
-    """Warm up, then half of the plain steps, the profiled ones, and the other half: a drift shows in neither alone.
-
-    counted None: plain steps only.
-    """
+    """The plain steps, and the profiled ones among them; `counted` None: plain steps only."""
     if counted is not None:
         # The first start of the profiler in a process takes its time, which must not fall into the measurement.
         _torch_running.profiled(lambda: None, plan.device, 1)
@@ -88,84 +82,69 @@ def _run(
     pace = min(first, *warm)
     steps = _steps(plan, pace)
     profiled = 0 if counted is None else plan.profiled_steps
-    say(
-        f"{steps} plain steps of about {seconds(pace)}, {profiled} profiled: about {seconds((steps + profiled) * pace)}"
-    )
+    whole = seconds((steps + profiled) * pace)
+    say(f"{steps} plain steps of about {seconds(pace)}, {profiled} profiled: about {whole}")
     if plan.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
+    peak_on_cpu = _contention.peak_memory()  # of the warm steps: measuring ceilings takes memory of its own
+    before = _ceilings(plan)
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
     begin = _contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
-            times = _half(step, plan, (steps + 1) // 2, pace)
-            usage = _contention.since(begin)
-            peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else _contention.peak_memory()
-            watched = None if counted is None else _watch(step, plan, counted, times, say)
-            times += _half(step, plan, steps - len(times), pace)
+            run = _run_on_gpu if plan.device == "cuda" else _run_on_cpu
+            times, timed, cost = run(step, plan, counted, steps, pace)
+        usage = _contention.since(begin)
+        peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else peak_on_cpu
         single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
         if collecting:
             gc.enable()
+    after = _ceilings(plan)
+    best = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    ceilings = watched.ceilings if watched else {}
-    return Plain(wall, usage, float(peak), optimizer, ceilings, clocks), watched
-
-
-def _half(step: Step, plan: Plan, steps: int, pace: float) -> list[float]:
-    """Some of the plain steps [s], after one that does not count: what ran before has emptied the caches."""
-    if not steps:
-        return []
-    if pace < 1:
-        _torch_running.timed(step.run, plan.device)
-    return _torch_running.steady(step.run, plan.device, steps)
+    watched = None if timed is None else Watched(timed, cost)
+    return Plain(wall, usage, float(peak), optimizer, best, clocks), watched
 
 
 @dataclass(frozen=True, slots=True)
 class Watched:
-    """The P run, and the ceilings measured right before and after it.
-
-    taken: what is held against a plain step: the mean corrected wall, on a GPU without its idle time [s].
-    """
+    """The P run, and what one profiler event costs [s]."""
 
     timed: Timed
     event_cost: float
-    ceilings: Mapping[str, Ceiling]
-    taken: float
 
 
-def _watch(step: Step, plan: Plan, counted: Counted, plain: list[float], say: Say) -> Watched:
-    """The profiled steps; again, twice at most, where the machine was slower during them than during plain steps."""
+def _run_on_cpu(
+    step: Step, plan: Plan, counted: Counted | None, steps: int, pace: float
+) -> tuple[list[float], Timed | None, float]:
+    """Plain and profiled steps in turns."""
+    watched = 0 if counted is None else plan.profiled_steps
+    times, profilers = _torch_running.interleaved(step.run, steps, watched, warm=1 if pace < 1 else 0)
+    if counted is None:
+        return times, None, 0.0
     cost = _torch_running.event_cost("cpu")
-    wall = median(plain)
-    best: Watched | None = None
-    for attempt in range(1 + RETRIES):
-        if attempt:
-            say("The profiled steps were slower than the plain ones: profiling again.")
-        before = _ceilings(plan)
-        # Beside a GPU the first step fills the queue and is not used.
-        extra = 1 if plan.device == "cuda" else 0
-        trace = _torch_running.profiled(step.run, plan.device, plan.profiled_steps + extra)
-        after = _ceilings(plan)
-        if plan.device == "cuda":
-            timed = timing_cuda.time_cuda(trace, counted, _torch_running.STEP)
-            taken = timed.corrected - timed.idle
-        else:
-            timed = timing.time_cpu(trace, counted, _torch_running.STEP, cost)
-            taken = timed.corrected
-        ceilings = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before}
-        watched = Watched(timed, cost, ceilings, float(taken.mean()))
-        if best is None or watched.taken < best.taken:
-            best = watched
-        if best.taken <= SLOWER * wall:
-            break
-    assert best is not None  # the loop ran
-    return best
+    traces = [_torch_running.read(profiler) for profiler in profilers]
+    return times, timing.merge([timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]), cost
+
+
+def _run_on_gpu(
+    step: Step, plan: Plan, counted: Counted | None, steps: int, pace: float
+) -> tuple[list[float], Timed | None, float]:
+    """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns."""
+    times = _torch_running.steady(step.run, "cuda", (steps + 1) // 2)
+    timed = None
+    if counted is not None:
+        # The first step fills the queue and is not used.
+        trace = _torch_running.read(_torch_running.profiled(step.run, "cuda", plan.profiled_steps + 1))
+        timed = timing_cuda.time_cuda(trace, counted, _torch_running.STEP)
+    return times + _torch_running.steady(step.run, "cuda", steps - len(times)), timed, 0.0
 
 
 def _ceilings(plan: Plan) -> dict[str, Ceiling]:
-    """Memory bandwidth right before and after the profiled steps: on a CPU it is shared with whoever else is there."""
+    """Memory bandwidth right before and after the steps: on a CPU it is shared with whoever else is there."""
     if plan.device != "cpu" or plan.plain_only:
         return {}
     try:

@@ -77,28 +77,57 @@ def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
     return [a.elapsed_time(b) * 1e-3 for a, b in pairwise(marks)]  # elapsed_time is in ms
 
 
-def profiled(run: Callable[[], object], device: str, steps: int) -> kineto.KinetoTrace:
-    """`steps` steps under the profiler, each in an annotation, by the same protocol; shapes are not recorded."""
+def profiled(run: Callable[[], object], device: str, steps: int, warm: int = 0) -> profile:
+    """`steps` steps under the profiler, each in an annotation, by the same protocol; shapes are not recorded.
+
+    warm: steps before them that carry no annotation, for the profiler's own buffers. `read` gives the trace.
+    """
     marks = [torch.cuda.Event() for _ in range(steps)] if device == "cuda" else []
+    profiler = profile(use_kineto=True, use_device="cuda" if device == "cuda" else None)
+    with quiet():
+        profiler.__enter__()
+    try:
+        for _ in range(warm):
+            run()
+        for index in range(steps):
+            with record_function(f"{STEP}#{index}"):
+                run()
+            if marks:
+                marks[index].record()
+                if index + 1 >= IN_FLIGHT:
+                    marks[index + 1 - IN_FLIGHT].synchronize()
+        synchronize(device)
+    finally:
+        with quiet():
+            profiler.__exit__(None, None, None)
+    return profiler
+
+
+def read(profiler: profile) -> kineto.KinetoTrace:
+    """What a profiler recorded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiled.json"
-        profiler = profile(use_kineto=True, use_device="cuda" if device == "cuda" else None)
-        with quiet():
-            profiler.__enter__()
-        try:
-            for index in range(steps):
-                with record_function(f"{STEP}#{index}"):
-                    run()
-                if marks:
-                    marks[index].record()
-                    if index + 1 >= IN_FLIGHT:
-                        marks[index + 1 - IN_FLIGHT].synchronize()
-            synchronize(device)
-        finally:
-            with quiet():
-                profiler.__exit__(None, None, None)
         profiler.export_chrome_trace(str(path))
         return kineto.read(path)
+
+
+def interleaved(run: Callable[[], object], plain: int, watched: int, warm: int) -> tuple[list[float], list[profile]]:
+    """Plain and profiled steps on a CPU in turns: ([s each], one profiler per profiled step).
+
+    A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step see
+    the same of it. warm: steps that do not count before each stretch of either.
+    """
+    times: list[float] = []
+    profilers: list[profile] = []
+    stretches = watched + 1
+    for number in range(stretches):
+        here = plain * (number + 1) // stretches - len(times)
+        for _ in range(warm if here else 0):
+            run()
+        times += steady(run, "cpu", here)
+        if number < watched:
+            profilers.append(profiled(run, "cpu", 1, warm))
+    return times, profilers
 
 
 def event_cost(device: str, calls: int = 500, rounds: int = 8) -> float:

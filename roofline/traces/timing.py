@@ -7,6 +7,7 @@ scaling would move time from small ops to large ones.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -159,6 +160,32 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         dropped=len(steps) - len(kept),
         unmatched=unmatched,
         kernels=[()] * number,
+    )
+
+
+def merge(parts: Sequence[Timed]) -> Timed:
+    """Profiled steps recorded one by one, as one run: outlying steps dropped whole, means over the kept ones.
+
+    Each part holds one step of the same ops.
+    """
+    walls = np.concatenate([part.walls for part in parts])
+    kept = [part for part, wall in zip(parts, walls, strict=True) if wall <= OUTLIER * np.median(walls)]
+    unmatched: dict[str, float] = {}
+    for part in kept:
+        unmatched |= part.unmatched
+    return Timed(
+        own=np.concatenate([part.own for part in kept], axis=1),
+        overlap=np.mean([part.overlap for part in kept], axis=0),
+        start=kept[0].start,
+        walls=np.concatenate([part.walls for part in kept]),
+        corrected=np.concatenate([part.corrected for part in kept]),
+        idle=np.concatenate([part.idle for part in kept]),
+        causes={name: float(np.mean([part.causes[name] for part in kept])) for name in kept[0].causes},
+        joined=min(part.joined for part in kept),
+        events=int(np.mean([part.events for part in kept])),
+        dropped=len(parts) - len(kept),
+        unmatched=unmatched,
+        kernels=kept[0].kernels,
     )
 
 

@@ -207,7 +207,7 @@ def test_names_are_those_of_the_profiled_stream():
     """Neither recorder changes the op stream: a plain profile has the same calls in the same order."""
     run = training()
     counted = counted_of(run)
-    trace = _torch_running.profiled(run, "cpu", 1)
+    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 1))
     [(low, high)] = timing.windows(trace, _torch_running.STEP)
     step = timing.step_events(trace, counted, low, high, _torch_running.STEP)
     assert [trace.names[code] for code in step.events.name] == list(counted.names)

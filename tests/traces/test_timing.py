@@ -254,7 +254,7 @@ def test_a_real_step():
 
     run()
     counted = counting.count(_torch_counting.record(Step(run=run)), Engine())
-    trace = _torch_running.profiled(run, "cpu", 3)
+    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 3))
     found = timing.time_cpu(trace, counted, _torch_running.STEP, 1e-7)
     kept = 3 - found.dropped
     assert found.own.shape == (len(counted.ops), kept)

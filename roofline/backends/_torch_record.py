@@ -6,6 +6,7 @@ import gc
 from collections.abc import Mapping
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from statistics import median
 from typing import Any
 
 import torch
@@ -127,7 +128,8 @@ def _run_on_cpu(
         return times, None, 0.0
     cost = _torch_running.event_cost("cpu")
     traces = [_torch_running.read(profiler) for profiler in profilers]
-    return times, timing.merge([timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]), cost
+    parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
+    return times, timing.merge(parts, median(times)), cost
 
 
 def _run_on_gpu(

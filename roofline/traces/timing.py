@@ -18,8 +18,9 @@ from roofline.traces.alignment import align_threads
 from roofline.traces.counting import Counted
 from roofline.traces.kineto import Events, KinetoTrace
 
-#: A step this much slower than the median of the profiled ones is left out whole.
+#: A step this much slower than the typical one is left out whole, as long as so many are left.
 OUTLIER = 1.25
+LEAST = 2
 
 HOST_DISPATCH, PYTHON = "host dispatch", "host dispatch: Python"
 
@@ -163,13 +164,17 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     )
 
 
-def merge(parts: Sequence[Timed]) -> Timed:
+def merge(parts: Sequence[Timed], typical: float) -> Timed:
     """Profiled steps recorded one by one, as one run: outlying steps dropped whole, means over the kept ones.
 
-    Each part holds one step of the same ops.
+    Each part holds one step of the same ops. typical: the median plain step [s]; what is far above it does not show
+    how that one is spent. Where fewer than two profiled steps come near it, they are held against their own median.
     """
     walls = np.concatenate([part.walls for part in parts])
-    kept = [part for part, wall in zip(parts, walls, strict=True) if wall <= OUTLIER * np.median(walls)]
+    near = walls <= OUTLIER * typical
+    if near.sum() < LEAST:
+        near = walls <= OUTLIER * np.median(walls)
+    kept = [part for part, is_near in zip(parts, near.tolist(), strict=True) if is_near]
     unmatched: dict[str, float] = {}
     for part in kept:
         unmatched |= part.unmatched

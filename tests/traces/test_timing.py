@@ -268,3 +268,37 @@ def test_a_real_step():
     assert found.idle + found.own.sum(axis=0) == pytest.approx(found.corrected)
     assert sum(found.causes.values()) == pytest.approx(found.idle.mean())
     assert (np.diff(found.start) > 0).all()
+
+
+def part(wall: float, own: float) -> timing.Timed:
+    """One profiled step of one op: `own` of its `wall` [s], the rest idle."""
+    return timing.Timed(
+        own=np.array([[own]]),
+        overlap=np.zeros(1),
+        start=np.zeros(1),
+        walls=np.array([wall]),
+        corrected=np.array([wall]),
+        idle=np.array([wall - own]),
+        causes={timing.PYTHON: wall - own},
+        joined=1.0,
+        events=3,
+        dropped=0,
+        unmatched={},
+        kernels=[()],
+    )
+
+
+def test_steps_recorded_one_by_one_are_held_against_a_plain_step() -> None:
+    # A plain step takes 10 ms, so up to 12.5 ms is near: 10 and 12 stay, 13 and 20 go. Mean idle time: (2 + 3) / 2 ms
+    merged = timing.merge([part(0.010, 0.008), part(0.020, 0.015), part(0.012, 0.009), part(0.013, 0.009)], 0.010)
+    assert merged.walls.tolist() == [0.010, 0.012]
+    assert merged.own.tolist() == [[0.008, 0.009]]
+    assert merged.dropped == 2
+    assert merged.causes[timing.PYTHON] == pytest.approx(0.0025)
+
+
+def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -> None:
+    # Near 10 ms is one step, too few; of 11, 30, 31 and 60 the median is 30.5 and 1.25 of it 38.1
+    merged = timing.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
+    assert merged.walls.tolist() == [0.011, 0.030, 0.031]
+    assert merged.dropped == 1

@@ -20,7 +20,7 @@ from roofline.traces.kineto import Events, KinetoTrace
 
 #: A step this much slower than the typical one is left out whole, as long as so many are left.
 OUTLIER = 1.25
-LEAST = 2
+LEAST = 3
 
 HOST_DISPATCH, PYTHON = "host dispatch", "host dispatch: Python"
 
@@ -168,7 +168,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
     """Profiled steps recorded one by one, as one run: outlying steps dropped whole, means over the kept ones.
 
     Each part holds one step of the same ops. typical: the median plain step [s]; what is far above it does not show
-    how that one is spent. Where fewer than two profiled steps come near it, they are held against their own median.
+    how that one is spent. Where fewer than three profiled steps come near it, they are held against their own median.
     """
     walls = np.concatenate([part.walls for part in parts])
     near = walls <= OUTLIER * typical

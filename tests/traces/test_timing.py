@@ -289,16 +289,17 @@ def part(wall: float, own: float) -> timing.Timed:
 
 
 def test_steps_recorded_one_by_one_are_held_against_a_plain_step() -> None:
-    # A plain step takes 10 ms, so up to 12.5 ms is near: 10 and 12 stay, 13 and 20 go. Mean idle time: (2 + 3) / 2 ms
-    merged = timing.merge([part(0.010, 0.008), part(0.020, 0.015), part(0.012, 0.009), part(0.013, 0.009)], 0.010)
-    assert merged.walls.tolist() == [0.010, 0.012]
-    assert merged.own.tolist() == [[0.008, 0.009]]
+    # A plain step takes 10 ms, so up to 12.5 ms is near: 10, 12 and 11 stay, 13 and 20 go. Mean idle time: (2+3+1)/3 ms
+    steps = [(0.010, 0.008), (0.020, 0.015), (0.012, 0.009), (0.013, 0.009), (0.011, 0.010)]
+    merged = timing.merge([part(*step) for step in steps], 0.010)
+    assert merged.walls.tolist() == [0.010, 0.012, 0.011]
+    assert merged.own.tolist() == [[0.008, 0.009, 0.010]]
     assert merged.dropped == 2
-    assert merged.causes[timing.PYTHON] == pytest.approx(0.0025)
+    assert merged.causes[timing.PYTHON] == pytest.approx(0.002)
 
 
 def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -> None:
-    # Near 10 ms is one step, too few; of 11, 30, 31 and 60 the median is 30.5 and 1.25 of it 38.1
+    # Near 10 ms is one step, too few of them; of 11, 30, 31 and 60 the median is 30.5 and 1.25 of it 38.1
     merged = timing.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
     assert merged.walls.tolist() == [0.011, 0.030, 0.031]
     assert merged.dropped == 1

@@ -9,6 +9,7 @@ from datetime import UTC, datetime
 from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
+from statistics import median
 from typing import Any
 
 import msgspec
@@ -35,15 +36,19 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     backend = plugins.load("roofline.backends", request.backend, "backend")
     _require(request.backend, backend)
     device = None if request.count_only else calibration.calibrate(request.device, request.threads, progress=progress)
+    variables: dict[str, str] = {}
     recording = _record(request, backend)
     if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
         say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
         again = _record(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"})
-        recording = min(recording, again, key=lambda one: sorted(one.wall.steps)[len(one.wall.steps) // 2])
+        if median(again.wall.steps) < median(recording.wall.steps):
+            recording, variables = again, {"OMP_WAIT_POLICY": "PASSIVE"}
     others = []
     for number in range(2, rounds + 1):
         say(f"Round {number} of {rounds}.")
-        others.append(_record(msgspec.structs.replace(request, plain_only=True), backend).wall.steps)
+        others.append(_record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps)
+    for note in recording.notes:
+        say(f"not known: {note}")
     if others:
         recording = msgspec.structs.replace(
             recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others))
@@ -101,7 +106,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         model=request.model,
         backend=request.backend,
         options=request.options,
-        mode=request.mode,
+        mode=recording.mode,
         size=request.size,
         precision=request.precision,
         layers=request.layers,
@@ -145,6 +150,9 @@ def profile(
 
     step: a roofline.Step, or a callable that runs one step. Returns a Profile; `roofline.analyze` gives its verdicts
     and `roofline.save` keeps it. What the step itself raises passes through.
+
+    The float32 switches and the random state are as before afterwards. The step is run some dozen times: a training
+    step trains, so that weights and optimizer state have moved.
     """
     from roofline.devices import calibration
 

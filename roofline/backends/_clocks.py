@@ -9,6 +9,8 @@ from statistics import mean
 
 from roofline.devices import nvidia
 
+#: What holds a clock back without being a fault: nothing to do, or the user's own setting.
+HARMLESS = frozenset(("idle", "application clocks", "display clocks", "user-defined clocks"))
 #: Throttled in more than this share of the samples, a profile is flagged.
 SHARE = 0.05
 
@@ -29,7 +31,8 @@ class Clocks:
         if self.sampler is None or not self.sampler.clocks:
             return ()
         samples = len(self.sampler.clocks)
-        reasons = [reason for reason, seen in self.sampler.reasons.items() if seen > SHARE * samples]
+        seen = {reason: count for reason, count in self.sampler.reasons.items() if reason not in HARMLESS}
+        reasons = [reason for reason, count in seen.items() if count > SHARE * samples]
         return (f"throttled: {', '.join(sorted(reasons))}",) if reasons else ()
 
 

@@ -37,7 +37,8 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
-        command = [sys.executable, "-m", "roofline.backends._child", str(ask), str(answer)]
+        # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
+        command = [sys.executable, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
         child = None
         try:
             with _interrupts_held():

@@ -96,9 +96,8 @@ def _run(
     try:
         with _clocks.watched(plan.device) as clocks:
             run = _run_on_gpu if plan.device == "cuda" else _run_on_cpu
-            times, timed, cost = run(step, plan, counted, steps, pace)
+            times, profilers, peak = run(step, plan, steps, pace, profiled)
         usage = _contention.since(begin)
-        peak = torch.cuda.max_memory_allocated() if plan.device == "cuda" else peak_on_cpu
         single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
         if collecting:
@@ -106,8 +105,8 @@ def _run(
     after = _ceilings(plan)
     best = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    watched = None if timed is None else Watched(timed, cost)
-    return Plain(wall, usage, float(peak), optimizer, best, clocks), watched
+    watched = None if counted is None else _watched(plan, counted, profilers, median(times))
+    return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks), watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -119,30 +118,35 @@ class Watched:
 
 
 def _run_on_cpu(
-    step: Step, plan: Plan, counted: Counted | None, steps: int, pace: float
-) -> tuple[list[float], Timed | None, float]:
-    """Plain and profiled steps in turns."""
-    watched = 0 if counted is None else plan.profiled_steps
-    times, profilers = _torch_running.interleaved(step.run, steps, watched, warm=1 if pace < 1 else 0)
-    if counted is None:
-        return times, None, 0.0
-    cost = _torch_running.event_cost("cpu")
-    traces = [_torch_running.read(profiler) for profiler in profilers]
-    parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
-    return times, timing.merge(parts, median(times)), cost
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int
+) -> tuple[list[float], list[Any], float | None]:
+    """Plain and profiled steps in turns: (times [s], what the profiler recorded, no peak of its own)."""
+    times, profilers = _torch_running.interleaved(step.run, steps, profiled, warm=1 if pace < 1 else 0)
+    return times, profilers, None
 
 
 def _run_on_gpu(
-    step: Step, plan: Plan, counted: Counted | None, steps: int, pace: float
-) -> tuple[list[float], Timed | None, float]:
-    """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns."""
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int
+) -> tuple[list[float], list[Any], float | None]:
+    """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
+
+    What the profiler recorded is read afterwards: meanwhile the device would cool down and lower its clock.
+    """
     times = _torch_running.steady(step.run, "cuda", (steps + 1) // 2)
-    timed = None
-    if counted is not None:
-        # The first step fills the queue and is not used.
-        trace = _torch_running.read(_torch_running.profiled(step.run, "cuda", plan.profiled_steps + 1))
-        timed = timing_cuda.time_cuda(trace, counted, _torch_running.STEP)
-    return times + _torch_running.steady(step.run, "cuda", steps - len(times)), timed, 0.0
+    peak = float(torch.cuda.max_memory_allocated())
+    # The first profiled step fills the queue and is not used.
+    profilers = [_torch_running.profiled(step.run, "cuda", profiled + 1)] if profiled else []
+    return times + _torch_running.steady(step.run, "cuda", steps - len(times)), profilers, peak
+
+
+def _watched(plan: Plan, counted: Counted, profilers: list[Any], typical: float) -> Watched:
+    """Op times from what the profiler recorded; `typical`: the median plain step [s]."""
+    traces = [_torch_running.read(profiler) for profiler in profilers]
+    if plan.device == "cuda":
+        return Watched(timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP), 0.0)
+    cost = _torch_running.event_cost("cpu")
+    parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
+    return Watched(timing.merge(parts, typical), cost)
 
 
 def _ceilings(plan: Plan) -> dict[str, Ceiling]:
@@ -239,6 +243,7 @@ def _assemble(
         trainable=step.trainable,
         samples=step.samples,
         tokens=step.tokens,
+        mode=step.mode,
         batch=step.batch,
         seq=step.seq,
         versions=backend.versions(),
@@ -252,8 +257,15 @@ def _assemble(
         },
         flags=flags,
         ceilings=plain.ceilings,
-        notes=tuple(f"{name}: {why}" for name, why in sorted(counted.unknown.items())),
+        notes=_notes(counted, timed),
     )
+
+
+def _notes(counted: Counted, timed: Timed | None) -> tuple[str, ...]:
+    """What the profile cannot say, by name: ops whose work is unknown, and events that no counted call explains."""
+    unknown = [f"the work of {name} ({why})" for name, why in sorted(counted.unknown.items())]
+    lost = timed.unmatched if timed else {}
+    return (*unknown, *(f"what {name} is ({seconds(time)} per step)" for name, time in sorted(lost.items())))
 
 
 def _block_of_scopes(step: Step, counted: Counted) -> list[str]:

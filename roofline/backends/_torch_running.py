@@ -66,13 +66,16 @@ def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
             run()
             times.append(time.perf_counter() - begin)
         return times
+    if not steps:
+        return []
     marks = [torch.cuda.Event(enable_timing=True) for _ in range(steps + 1)]
+    run()  # fills the queue and does not count
     marks[0].record()
     for index in range(steps):
         run()
         marks[index + 1].record()
-        if index + 1 >= IN_FLIGHT:
-            marks[index + 1 - IN_FLIGHT].synchronize()
+        # Mark i is the end of the step before step i: two are in flight when the next one is enqueued.
+        marks[index + 2 - IN_FLIGHT].synchronize()
     torch.cuda.synchronize()
     return [a.elapsed_time(b) * 1e-3 for a, b in pairwise(marks)]  # elapsed_time is in ms
 

@@ -67,7 +67,25 @@ def _wanted(function: Any, request: Request) -> dict[str, Any]:
             raise InputError(
                 f"{function.__name__} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}."
             )
+    _refuse_unused(request, wanted, function.__name__)
     return wanted
+
+
+def _refuse_unused(request: Request, wanted: dict[str, Any], name: str) -> None:
+    """What the user asked for and the function cannot be given must not be recorded as if it held."""
+    asked = {
+        "batch": request.batch is not None,
+        "seq": request.seq is not None,
+        "layers": request.layers is not None,
+        "size": request.size != "base",
+        "precision": request.precision != "default",
+    }
+    for option, is_asked in asked.items():
+        if is_asked and option not in wanted:
+            raise InputError(f"{name} takes no argument {option!r}: leave --{option} out, or let {name} take it.")
+    if not request.optimizer or request.input != "device":
+        option = "--input host" if request.optimizer else "--no-optimizer"
+        raise InputError(f"{option} is for the models of roofline: a step of your own decides that itself.")
 
 
 def _as_step(value: Any, request: Request, name: str) -> Step:

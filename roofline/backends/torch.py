@@ -52,13 +52,19 @@ def switches() -> dict[str, str]:
         "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
         "oneDNN": str(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
     }
-    for name, settings in (("matmul (cuBLAS)", torch.backends.cuda), ("matmul (oneDNN)", torch.backends.mkldnn)):
-        matmul = getattr(settings, "matmul", None)
-        if matmul is not None and hasattr(matmul, "fp32_precision"):
-            found[f"float32 {name}"] = str(matmul.fp32_precision)
-    convolution = getattr(torch.backends.cudnn, "conv", None)
-    if convolution is not None and hasattr(convolution, "fp32_precision"):
-        found["float32 convolution (cuDNN)"] = str(convolution.fp32_precision)
+    backends = torch.backends
+    settings = {
+        "matmul (cuBLAS)": (backends.cuda, "matmul"),
+        "convolution (cuDNN)": (backends.cudnn, "conv"),
+        "rnn (cuDNN)": (backends.cudnn, "rnn"),
+        "matmul (oneDNN)": (backends.mkldnn, "matmul"),
+        "convolution (oneDNN)": (backends.mkldnn, "conv"),
+        "rnn (oneDNN)": (backends.mkldnn, "rnn"),
+    }
+    for name, (library, op) in settings.items():
+        precision = getattr(getattr(library, op, None), "fp32_precision", None)
+        if precision is not None:
+            found[f"float32 {name}"] = str(precision)
     return found
 
 

@@ -99,8 +99,9 @@ def _check_writable(folder: Path) -> None:
 
 
 def _command_line() -> str:
-    """What the user typed, without the path of the program."""
+    """What the user typed, folders left out: a profile is made to be passed on."""
     import shlex
     import sys
 
-    return shlex.join(["roofline", *(word for word in sys.argv[1:] if word != "--debug")])
+    words = [word.rpartition("/")[2] or word for word in sys.argv[1:] if word != "--debug"]
+    return shlex.join(["roofline", *words])

@@ -7,6 +7,7 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -17,7 +18,7 @@ from numpy.typing import NDArray
 from roofline.core import statistics, totals
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.profile import Op, Profile
+from roofline.core.profile import Op, Profile, Profiled
 from roofline.core.residency import cold_bytes, external_bytes
 from roofline.core.roofline import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.core.totals import OpTable, Total
@@ -46,8 +47,18 @@ class Analysis:
 
     @cached_property
     def wall(self) -> float:
-        """Median time of a plain step [s]."""
+        """Median time of a plain step of the process that was also profiled [s]."""
         return float(np.median(self.profile.wall.steps))
+
+    @property
+    def timed(self) -> bool:
+        """Whether op times were measured; a profile that was only counted has work and no times."""
+        return self.profile.profiled is not None
+
+    @cached_property
+    def wall_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the median step [s]: between processes where there are several (`--rounds`)."""
+        return statistics.median_interval(self.profile.wall.steps, self.profile.wall.processes)
 
     @cached_property
     def total(self) -> Total:
@@ -69,21 +80,25 @@ class Analysis:
         """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
         if self.profile.profiled is None or not self.profile.ops:
             return None
-        own = np.asarray([op.own_ns for op in self.profile.ops], np.float64) * 1e-9 * self.scale
-        overlap = sum(op.overlap_ns for op in self.profile.ops) * 1e-9 * self.scale
-        return statistics.difference_interval(self.profile.wall.steps, own.sum(axis=0) - overlap)
+        own = np.asarray([op.own_ns for op in self.profile.ops], np.float64) * 1e-9
+        overlap = sum(op.overlap_ns for op in self.profile.ops) * 1e-9
+        busy = own.sum(axis=0) - overlap
+        return statistics.gap_interval(self.profile.wall.steps, busy, _taken(self.profile, self.profile.profiled))
 
     @cached_property
     def idle(self) -> float | None:
-        """Idle time observed in the profiled steps, mean [s]."""
+        """Idle time observed in the profiled steps, mean [s]: as measured, never scaled, or it would prove nothing."""
         profiled = self.profile.profiled
-        return float(np.mean(profiled.idle)) * self.scale if profiled and profiled.idle else None
+        return float(np.mean(profiled.idle)) if profiled and profiled.idle else None
 
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:
-        """The gap by cause [s], or None where gap and observed idle do not agree: not resolved."""
+        """The gap by cause [s], or None where gap and observed idle do not agree, or are no longer independent.
+
+        The gap of an inflated profile follows from the scale, so that its agreement with the idle time says nothing.
+        """
         profiled = self.profile.profiled
-        if profiled is None or self.idle is None or not profiled.idle_causes:
+        if profiled is None or self.idle is None or self.scale < INFLATED:
             return None
         apart = abs(self.gap - self.idle)
         if apart > max(AGREE_OF_GAP * max(self.gap, self.idle), AGREE_OF_WALL * self.wall):
@@ -254,7 +269,8 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
     spread = np.asarray([device.spread(name) for name in names], np.float64)
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
-    above = costed & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
+    exempt = np.asarray([_by_another_algorithm(profile, op) for op in ops], bool)
+    above = costed & ~exempt & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
     table = OpTable(
         own=own,
         share=share,
@@ -265,6 +281,7 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
         bound=np.where(costed, binding, BOUNDS.index("unknown")).astype(np.int64),
         near_ridge=costed & _near_ridge(filled, rows, device),
         above=above,
+        exempt=exempt,
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
@@ -287,6 +304,16 @@ def _accesses(profile: Profile) -> tuple[Accesses, Accesses]:
     )
 
 
+_FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)
+
+
+def _by_another_algorithm(profile: Profile, op: Op) -> bool:
+    """Whether a convolution ran in kernels that need fewer products than the direct one, whose FLOPs are counted."""
+    names = (profile.kernels[number] for number, _ in op.kernels)
+    is_convolution = profile.signatures[op.signature].kind.startswith("convolution")
+    return is_convolution and any(_FEWER_PRODUCTS.search(name) for name in names)
+
+
 def _column(rows: list[Terms], name: str) -> Array:
     return np.asarray([np.nan if getattr(row, name) is None else getattr(row, name) for row in rows], np.float64)
 
@@ -300,12 +327,19 @@ def _scale(profile: Profile) -> tuple[float, float | None]:
     if profile.profiled is None or not profile.profiled.corrected:
         return 1.0, None
     wall = float(np.median(profile.wall.steps))
-    taken = np.asarray(profile.profiled.corrected)
-    if profile.device.kind != "cpu" and profile.profiled.idle:
-        # Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
-        taken = taken - np.asarray(profile.profiled.idle)
-    mean = float(taken.mean())
+    mean = float(_taken(profile, profile.profiled).mean())
     return min(1.0, wall / mean) if mean > 0 else 1.0, float(np.mean(profile.profiled.walls)) / wall
+
+
+def _taken(profile: Profile, profiled: Profiled) -> Array:
+    """What each profiled step is held against a plain one with [s].
+
+    Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
+    """
+    corrected = np.asarray(profiled.corrected, np.float64)
+    if profile.device.kind != "cpu" and profiled.idle:
+        return np.subtract(corrected, np.asarray(profiled.idle, np.float64))
+    return corrected
 
 
 def _executor(profile: Profile) -> str:
@@ -317,7 +351,7 @@ def _executor(profile: Profile) -> str:
 def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np.bool_]:
     """Whether the bound hangs on little: the runner-up within 10 %, or the verdict lost in over 5 % of resamples.
 
-    Ceilings are resampled uniformly between their median and their best, which is what `spread` spans.
+    Ceilings are resampled uniformly between the lowest and the best that they were seen at.
     """
     if not rows:
         return np.zeros(0, bool)
@@ -325,7 +359,7 @@ def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np
     close = (top[1] > RIDGE_RATIO * top[2]) & (top[1] > 0)
     spreads = np.asarray(
         [
-            [device.spread(row.compute_ceiling), device.spread(row.memory_ceiling), device.spread(row.launch_ceiling)]
+            [device.uncertainty(name) for name in (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)]
             for row in rows
         ]
     ).T

@@ -7,7 +7,6 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roofline.core import statistics
 from roofline.core.analysis import Analysis
 from roofline.core.totals import Total
 from roofline.core.vocabulary import BOUNDS
@@ -16,10 +15,10 @@ from roofline.core.vocabulary import BOUNDS
 MAX_ROWS = 5000
 
 
-def total(value: Total) -> dict[str, Any]:
-    """One row of classes, groups, phases, blocks: the same fields everywhere."""
-    costed = value.own_seconds > value.uncosted or value.own_seconds == 0
-    return {
+def total(value: Total, timed: bool = True) -> dict[str, Any]:
+    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured."""
+    costed = value.own_seconds > value.uncosted if value.own_seconds else value.costed > 0
+    row = {
         "ops": value.ops,
         "kernels": value.kernels,
         "model_flops": value.model_flops if costed else None,
@@ -40,13 +39,32 @@ def total(value: Total) -> dict[str, Any]:
         "divided_seconds": value.divided_seconds,
         "bounds": dict(value.bounds),
     }
+    return row if timed else row | dict.fromkeys(_TIMES)
+
+
+_STEP_TIMES = (
+    *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted", "inflation", "scale"),
+    *("coverage", "quality", "bounds", "bounds_floor", "unattained", "near_ridge", "roofs", "mfu", "above_ceiling"),
+)
+_TIMES = (
+    "seconds",
+    "own_seconds",
+    "overlap",
+    "uncosted",
+    "floor",
+    "floor_high",
+    "loss",
+    "divided_seconds",
+    "bounds",
+)
 
 
 def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     """The whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
     profile, device, sums = analysis.profile, analysis.device, analysis.total
     steps = np.asarray(profile.wall.steps)
-    interval = statistics.median_interval(profile.wall.steps)
+    interval = analysis.wall_interval
+    timed = analysis.timed
     single = float(np.median(profile.wall.single)) if profile.wall.single else None
     document: dict[str, Any] = {
         "schema": 1,
@@ -105,10 +123,10 @@ def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "roofs": analysis.roofs,
         "mfu": analysis.mfu,
         "missing_ceilings": list(analysis.missing),
-        "classes": {name: total(value) for name, value in analysis.by("class").items()},
-        "groups": {name: total(value) for name, value in analysis.by("group").items()},
-        "phases": {name: total(value) for name, value in analysis.by("phase").items()},
-        "blocks": {name: total(value) for name, value in analysis.by("block").items()},
+        "classes": {name: total(value, timed) for name, value in analysis.by("class").items()},
+        "groups": {name: total(value, timed) for name, value in analysis.by("group").items()},
+        "phases": {name: total(value, timed) for name, value in analysis.by("phase").items()},
+        "blocks": {name: total(value, timed) for name, value in analysis.by("block").items()},
         "parameters": profile.parameters,
         "trainable": profile.trainable,
         "samples": profile.samples,
@@ -122,10 +140,14 @@ def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
     }
+    if not timed:
+        # One step was run to be counted, and nothing was timed.
+        document |= dict.fromkeys(_STEP_TIMES)
+        document["wall"] |= dict.fromkeys(("median", "mean", "p10", "p90", "ci95", "single"), None) | {"steps": 0}
     if by == "op":
         document["ops"] = _ops(analysis)
     elif by in ("scope", "kernel", "source"):
-        document[f"{by}s"] = {name: total(value) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
+        document[f"{by}s"] = {name: total(value, timed) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
 
 
@@ -156,6 +178,7 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
                 "ceiling": table.ceiling[row] or None,
                 "near_ridge": bool(table.near_ridge[row]),
                 "above_ceiling": bool(table.above[row]),
+                "other_algorithm": bool(table.exempt[row]),
                 "cold_bytes": float(table.cold[row]),
                 "kernels": [[profile.kernels[name], ns * 1e-9] for name, ns in op.kernels],
             }

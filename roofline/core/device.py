@@ -25,13 +25,15 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     value: the best rate seen or specified [FLOP/s, 1/s, byte/s; s for a launch].
     source: the citation of a datasheet, or how it was measured (method, clock, driver).
-    spread: (best - median) / best of the measurement; None for a datasheet figure.
+    spread: (best - median) / best within the measurement; None for a datasheet figure.
+    drift: how much lower it was another time: 1 - low / high of two measurements; what hangs on it is near the ridge.
     date: the day it was measured or read, ISO 8601.
     """
 
     value: float
     source: str
     spread: float | None = None
+    drift: float | None = None
     date: str | None = None
     flag: str | None = None
 
@@ -71,6 +73,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ceiling = self.ceilings.get(name)
         return 0.0 if ceiling is None or ceiling.spread is None else ceiling.spread
 
+    def uncertainty(self, name: str) -> float:
+        """How much lower a ceiling may be than its value: within a measurement or from one to another."""
+        ceiling = self.ceilings.get(name)
+        return 0.0 if ceiling is None else max(ceiling.spread or 0.0, ceiling.drift or 0.0)
+
     def family(self, family: str) -> dict[str, float]:
         """The values of all ceilings of one family, by variant."""
         prefix = f"{family}."
@@ -81,7 +88,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
 
     def seen_again(self, ceilings: Mapping[str, Ceiling]) -> Device:
-        """This device with `ceilings` measured another time: the best rate of both, and a spread that spans both."""
+        """This device with `ceilings` measured another time: the best rate of both, and how far they are apart."""
         merged = dict(self.ceilings)
         for name, again in ceilings.items():
             known = merged.get(name)
@@ -91,7 +98,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             high, low = (again, known) if again.value > known.value else (known, again)
             best = low if name.startswith("launch.") else high  # of a time the least is best
             apart = 1 - low.value / high.value
-            merged[name] = msgspec.structs.replace(best, spread=max(best.spread or 0.0, apart))
+            drift = max(apart, known.drift or 0.0, again.drift or 0.0)
+            merged[name] = msgspec.structs.replace(best, drift=drift)
         return msgspec.structs.replace(self, ceilings=merged)
 
     @property

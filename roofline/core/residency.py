@@ -31,10 +31,12 @@ def cold_bytes(
     cold_writes: list[float] = []
     for counting in (False, True):
         for op_reads, op_writes in zip(reads, writes, strict=True):
-            cold = sum(size for buffer, size in op_reads if buffer not in held)
+            # Of a buffer of which only a part was touched, only so much can be there.
+            cold = sum(max(0.0, size - held.get(buffer, 0.0)) for buffer, size in op_reads)
             for buffer, size in (*op_reads, *op_writes):
-                total += size - held.pop(buffer, 0.0)
-                held[buffer] = size
+                before = held.pop(buffer, 0.0)
+                held[buffer] = max(size, before)
+                total += held[buffer] - before
             while total > cache and held:
                 total -= held.popitem(last=False)[1]
             if counting:

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 import numpy as np
 from numpy.typing import NDArray
 
+Floats = Sequence[float] | NDArray[np.float64]
+
 RESAMPLES = 2000
 _SEED = 20240229
 
@@ -22,19 +24,32 @@ def resample(values: Sequence[float], rng: np.random.Generator, resamples: int =
     return array[rng.integers(0, len(array), (resamples, len(array)))]
 
 
-def median_interval(values: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of the median; None below 3 values."""
+def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]] = ()) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of the median; None below 3 values.
+
+    processes: the same from further processes, whose memory lies elsewhere and whose threads are placed anew: then
+    processes are resampled too, and the interval holds for the median of another one.
+    """
     if len(values) < 3:
         return None
-    low, high = np.percentile(np.median(resample(values, generator()), axis=1), (2.5, 97.5))
+    rng = generator()
+    medians = [np.median(resample(each, rng), axis=1) for each in (values, *processes) if len(each)]
+    chosen = rng.integers(0, len(medians), (RESAMPLES, len(medians)))
+    drawn = np.stack(medians, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
+    low, high = np.percentile(np.median(drawn, axis=1), (2.5, 97.5))
     return float(low), float(high)
 
 
-def difference_interval(walls: Sequence[float], busy: Sequence[float]) -> tuple[float, float] | None:
-    """The 95 % bootstrap interval of median(walls) - mean(busy); None below 3 of either."""
+def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of median(walls) - scale * mean(busy); None below 3 of either.
+
+    busy, taken: of each profiled step, resampled together, because the scale min(1, wall / mean(taken)) ties the two.
+    """
     if len(walls) < 3 or len(busy) < 3:
         return None
     rng = generator()
-    gaps = np.median(resample(walls, rng), axis=1) - resample(busy, rng).mean(axis=1)
-    low, high = np.percentile(gaps, (2.5, 97.5))
+    wall = np.median(resample(walls, rng), axis=1)
+    chosen = rng.integers(0, len(busy), (RESAMPLES, len(busy)))
+    scale = np.minimum(1.0, wall / np.asarray(taken, np.float64)[chosen].mean(axis=1))
+    low, high = np.percentile(wall - scale * np.asarray(busy, np.float64)[chosen].mean(axis=1), (2.5, 97.5))
     return float(low), float(high)

@@ -28,6 +28,7 @@ class OpTable:
     bound: NDArray[np.int64]
     near_ridge: NDArray[np.bool_]
     above: NDArray[np.bool_]
+    exempt: NDArray[np.bool_]
     compute: Array
     memory: Array
     launch: Array
@@ -37,7 +38,10 @@ class OpTable:
 
 @dataclass(frozen=True, slots=True)
 class Total:
-    """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip."""
+    """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip.
+
+    costed: how many of the ops have known work.
+    """
 
     ops: int
     kernels: int
@@ -63,6 +67,7 @@ class Total:
     near_ridge: float
     unknown_flops: float
     unknown_bytes: float
+    costed: int
 
     @property
     def attained(self) -> float | None:
@@ -127,4 +132,5 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         near_ridge=float(share[table.near_ridge[rows]].sum()),
         unknown_flops=own_where([not cost.flops_known for cost in costs]),
         unknown_bytes=own_where([cost.bytes is None for cost in costs]),
+        costed=sum(cost.flops_known and cost.bytes is not None for cost in costs),
     )

@@ -185,7 +185,7 @@ def _product(precision: str, m: int, k: int, n: int) -> Callable[[], object]:
         a, b = (torch.randn(*size, device="cuda").to(dtype) for size in ((m, k), (n, k)))
         if precision == "fp8":
             one = torch.ones((), device="cuda")
-            return partial(torch._scaled_mm, a, b.t(), one, one, out_dtype=torch.bfloat16)
+            return partial(torch._scaled_mm, a, b.t(), one, one, out_dtype=torch.bfloat16, use_fast_accum=True)
         return partial(torch.mm, a, b.t(), out=torch.empty(m, n, dtype=dtype, device="cuda"))
 
     def run() -> object:
@@ -316,7 +316,7 @@ def _cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, co
         if size not in seen or best.rate > seen[size].rate:
             seen[size] = best
     curve = [(float(size), seen[size].rate) for size in sets]
-    edge = usable(curve, 0.0, float(cached))
+    edge = usable(curve, 0.0, float(cached), cap=float(cached))
     if edge is None:
         return Finding(notes={"cache.llc": "no working set fits the cache"})
     at, usable_size = edge

@@ -8,7 +8,6 @@ from collections.abc import Sequence
 import numpy as np
 
 from roofline import units
-from roofline.core import statistics
 from roofline.core.analysis import Analysis
 from roofline.core.roofline import ATTAINED
 from roofline.core.vocabulary import Bound
@@ -94,9 +93,10 @@ def spread(analysis: Analysis) -> str:
     number = len(wall.steps)
     words = f"n = {number} {'step' if number == 1 else 'steps'}, median {units.seconds(analysis.wall)}"
     words += f", p10–p90 {between(float(p10), float(p90))}"
-    interval = statistics.median_interval(wall.steps)
+    interval = analysis.wall_interval
     if interval:
-        words += f", 95 % interval of the median {between(*interval)}"
+        others = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
+        words += f", 95 % interval of the median{others} {between(*interval)}"
     source = ", timed under the profiler" if wall.source == "profiled" else ""
     return f"{words}; {plain(wall.protocol)}{source}"
 

@@ -17,12 +17,14 @@ _INDENT = 13
 _ROOFS = {
     "serial": "these kernels, one after the other",
     "overlap": "the same, compute and memory overlapped",
-    "ideal": "nothing moved but parameters, optimizer state, inputs and outputs",
+    "ideal": "nothing moved but parameters, optimizer state, inputs and outputs, as far as no cache keeps them",
 }
 
 
 def render(analysis: Analysis, by: str | None) -> str:
     """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
+    if not analysis.timed:
+        return _counted(analysis, by or "group")
     lines = [*textwrap.wrap(_words.verdict(analysis), WIDTH), ""]
     if by is None:
         lines += [*_facts(_measured(analysis)), ""]
@@ -30,6 +32,20 @@ def render(analysis: Analysis, by: str | None) -> str:
     if by is None:
         lines += ["", *_facts(_evidence(analysis))]
     return "\n".join(lines) + "\n"
+
+
+def _counted(analysis: Analysis, by: str) -> str:
+    """The work of a step that was only counted."""
+    lines = [f"{_words.subject(analysis)}: the work of one step, counted and not timed.", ""]
+    lines.append(f"{by:<28} {'ops':>6} {'model':>12} {'executed':>12} {'vector':>12} {'read':>10} {'written':>10}")
+    sums = list(analysis.by(by).items())
+    for label, total in [*sums[: _tables.TOP], ("total", analysis.total)]:
+        work = [total.model_flops, total.flops, total.vector_flops] if total.costed else [None] * 3
+        moved = [total.bytes_read, total.bytes_written] if total.costed else [None] * 2
+        cells = [f"{units.flop(each):>12}" for each in work] + [f"{units.byte(each):>10}" for each in moved]
+        lines.append(f"{_words.plain(label, 28):<28} {total.ops:>6} {' '.join(cells)}")
+    known, every = analysis.total.costed, analysis.total.ops
+    return "\n".join([*lines, "", f"Work known of {known} of {every} ops."]) + "\n"
 
 
 def _facts(pairs: Iterator[tuple[str, str]]) -> list[str]:

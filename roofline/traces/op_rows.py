@@ -41,7 +41,7 @@ def op_rows(
     optimizer = PHASES.index("optimizer")
     for row, op in enumerate(counted.ops):
         launches = 1 if timed is None or timed.launches is None else int(timed.launches[row])
-        if launches == 0:
+        if launches == 0 and timed is not None and not timed.own[row].any():
             continue  # beside a GPU: an op of the host, such as making a scalar
         kernels = table.renamed(timed.kernels[row]) if timed else ()
         phase, scope = int(counted.phase[row]), int(counted.scope[row])
@@ -115,7 +115,7 @@ class _Tables:
         if costed.cost.flops:
             what = "convolution" if costed.kind.startswith("convolution") else "matmul"
             library = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
-            switch = self._switches.get(f"float32 {what} ({library})", "none")
+            switch = self._switches.get(f"float32 {what} ({library})")
             arithmetic = precision.contraction(costed.dtype, costed.output, kernels, switch)
         return Signature(
             name=name,

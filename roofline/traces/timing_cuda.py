@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from roofline.errors import MeasurementError
 from roofline.traces import idle, intervals, steps
 from roofline.traces.counting import Counted
-from roofline.traces.kineto import KinetoTrace
+from roofline.traces.kineto import KERNEL, KinetoTrace
 from roofline.traces.link import link
 from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time
 
@@ -54,6 +54,7 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
     gaps = idle.causes(trace, links, low[kept], high[kept])
     gap_time = (gaps.end - gaps.start) * 1e-9
     here = np.isin(step, kept)
+    kernel = device.kind == KERNEL  # copies and fills start without the launch whose floor is known
     start = np.full(total, np.iinfo(np.int64).max)
     first = np.flatnonzero(step == kept[0])
     np.minimum.at(start, owner[first], device.start[first])
@@ -72,7 +73,7 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
         unmatched=unmatched,
         kernels=_kernels(trace, owner, here, total, len(kept)),
         kernel_names=trace.names,
-        launches=np.rint(np.bincount(owner[here], minlength=total) / len(kept)).astype(np.int64),
+        launches=np.rint(np.bincount(owner[here & kernel], minlength=total) / len(kept)).astype(np.int64),
         extra=names,
     )
 

@@ -406,6 +406,24 @@ def test_a_users_file_that_cannot_be_used(
     assert files(tmp_path) == users_file
 
 
+@pytest.mark.parametrize(
+    ("asked", "sentence"),
+    [
+        (("--batch", "64"), "does_nothing takes no argument 'batch': leave --batch out, or let does_nothing take it."),
+        (("--precision", "bf16"), "does_nothing takes no argument 'precision'"),
+        (("--no-optimizer",), "--no-optimizer is for the models of roofline"),
+        (("--input", "host"), "--input host is for the models of roofline"),
+    ],
+)
+def test_what_a_users_function_cannot_be_given_is_not_recorded_as_if_it_held(
+    measuring: Run, tmp_path: Path, users_file: dict[str, Any], asked: tuple[str, ...], sentence: str
+) -> None:
+    said(
+        measuring("profile", "mine.py:does_nothing", "--backend", "torch", "--threads", "1", *asked, *OUT), 2, sentence
+    )
+    assert files(tmp_path) == users_file
+
+
 def test_a_step_that_does_nothing(measuring: Run, tmp_path: Path, users_file: dict[str, Any]) -> None:
     ended = measuring("profile", "mine.py:does_nothing", *SMALL, *OUT)
     assert ended.code == 4

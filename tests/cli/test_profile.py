@@ -222,8 +222,12 @@ def test_counting_only_times_nothing(measuring: Run, tmp_path: Path) -> None:
     assert not saved.device.ceilings
     assert {saved.phases[op.phase] for op in saved.ops} == {"forward", "backward", "optimizer"}
     document = shown(measuring, "p.json")
-    assert document["busy"] == 0
-    assert document["idle_observed"] is None
+    for name in ("busy", "gap", "bounds", "roofs", "mfu", "coverage", "above_ceiling", "idle_observed"):
+        assert document[name] is None, name
+    assert document["wall"]["median"] is None
+    assert document["wall"]["steps"] == 0
+    assert {row["seconds"] for row in document["classes"].values()} == {None}
+    assert "counted and not timed" in ended.out
     # forward 2*64*(4*8 + 8*8 + 8*4) = 16384; backward twice that without the input's gradient, 2*64*4*8 = 4096
     flops = {name: row["flops"] for name, row in document["phases"].items()}
     assert flops == {"forward": 16384, "backward": 2 * 16384 - 4096, "optimizer": 0}

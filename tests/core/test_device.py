@@ -26,15 +26,17 @@ def test_a_ceiling_seen_again_keeps_the_best_rate_and_spans_both() -> None:
     )
     # 60 and 80 GB/s are 1 - 60/80 = 25 % apart, which is more than the second one's own 10 %
     assert again.ceilings["dram.read"].value == 80e9
-    assert again.ceilings["dram.read"].spread == pytest.approx(0.25)
+    assert again.ceilings["dram.read"].drift == pytest.approx(0.25)
+    assert again.spread("dram.read") == 0.1  # which is what an op must exceed to be above its ceiling
+    assert again.uncertainty("dram.read") == pytest.approx(0.25)
     # of a time the least is the best: 2 of 3 µs are 1 - 2/3 apart
     assert again.ceilings["launch.eager"].value == 2e-6
-    assert again.ceilings["launch.eager"].spread == pytest.approx(1 / 3)
+    assert again.ceilings["launch.eager"].drift == pytest.approx(1 / 3)
     assert again.ceilings["dram.copy"].value == 50e9
     # and the other way round it is the same
     other = device(dram_read=80e9).seen_again({"dram.read": Ceiling(value=60e9, source="again")})
     assert other.ceilings["dram.read"].value == 80e9
-    assert other.ceilings["dram.read"].spread == pytest.approx(0.25)
+    assert other.ceilings["dram.read"].drift == pytest.approx(0.25)
 
 
 def test_ridge_point_and_roof() -> None:

@@ -92,3 +92,14 @@ def test_what_a_step_must_move_whatever_its_kernels_are() -> None:
     # Nobody reads z: it is the result.
     assert external_bytes([[x, w], [y]], [[y], [z]]) == 2 + 8 + 5
     assert external_bytes([], []) == 0
+
+
+def test_of_a_buffer_touched_in_part_only_the_part_is_there() -> None:
+    # 4 bytes of a buffer, then 100 of it: 96 were not there, and 100 - 4 of them have to come each time around, since
+    # between two rounds 200 other bytes pass through a cache of 150
+    reads = [[(0, 4.0)], [(0, 100.0)], [(1, 150.0)]]
+    cold, _ = cold_bytes(reads, [[], [], []], 150.0)
+    assert cold == [4.0, 96.0, 150.0]
+    # Touching 4 bytes of what is there whole leaves it there whole.
+    cold, _ = cold_bytes([[(0, 100.0)], [(0, 4.0)], [(0, 100.0)]], [[], [], []], 150.0)
+    assert cold == [0.0, 0.0, 0.0]

@@ -1,0 +1,40 @@
+"""The profiles that ship: each can be read, closes, and is what the README shows."""
+
+from __future__ import annotations
+
+from importlib.resources import files
+from pathlib import Path
+
+import pytest
+
+from roofline.core.analysis import analyze
+from roofline.core.profile import load
+from roofline.renderers import markdown
+
+ROOT = Path(__file__).resolve().parents[1]
+SHIPPED = sorted((ROOT / "profiles").glob("*.json"))
+
+
+def test_there_is_one_and_it_installs() -> None:
+    assert SHIPPED
+    assert {path.name for path in SHIPPED} <= {item.name for item in files("roofline.profiles").iterdir()}
+
+
+@pytest.mark.parametrize("path", SHIPPED, ids=lambda path: path.stem)
+def test_a_shipped_profile_closes_and_has_no_defect(path: Path) -> None:
+    analysis = analyze(load(path))
+    assert analysis.above_ceiling == 0
+    assert not analysis.flags
+    # wall = sum of the classes + gap, to 0.1 %
+    seconds = sum(total.seconds for total in analysis.by("class").values())
+    assert seconds + analysis.gap == pytest.approx(analysis.wall, rel=1e-3)
+    assert analysis.profile.command.startswith("roofline profile")
+    assert "/" not in analysis.profile.command
+    assert path.stat().st_size < 1_000_000
+
+
+def test_the_readme_shows_the_table_of_the_profile_it_names() -> None:
+    readme = (ROOT / "README.md").read_text(encoding="utf-8")
+    path = ROOT / "profiles" / "bert-torch-infer-b1-s128-amd-epyc-1.json"
+    assert path.name in readme
+    assert markdown.render(analyze(load(path)), None).strip() in readme

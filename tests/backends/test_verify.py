@@ -1,0 +1,65 @@
+"""`verify`: our counts beside FlopCounterMode's and fvcore's, and that a wrong count does not pass."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+from torch import nn
+
+from roofline import plugins
+from roofline.backends import torch as backend
+from roofline.core import formulas
+from roofline.core.cost import Cost, matrix
+from roofline.core.step import Step, Workload
+
+MODELS = plugins.names("roofline.models.torch")
+
+
+def checks_of(model: str, mode: str) -> dict[tuple[str, str], tuple[float | None, float | None, str]]:
+    module = plugins.load("roofline.models.torch", model, "model")
+    step = module.build(Workload(model=model, mode=mode, size="tiny"))  # type: ignore[arg-type]
+    found = backend.verify(step)
+    return {(check.reference_name, check.what): (check.ours, check.reference, check.verdict) for check in found}
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("model", MODELS)
+def test_no_count_differs(model: str, mode: str) -> None:
+    checks = checks_of(model, mode)
+    assert [key for key, (_, _, verdict) in checks.items() if verdict == "differs"] == []
+    # and something was checked: every model has products that FlopCounterMode counts
+    assert [key for key, (_, _, verdict) in checks.items() if key[0] == "FlopCounterMode" and verdict == "agrees"]
+
+
+def test_what_fvcore_leaves_out_is_named_and_not_passed_over() -> None:
+    checks = checks_of("bert", "infer")
+    ours, reference, verdict = checks["fvcore", "scaled_dot_product_attention"]
+    # tiny: 2 layers, batch 1, 128 tokens, hidden 64; two products of 128 x 128 x 64 each: 2 * 2 * 2 * 128^2 * 64
+    assert (ours, reference, verdict) == (2 * 2 * 2 * 128 * 128 * 64, None, "not checked")
+
+
+def padded_step() -> Step:
+    layer = nn.Conv2d(8, 8, 3, padding=1)
+    x = torch.randn(1, 8, 16, 16)
+    return Step(run=lambda: layer(x), forward=lambda: layer(x), model=layer)
+
+
+def test_padded_positions_are_reconciled() -> None:
+    with torch.no_grad():
+        found = {
+            check.what: check for check in backend.verify(padded_step()) if check.reference_name == "FlopCounterMode"
+        }
+    check = found["convolution"]
+    # with padding: 16 * 16 positions * 8 outputs * 8 * 9 taps * 2 = 294,912; without: 46^2 pairs * 8 * 8 * 2 = 270,848
+    assert (check.ours, check.reference, check.verdict) == (294_912, 294_912, "agrees")
+    assert "270848" in check.note
+
+
+def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
+    def wrong(m: int, n: int, k: int, batch: int = 1) -> Cost:
+        return matrix(3.0 * batch * m * n * k)
+
+    monkeypatch.setattr(formulas, "matmul", wrong)
+    checks = checks_of("mlp", "infer")
+    assert checks["FlopCounterMode", "addmm"][2] == "differs"
+    assert checks["fvcore", "forward"][2] == "differs"

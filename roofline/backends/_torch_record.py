@@ -144,7 +144,7 @@ def _watched(plan: Plan, counted: Counted, profilers: list[Any], typical: float)
     traces = [_torch_running.read(profiler) for profiler in profilers]
     if plan.device == "cuda":
         return Watched(timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP), 0.0)
-    cost = _torch_running.event_cost("cpu")
+    cost = _torch_running.event_cost()
     parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
     return Watched(timing.merge(parts, typical), cost)
 
@@ -189,7 +189,7 @@ def _flags(plan: Plan, plain: Plain, timed: Timed) -> tuple[str, ...]:
     if plan.in_process:
         flags.append("in_process")
     flags.extend(plain.clocks.flags())
-    if timed.joined < 0.999:
+    if timed.joined < 0.999 or timed.unseen:
         flags.append("unjoined")
     return tuple(flags)
 

@@ -133,12 +133,12 @@ def interleaved(run: Callable[[], object], plain: int, watched: int, warm: int) 
     return times, profilers
 
 
-def event_cost(device: str, calls: int = 500, rounds: int = 8) -> float:
+def event_cost(calls: int = 500, rounds: int = 8) -> float:
     """What one profiler event adds to the time around it [s]: an op that does nothing, with and without profiler.
 
     The least of a few rounds on either side, in turns.
     """
-    x = torch.zeros(1, device=device)
+    x = torch.zeros(1)
 
     def loop() -> float:
         begin = time.perf_counter()

@@ -123,7 +123,7 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """Bytes of memory: the peak during plain steps and how it was read, parameters, optimizer state."""
+    """Bytes of memory: the peak and how it was read (`source`), parameters, optimizer state."""
 
     peak: float | None = None
     parameters: float | None = None

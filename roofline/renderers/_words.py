@@ -24,7 +24,8 @@ FLAGS = {
     "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
     "contended-ceilings": "Other programs used the processor while the ceilings were measured, so they may be far too "
     "low; the next profile measures them again.",
-    "unjoined": "Part of the profiler's events could not be joined to a counted op, so their time is uncosted.",
+    "unjoined": "The profiled steps and the counted one differ: some of the profiler's events belong to no counted op, "
+    "or counted ops were not seen, so that times and work do not belong together everywhere.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 

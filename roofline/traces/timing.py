@@ -32,7 +32,8 @@ class Timed:
     own: (n, k) own time, corrected. overlap: (n,) mean own time minus share. start: (n,) in the first kept step.
     walls, corrected, idle: (k,) per step, as profiled, after correction, and in which no op ran (corrected).
     causes: mean idle time by cause. joined: share of the union of all leaf events that have a counted twin.
-    events: per step. dropped: outlying steps. unmatched: names of events without a twin, with their time.
+    unseen: counted ops of which a kept step shows no event. events: per step. dropped: outlying steps.
+    unmatched: names of events without a twin, with their time.
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
     op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
     """
@@ -52,6 +53,7 @@ class Timed:
     kernel_names: tuple[str, ...] = ()
     launches: NDArray[np.int64] | None = None
     extra: tuple[str, ...] = ()
+    unseen: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,6 +125,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     number = len(counted.ops)
     own, shares, starts, corrected, idle, causes = [], [], [], [], [], []
     leaf_time = known_time = 0.0
+    unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
     for index in kept.tolist():
         step = steps[index]
@@ -133,6 +136,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         op = np.where(unit >= 0, matched[unit], -1)
         root = unit == np.arange(len(unit))
         inside = (op >= 0) & ~root
+        unseen |= np.bincount(op[root], minlength=number) == 0
         descendants = np.bincount(op[inside], minlength=number)
         spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
         own.append(np.maximum(spans - event_cost * descendants, 0.0))
@@ -156,11 +160,12 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         corrected=np.asarray(corrected),
         idle=np.asarray(idle),
         causes={name: float(np.mean([cause[name] for cause in causes])) for name in (causes[0] if causes else {})},
-        joined=known_time / leaf_time if leaf_time else 1.0,
+        joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
         dropped=len(steps) - len(kept),
         unmatched=unmatched,
         kernels=[()] * number,
+        unseen=int(unseen.sum()),
     )
 
 
@@ -191,6 +196,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         dropped=len(parts) - len(kept),
         unmatched=unmatched,
         kernels=kept[0].kernels,
+        unseen=max(part.unseen for part in kept),
     )
 
 

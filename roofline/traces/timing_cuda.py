@@ -94,7 +94,7 @@ def _twins(
             matched, all_leaves = joined_time(one)
             known, leaves, number = known + matched, leaves + all_leaves, number + len(one.events)
             unmatched |= unmatched_time(trace, one)
-    return twin, known / leaves if leaves else 1.0, number // len(kept), unmatched
+    return twin, known / leaves if leaves else 0.0, number // len(kept), unmatched
 
 
 def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[str, ...], NDArray[np.int64]]:

@@ -44,7 +44,7 @@ def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
         patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda device: 2e-7)
+        patch.setattr(_torch_running, "event_cost", lambda: 2e-7)
         torch.set_num_threads(1)
         yield
         torch.set_num_threads(threads)

@@ -344,7 +344,7 @@ def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
     monkeypatch.setattr(_torch_record, "_ceilings", lambda plan: {})
-    monkeypatch.setattr(_torch_running, "event_cost", lambda device: 2e-7)
+    monkeypatch.setattr(_torch_running, "event_cost", lambda: 2e-7)
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

@@ -227,7 +227,7 @@ def test_what_ran_outside_the_steps_is_in_none(made, make_kineto):
     made.op("aten::exp", 160, 180, make_kineto.H)
     counted, found = timed(made)
     assert counted.names_of_ops == ("aten::addmm", "aten::relu")
-    assert found.joined == 1
+    assert found.joined == 0
 
 
 def test_a_trace_without_steps_has_no_times(made, make_kineto):
@@ -261,6 +261,7 @@ def test_a_real_step():
     assert (found.own >= 0).all()
     assert (found.own.sum(axis=0) > 0).all()
     assert found.joined == 1
+    assert found.unseen == 0
     assert found.unmatched == {}
     assert found.events == len(counted.names)
     assert found.overlap == pytest.approx(np.zeros(len(counted.ops)), abs=1e-12)  # one thread
@@ -303,3 +304,19 @@ def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -
     merged = timing.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
     assert merged.walls.tolist() == [0.011, 0.030, 0.031]
     assert merged.dropped == 1
+
+
+def test_a_profiled_step_that_shows_nothing_is_not_joined() -> None:
+    # A step of which the profiler recorded its mark alone: no counted op was seen, and none may pass as joined
+    from roofline.backends import _torch_counting
+    from roofline.core.step import Step
+
+    layer = torch.nn.Linear(4, 4)
+    x = torch.ones(2, 4)
+    nodes = _torch_counting.record(Step(run=lambda: layer(x)))
+    counted = counting.count(nodes, Engine())
+    trace = _torch_running.read(_torch_running.profiled(lambda: None, "cpu", 1))
+    timed = timing.time_cpu(trace, counted, _torch_running.STEP, 0.0)
+    assert len(counted.ops) >= 1
+    assert timed.unseen == len(counted.ops)
+    assert timed.joined == 0.0

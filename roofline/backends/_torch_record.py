@@ -21,7 +21,8 @@ from roofline.devices import probes_cpu
 from roofline.errors import MeasurementError
 from roofline.traces import timing, timing_cuda
 from roofline.traces.aten import Engine
-from roofline.traces.counting import NOTHING, PHASES, Counted, count
+from roofline.traces.counted import NOTHING, PHASES, Counted
+from roofline.traces.counting import count
 from roofline.traces.op_rows import op_rows
 from roofline.traces.timing import Timed
 from roofline.units import seconds

@@ -19,7 +19,8 @@ from roofline.core.step import Step
 from roofline.traces import aten_work
 from roofline.traces.aten import Engine
 from roofline.traces.calls import Call, Tensor, tensors
-from roofline.traces.counting import Counted, CountedOp, count
+from roofline.traces.counted import Counted, CountedOp
+from roofline.traces.counting import count
 
 _ATTENTION_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
 

@@ -344,6 +344,8 @@ def _taken(profile: Profile, profiled: Profiled) -> Array:
 
 def _executor(profile: Profile) -> str:
     mechanism = profile.profiled.mechanism if profile.profiled else "eager"
+    if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
+        return mechanism
     family = "torch" if "torch" in profile.backend else profile.backend
     return f"{family}-{mechanism}"
 

@@ -5,7 +5,7 @@ Costs are remembered by canonical call: a training step of BERT has thousands of
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from typing import Any
 
 import msgspec
@@ -25,29 +25,7 @@ from roofline.traces.aten_kinds import (
     base,
 )
 from roofline.traces.calls import Call, Tensor, describe, tensors
-
-#: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
-Access = tuple[bool, int, float]
-
-
-@dataclass(frozen=True, slots=True)
-class Costed:
-    """The work of one call.
-
-    reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
-    dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
-    """
-
-    cost: Cost
-    kind: str
-    op_class: OpClass
-    shapes: str
-    dtype: str | None
-    output: str | None
-    reads: tuple[Access, ...] = ()
-    writes: tuple[Access, ...] = ()
-    inplace: bool = False
-    view: bool = False
+from roofline.traces.counted import Access, Costed
 
 
 class Engine:

@@ -6,21 +6,20 @@ what the profiler times as one event. Calls inside it are part of it.
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
 from typing import Any, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.traces import nesting
-from roofline.traces.aten import Costed, Engine
+from roofline.traces.aten import Engine
 from roofline.traces.calls import Call, tensors
+from roofline.traces.counted import Counted, CountedOp
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"
 PHASE = "roofline:phase:"
 
-PHASES = ("forward", "backward", "optimizer")
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
 _EVALUATE = "autograd::engine::evaluate_function"
@@ -45,54 +44,6 @@ class Nodes(Protocol):
     def thread(self) -> NDArray[np.int64]: ...  # noqa: D102
     def __len__(self) -> int: ...
     def call(self, index: int, /) -> Call: ...  # noqa: D102
-
-
-@dataclass(frozen=True, slots=True)
-class CountedOp:
-    """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown)."""
-
-    node: int
-    costed: Costed
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
-
-
-@dataclass(frozen=True)
-class Counted:
-    """The calls of one step.
-
-    names, thread, parent: of all calls that a plain profile shows too (our own annotations are left out).
-    op_of: for each such call the number of the counted op it is or lies in, or -1.
-    view_of: True where the call is, or lies in, an op that does no work.
-    ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
-    """
-
-    names: tuple[str, ...]
-    thread: NDArray[np.int64]
-    parent: NDArray[np.int64]
-    op_of: NDArray[np.int64]
-    view_of: NDArray[np.bool_]
-    ops: tuple[CountedOp, ...]
-    names_of_ops: tuple[str, ...]
-    scopes: tuple[str, ...]
-    scope: NDArray[np.int64]
-    phase: NDArray[np.int64]
-    unknown: dict[str, str] = field(default_factory=dict)
-
-
-#: A step of which nothing was counted.
-NOTHING = Counted(
-    names=(),
-    thread=np.zeros(0, np.int64),
-    parent=np.zeros(0, np.int64),
-    op_of=np.zeros(0, np.int64),
-    view_of=np.zeros(0, bool),
-    ops=(),
-    names_of_ops=(),
-    scopes=("",),
-    scope=np.zeros(0, np.int64),
-    phase=np.zeros(0, np.int64),
-)
 
 
 def count(nodes: Nodes, engine: Engine) -> Counted:

@@ -11,9 +11,8 @@ from roofline.core.cost import unknown
 from roofline.core.profile import Op, Signature
 from roofline.core.vocabulary import OpClass
 from roofline.traces import precision
-from roofline.traces.aten import Costed
 from roofline.traces.aten_kinds import COLLECTIVE
-from roofline.traces.counting import PHASES, Counted
+from roofline.traces.counted import PHASES, Costed, Counted
 from roofline.traces.timing import Timed
 
 Kernels = tuple[tuple[int, int], ...]
@@ -40,7 +39,7 @@ def op_rows(
     table = _Tables(switches, device, timed.kernel_names if timed else ())
     optimizer = PHASES.index("optimizer")
     for row, op in enumerate(counted.ops):
-        launches = 1 if timed is None or timed.launches is None else int(timed.launches[row])
+        launches = op.times if timed is None or timed.launches is None else int(timed.launches[row])
         if launches == 0 and timed is not None and not timed.own[row].any():
             continue  # beside a GPU: an op of the host, such as making a scalar
         kernels = table.renamed(timed.kernels[row]) if timed else ()
@@ -56,6 +55,7 @@ def op_rows(
             reads=op.reads,
             writes=op.writes,
             kernels=kernels,
+            constituents=tuple(table.signature(part.kind, part, ()) for part in op.costed.parts),
         )
     for number, name in enumerate(timed.extra if timed else ()):
         row = len(counted.ops) + number
@@ -159,6 +159,7 @@ class _Tables:
         reads: Sequence[int] = (),
         writes: Sequence[int] = (),
         kernels: Kernels = (),
+        constituents: tuple[int, ...] = (),
     ) -> None:
         self._ops.append(
             Op(
@@ -173,6 +174,7 @@ class _Tables:
                 reads=tuple(map(self._buffer, reads)),
                 writes=tuple(map(self._buffer, writes)),
                 kernels=kernels,
+                constituents=constituents,
             )
         )
 

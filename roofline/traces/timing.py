@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from roofline.traces import intervals, nesting
 from roofline.traces.alignment import align_threads
-from roofline.traces.counting import Counted
+from roofline.traces.counted import Counted
 from roofline.traces.kineto import Events, KinetoTrace
 
 #: A step this much slower than the typical one is left out whole, as long as so many are left.

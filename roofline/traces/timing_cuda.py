@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
 from roofline.traces import idle, intervals, steps
-from roofline.traces.counting import Counted
+from roofline.traces.counted import Counted
 from roofline.traces.kineto import KERNEL, KinetoTrace
 from roofline.traces.link import link
 from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time

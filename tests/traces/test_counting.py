@@ -16,6 +16,7 @@ from torch.nn import functional  # noqa: E402
 
 from roofline.backends import _torch_counting, _torch_running  # noqa: E402
 from roofline.core.step import Step, scope  # noqa: E402
+from roofline.traces import counted as counted_ops  # noqa: E402
 from roofline.traces import counting, timing  # noqa: E402
 from roofline.traces.aten import Engine  # noqa: E402
 from roofline.traces.calls import Call, Tensor  # noqa: E402
@@ -84,12 +85,12 @@ class Found:
     scope: str
     phase: str
     shapes: str
-    op: counting.CountedOp
+    op: counted_ops.CountedOp
 
 
 def listed(counted):
     return [
-        Found(name.removeprefix("aten::"), counted.scopes[scope], counting.PHASES[phase], op.costed.shapes, op)
+        Found(name.removeprefix("aten::"), counted.scopes[scope], counted_ops.PHASES[phase], op.costed.shapes, op)
         for name, scope, phase, op in zip(counted.names_of_ops, counted.scope, counted.phase, counted.ops, strict=True)
     ]
 
@@ -252,7 +253,9 @@ def test_a_transformer_layer_of_torch():
     products = 2 * 12 * (4 * 16 * 16 + 2 * 16 * 32 + 2 * 6 * 16)
     # Backward twice as many, but for the gradient of the input, which nobody wants: 12 positions by q, k and v.
     unwanted = 2 * 12 * 16 * 3 * 16
-    model = {phase: sum(op.op.costed.cost.model_flops for op in ops if op.phase == phase) for phase in counting.PHASES}
+    model = {
+        phase: sum(op.op.costed.cost.model_flops for op in ops if op.phase == phase) for phase in counted_ops.PHASES
+    }
     assert model == {"forward": products, "backward": 2 * products - unwanted, "optimizer": 0}
     assert {op.scope.partition("/")[0] for op in ops if op.op.costed.cost.flops} == {"self_attn", "linear1", "linear2"}
 
@@ -311,7 +314,7 @@ ENGINE_NODE = "autograd::engine::evaluate_function: "
 
 def phases_and_scopes(*rows, **given):
     counted = counting.count(Nodes(*rows, **given), Engine())
-    phases = [counting.PHASES[phase] for phase in counted.phase]
+    phases = [counted_ops.PHASES[phase] for phase in counted.phase]
     return list(zip(phases, [counted.scopes[scope] for scope in counted.scope], strict=True))
 
 

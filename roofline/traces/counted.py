@@ -1,0 +1,95 @@
+"""What one step is made of, whichever framework ran it: each op with its work, its buffers, its scope and its phase.
+
+Counting fills these tables (aten calls, HLO instructions, TensorFlow nodes), timing and the rows of a profile read
+them; nothing here knows a framework.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.cost import Cost
+from roofline.core.vocabulary import OpClass
+
+PHASES = ("forward", "backward", "optimizer")
+
+#: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
+Access = tuple[bool, int, float]
+
+
+@dataclass(frozen=True, slots=True)
+class Costed:
+    """The work of one call.
+
+    reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
+    dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
+    parts: what a fused kernel is made of, each with the work and the traffic that it would have alone; empty for an
+    op that stands for itself.
+    """
+
+    cost: Cost
+    kind: str
+    op_class: OpClass
+    shapes: str
+    dtype: str | None
+    output: str | None
+    reads: tuple[Access, ...] = ()
+    writes: tuple[Access, ...] = ()
+    inplace: bool = False
+    view: bool = False
+    parts: tuple[Costed, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class CountedOp:
+    """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
+
+    times: how often a step runs it, as a loop does; `costed` holds the work of all of them.
+    """
+
+    node: int
+    costed: Costed
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    times: int = 1
+
+
+@dataclass(frozen=True)
+class Counted:
+    """The calls of one step.
+
+    names, thread, parent: of all calls that a plain profile shows too (our own annotations are left out).
+    op_of: for each such call the number of the counted op it is or lies in, or -1.
+    view_of: True where the call is, or lies in, an op that does no work.
+    ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
+    """
+
+    names: tuple[str, ...]
+    thread: NDArray[np.int64]
+    parent: NDArray[np.int64]
+    op_of: NDArray[np.int64]
+    view_of: NDArray[np.bool_]
+    ops: tuple[CountedOp, ...]
+    names_of_ops: tuple[str, ...]
+    scopes: tuple[str, ...]
+    scope: NDArray[np.int64]
+    phase: NDArray[np.int64]
+    unknown: dict[str, str] = field(default_factory=dict)
+
+
+#: A step of which nothing was counted.
+NOTHING = Counted(
+    names=(),
+    thread=np.zeros(0, np.int64),
+    parent=np.zeros(0, np.int64),
+    op_of=np.zeros(0, np.int64),
+    view_of=np.zeros(0, bool),
+    ops=(),
+    names_of_ops=(),
+    scopes=("",),
+    scope=np.zeros(0, np.int64),
+    phase=np.zeros(0, np.int64),
+)

@@ -113,6 +113,7 @@ def _build(request: Request, models: str) -> Step:
                 device=request.device,
                 input=request.input,
                 optimizer=request.optimizer,
+                options=request.options,
             )
         )
     from roofline.backends._user import load_step

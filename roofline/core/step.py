@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
 from typing import Any, Literal
@@ -24,6 +24,7 @@ class Workload:
     device: str = "cpu"  # resolved: "cpu" or "cuda"
     input: Literal["device", "host"] = "device"
     optimizer: bool = True
+    options: Mapping[str, str] = field(default_factory=dict)  # of the backend, as in `--backend keras-jax:jit=off`
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

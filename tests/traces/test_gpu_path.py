@@ -18,6 +18,7 @@ from roofline.core.analysis import analyze  # noqa: E402
 from roofline.core.contract import contract  # noqa: E402
 from roofline.core.profile import Profile, Profiled, Wall, decode, encode  # noqa: E402
 from roofline.errors import InputError, MeasurementError  # noqa: E402
+from roofline.traces import counted as counted_ops  # noqa: E402
 from roofline.traces import counting, kineto, kineto_calls, steps, timing, timing_cuda  # noqa: E402
 from roofline.traces.aten import Engine  # noqa: E402
 from roofline.traces.op_rows import kernel_class, op_rows  # noqa: E402
@@ -33,7 +34,7 @@ class Path:
         self.trace = kineto.read(source)
         marks = steps.find(self.trace)
         low, high = int(marks.start[number]), int(marks.end[number])
-        events = timing.step_events(self.trace, counting.NOTHING, low, high, "roofline:").events
+        events = timing.step_events(self.trace, counted_ops.NOTHING, low, high, "roofline:").events
         self.counted = counting.count(kineto_calls.nodes(self.trace, events), Engine())
         self.timed = timing_cuda.time_cuda(self.trace, self.counted, prefix, skip_first)
         blocks = [path.partition("/")[0] or "(top)" for path in self.counted.scopes]
@@ -61,7 +62,7 @@ class Path:
                 joined=timed.joined,
             ),
             scopes=self.counted.scopes,
-            phases=counting.PHASES,
+            phases=counted_ops.PHASES,
             blocks=self.rows.blocks,
             signatures=self.rows.signatures,
             ops=self.rows.ops,

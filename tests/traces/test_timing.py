@@ -91,6 +91,7 @@ def test_a_thread_more_than_was_counted_is_unmatched():
 torch = pytest.importorskip("torch")
 
 from roofline.backends import _torch_running  # noqa: E402
+from roofline.traces import counted as counted_ops  # noqa: E402
 from roofline.traces import counting, kineto_calls, timing  # noqa: E402
 from roofline.traces.aten import Engine  # noqa: E402
 
@@ -120,7 +121,7 @@ def made(make_kineto):
 
 def counted_first_step(trace):
     low, high = timing.windows(trace, PREFIX)[0]
-    events = timing.step_events(trace, counting.NOTHING, low, high, "roofline:").events
+    events = timing.step_events(trace, counted_ops.NOTHING, low, high, "roofline:").events
     return counting.count(kineto_calls.nodes(trace, events), Engine())
 
 
@@ -234,7 +235,7 @@ def test_a_trace_without_steps_has_no_times(made, make_kineto):
     made.op("aten::exp", 0, 40, make_kineto.H)
     trace = kineto.read(made.write())
     with np.errstate(all="raise"):
-        found = timing.time_cpu(trace, counting.NOTHING, PREFIX, 0.0)
+        found = timing.time_cpu(trace, counted_ops.NOTHING, PREFIX, 0.0)
     assert (found.own.shape, found.causes, found.events, found.joined) == ((0, 0), {}, 0, 0)
 
 

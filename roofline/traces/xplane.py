@@ -1,0 +1,332 @@
+"""Reads a trace of XLA's profiler (XSpace), as JAX and TensorFlow write it, into columns; imports neither.
+
+A plane holds the events of one device or of the host, a line those of one thread or stream. What an event is
+about stands in its stats, of which this keeps the ones that link it to a program. The optimized programs
+themselves lie in the trace, too. Times are whole picoseconds.
+"""
+
+from __future__ import annotations
+
+import gzip
+import io
+import re
+import zlib
+from collections import Counter
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any
+
+import numpy as np
+from google.protobuf.message import DecodeError
+
+from roofline.errors import InputError
+from roofline.traces import xplane_columns, xplane_stats
+from roofline.traces.xplane_schema import XEvents, XLine, XPlane, XSpace, XStat
+from roofline.traces.xplane_stats import Names
+
+LARGEST = 1 << 30
+"""Bytes of a trace, inflated, that are read at most."""
+
+_DAY = 86_400 * 10**12  # [ps] no trace lasts a day: what lies further off is damage
+_SINCE_1970 = 10**17  # [ns] a line's time is since 1970 if it is later than this, else since the profiler started
+_PIECE = 1 << 16  # events that are decoded at a time
+_LISTENER = b"ThreadpoolListener::"
+_ENVIRONMENT = "Task Environment"  # the plane that tells when the profiler started
+_HLO = {b"Hlo Proto", b"hlo_proto"}
+_NUMBERED = re.compile(r"(.*?)(?:\((-?\d{1,20})\))?", re.DOTALL)  # a program's name, "jit_train(50)"
+_COPIED = re.compile(rb"\bsize:(\d{1,18})\b")
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line of a plane: `plane` is that one's name ("/host:CPU", "/device:GPU:0"), `name` the line's."""
+
+    plane: str
+    name: str
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class XTrace:
+    """Events of all lines, sorted by (line, start), of equal starts the longer first.
+
+    The columns have one length n. `start`, `end`: int64 [ps] since `origin`. `name`: int32, into `names`.
+    `line`: int32, into `lines`. `hlo_op`: int32, into `names`, the HLO instruction that the event belongs to,
+    -1 where it belongs to none. `program`: int64, that one's module, a key of `modules`; 0 where `hlo_op` is
+    -1, and -1 where the trace does not tell the module. `run`: int64, the execution, 0 where absent and -1 for
+    TensorFlow, which does not tell. `produces`, `consumes`: int64, the stats _p and _c, by which the work that
+    an event started finds its end; -1 where absent, though others are negative, too, where ids are hashes.
+    `scope`: int32, into `names`, the framework's name of the op, -1 where absent. `bytes`: int64, what a copy
+    moved, -1 where absent. `graph`: int64, the CUDA graph that an event was launched by, 0 where by none.
+
+    `modules` is program id -> (name, bytes of the HloProto) of every program that was loaded, executed or not.
+    `origin` is time 0 [ns] since 1970, None where the trace does not tell. `warnings`: what was mended or left
+    out, one sentence each.
+    """
+
+    start: np.ndarray
+    end: np.ndarray
+    name: np.ndarray
+    line: np.ndarray
+    hlo_op: np.ndarray
+    program: np.ndarray
+    run: np.ndarray
+    produces: np.ndarray
+    consumes: np.ndarray
+    scope: np.ndarray
+    bytes: np.ndarray
+    graph: np.ndarray
+    names: tuple[str, ...]
+    lines: tuple[Line, ...]
+    modules: Mapping[int, tuple[str, bytes]]
+    origin: int | None
+    warnings: tuple[str, ...]
+
+    def __len__(self) -> int:
+        return len(self.start)
+
+
+def read(source: bytes | str | Path, planes: Callable[[str], bool] | None = None) -> XTrace:
+    """The trace in `source`, the bytes or the path of a .xplane.pb or .xplane.pb.gz.
+
+    Events of planes whose name `planes` does not accept are left out; programs are found in any plane. Marks of
+    the profiler's own listener to thread pools are left out, as they last no time. Raises InputError if the
+    source cannot be read, is larger than LARGEST, damaged, or no XSpace.
+    """
+    what = "the trace" if isinstance(source, bytes) else str(source)
+    try:
+        return _read(_load(source, what), planes or (lambda plane: True))
+    except DecodeError as error:
+        raise InputError(
+            f"{what} is damaged or no profiler trace (XSpace): give the whole *.xplane.pb that jax.profiler or the "
+            "TensorFlow profiler wrote."
+        ) from error
+
+
+def _load(source: bytes | str | Path, what: str) -> bytes:
+    """The XSpace, inflated."""
+    try:
+        if isinstance(source, bytes):
+            data = source
+        else:
+            with Path(source).open("rb") as file:
+                data = file.read(LARGEST + 1)
+        if data[:2] == b"\x1f\x8b":
+            with gzip.open(io.BytesIO(data)) as file:
+                data = file.read(LARGEST + 1)
+    except (EOFError, zlib.error, gzip.BadGzipFile) as error:
+        raise InputError(f"{what} is damaged gzip: copy the file again, or record the trace again.") from error
+    except OSError as error:
+        raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
+    if len(data) > LARGEST:
+        raise InputError(f"{what} is larger than {LARGEST >> 20} MiB: record fewer steps, without the Python tracer.")
+    return data
+
+
+@dataclass(slots=True)
+class _Found:
+    """What is gathered from plane to plane; of each line its timestamp [ns], and columns with times since that."""
+
+    names: Names = field(default_factory=Names)
+    module_names: Names = field(default_factory=Names)
+    copies: Names = field(default_factory=Names)
+    modules: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    lines: list[Line] = field(default_factory=list)
+    timestamps: list[int] = field(default_factory=list)
+    columns: list[dict[str, np.ndarray]] = field(default_factory=list)
+    started: int | None = None  # [ns] since 1970
+    mended: Counter[str] = field(default_factory=Counter)
+
+    def table(self, stat: str) -> Names:
+        """Where the texts of `stat` are numbered."""
+        return {"hlo_module": self.module_names, "memcpy_details": self.copies}.get(stat, self.names)
+
+
+@dataclass(frozen=True, slots=True)
+class _Metadata:
+    """What the events of one plane refer to.
+
+    `keys`: sorted int64[k], the kinds of events; `name`, `kept` and each of `stats` have a value for each of
+    them. `stat_names`: the names of stats, and the texts that stats refer to.
+    """
+
+    keys: np.ndarray
+    name: np.ndarray
+    kept: np.ndarray
+    stats: dict[str, np.ndarray]
+    stat_names: dict[int, bytes]
+
+
+# Planes
+
+
+def _read(data: bytes, accept: Callable[[str], bool]) -> XTrace:
+    space = XSpace.FromString(data)
+    said = [f"The profiler reported: {_text(text)[:200]}" for text in (*space.errors, *space.warnings)]
+    planes = list(space.planes)[::-1]
+    del space, data
+    found, genuine = _Found(), False
+    while planes:  # each is let go before the next is decoded
+        plane = XPlane.FromString(planes.pop())
+        name = _text(plane.name)
+        genuine |= name.startswith("/") or name == _ENVIRONMENT
+        stat_names = {entry.key: entry.value.name for entry in plane.stat_metadata}
+        _take_programs(plane, stat_names, found)
+        if name == _ENVIRONMENT:
+            found.started = _start_time(plane, stat_names)
+        if plane.lines and accept(name):
+            metadata = _metadata(plane, stat_names, found)
+            lines = list(plane.lines)[::-1]
+            del plane
+            while lines:
+                _take_line(name, XLine.FromString(lines.pop()), metadata, found)
+    if not genuine:
+        raise DecodeError("no plane has a name that the profiler gives")
+    return _joined(found, said)
+
+
+def _start_time(plane: Any, stat_names: Mapping[int, bytes]) -> int | None:
+    """When the profiler was started [ns since 1970]."""
+    for stat in map(XStat.FromString, plane.stats):
+        if stat_names.get(stat.metadata_id) == b"profile_start_time":
+            return stat.uint64_value or stat.int64_value or None
+    return None
+
+
+def _take_programs(plane: Any, stat_names: Mapping[int, bytes], found: _Found) -> None:
+    """The programs that `plane` describes."""
+    if _HLO.isdisjoint(stat_names.values()):
+        return
+    for entry in plane.event_metadata:
+        stats = {stat_names.get(one.metadata_id): one for one in map(XStat.FromString, entry.value.stats)}
+        for stat in _HLO & stats.keys():
+            # The number in parentheses is what events call program_id; the key of the entry is one by chance.
+            name, number = _NUMBERED.fullmatch(_text(entry.value.name)).groups()
+            if number is None and b"program_id" in stats:
+                number = stats[b"program_id"].uint64_value or stats[b"program_id"].int64_value
+            number = _signed(entry.key if number is None else int(number))
+            program = name, stats[stat].bytes_value or stats[stat].str_value
+            if found.modules.setdefault(number, program) != program:
+                found.mended["programs with the number of another"] += 1
+
+
+def _metadata(plane: Any, stat_names: dict[int, bytes], found: _Found) -> _Metadata:
+    kinds = {entry.key: entry.value for entry in plane.event_metadata}
+    keys = np.array(sorted(kinds), np.int64)
+    kinds = [kinds[key] for key in keys.tolist()]
+    names = [kind.name or kind.display_name for kind in kinds]
+    encoded = [stat for kind in kinds for stat in kind.stats]
+    row = np.repeat(np.arange(len(kinds)), [len(kind.stats) for kind in kinds])
+    stats = xplane_stats.empty(len(kinds))
+    xplane_stats.fill(stats, row, encoded, stat_names, found.table)
+    kept = np.array([not name.startswith(_LISTENER) for name in names], bool)
+    return _Metadata(keys, found.names.of(names), kept, stats, stat_names)
+
+
+# Lines
+
+
+def _take_line(plane: str, line: Any, metadata: _Metadata, found: _Found) -> None:
+    pieces = [_columns(line.events[low : low + _PIECE], metadata, found) for low in range(0, len(line.events), _PIECE)]
+    if not any(len(piece["start"]) for piece in pieces):
+        return
+    columns = {key: np.concatenate([piece.pop(key) for piece in pieces]) for key in list(pieces[0])}
+    order = np.lexsort((-columns["end"], columns["start"]))
+    found.lines.append(Line(plane, _text(line.display_name or line.name)))
+    found.timestamps.append(line.timestamp_ns)
+    found.columns.append({key: columns.pop(key)[order] for key in list(columns)})
+
+
+def _columns(events: Sequence[bytes], metadata: _Metadata, found: _Found) -> dict[str, np.ndarray]:
+    """The columns of some encoded events of a line; times are [ps] since the line's timestamp."""
+    key, start, duration, occurrences = xplane_columns.numbers(
+        XEvents, events, ("metadata_id", "offset_ps", "duration_ps", "num_occurrences")
+    )
+    at = np.searchsorted(metadata.keys, key).clip(max=max(len(metadata.keys) - 1, 0))
+    named = metadata.keys[at] == key if len(metadata.keys) else np.zeros(len(key), bool)
+    single = occurrences == 0
+    timely = (abs(start.clip(-_DAY - 1, _DAY + 1)) <= _DAY) & (duration >= 0) & (duration <= _DAY)
+    for what, good in (
+        ("events without a name", named),
+        ("events that stand for several, without times", single | ~named),
+        ("events with impossible times", timely | ~single | ~named),
+    ):
+        found.mended[what] += np.count_nonzero(~good)
+    chosen = np.flatnonzero(named & single & timely)
+    chosen = chosen[metadata.kept[at[chosen]]]
+    at, start, duration = at[chosen], start[chosen], duration[chosen]
+    columns = {stat: values[at] for stat, values in metadata.stats.items()}
+    row, encoded = xplane_columns.stats(list(map(events.__getitem__, chosen.tolist())))
+    xplane_stats.fill(columns, row, encoded, metadata.stat_names, found.table)
+    return {"start": start, "end": start + duration, "name": metadata.name[at], **columns}
+
+
+# Lines -> trace
+
+
+def _joined(found: _Found, said: list[str]) -> XTrace:
+    kept, base = _together(found.timestamps)
+    found.mended["lines further than a day from the others"] += len(found.lines) - len(kept)
+    lines = tuple(found.lines[i] for i in kept)
+    columns = [found.columns[i] for i in kept]
+    line = np.repeat(np.arange(len(lines), dtype=np.int32), [len(of_line["start"]) for of_line in columns])
+    shift = np.array([(found.timestamps[i] - base) * 1000 for i in kept], np.int64)[line]
+
+    def column(key: str, kind: type = np.int64) -> np.ndarray:
+        return np.concatenate([np.empty(0, kind), *(of_line.pop(key) for of_line in columns)])
+
+    hlo_op, program = column("hlo_op", np.int32), column("program_id")
+    program = _programs(hlo_op, program, column("hlo_module", np.int32), found)
+    copied = np.array([-1, *map(_size, found.copies.encoded())])
+    return XTrace(
+        start=column("start") + shift,
+        end=column("end") + shift,
+        name=column("name", np.int32),
+        line=line,
+        hlo_op=hlo_op,
+        program=program,
+        run=column("run_id"),
+        produces=column("_p"),
+        consumes=column("_c"),
+        scope=column("tf_op", np.int32),
+        bytes=copied[column("memcpy_details", np.int32) + 1],
+        graph=column("cuda_graph_id"),
+        names=found.names.decoded(),
+        lines=lines,
+        modules=MappingProxyType(found.modules),
+        origin=base if base > _SINCE_1970 else found.started and found.started + base,
+        warnings=(*said, *(f"Left out {n:,} {what}." for what, n in found.mended.items() if n)),
+    )
+
+
+def _together(timestamps: Sequence[int]) -> tuple[list[int], int]:
+    """Which lines have times [ns] within a day of the middle one's, and the earliest of these times."""
+    if not timestamps:
+        return [], 0
+    middle = sorted(timestamps)[len(timestamps) // 2]
+    kept = [i for i, time in enumerate(timestamps) if abs(time - middle) <= _DAY // 1000]
+    return kept, min(timestamps[i] for i in kept)
+
+
+def _programs(hlo_op: np.ndarray, program: np.ndarray, module: np.ndarray, found: _Found) -> np.ndarray:
+    """The program of each event; older traces give its module's name only, which may be that of one program."""
+    times = Counter(name for name, _ in found.modules.values())
+    number = {name: number for number, (name, _) in found.modules.items() if times[name] == 1}
+    of_module = np.array([-1, *(number.get(name, -1) for name in found.module_names.decoded())], np.int64)
+    return np.where(hlo_op < 0, 0, np.where(program == -1, of_module[module + 1], program))
+
+
+def _size(details: bytes) -> int:
+    """Bytes that a copy moved, by the text that describes it; -1 where it does not tell."""
+    match = _COPIED.search(details)
+    return int(match[1]) if match else -1
+
+
+def _signed(number: int) -> int:
+    """`number` as the int64 of the same bits."""
+    return (number + 2**63) % 2**64 - 2**63
+
+
+def _text(encoded: bytes) -> str:
+    return encoded.decode("utf-8", "replace")

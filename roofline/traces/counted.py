@@ -43,6 +43,24 @@ class Costed:
     parts: tuple[Costed, ...] = ()
 
 
+class Same:
+    """Gives one object for equal contents: rows of a profile that share it share a signature."""
+
+    def __init__(self) -> None:
+        """Nothing is known yet."""
+        self._known: dict[object, Costed] = {}
+
+    def __call__(self, costed: Costed) -> Costed:
+        """The first one seen that is equal to `costed`."""
+        cost = costed.cost
+        functions = None if cost.functions is None else tuple(sorted(cost.functions.items()))
+        numbers = tuple(getattr(cost, name) for name in cost.__struct_fields__ if name != "functions")
+        rest = (costed.kind, costed.op_class, costed.shapes, costed.dtype, costed.output, costed.reads, costed.writes)
+        # Parts were made the same before the whole.
+        key = (numbers, functions, *rest, costed.inplace, costed.view, tuple(id(part) for part in costed.parts))
+        return self._known.setdefault(key, costed)
+
+
 @dataclass(frozen=True, slots=True)
 class CountedOp:
     """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
@@ -65,6 +83,7 @@ class Counted:
     op_of: for each such call the number of the counted op it is or lies in, or -1.
     view_of: True where the call is, or lies in, an op that does no work.
     ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
+    unknown: names of ops whose work is not known, and why. flags: what a reader of the counts must know.
     """
 
     names: tuple[str, ...]
@@ -78,6 +97,7 @@ class Counted:
     scope: NDArray[np.int64]
     phase: NDArray[np.int64]
     unknown: dict[str, str] = field(default_factory=dict)
+    flags: tuple[str, ...] = ()
 
 
 #: A step of which nothing was counted.

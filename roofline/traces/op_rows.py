@@ -114,8 +114,10 @@ class _Tables:
         arithmetic = None
         if costed.cost.flops:
             what = "convolution" if costed.kind.startswith("convolution") else "matmul"
-            library = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
-            switch = self._switches.get(f"float32 {what} ({library})")
+            # Each framework has its own switches, and each of torch's libraries as well.
+            torchs = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
+            names = (f"float32 {what} ({library})" for library in (torchs, "XLA", "TensorFlow"))
+            switch = next((self._switches[name] for name in names if name in self._switches), None)
             arithmetic = precision.contraction(costed.dtype, costed.output, kernels, switch)
         return Signature(
             name=name,

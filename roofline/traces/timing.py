@@ -197,6 +197,9 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         unmatched=unmatched,
         kernels=kept[0].kernels,
         unseen=max(part.unseen for part in kept),
+        kernel_names=kept[0].kernel_names,
+        launches=kept[0].launches,
+        extra=kept[0].extra,
     )
 
 

@@ -1,0 +1,147 @@
+"""Op times from the events of an executor: XLA's thunks, TensorFlow's nodes, or the kernels of a GPU.
+
+Every event belongs to one op or to none. An op's own time is the union of its events in a step; an instant that k ops
+share counts 1/k to each, so that the shares add up to the time in which any op ran.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import intervals
+from roofline.traces.timing import HOST_DISPATCH, PYTHON, Timed
+from roofline.traces.xplane import XTrace
+
+PICOSECOND = 1e-12
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Owned:
+    """Which op each event of a trace belongs to.
+
+    op: for each event the number of its op, or -1. start, end: [ps], as the op ran (an asynchronous tail included).
+    lost: events of the executor that no known op explains. device: events of a GPU, whose kernels are listed by name.
+    """
+
+    op: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    lost: NDArray[np.bool_]
+    device: bool = False
+
+
+def windows(trace: XTrace, prefix: str) -> list[tuple[int, int]]:
+    """(start, end) [ps] of the annotations named prefix#0, prefix#1, ... of the host, in order."""
+    codes = [code for code, name in enumerate(trace.names) if name.startswith(f"{prefix}#")]
+    rows = np.flatnonzero(np.isin(trace.name, codes))
+    rows = rows[np.argsort(trace.start[rows], kind="stable")]
+    return list(zip(trace.start[rows].tolist(), trace.end[rows].tolist(), strict=True))
+
+
+def time_steps(trace: XTrace, owned: Owned, ops: int, prefix: str, event_cost: float) -> list[Timed]:
+    """The times of `ops` ops in each marked step. event_cost: what one event adds to the time around it [s]."""
+    return [_time(trace, owned, ops, low, high, prefix, event_cost) for low, high in windows(trace, prefix)]
+
+
+def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: str, event_cost: float) -> Timed:
+    inside = (owned.start >= low) & (owned.start < high)
+    known = np.flatnonzero(inside & (owned.op >= 0))
+    lost = np.flatnonzero(inside & owned.lost)
+    extra_codes, extra = np.unique(trace.name[lost], return_inverse=True)
+    rows = np.concatenate((known, lost))
+    owner = np.concatenate((owned.op[known], ops + extra))
+    number = ops + len(extra_codes)
+    # What is still running when the step ends belongs to it: the step was waited for, so that is only rounding.
+    start, end = owned.start[rows], owned.end[rows]
+    own = intervals.own(start, end, owner, number) * PICOSECOND
+    share = intervals.shares(start, end, owner, number) * PICOSECOND
+    first = np.full(number, high, np.int64)
+    np.minimum.at(first, owner, start)
+    events = int(((trace.start >= low) & (trace.start < high)).sum())
+    wall = (high - low) * PICOSECOND
+    corrected = max(wall - event_cost * events, float(share.sum()), 1e-9)
+    idle = corrected - float(share.sum())
+    all_time = float(share.sum())
+    names = [trace.names[code] for code in extra_codes.tolist()]
+    kernels, kernel_names, launches = _kernels(trace, owned, rows, owner, number)
+    return Timed(
+        own=own[:, None],
+        overlap=own - share,
+        start=(first - low) * PICOSECOND,
+        walls=np.asarray([wall]),
+        corrected=np.asarray([corrected]),
+        idle=np.asarray([idle]),
+        causes=_causes(trace, owned, rows, low, high, prefix, idle),
+        joined=float(share[:ops].sum()) / all_time if all_time else 0.0,
+        events=events,
+        dropped=0,
+        unmatched=dict(zip(names, share[ops:].tolist(), strict=True)),
+        kernels=kernels,
+        kernel_names=kernel_names,
+        launches=launches,
+        extra=tuple(names),
+        unseen=int((np.bincount(owner, minlength=number)[:ops] == 0).sum()),
+    )
+
+
+def _kernels(
+    trace: XTrace, owned: Owned, rows: NDArray[np.int64], owner: NDArray[np.int64], number: int
+) -> tuple[list[tuple[tuple[int, int], ...]], tuple[str, ...], NDArray[np.int64] | None]:
+    """Beside a GPU: for each op its kernels (number of the name, time [ns]), their names, and launches per op."""
+    if not owned.device:
+        return [()] * number, (), None
+    codes, name = np.unique(trace.name[rows], return_inverse=True)
+    length = (owned.end[rows] - owned.start[rows]) // 1000
+    order = np.lexsort((name, owner))
+    kernels: list[list[tuple[int, int]]] = [[] for _ in range(number)]
+    # One entry per op and kernel name: a loop launches the same kernel many times.
+    keys, first = np.unique(owner[order] * len(codes) + name[order], return_index=True)
+    sums = np.add.reduceat(length[order], first) if len(first) else length[:0]
+    for key, time in zip(keys.tolist(), sums.tolist(), strict=True):
+        kernels[key // len(codes)].append((key % len(codes), time))
+    names = tuple(trace.names[code] for code in codes.tolist())
+    return [tuple(one) for one in kernels], names, np.bincount(owner, minlength=number)
+
+
+def _causes(
+    trace: XTrace, owned: Owned, rows: NDArray[np.int64], low: int, high: int, prefix: str, idle: float
+) -> dict[str, float]:
+    """Idle time inside the framework (any of its events runs), and outside of all of them (Python)."""
+    ours = [code for code, name in enumerate(trace.names) if name.startswith(prefix)]
+    others = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)
+    start = np.concatenate((trace.start[others], owned.start[rows]))
+    end = np.concatenate((trace.end[others], owned.end[rows]))
+    covered = intervals.length(np.clip(start, low, high), np.clip(end, low, high)) * PICOSECOND
+    python = min(idle, max(0.0, (high - low) * PICOSECOND - covered))
+    return {HOST_DISPATCH: idle - python, PYTHON: python}
+
+
+def aligned(parts: Sequence[Timed], ops: int) -> list[Timed]:
+    """Steps with the same extra rows: each knows only the names of lost events that it met itself."""
+    names = tuple(dict.fromkeys(name for part in parts for name in part.extra))
+    return [_with_extra(part, ops, names) for part in parts]
+
+
+def _with_extra(part: Timed, ops: int, names: tuple[str, ...]) -> Timed:
+    place = [*range(ops), *(ops + part.extra.index(name) if name in part.extra else -1 for name in names)]
+    rows = np.asarray(place, np.int64)
+    absent = rows < 0
+
+    def pick(values: NDArray[np.float64]) -> NDArray[np.float64]:
+        chosen = values[rows]
+        chosen[absent] = 0
+        return chosen
+
+    return replace(
+        part,
+        own=pick(part.own),
+        overlap=pick(part.overlap),
+        start=pick(part.start),
+        kernels=[() if row < 0 else part.kernels[row] for row in place],
+        launches=None if part.launches is None else pick(part.launches),
+        extra=names,
+    )

@@ -1,0 +1,341 @@
+"""Executed HLO instructions: from traces and the programs in them to the ops of a step.
+
+JAX, TensorFlow and Keras run what XLA compiles in the same way: one event per executed instruction, named as in the
+optimised program, which the trace holds too. So one reader serves them all and needs none of them.
+
+An instruction that a step runs more than once is one op with the work of all its executions. A control instruction
+(while, conditional, call) whose body has events of its own is no op; one without is charged with its body.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import executor_time, hlo, hlo_buffers, hlo_cost, hlo_schedule, xla_model_flops, xla_scopes
+from roofline.traces.counted import Costed, Counted, CountedOp, Same
+from roofline.traces.executor_time import Owned
+from roofline.traces.xla_scopes import Place
+from roofline.traces.xplane import XTrace
+
+#: An executed instruction: (program id, name).
+Key = tuple[int, str]
+#: Program id -> its optimised module.
+Programs = Mapping[int, hlo.Module]
+#: From an instruction's op_name to its phase and scope.
+Placing = Callable[[str], Place]
+
+#: Lines of a device plane that a viewer derived from the others.
+_DERIVED = frozenset(
+    ("XLA Ops", "XLA Modules", "Steps", "Framework Ops", "Framework Name Scope", "Source code", "XLA TraceMe")
+)
+CONTROL = frozenset(("while", "conditional", "call", "async-start"))
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class _Events:
+    """The executor's events of one trace, columns of one length; code: number of the key, -1 where there is none.
+
+    row: in the trace. start, end: [ps], an asynchronous tail included.
+    """
+
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+    code: NDArray[np.int64]
+    keys: tuple[Key, ...]
+    device: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Executed:
+    """One instruction as a step runs it: `times` per step; costed holds the work of all of them."""
+
+    key: Key
+    instruction: hlo.Instruction
+    times: float
+    costed: Costed
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+
+
+def count(
+    traces: Sequence[XTrace],
+    prefix: str,
+    before: Sequence[tuple[int, str, bytes]] = (),
+    optimizers: tuple[str, ...] = ("optimizer",),
+    placing: Placing | None = None,
+) -> tuple[Counted, list[Owned]]:
+    """The ops of the steps that `prefix` marks in `traces`, and whose each event is.
+
+    before: (number, name, HloProto bytes) of programs as they were before optimisation, for model FLOPs; without them
+    model FLOPs are what the optimised program holds, recomputation left out, and the flag `optimised-only` says so.
+    optimizers: top scopes whose ops are the optimizer's. placing: reads op_names; by default those of JAX.
+    """
+    events = [_events(trace) for trace in traces]
+    times, order = _times(traces, events, prefix)
+    programs = _programs(traces, order)
+    known = [key for key in order if key[0] in programs and key[1] in programs[key[0]].instructions]
+    kept = _without_parents(known, programs)
+    same = Same()
+    ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
+    ops, flags = xla_model_flops.assign(ops, programs, before, same)
+    place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
+    number = {key: row for row, key in enumerate(kept)}
+    parents = set(known) - set(kept)
+    owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
+    return _tables(ops, programs, place, flags), owned
+
+
+def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
+    """Program id -> names of the instructions that ran in the steps marked with `prefix`, of programs in the trace."""
+    _, order = _times([trace], [_events(trace)], prefix)
+    found: dict[int, list[str]] = {}
+    for program, name in order:
+        if program in trace.modules:
+            found.setdefault(program, []).append(name)
+    return found
+
+
+# ---------------------------------------------------------------------------------------------- events
+
+
+def _events(trace: XTrace) -> _Events:
+    """The events of executed instructions: kernels where there is a device, thunks where there is none."""
+    on_device = np.asarray([line.plane.startswith("/device:") and line.name not in _DERIVED for line in trace.lines])
+    device = bool(on_device.any() and on_device[trace.line].any())
+    rows = np.flatnonzero(on_device[trace.line] if device else trace.hlo_op >= 0)
+    pairs = np.stack((trace.program[rows], trace.hlo_op[rows].astype(np.int64)), axis=1)
+    distinct, code = np.unique(pairs, axis=0, return_inverse=True) if len(rows) else (pairs, np.zeros(0, np.int64))
+    keys = tuple((program, trace.names[name] if name >= 0 else "") for program, name in distinct.tolist())
+    named = np.asarray([bool(name) for _, name in keys], bool)
+    code = np.where(named[code], code, -1) if len(rows) else code
+    end = trace.end[rows] if device else _with_tails(trace, rows)
+    return _Events(rows, trace.start[rows], end, code, keys, device)
+
+
+def _with_tails(trace: XTrace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ends of thunks: a parallel one finishes after its event, where `end: <op>` consumes what it produced."""
+    # Ids of other kinds (of thread pools, say) may be the same numbers: only ends of ops are looked at.
+    ends_op = np.asarray([name.startswith("end: ") for name in trace.names], bool)
+    tails = np.flatnonzero((trace.consumes != -1) & ends_op[trace.name])
+    if not len(tails):
+        return trace.end[rows]
+    tails = tails[np.argsort(trace.consumes[tails], kind="stable")]
+    wanted = trace.produces[rows]
+    at = np.searchsorted(trace.consumes[tails], wanted)
+    found = np.append(trace.consumes[tails], -1)[at] == wanted
+    ends = np.append(trace.end[tails], 0)[at]
+    return np.where(found & (wanted != -1), np.maximum(trace.end[rows], ends), trace.end[rows])
+
+
+def _times(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> tuple[dict[Key, float], list[Key]]:
+    """How often a step runs each instruction, and the instructions in the order in which they first began."""
+    totals: dict[Key, float] = {}
+    steps = 0
+    for trace, one in zip(traces, events, strict=True):
+        for low, high in executor_time.windows(trace, prefix):
+            steps += 1
+            inside = np.flatnonzero((one.start >= low) & (one.start < high) & (one.code >= 0))
+            # Several kernels may serve one instruction: it ran as often as the most frequent of them.
+            pairs = np.stack((one.code[inside], trace.name[one.row[inside]].astype(np.int64)), axis=1)
+            distinct, number = np.unique(pairs, axis=0, return_counts=True)
+            runs: dict[int, int] = {}
+            for code, times in zip(distinct[:, 0].tolist(), number.tolist(), strict=True):
+                runs[code] = max(runs.get(code, 0), times)
+            codes = one.code[inside]
+            first = np.unique(codes, return_index=True)
+            for code in first[0][np.argsort(one.start[inside][first[1]], kind="stable")].tolist():
+                totals[one.keys[code]] = totals.get(one.keys[code], 0.0) + runs[code]
+    return {key: total / max(1, steps) for key, total in totals.items()}, list(totals)
+
+
+def _owned(trace: XTrace, events: _Events, number: Mapping[Key, int], parents: set[Key]) -> Owned:
+    """Which op each event belongs to. Parents' events hold their children's; what has no op at all is lost."""
+    op_of = np.asarray([number.get(key, -1) for key in events.keys] + [-1], np.int64)
+    parent = np.asarray([key in parents for key in events.keys] + [False], bool)
+    size = len(trace.start)
+    op, lost = np.full(size, -1, np.int64), np.zeros(size, bool)
+    start, end = trace.start.copy(), trace.end.copy()
+    op[events.row] = op_of[events.code]
+    lost[events.row] = (op_of[events.code] < 0) & ~parent[events.code]
+    start[events.row], end[events.row] = events.start, events.end
+    return Owned(op=op, start=start, end=end, lost=lost, device=events.device)
+
+
+# ---------------------------------------------------------------------------------------------- instructions
+
+
+def _programs(traces: Sequence[XTrace], keys: Sequence[Key]) -> dict[int, hlo.Module]:
+    """The modules of the programs that ran."""
+    found: dict[int, hlo.Module] = {}
+    for program in dict.fromkeys(program for program, _ in keys):
+        for trace in traces:
+            if program in trace.modules:
+                name, data = trace.modules[program]
+                found[program] = hlo.read(data, f"the program {name}")
+                break
+    return found
+
+
+def _without_parents(keys: Sequence[Key], programs: Programs) -> list[Key]:
+    """The keys without those of control instructions whose body has events of its own."""
+    ran = set(keys)
+    return [key for key in keys if not _has_children(programs[key[0]], key, ran)]
+
+
+def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
+    instruction = module.instructions[key[1]]
+    if instruction.opcode not in CONTROL:
+        return False
+    waiting, seen = list(instruction.called), set()
+    while waiting:
+        computation = waiting.pop()
+        if id(computation) in seen:
+            continue
+        seen.add(id(computation))
+        for inner in computation.instructions:
+            if (key[0], inner.name) in ran and inner.name != key[1]:
+                return True
+            if inner.opcode in CONTROL:
+                waiting += inner.called
+    return False
+
+
+def _executed(key: Key, module: hlo.Module, times: float, same: Same) -> Executed:
+    instruction = module.instructions[key[1]]
+    costed, reads, writes = hlo_cost.cost(module, instruction)
+    return Executed(key, instruction, times, _scaled(costed, times, same), reads, writes)
+
+
+def _scaled(costed: Costed, times: float, same: Same) -> Costed:
+    """The work of `times` executions. Buffers keep their size: what the first execution fetched, the next one finds."""
+    if times == 1:
+        return costed
+    parts = tuple(_scaled(part, times, same) for part in costed.parts)
+    return same(replace(costed, cost=costed.cost * times, parts=parts))
+
+
+# ---------------------------------------------------------------------------------------------- tables
+
+
+def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: tuple[str, ...]) -> Counted:
+    scopes: dict[str, int] = {}
+    buffers: dict[tuple[int, int], int] = {}
+    same = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
+    unknown: dict[str, str] = {}
+    rows, scope, phase = [], [], []
+
+    def buffer(program: int, number: int) -> int:
+        whole = (program, number)
+        return buffers.setdefault(same.get(whole, whole), len(buffers))
+
+    for row, op in enumerate(ops):
+        program = op.key[0]
+        where = _place(programs[program], op.instruction, place)
+        scope.append(scopes.setdefault(where.scope or "", len(scopes)))
+        phase.append(where.phase)
+        rows.append(
+            CountedOp(
+                node=row,
+                costed=op.costed,
+                reads=tuple(buffer(program, number) for number in op.reads),
+                writes=tuple(buffer(program, number) for number in op.writes),
+                times=max(1, round(op.times)),
+            )
+        )
+        if op.costed.cost.quality == "unknown":
+            unknown[hlo_cost.title(op.instruction)] = op.costed.cost.note
+    return Counted(
+        names=tuple(op.key[1] for op in ops),
+        thread=np.zeros(len(ops), np.int64),
+        parent=np.full(len(ops), -1, np.int64),
+        op_of=np.arange(len(ops)),
+        view_of=np.zeros(len(ops), bool),
+        ops=tuple(rows),
+        names_of_ops=tuple(hlo_cost.title(op.instruction) for op in ops),
+        scopes=tuple(scopes) or ("",),
+        scope=np.asarray(scope, np.int64),
+        phase=np.asarray(phase, np.int64),
+        unknown=unknown,
+        flags=flags,
+    )
+
+
+def _carried(program: int, module: hlo.Module) -> dict[tuple[int, int], tuple[int, int]]:
+    """Result buffers that the next step takes as parameters: a training step returns what it was given, updated.
+
+    A result that XLA did not put in place of a parameter is taken for the next value of the first parameter of its
+    type and shape that no other result is; where no parameter is of that shape it is a result and nothing else.
+    """
+    parameters, outputs = hlo_buffers.entry_buffers(module)
+    free: dict[object, list[int]] = {}
+    in_place = {number for number, _, _ in outputs}
+    for number, _, shape in parameters:
+        if number not in in_place:
+            free.setdefault((shape.dtype, shape.dims), []).append(number)
+    given = {number for number, _, _ in parameters}
+    pairs = {}
+    for number, _, shape in outputs:
+        waiting = free.get((shape.dtype, shape.dims))
+        if number not in given and waiting and shape.dims:
+            pairs[program, number] = (program, waiting.pop(0))
+    return pairs
+
+
+#: An instruction without a name of its own is looked for among so many of its neighbours.
+_NEIGHBOURS = 64
+
+
+def _place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
+    """Phase and scope of an instruction: of its contractions, else its own, else of most of what is fused in it.
+
+    What the compiler added without a name, such as a copy, belongs where its data come from, else where they go.
+    """
+    key = ("place", instruction.id, id(place))
+    if key in module.memo:
+        return module.memo[key]
+    found = _named_place(module, instruction, place)
+    if found.scope is None:
+        found = _neighbouring(module, instruction, place) or found
+    module.memo[key] = found
+    return found
+
+
+def _named_place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
+    contractions = [place(name) for name, _ in hlo_schedule.contractions(module, instruction)]
+    if any(one.scope is not None for one in contractions):
+        return xla_scopes.commonest(contractions)
+    own = place(instruction.op_name)
+    if own.scope is not None:
+        return own
+    return xla_scopes.commonest(place(name) for name in hlo_cost.op_names(module, instruction))
+
+
+def _neighbouring(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place | None:
+    for step in (lambda one: one.operands, _users(module)):
+        waiting, seen = [instruction], {instruction.id}
+        for one in waiting:
+            for near in step(one):
+                if near.id in seen or len(seen) > _NEIGHBOURS:
+                    continue
+                seen.add(near.id)
+                found = _named_place(module, near, place)
+                if found.scope is not None:
+                    return found
+                waiting.append(near)
+    return None
+
+
+def _users(module: hlo.Module) -> Callable[[hlo.Instruction], Sequence[hlo.Instruction]]:
+    if "users" not in module.memo:
+        users: dict[int, list[hlo.Instruction]] = {}
+        for computation in module.computations:
+            for instruction in computation.instructions:
+                for operand in instruction.operands:
+                    users.setdefault(id(operand), []).append(instruction)
+        module.memo["users"] = users
+    return lambda one: module.memo["users"].get(id(one), ())

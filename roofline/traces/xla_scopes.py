@@ -1,0 +1,107 @@
+"""Where an HLO instruction comes from: its phase and scope, read from the `op_name` that the framework gave it.
+
+JAX writes its name stack: `jit(train)/transpose(jvp(bert/encoder))/layer.3/dot_general`. What a transformation wraps is
+a scope; `transpose` is the backward pass; the last part is the primitive. TensorFlow writes node names, whose gradients
+begin with `gradient_tape`: those are read as in graph mode.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+from functools import lru_cache
+from typing import NamedTuple
+
+FORWARD, BACKWARD, OPTIMIZER = range(3)
+
+#: What JAX itself puts into a name stack around the user's scopes.
+_OWN = frozenset(
+    (
+        "while body cond closed_call checkpoint rematted_computation remat remat2 custom_jvp_call custom_vjp_call "
+        "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit main scan cond_fun body_fun switch"
+    ).split()
+)
+_BRANCH = re.compile(r"branch_\d+_fun$")
+_CALL = re.compile(r"(\w+)\((.*)\)$", re.DOTALL)
+#: Calls of functions whose name is no scope: `jit(log_softmax)` is a library's own.
+_FUNCTIONS = frozenset(("jit", "pjit", "xla_call", "core_call", "named_call"))
+
+
+class Place(NamedTuple):
+    """Phase (index into PHASES) and scope path of an instruction; scope None: it carries no name."""
+
+    phase: int
+    scope: str | None
+
+
+def segments(op_name: str) -> list[str]:
+    """An op_name at its slashes, but for those in parentheses."""
+    parts, depth, begin = [], 0, 0
+    for index, character in enumerate(op_name):
+        if character == "(":
+            depth += 1
+        elif character == ")":
+            depth -= 1
+        elif character == "/" and depth <= 0:
+            parts.append(op_name[begin:index])
+            begin = index + 1
+    parts.append(op_name[begin:])
+    return parts
+
+
+@lru_cache(maxsize=65536)
+def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
+    """The phase and the scope of a JAX op_name; optimizers: scopes whose ops are the optimizer's."""
+    if not op_name.startswith(("jit(", "pjit(", "pmap(", "xmap(")):
+        return Place(FORWARD, None)  # a parameter's name, or one of the compiler's own making
+    backward = False
+    path: list[str] = []
+    for part in segments(op_name)[:-1]:
+        wrapped, transformations = _unwrap(part)
+        backward |= "transpose" in transformations
+        inner = [name for name in segments(wrapped) if _is_scope(name)]
+        if transformations and path[: len(inner)] == inner:
+            path = inner  # a transformation of a transformed function names the scope around it again
+        else:
+            path += inner
+    phase = BACKWARD if backward else FORWARD
+    if any(_matches(name, optimizers) for name in path[:1]):
+        phase = OPTIMIZER
+    return Place(phase, "/".join(path))
+
+
+def is_recomputed(op_name: str) -> bool:
+    """Whether the instruction repeats forward work in the backward pass, as `jax.checkpoint` asks for."""
+    return "rematted_computation" in op_name
+
+
+def _unwrap(part: str) -> tuple[str, list[str]]:
+    """`transpose(jvp(bert))` is ("bert", ["transpose", "jvp"]); a called function has no scope in it."""
+    found = []
+    while (match := _CALL.match(part)) is not None:
+        if match[1] in _FUNCTIONS:
+            return "", found
+        found.append(match[1])
+        part = match[2]
+    return part, found
+
+
+def _is_scope(name: str) -> bool:
+    # An einsum names its specification: `bhqd,bhkd->bhqk`.
+    return (
+        bool(name) and name not in _OWN and "->" not in name and _CALL.match(name) is None and not _BRANCH.match(name)
+    )
+
+
+def _matches(name: str, optimizers: Sequence[str]) -> bool:
+    return any(name == optimizer or re.fullmatch(rf"{re.escape(optimizer)}_\d+", name) for optimizer in optimizers)
+
+
+def commonest(places: Iterable[Place]) -> Place:
+    """The place that most of these share; those without a scope count only where no other is."""
+    counts: dict[Place, int] = {}
+    for one in places:
+        counts[one] = counts.get(one, 0) + 1
+    named = {one: count for one, count in counts.items() if one.scope is not None}
+    pool = named or counts
+    return max(pool, key=lambda one: (pool[one], len(one.scope or ""))) if pool else Place(FORWARD, None)

@@ -1,0 +1,211 @@
+"""Traces of real jitted programs read into ops: what ran, how often, what was asked for, and whose time it is."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+from roofline.traces import executor_time, hlo, hlo_schedule, xla, xla_model_flops, xplane  # noqa: E402
+from roofline.traces.counted import PHASES, Counted  # noqa: E402
+
+STEP = "step"
+
+
+def traced(run: Callable[[], Any], steps: int = 2) -> xplane.XTrace:
+    """The trace of a few marked steps, after one that compiles."""
+    jax.block_until_ready(run())
+    options = jax.profiler.ProfileOptions()
+    options.python_tracer_level, options.host_tracer_level = 0, 2
+    with tempfile.TemporaryDirectory() as folder:
+        jax.profiler.start_trace(folder, profiler_options=options)
+        for number in range(steps):
+            with jax.profiler.TraceAnnotation(f"{STEP}#{number}"):
+                jax.block_until_ready(run())
+        jax.profiler.stop_trace()
+        (file,) = Path(folder).rglob("*.xplane.pb")
+        return xplane.read(file)
+
+
+def unoptimised(function: Any, *args: Any) -> list[tuple[int, str, bytes]]:
+    """The program as JAX hands it to XLA, by its name."""
+    lowered = jax.jit(function).lower(*args) if not hasattr(function, "lower") else function.lower(*args)
+    module = lowered.compiler_ir("hlo")
+    return [(-1, module.as_hlo_module().name, module.as_serialized_hlo_module_proto())]
+
+
+def ran(function: Any, *args: Any, before: bool = True) -> Counted:
+    trace = traced(lambda: function(*args))
+    return xla.count([trace], STEP, unoptimised(function, *args) if before else ())[0]
+
+
+def total(counted: Counted, what: str, phase: str | None = None) -> float:
+    return sum(
+        getattr(op.costed.cost, what)
+        for op, at in zip(counted.ops, counted.phase.tolist(), strict=True)
+        if phase is None or PHASES[at] == phase
+    )
+
+
+# 2 x 32 x 64 x 64 FLOPs of one product.
+PRODUCT = 2 * 32 * 64 * 64
+X, W = np.ones((32, 64), np.float32), np.eye(64, dtype=np.float32)
+
+
+def test_a_scan_of_ten_counts_ten_times() -> None:
+    @jax.jit
+    def scan(x: Any, w: Any) -> Any:
+        return jax.lax.scan(lambda carry, _: (jnp.tanh(carry @ w), None), x, None, length=10)[0]
+
+    counted = ran(scan, X, W)
+    assert total(counted, "flops") == total(counted, "model_flops") == 10 * PRODUCT
+    assert sum((op.costed.cost.functions or {}).get("tanh", 0) for op in counted.ops) == 10 * 32 * 64
+    # Times are those of a step, whether the loop ran as thunks of its own or as one kernel.
+    assert {op.times for op in counted.ops if op.costed.cost.flops} <= {1, 10}
+
+
+def test_a_loop_whose_trips_only_a_run_can_tell_counts_them() -> None:
+    @jax.jit
+    def loop(x: Any, w: Any, n: Any) -> Any:
+        return jax.lax.fori_loop(0, n, lambda _, carry: jnp.tanh(carry @ w), x)
+
+    counted = ran(loop, np.ones((512, 64), np.float32), W, 7)
+    assert total(counted, "flops") == total(counted, "model_flops") == 7 * 16 * PRODUCT
+
+
+@pytest.mark.parametrize(("branch", "products"), [(True, 3), (False, 1)])
+def test_of_a_conditional_what_ran_counts(branch: bool, products: int) -> None:
+    @jax.jit
+    def either(x: Any, w: Any, yes: Any) -> Any:
+        return jax.lax.cond(yes, lambda y: ((y @ w) @ w) @ w, lambda y: y @ w, x)
+
+    counted = ran(either, np.ones((512, 64), np.float32), W, branch)
+    assert total(counted, "flops") == total(counted, "model_flops") == products * 16 * PRODUCT
+
+
+def test_recomputation_is_executed_and_not_asked_for() -> None:
+    def block(x: Any, w: Any) -> Any:
+        return jnp.tanh(x @ w) @ w
+
+    def gradient(x: Any, w: Any) -> Any:
+        return jax.value_and_grad(lambda w: (jax.checkpoint(block)(x, w) ** 2).sum())(w)
+
+    (_, _, data) = unoptimised(gradient, X, W)[0]
+    module = hlo.read(data)
+    # Forward: x w and tanh(..) w. Backward: x w again, which nobody asked for; the gradients of w, twice, and of tanh.
+    assert sum(xla_model_flops.asked(module).fixed.values()) == 5 * PRODUCT
+    everything = [unit for unit in hlo_schedule.schedule(module) if not unit.control]
+    products = [flops for unit in everything for _, flops in hlo_schedule.contractions(module, unit.instruction)]
+    assert sum(products) == 6 * PRODUCT
+
+
+def test_what_only_the_backward_pass_computes_is_asked_for_once() -> None:
+    def block(x: Any, w: Any) -> Any:
+        return jnp.tanh(x @ w) @ w
+
+    @jax.jit
+    def gradient(x: Any, w: Any) -> Any:
+        return jax.grad(lambda w: jax.checkpoint(block)(x, w).sum())(w)
+
+    # Of a sum the gradient needs no value: both forward products are dropped, x w is done for the backward pass alone.
+    counted = ran(gradient, X, W)
+    assert total(counted, "model_flops") == total(counted, "flops") == 4 * PRODUCT
+
+
+def test_a_product_that_became_a_multiplication_keeps_its_class_and_model_flops() -> None:
+    @jax.jit
+    def outer(a: Any, b: Any) -> Any:
+        return jnp.tanh(a @ b) + 1.0
+
+    a, b = np.ones((300, 1), np.float32), np.ones((1, 400), np.float32)
+    counted = ran(outer, a, b)
+    # One product of K = 1: 2 x 300 x 400 FLOPs asked for. XLA multiplies instead, which is vector work.
+    (op,) = [op for op in counted.ops if op.costed.op_class == "contraction"]
+    assert op.costed.cost.model_flops == total(counted, "model_flops") == 2 * 300 * 400
+    assert total(counted, "flops") == 0
+    assert op.costed.cost.vector_flops >= 300 * 400
+
+
+def test_phases_and_scopes_of_a_training_step() -> None:
+    def loss(w: Any, x: Any) -> Any:
+        with jax.named_scope("layer"):
+            y = jnp.tanh(x @ w)
+        with jax.named_scope("loss"):
+            return (y**2).mean()
+
+    @jax.jit
+    def train(w: Any, x: Any) -> Any:
+        gradient = jax.grad(loss)(w, x)
+        with jax.named_scope("optimizer"):
+            return w - 0.1 * gradient
+
+    counted = ran(train, W, X)
+    assert total(counted, "model_flops", "forward") == PRODUCT
+    assert total(counted, "model_flops", "backward") == PRODUCT  # x needs no gradient
+    assert total(counted, "model_flops", "optimizer") == 0
+    assert {"layer", "optimizer"} <= set(counted.scopes)
+    update = [op for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if PHASES[at] == "optimizer"]
+    assert update
+    # The new weights are the next step's: the buffer that is written is the one that is read.
+    assert set(update[-1].writes) <= set(update[-1].reads)
+
+
+def test_without_the_unoptimised_program_the_optimised_one_is_asked_and_it_is_said() -> None:
+    counted = ran(jax.jit(lambda x, w: x @ w), X, W, before=False)
+    assert total(counted, "model_flops") == PRODUCT
+    assert counted.flags == ("optimised-only",)
+    assert ran(jax.jit(lambda x, w: x @ w), X, W).flags == ()
+
+
+def test_the_times_of_all_ops_add_up_and_everything_is_joined() -> None:
+    @jax.jit
+    def net(x: Any, w: Any) -> Any:
+        for _ in range(8):
+            x = jax.nn.softmax(jnp.tanh(x @ w) @ w)
+        return x
+
+    x = np.ones((256, 64), np.float32)
+    trace = traced(lambda: net(x, W), steps=3)
+    counted, owned = xla.count([trace], STEP)
+    steps = executor_time.time_steps(trace, owned[0], len(counted.ops), STEP, 0.0)
+    assert len(steps) == 3
+    for step in steps:
+        assert step.joined == 1.0
+        assert step.unmatched == {}
+        assert step.unseen == 0
+        # wall = shares + idle, by construction of the sweep line; shares = own - overlap
+        shares = step.own[:, 0] - step.overlap
+        assert shares.sum() + step.idle[0] == pytest.approx(step.walls[0], rel=1e-9)
+        assert (step.overlap >= -1e-12).all()
+        assert sum(step.causes.values()) == pytest.approx(step.idle[0])
+
+
+def test_a_program_without_an_event_is_no_op() -> None:
+    trace = traced(lambda: jnp.zeros(()))
+    counted, owned = xla.count([trace], "no-such-step")
+    assert counted.ops == ()
+    assert executor_time.time_steps(trace, owned[0], 0, "no-such-step", 0.0) == []
+
+
+def test_an_instruction_that_no_program_has_is_lost_and_named() -> None:
+    trace = traced(lambda: jnp.asarray(X) @ W)
+    without = xplane.XTrace(**{name: getattr(trace, name) for name in trace.__slots__ if name != "modules"}, modules={})
+    counted, owned = xla.count([without], STEP)
+    assert counted.ops == ()
+    (step, *_) = executor_time.time_steps(without, owned[0], 0, STEP, 0.0)
+    assert step.joined == 0.0
+    assert step.unmatched
+    assert step.extra == tuple(step.unmatched)
+    assert step.own.sum() > 0
+
+
+def test_threads_of_this_process_are_left_alone() -> None:
+    assert "XLA_FLAGS" not in os.environ or "xla_dump_to" not in os.environ["XLA_FLAGS"]

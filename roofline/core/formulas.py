@@ -7,7 +7,7 @@ matmul. One multiply-add is 2 FLOP.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from math import prod
+from math import gcd, prod
 
 from roofline.core.cost import Cost, matrix
 
@@ -58,6 +58,58 @@ def convolution(
     """
     pairs = prod(
         valid_taps(*dimension) for dimension in zip(size, kernel, stride, padding, dilation, outputs, strict=True)
+    )
+    return matrix(2.0 * batch * channels_out * (channels_in // groups) * pairs)
+
+
+def dilated_taps(
+    size: int, kernel: int, stride: int, padding: int, dilation: int, outputs: int, base_dilation: int
+) -> int:
+    """`valid_taps` for an input that is spread out first, `base_dilation - 1` holes behind each element.
+
+    That is how a compiler writes the gradient of a strided convolution. A tap that meets a hole is no multiplication.
+    padding may be negative (the input is cropped). Outputs and taps enter alike, so the fewer of them are walked.
+    """
+    if min(stride, dilation, base_dilation) < 1:
+        raise ValueError(f"a convolution of stride {stride}, dilations {dilation} and {base_dilation}")
+    if kernel > outputs:
+        kernel, outputs, stride, dilation = outputs, kernel, dilation, stride
+    if kernel > MAX_KERNEL:
+        raise ValueError(f"a convolution kernel of {kernel} taps")
+    common = gcd(stride, base_dilation)
+    period = base_dilation // common  # of the outputs that meet elements
+    inverse = pow(stride // common, -1, period) if period > 1 else 0
+    inside = 0
+    for tap in range(kernel):
+        # 0 <= o*stride + offset <= (size-1)*base_dilation, a multiple of base_dilation, for o in [0, outputs)
+        offset = tap * dilation - padding
+        if offset % common:
+            continue
+        first = max(0, -(offset // stride))
+        last = min(outputs - 1, ((size - 1) * base_dilation - offset) // stride)
+        meets = (-offset // common * inverse) % period  # the least o >= 0 that meets an element
+        first += (meets - first) % period
+        inside += max(0, (last - first) // period + 1)
+    return inside
+
+
+def dilated_convolution(
+    batch: int,
+    channels_in: int,
+    channels_out: int,
+    groups: int,
+    size: Sequence[int],
+    kernel: Sequence[int],
+    stride: Sequence[int],
+    padding: Sequence[int],
+    dilation: Sequence[int],
+    outputs: Sequence[int],
+    base_dilation: Sequence[int],
+) -> Cost:
+    """`convolution` over an input that is spread out by `base_dilation` first: pairs of elements only."""
+    pairs = prod(
+        dilated_taps(*dimension)
+        for dimension in zip(size, kernel, stride, padding, dilation, outputs, base_dilation, strict=True)
     )
     return matrix(2.0 * batch * channels_out * (channels_in // groups) * pairs)
 

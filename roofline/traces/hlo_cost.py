@@ -1,0 +1,268 @@
+"""The work, traffic, class and constituents of each unit of an HLO module, as the rows of a profile take them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from msgspec.structs import replace
+
+from roofline.core.cost import Cost
+from roofline.core.vocabulary import OpClass
+from roofline.traces import hlo_custom
+from roofline.traces.counted import Costed, Same
+from roofline.traces.hlo import Instruction, Module
+from roofline.traces.hlo_buffers import results
+from roofline.traces.hlo_buffers import size as buffer_size
+from roofline.traces.hlo_bytes import Accesses, accesses
+from roofline.traces.hlo_classes import instruction_class, weight
+from roofline.traces.hlo_loops import trips
+from roofline.traces.hlo_opcodes import BITS, CONTROL, FREE, base, ends_pair
+from roofline.traces.hlo_schedule import inside, joined
+from roofline.traces.hlo_work import work
+
+#: Run alone they would be views, which cost nothing: no constituents of a fused kernel.
+_VIEWS = frozenset("broadcast slice transpose reshape reverse iota bitcast-convert dynamic-reshape".split())
+#: The least rounds of a generator of random bits; threefry has 20.
+_ROUNDS = 8
+#: Equal layers are equal costs, in all modules of a process.
+_same = Same()
+_SUFFIX = re.compile(r"(\.(\d+|clone|remat\d*))+$")
+#: Kinds that do matrix work.
+_KIND: dict[str, str] = {"dot": "matmul", "ragged-dot": "matmul", "convolution": "convolution"}
+
+
+def cost(module: Module, instruction: Instruction) -> tuple[Costed, tuple[int, ...], tuple[int, ...]]:
+    """(work and traffic of one execution, the buffers read, the buffers written), aligned with `Costed.reads/writes`.
+
+    Equal content is one object, so that equal layers share a row's signature. A control instruction has what its units
+    do together, by its static number of trips, for executors that run it as one kernel.
+    """
+    key = ("cost", instruction)
+    if key not in module.memo:
+        moved = _together(module, instruction) if instruction.opcode in CONTROL else accesses(module, instruction)
+        module.memo[key] = (
+            _costed(module, instruction, moved),
+            tuple(number for number, _ in moved.reads),
+            tuple(number for number, _ in moved.writes),
+        )
+    found: tuple[Costed, tuple[int, ...], tuple[int, ...]] = module.memo[key]
+    return found
+
+
+def title(instruction: Instruction) -> str:
+    """Its name without its number: "multiply_add_fusion"; of a custom call its target."""
+    return instruction.custom_call_target or _SUFFIX.sub("", instruction.name) or instruction.opcode
+
+
+def op_names(module: Module, instruction: Instruction) -> dict[str, float]:
+    """The scopes in a unit, in order, each with how much of its work came from there (`weight`; of views nothing)."""
+    found: dict[str, float] = {}
+    for each in inside(instruction):
+        name = joined(instruction.op_name, each.op_name)
+        if name:
+            amount = 0.0 if each.opcode in _VIEWS else weight(_alone(module, each))
+            found[name] = found.get(name, 0.0) + amount
+    return found
+
+
+def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed:
+    done = work(module, instruction)
+    read, written = (float(sum(size for _, size in pairs)) for pairs in (moved.reads, moved.writes))
+    if done.quality != "unknown" or instruction.opcode not in CONTROL:
+        done = replace(done, bytes_read=read, bytes_written=written)
+    if instruction.opcode == "fusion" or instruction.opcode in CONTROL or base(instruction.opcode) == "async":
+        op_class, parts = _of_parts(module, instruction)
+    else:
+        op_class, parts = instruction_class(module, instruction), ()
+    view = instruction.opcode in FREE or ends_pair(instruction.opcode)
+    view = view or (instruction.opcode == "custom-call" and hlo_custom.is_mark(instruction))
+    shared = {number for number, _ in moved.reads} & {number for number, _ in moved.writes}
+    dtype, output = _dtypes(module, instruction)
+    return _same(
+        Costed(
+            cost=done,
+            kind=_kind(instruction, op_class),
+            op_class=op_class,
+            shapes=_shapes(instruction),
+            dtype=dtype,
+            output=output,
+            reads=tuple((True, place, size) for place, (_, size) in enumerate(moved.reads)),
+            writes=tuple((False, place, size) for place, (_, size) in enumerate(moved.writes)),
+            inplace=bool(shared),
+            view=view,
+            parts=parts,
+        )
+    )
+
+
+def _together(module: Module, instruction: Instruction) -> Accesses:
+    """What the units of a control instruction read and write together: of each buffer no more than there is.
+
+    What a unit reads after another wrote it is on the chip. A loop whose trips are not known counts once.
+    """
+    reads: dict[int, float] = {}
+    writes: dict[int, float] = {}
+    for each, times in _running(module, instruction):
+        moved = accesses(module, each)
+        for number, size in moved.reads:
+            if number not in writes:
+                reads[number] = reads.get(number, 0.0) + times * size
+        for number, size in moved.writes:
+            writes[number] = writes.get(number, 0.0) + times * size
+    return Accesses(_capped(module, reads), _capped(module, writes))
+
+
+def _capped(module: Module, sizes: Mapping[int, float]) -> tuple[tuple[int, float], ...]:
+    return tuple((number, min(size, float(buffer_size(module, number)))) for number, size in sizes.items())
+
+
+def _running(module: Module, instruction: Instruction) -> list[tuple[Instruction, float]]:
+    """The units that a control instruction runs, each with how often."""
+    found: dict[Instruction, float] = {}
+    stack = [(instruction, 1.0)]
+    seen = {instruction}
+    while stack:
+        control, times = stack.pop()
+        times *= (trips(module, control) or 1) if control.opcode == "while" else 1
+        for computation in control.called:
+            for each in computation.instructions:
+                if each.opcode not in CONTROL:
+                    found[each] = found.get(each, 0.0) + times
+                elif each not in seen:
+                    seen.add(each)
+                    stack.append((each, times))
+    return [(each, times) for each, times in found.items() if each.opcode not in FREE]
+
+
+# --------------------------------------------------------------------------------------------- constituents
+
+
+def _alone(module: Module, instruction: Instruction) -> Cost:
+    """The work of an instruction and the traffic that it would have as a kernel of its own."""
+    key = ("alone", instruction)
+    if key not in module.memo:
+        done, opcode = work(module, instruction), instruction.opcode
+        results_bytes = float(sum(shape.bytes for _, shape in _results(instruction)))
+        operands = {operand: float(operand.shape.bytes) for operand in instruction.operands}
+        if opcode in ("gather", "dynamic-slice", "slice") and operands:
+            first = instruction.operands[0]
+            operands[first] = min(operands[first], results_bytes)
+        elif opcode in ("dynamic-update-slice", "scatter") and len(operands) > 1:
+            source = instruction.operands[1 if opcode == "dynamic-update-slice" else -1]
+            operands[instruction.operands[0]] = 0.0 if opcode == "dynamic-update-slice" else operands[source]
+            results_bytes = operands[source]
+        module.memo[key] = replace(done, bytes_read=sum(operands.values()), bytes_written=results_bytes)
+    found: Cost = module.memo[key]
+    return found
+
+
+def _results(instruction: Instruction) -> list[tuple[tuple[int, ...], Any]]:
+    if instruction.opcode == "custom-call":
+        return hlo_custom.results(instruction)
+    return results(instruction) if instruction.opcode.endswith("-start") else instruction.shape.leaves()
+
+
+def _of_parts(module: Module, instruction: Instruction) -> tuple[OpClass, tuple[Costed, ...]]:
+    """The dominant class of a fused kernel, and what it is made of by class.
+
+    Contraction or attention if it holds one; otherwise the class with the most work alone (`weight`).
+    """
+    by_class: dict[OpClass, Cost] = {}
+    dtypes: dict[OpClass, str | None] = {}
+    views: OpClass = "movement"
+    constituents = list(inside(instruction))
+    generates = _generates_bits(constituents)
+    for each in constituents:
+        op_class = instruction_class(module, each)
+        if generates and op_class == "pointwise" and not each.shape.floating:
+            op_class = "random"
+        if each.opcode in _VIEWS and op_class == "movement":
+            continue
+        alone = _alone(module, each)
+        by_class[op_class] = by_class[op_class] + alone if op_class in by_class else alone
+        dtypes.setdefault(op_class, _input_dtype(each))
+    if not by_class:
+        return views, ()
+    dominant = max(by_class, key=lambda op_class: weight(by_class[op_class]))
+    dominant = next((op_class for op_class in ("attention", "contraction") if op_class in by_class), dominant)
+    if len(by_class) == 1:
+        return dominant, ()
+    parts = [
+        _same(
+            Costed(
+                cost=total,
+                kind="matmul" if op_class == "contraction" and total.flops else op_class,
+                op_class=op_class,
+                shapes="",
+                dtype=dtypes[op_class],
+                output=None,
+            )
+        )
+        for op_class, total in by_class.items()
+    ]
+    return dominant, tuple(parts)
+
+
+def _generates_bits(instructions: list[Instruction]) -> bool:
+    """Whether it is a counter-based generator without a scope: rounds of shifts and exclusive ors."""
+    opcodes = [each.opcode for each in instructions if each.opcode in BITS]
+    return min(opcodes.count("xor"), opcodes.count("shift-left")) >= _ROUNDS
+
+
+# ------------------------------------------------------------------------------------------------ names
+
+
+def _kind(instruction: Instruction, op_class: OpClass) -> str:
+    """Our kind of what it does: "matmul", "convolution", "attention", else the opcode."""
+    if op_class in ("attention", "contraction"):
+        found = [_KIND.get(each.opcode) or _custom_kind(each) for each in inside(instruction)]
+        return next((kind for kind in found if kind), base(instruction.opcode))
+    return base(instruction.opcode)
+
+
+def _custom_kind(instruction: Instruction) -> str:
+    target = instruction.custom_call_target
+    if not target:
+        return ""
+    op_class = hlo_custom.op_class(instruction)
+    if op_class == "attention":
+        return "attention_backward" if "Backward" in target else "attention"
+    if op_class == "contraction":
+        return "convolution" if "conv" in target else "matmul"
+    return ""
+
+
+def _shapes(instruction: Instruction) -> str:
+    """The shapes of its operands, for people: "[128,768] x [768,768]"; long lists are cut."""
+    shapes = [
+        "[" + ",".join(map(str, shape.dims)) + "]" for each in instruction.operands for _, shape in each.shape.leaves()
+    ]
+    return " x ".join(shapes[:3]) + (f" +{len(shapes) - 3}" if len(shapes) > 3 else "")
+
+
+def _dtypes(module: Module, instruction: Instruction) -> tuple[str | None, str | None]:
+    """(type of the arithmetic's inputs, type of the first result).
+
+    Of a contraction the type of what is multiplied; of a fusion that in which most elements are computed.
+    """
+    leaves = instruction.shape.leaves()
+    output = leaves[0][1].dtype if leaves and leaves[0][1].bits else None
+    heaviest: tuple[float, str | None] = (-1.0, None)
+    for each in inside(instruction):
+        done = work(module, each)
+        if not each.operands:
+            continue
+        dtype = _input_dtype(each)
+        if done.flops:
+            return dtype, output
+        amount = (done.vector_flops or 0.0) + sum((done.functions or {}).values()) or (done.int_ops or 0.0) * 1e-9
+        heaviest = max(heaviest, (amount, dtype), key=lambda pair: pair[0])
+    return heaviest[1] or output, output
+
+
+def _input_dtype(instruction: Instruction) -> str | None:
+    """The type of the first array that it takes."""
+    leaves = instruction.operands[0].shape.leaves() if instruction.operands else []
+    return leaves[0][1].dtype if leaves and leaves[0][1].bits else None

@@ -1,0 +1,300 @@
+"""Library calls that only a GPU or another build runs, from HLO text written by hand."""
+
+from __future__ import annotations
+
+import importlib
+import json
+import sys
+from pathlib import Path
+
+import pytest
+
+from roofline.core import formulas
+from roofline.traces import hlo
+from roofline.traces.hlo_bytes import accesses
+from roofline.traces.hlo_cost import cost, title
+from roofline.traces.hlo_schedule import contractions
+from roofline.traces.hlo_work import work
+
+pytest.importorskip("jax")
+sys.path.append(str(Path(__file__).parent))
+hlo_oracle = importlib.import_module("hlo_oracle")
+
+
+def call(target, result, *parameters, config=None, attributes="", computations=""):
+    """A module of one custom call, and that call."""
+    lines = "\n".join(f"  p{number} = {shape} parameter({number})" for number, shape in enumerate(parameters))
+    operands = ", ".join(f"p{number}" for number in range(len(parameters)))
+    written = "" if config is None else f", backend_config={json.dumps(json.dumps(config))}"
+    module = hlo.read(
+        hlo_oracle.proto(
+            f"HloModule m\n{computations}\nENTRY e {{\n{lines}\n  ROOT r = {result} custom-call({operands}), "
+            f'custom_call_target="{target}"{attributes}{written}\n}}'
+        )
+    )
+    return module, module.entry.root
+
+
+def of_root(data):
+    """The work of the result of a module."""
+    module = hlo.read(data)
+    return work(module, module.entry.root)
+
+
+def gemm(epilogue="DEFAULT", alpha=1, beta=0):
+    numbers = {"lhs_contracting_dimensions": ["1"], "rhs_contracting_dimensions": ["0"]}
+    return {
+        "operation_queue_id": "0",
+        "gemm_backend_config": {
+            "alpha_real": alpha,
+            "beta": beta,
+            "dot_dimension_numbers": {**numbers, "lhs_batch_dimensions": [], "rhs_batch_dimensions": []},
+            "epilogue": epilogue,
+        },
+    }
+
+
+PRODUCT = 2 * 128 * 256 * 512
+RESULT = 128 * 256
+
+
+@pytest.mark.parametrize(
+    ("target", "config", "vector", "functions"),
+    [
+        ("__cublas$gemm", gemm(), 0, {}),
+        ("__cublas$lt$matmul", gemm(), 0, {}),
+        ("__cublas$lt$matmul", gemm("BIAS"), RESULT, {}),
+        ("__cublas$lt$matmul", gemm("BIAS_RELU"), 2 * RESULT, {}),
+        ("__cublas$lt$matmul", gemm("BIAS_GELU_AUX"), 9 * RESULT, {"tanh": RESULT}),
+        ("__cublas$lt$matmul", gemm(beta=1), RESULT, {}),
+        ("__cublas$gemm", gemm(alpha=0.5, beta=0.5), 3 * RESULT, {}),
+        ("__cublas$lt$matmul$f8", gemm(), 0, {}),
+    ],
+)
+def test_a_product_by_cublas(target, config, vector, functions):
+    module, instruction = call(
+        target, "(f32[128,256], s8[33554432])", "f32[128,512]", "f32[512,256]", "f32[256]", config=config
+    )
+    done = work(module, instruction)
+    assert done.flops == PRODUCT == 33_554_432
+    assert done.vector_flops == vector
+    assert done.functions == functions
+    found, _, writes = cost(module, instruction)
+    # the workspace is no traffic
+    assert found.cost.bytes_read == 4 * (128 * 512 + 512 * 256 + 256)
+    assert found.cost.bytes_written == 4 * RESULT
+    assert len(writes) == 1
+    assert (found.kind, found.op_class, found.dtype, found.output) == ("matmul", "contraction", "fp32", "fp32")
+    assert found.shapes == "[128,512] x [512,256] x [256]"
+    assert title(instruction) == target
+    assert contractions(module, instruction) == [("", PRODUCT)]
+
+
+def test_a_batched_product_by_cublas_in_the_older_form():
+    """Dimension numbers at the top level, as before 2024."""
+    numbers = {"lhs_contracting_dimensions": ["2"], "rhs_contracting_dimensions": ["1"],
+               "lhs_batch_dimensions": ["0"], "rhs_batch_dimensions": ["0"]}  # fmt: skip
+    config = {"alpha_real": 1, "beta": 0, "dot_dimension_numbers": numbers}
+    module, instruction = call("__cublas$gemm", "bf16[3,4,5]", "bf16[3,4,6]", "bf16[3,6,5]", config=config)
+    assert work(module, instruction).flops == 2 * 3 * 4 * 5 * 6
+
+
+CONVOLUTION = ", window={size=3x3 stride=2x2 pad=1_1x1_1}, dim_labels=b01f_01io->b01f, feature_group_count=1"
+IMAGE, FILTER, OUTPUT = "f32[2,16,16,8]", "f32[3,3,8,32]", "f32[2,8,8,32]"
+
+
+@pytest.mark.parametrize(
+    ("target", "result", "parameters"),
+    [
+        ("__cudnn$convForward", OUTPUT, (IMAGE, FILTER)),
+        ("__cudnn$convBackwardInput", IMAGE, (OUTPUT, FILTER)),
+        ("__cudnn$convBackwardFilter", FILTER, (IMAGE, OUTPUT)),
+    ],
+)
+def test_convolutions_and_gradients_by_cudnn_pair_the_same_elements(target, result, parameters):
+    config = {"cudnn_conv_backend_config": {"activation_mode": "kNone", "conv_result_scale": 1, "side_input_scale": 0}}
+    module, instruction = call(target, f"({result}, u8[1024])", *parameters, config=config, attributes=CONVOLUTION)
+    # per dimension: output o meets input 2o - 1 + tap, tap 0..2, of 16: all but the first tap of the first output
+    pairs = 8 * 3 - 1
+    done = work(module, instruction)
+    assert done.flops == 2 * 2 * 8 * 32 * pairs**2
+    assert done.vector_flops == 0
+    found, _, _ = cost(module, instruction)
+    assert (found.kind, found.op_class) == ("convolution", "contraction")
+
+
+def test_a_convolution_by_cudnn_with_bias_and_activation():
+    config = {"cudnn_conv_backend_config": {"activation_mode": "kRelu", "conv_result_scale": 1, "side_input_scale": 1}}
+    module, instruction = call(
+        "__cudnn$convBiasActivationForward", f"({OUTPUT}, u8[0])", IMAGE, FILTER, "f32[32]", OUTPUT, config=config,
+        attributes=CONVOLUTION,
+    )  # fmt: skip
+    # bias, scale and add of the side input, max
+    assert work(module, instruction).vector_flops == 4 * 2 * 8 * 8 * 32
+
+
+def test_a_gradient_marked_by_kind_takes_the_places_in_which_its_window_fits():
+    """A convolution instruction that is marked as an input gradient, in either way of writing it."""
+    text = f"""HloModule m
+ENTRY e {{
+  g = {OUTPUT} parameter(0)
+  w = {FILTER} parameter(1)
+  ROOT c = {IMAGE} convolution(g, w), window={{size=3x3 pad=1_2x1_2 lhs_dilate=2x2}}, dim_labels=b01f_01oi->b01f
+}}"""
+    proto = hlo.HloModuleProto.FromString(hlo_oracle.proto(text))
+    plain = of_root(proto.SerializeToString()).flops
+    message = next(i for i in proto.computations[0].instructions if i.opcode == "convolution")
+    message.conv_kind = 2
+    assert of_root(proto.SerializeToString()).flops == plain
+    for dimension in message.window.dimensions:  # now the forward convolution's window and numbers
+        dimension.stride, dimension.base_dilation, dimension.padding_low, dimension.padding_high = 2, 1, 1, 1
+    numbers = message.convolution_dimension_numbers
+    numbers.kernel_input_feature_dimension, numbers.kernel_output_feature_dimension = 2, 3
+    assert of_root(proto.SerializeToString()).flops == plain == 2 * 2 * 8 * 32 * 23**2
+
+
+def attention(mask="NO_MASK", heads=4, window=0):
+    return {
+        "cudnn_fmha_backend_config": {
+            "intermediate_tensor_shape": {"element_type": "BF16", "dimensions": ["2", str(heads), "16", "24"]},
+            "fmha_scale": 0.125, "dropout_rate": 0, "mask_type": mask, "sliding_window_length": window,
+            "is_flash_attention": True,
+        }
+    }  # fmt: skip
+
+
+Q, K, V, OUT = "bf16[2,16,4,64]", "bf16[2,24,4,64]", "bf16[2,24,4,32]", "bf16[2,16,4,32]"
+
+
+@pytest.mark.parametrize("spelling", ["fmha", "fhma"])
+@pytest.mark.parametrize("mask", ["NO_MASK", "CAUSAL"])
+def test_fused_attention_by_cudnn(spelling, mask):
+    module, instruction = call(f"__cudnn${spelling}Softmax", f"({OUT}, u8[0])", Q, K, V, config=attention(mask))
+    done = work(module, instruction)
+    expected = formulas.attention(2, 4, 16, 24, 64, 32, causal=mask == "CAUSAL")
+    assert done == expected
+    assert done.flops == 2 * 2 * 4 * 16 * 24 * (64 + 32)
+    # a causal mask leaves query i the keys 0..i: 16 * 17 / 2 of 16 * 24
+    assert done.useful_flops == done.flops * ((136 / 384) if mask == "CAUSAL" else 1)
+    found, _, _ = cost(module, instruction)
+    assert (found.kind, found.op_class, found.dtype) == ("attention", "attention", "bf16")
+
+
+def test_gradients_of_fused_attention_are_five_products_executed():
+    stats, grads = "f32[2,4,16]", f"({Q}, {K}, {V}, u8[4096])"
+    module, instruction = call(
+        "__cudnn$fmhaSoftmaxBackward", grads, Q, K, V, stats, OUT, OUT, config=attention("CAUSAL")
+    )
+    done = work(module, instruction)
+    assert done == formulas.attention_backward(2, 4, 16, 24, 64, 32, causal=True)
+    assert done.flops == 2 * 8 * 16 * 24 * (3 * 64 + 2 * 32)
+    found, _, writes = cost(module, instruction)
+    assert found.kind == "attention_backward"
+    assert len(writes) == 3
+
+
+def test_grouped_query_attention_counts_query_heads():
+    module, instruction = call(
+        "__cudnn$fmhaSoftmax", f"({OUT}, u8[0])", Q, "bf16[2,24,1,64]", "bf16[2,24,1,32]", config=attention()
+    )
+    assert work(module, instruction).flops == 2 * 2 * 4 * 16 * 24 * (64 + 32)
+
+
+def test_dropout_and_bias_in_attention():
+    module, instruction = call(
+        "__cudnn$fmhaScaleBiasSoftmaxDropout", f"({OUT}, u8[0])", Q, K, V, "bf16[1,4,16,24]", config=attention()
+    )
+    done, scores = work(module, instruction), 2 * 4 * 16 * 24
+    assert done.functions == {"exp": scores, "random": scores}
+    assert done.vector_flops == (5 + 1 + 2) * scores
+
+
+def test_layer_norm_by_cudnn():
+    config = {"cudnn_norm_backend_config": {"epsilon": 1e-5, "kind": "LAYER_FWD_INFER"}}
+    module, instruction = call("__cudnn$norm", "(f32[8,64], u8[0])", "f32[8,64]", "f32[64]", "f32[64]", config=config)
+    done = work(module, instruction)
+    assert done.functions == {"rsqrt": 8}
+    assert done.vector_flops == formulas.variance(512, 8).vector_flops + 4 * 512 + 8
+    assert cost(module, instruction)[0].op_class == "normalisation"
+
+
+def test_products_by_onednn():
+    module, instruction = call("__onednn$matmul", "(f32[3,4,5], u8[64])", "f32[3,6,4]", "f32[3,6,5]")
+    assert work(module, instruction).flops == 2 * 3 * 4 * 5 * 6
+    module, instruction = call("__onednn$matmul", "f32[3,4,5]", "f32[3,4,6]", "f32[5,6]")
+    assert work(module, instruction).flops == 2 * 3 * 4 * 5 * 6
+
+
+@pytest.mark.parametrize(
+    ("target", "op_class"),
+    [
+        ("__gpu$xla.gpu.triton", "other"),
+        ("te_fused_attn_forward_ffi", "attention"),
+        ("te_gemm_ffi", "contraction"),
+        ("te_layernorm_forward_ffi", "normalisation"),
+        ("te_scaled_softmax_forward_ffi", "softmax"),
+        ("lapack_sgetrf_ffi", "other"),
+    ],
+)
+def test_calls_without_a_rule_are_unknown_and_named(target, op_class):
+    module, instruction = call(target, "f32[8]", "f32[8]")
+    found, _, _ = cost(module, instruction)
+    assert found.cost.flops is None
+    assert found.cost.quality == "unknown"
+    assert target in found.cost.note
+    assert found.op_class == op_class
+    assert found.cost.bytes == 64  # what it is given and gives is known
+
+
+def test_a_triton_call_is_classed_by_the_name_of_its_kernel():
+    module, instruction = call("__gpu$xla.gpu.triton", "f32[8]", "f32[8]", config={"name": "flash_attention_fwd"})
+    found, _, _ = cost(module, instruction)
+    assert found.op_class == "attention"
+    assert found.cost.flops is None
+
+
+def test_a_known_target_with_a_damaged_configuration_is_unknown():
+    for config in ({}, {"gemm_backend_config": {"dot_dimension_numbers": {"lhs_contracting_dimensions": ["7"]}}}, [1]):
+        module, instruction = call("__cublas$gemm", "f32[4,5]", "f32[4,6]", "f32[6,5]", config=config)
+        done = work(module, instruction)
+        assert done.flops is None
+        assert "__cublas$gemm" in done.note
+
+
+@pytest.mark.parametrize("target", ["__cub$DeviceRadixSort", "TopK"])
+def test_sorts_compare_and_count_no_flop(target):
+    module, instruction = call(target, "(f32[64], s32[64], u8[4096])", "f32[64]", "s32[64]")
+    done = work(module, instruction)
+    assert (done.flops, done.vector_flops, done.quality) == (0, 0, "exact")
+    assert sum(size for _, size in accesses(module, instruction).writes) == 512
+
+
+def test_marks_are_views():
+    module, instruction = call("Sharding", "f32[8]", "f32[8]")
+    found, reads, writes = cost(module, instruction)
+    assert found.view
+    assert (reads, writes) == ((), ())
+
+
+@pytest.mark.parametrize("backend", ["__triton_gemm", "__cudnn$fusion", "__ynn_fusion"])
+def test_a_product_inside_a_custom_fusion(backend):
+    config = json.dumps(json.dumps({"fusion_backend_config": {"kind": backend}}))
+    module = hlo.read(
+        hlo_oracle.proto(f"""HloModule m
+f {{ a = s8[128,512] parameter(0)
+  b = bf16[512,256] parameter(1)
+  c = bf16[128,512] convert(a)
+  ROOT d = bf16[128,256] dot(c, b), lhs_contracting_dims={{1}}, rhs_contracting_dims={{0}},
+    metadata={{op_name="x/dot_general"}} }}
+ENTRY e {{
+  p = s8[128,512] parameter(0)
+  q = bf16[512,256] parameter(1)
+  ROOT gemm_fusion.7 = bf16[128,256] fusion(p, q), kind=kCustom, calls=f, backend_config={config}
+}}""")
+    )
+    found, _, _ = cost(module, module.entry.root)
+    assert found.cost.flops == PRODUCT
+    assert found.cost.bytes == 128 * 512 + 2 * (512 * 256 + RESULT)
+    assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", "bf16")
+    assert contractions(module, module.entry.root) == [("x/dot_general", PRODUCT)]
+    assert title(module.entry.root) == "gemm_fusion"

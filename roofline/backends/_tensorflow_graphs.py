@@ -1,0 +1,277 @@
+"""The graphs of a step in TensorFlow's graph mode, collected while its functions are traced, as our own nodes.
+
+TensorFlow keeps three graphs of every function that it makes ready to run: before grappler, after it, and cut into
+pieces for the devices, in which oneDNN's kernels have replaced some ops. The last is what the executor runs and what a
+trace names. None of them holds shapes: they are inferred by importing the graph again (`_tensorflow_shapes`).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.core.framework import attr_value_pb2
+from tensorflow.python.eager import context
+from tensorflow.python.framework import function_def_to_graph, op_def_registry
+
+from roofline.backends._tensorflow_shapes import ERRORS, Outputs, inferred
+from roofline.traces.tf_graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
+from roofline.traces.tf_graph_bytes import moves_nothing
+from roofline.traces.tf_graph_kinds import CALLS
+from roofline.traces.tf_graph_scopes import canonical
+
+#: A call's function attributes, and what inlining calls the part that each becomes.
+_PARTS = {"f": "", "cond": "cond/_0/", "body": "body/_0/", "then_branch": "then/_0/", "else_branch": "else/_0/"}
+#: From our names of element types to TensorFlow's.
+_TENSORFLOW = {ours: theirs for theirs, (ours, _) in reversed(DTYPES.items())}
+#: Calls in calls beyond this depth are damage.
+_DEEPEST = 32
+
+
+def collect(run: Callable[[], object]) -> Graphs:
+    """Run `run` once and return the graphs of the functions that it made ready.
+
+    It must be the first call of these functions: one that was traced and run before shows no graph any more. A step
+    without a function has none, and what could not be read is in the warnings.
+    """
+    here = context.context()
+    here.ensure_initialized()
+    here.enable_graph_collection()
+    try:
+        run()
+        collected = here.export_run_metadata()
+    finally:
+        here.disable_graph_collection()
+    return read(collected)
+
+
+def read(collected: Any) -> Graphs:
+    """The functions in a RunMetadata, without those that compute nothing (a constant made, a variable set)."""
+    functions: list[Function] = []
+    warnings = []
+    for number, one in enumerate(collected.function_graphs):
+        try:
+            functions += [function for function in _functions(one) if _computes(function.after)]
+        except ERRORS as error:
+            reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:160]}"
+            warnings.append(f"The graph of function {number} could not be read, so its ops have no work: {reason}")
+    return Graphs(tuple(functions), tuple(warnings))
+
+
+def _computes(graph: Graph) -> bool:
+    return any(not moves_nothing(node) for node in graph)
+
+
+def _functions(one: Any) -> Iterator[Function]:
+    """A function, and those it calls that were not inlined: their nodes run under their own names.
+
+    An op run eagerly is a function of one node in TensorFlow's eyes; it leaves no events of nodes.
+    """
+    if _is_eager(one.pre_optimization_graph):
+        return
+    whole = _joined(one.partition_graphs)
+    kernels = {node.name: node.op for node in whole.node}
+    try:
+        shapes = inferred(whole)
+    except ERRORS:
+        # Some of oneDNN's ops infer wrong shapes (the bias of _MklNativeConv2DBackpropFilterWithBias, in TensorFlow
+        # 2.21). Grappler's graph has the same nodes under the names of the ops they stand for.
+        whole = one.post_optimization_graph
+        shapes = inferred(whole)
+    after = Graph(tuple(replace(node, op=kernels.get(node.name, node.op)) for node in _nodes(whole, shapes)))
+    calls = [node for node in whole.node if node.op in CALLS]
+    given = {node.attr["index"].i: node.attr for node in one.post_optimization_graph.node if node.op == "_Arg"}
+    kept = frozenset(canonical(call.name) for call in calls)
+    yield Function(Graph(tuple(_expanded(one.pre_optimization_graph, given, kept))), after)
+    for call in calls:
+        if not _is_compiled(call, whole):
+            for _, body, arguments in _bodies(call, whole, shapes):
+                graph = Graph(tuple(_expanded(body, arguments, frozenset())))
+                yield Function(graph, graph)
+
+
+def _is_eager(graph: Any) -> bool:
+    """One op of arguments whose shapes nobody knows, or several of these recorded as one, names repeated."""
+    inner = [node for node in graph.node if node.op not in ("_Arg", "_DeviceArg", "_Retval", "_DeviceRetval")]
+    named = any("_user_specified_name" in node.attr for node in graph.node if node.op == "_Arg")
+    return len({node.name for node in graph.node}) < len(graph.node) or (len(inner) <= 1 and not named)
+
+
+def _joined(partitions: Sequence[Any]) -> tf.compat.v1.GraphDef:
+    """The pieces for all devices as one graph, in which what is received is the output of what was sent."""
+    whole = tf.compat.v1.GraphDef()
+    sent = {}
+    names: set[str] = set()
+    for piece in partitions:
+        whole.node.extend(node for node in piece.node if node.name not in names)
+        names.update(node.name for node in piece.node)
+        whole.library.function.extend(piece.library.function)
+        whole.versions.CopyFrom(piece.versions)
+        senders = (node for node in piece.node if node.op in ("_Send", "_HostSend"))
+        sent.update({node.attr["tensor_name"].s: node.input[0] for node in senders})
+    for node in whole.node:
+        if node.op in ("_Recv", "_HostRecv") and node.attr["tensor_name"].s in sent:
+            node.input.append(sent[node.attr["tensor_name"].s])
+    return whole
+
+
+# ---------------------------------------------------------------------------------------------- nodes
+
+
+def _nodes(graph: Any, shapes: Mapping[str, Outputs], prefix: str = "") -> Iterator[Node]:
+    for one in graph.node:
+        inputs = tuple(_source(text) for text in one.input if not text.startswith("^"))
+        yield Node(
+            name=prefix + one.name,
+            op=one.op,
+            inputs=tuple((prefix + name, place) for name, place in inputs),
+            in_types=tuple(_at(shapes, name, place) for name, place in inputs),
+            outputs=shapes.get(one.name, ()),
+            attrs={name: plain for name, value in one.attr.items() if (plain := _plain(value)) is not None},
+            device=one.device,
+        )
+
+
+def _source(text: str) -> Source:
+    """`name:1` is the second output of a node, `name` its first."""
+    name, _, place = text.partition(":")
+    return name, int(place or 0)
+
+
+def _at(shapes: Mapping[str, Outputs], name: str, place: int) -> Tensor:
+    outputs = shapes.get(name, ())
+    return outputs[place] if place < len(outputs) else Tensor(None, None)
+
+
+def _plain(value: Any) -> Any:
+    """An attribute as a plain value; None for a tensor, and for a type or a shape, which the edges tell."""
+    which = value.WhichOneof("value")
+    if which in ("i", "f", "b"):
+        return getattr(value, which)
+    if which == "s":
+        return value.s.decode("utf-8", "replace")
+    if which == "func":
+        return value.func.name
+    if which == "list":
+        items = value.list
+        texts = tuple(one.decode("utf-8", "replace") for one in items.s)
+        names = tuple(one.name for one in items.func)
+        return texts or names or tuple(items.i) or tuple(items.f) or tuple(items.b)
+    return None
+
+
+# ---------------------------------------------------------------------------------------------- calls
+
+
+def _expanded(
+    graph: Any, given: Mapping[int, Any], kept: frozenset[str], prefix: str = "", depth: int = 0
+) -> Iterator[Node]:
+    """The nodes of a graph and of all functions it calls, named as inlining names them.
+
+    given: what is known of the arguments, the attributes of an _Arg node by its index. kept: calls that stay calls.
+    """
+    known = _live(graph)
+    for node in known.node:
+        if node.op == "_Arg":
+            for name in ("_handle_shapes", "_handle_dtypes", "_output_shapes"):
+                if name in given.get(node.attr["index"].i, ()):
+                    node.attr[name].CopyFrom(given[node.attr["index"].i][name])
+    shapes = inferred(known)
+    yield from _nodes(known, shapes, prefix)
+    for node in known.node:
+        name = prefix + node.name
+        if node.op in CALLS and depth < _DEEPEST and canonical(name) not in kept:
+            for part, body, arguments in _bodies(node, known, shapes):
+                yield from _expanded(body, arguments, kept, f"{name}/{part}", depth + 1)
+
+
+def _live(graph: Any) -> Any:
+    """The graph without what neither reaches a result nor has an effect: the program did not ask for that.
+
+    Gradients that nobody wanted, such as that of the first layer's input, are in the graph before grappler.
+    """
+    nodes = {node.name: node for node in graph.node}
+    waiting = [node.name for node in graph.node if node.op in ("_Retval", "_Send") or _has_effect(node.op)]
+    live = set(waiting)
+    while waiting:
+        for text in nodes[waiting.pop()].input:
+            name = text.lstrip("^").partition(":")[0]
+            if name in nodes and name not in live:
+                live.add(name)
+                waiting.append(name)
+    result = tf.compat.v1.GraphDef(versions=graph.versions, library=graph.library)
+    result.node.extend(node for node in graph.node if node.name in live or node.op == "_Arg")
+    return result
+
+
+def _has_effect(op: str) -> bool:
+    known = op_def_registry.get(op)
+    return known is None or known.is_stateful
+
+
+def _is_compiled(call: Any, graph: Any) -> bool:
+    """Whether XLA compiles what is called: its nodes never run."""
+    names = {value.func.name for value in call.attr.values() if value.WhichOneof("value") == "func"}
+    called = [one for one in graph.library.function if one.signature.name in names]
+    return any(attr["_XlaMustCompile"].b for attr in (call.attr, *(one.attr for one in called)))
+
+
+def _bodies(call: Any, graph: Any, shapes: Mapping[str, Outputs]) -> Iterator[tuple[str, Any, Mapping[int, Any]]]:
+    """The functions that a node calls: (what inlining puts before their names, the graph, its arguments)."""
+    library = {one.signature.name: one for one in graph.library.function}
+    sources = [_source(text) for text in call.input if not text.startswith("^")]
+    tensors = [_at(shapes, name, place) for name, place in sources]
+    if call.op in ("If", "StatelessIf", "Case", "StatelessCase"):
+        tensors = tensors[1:]  # what is chosen by
+    if call.op in ("While", "StatelessWhile"):
+        # A loop variable may change its shape from trip to trip; the loop's results have what all trips share.
+        tensors = [a if a.handle else b for a, b in zip(tensors, shapes.get(call.name, ()), strict=False)]
+    for attribute in CALLS[call.op]:
+        value = call.attr[attribute]
+        many = value.list.func if value.WhichOneof("value") == "list" else [value.func]
+        for number, function in enumerate(many):
+            if function.name in library:
+                part = f"branch{number}/_0/" if len(many) > 1 else _PARTS.get(attribute, f"{attribute}/_0/")
+                yield (part, *_as_graph(library[function.name], graph, tensors))
+
+
+def _as_graph(function: Any, graph: Any, tensors: Sequence[Tensor]) -> tuple[Any, Mapping[int, Any]]:
+    """A function of a library as a graph of its own, its arguments as _Arg nodes."""
+    holder = tf.Graph()
+    with holder.as_default():
+        stub = tf.compat.v1.GraphDef(versions=graph.versions, library=graph.library)
+        tf.graph_util.import_graph_def(stub, name="")
+        body, flat = function_def_to_graph.function_def_to_graph_def(function)
+    body.library.CopyFrom(graph.library)
+    index = {argument.name: number for number, argument in enumerate(function.signature.input_arg)}
+    for number, result in enumerate(function.signature.output_arg):
+        kept = body.node.add(name=f"roofline/result_{number}", op="_Retval", input=[flat[function.ret[result.name]]])
+        kept.attr["T"].type = result.type
+        kept.attr["index"].i = number
+    given: dict[int, Any] = {}
+    for node in body.node:
+        if node.op != "Placeholder" or node.name not in index:
+            continue
+        number, kind = index[node.name], node.attr["dtype"].type
+        node.op = "_Arg"
+        node.ClearField("attr")
+        node.attr["T"].type = kind
+        node.attr["index"].i = number
+        if number < len(tensors):
+            given[number] = _argument(tensors[number])
+    return body, given
+
+
+def _argument(tensor: Tensor) -> Mapping[str, Any]:
+    """What an _Arg node says of its tensor, as TensorFlow writes it."""
+    attrs: dict[str, Any] = {}
+    shape = tf.TensorShape(tensor.shape).as_proto()
+    if tensor.handle:
+        attrs["_handle_shapes"] = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=[shape]))
+        kind = tf.as_dtype(_TENSORFLOW[tensor.dtype]).as_datatype_enum if tensor.dtype in _TENSORFLOW else 0
+        attrs["_handle_dtypes"] = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(type=[kind]))
+    elif tensor.shape is not None:
+        attrs["_output_shapes"] = attr_value_pb2.AttrValue(list=attr_value_pb2.AttrValue.ListValue(shape=[shape]))
+    return attrs

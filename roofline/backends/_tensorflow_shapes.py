@@ -1,0 +1,130 @@
+"""Shapes of a TensorFlow graph, inferred by importing it: what `_tensorflow_graphs` knows of every edge.
+
+TensorFlow infers nothing through its loops: the node that enters one forgets the shape. For the inference alone the
+way back from the end of a body to its head is therefore cut. Where a trip changes a shape, that is found when the two
+are compared, and the dimension is unknown.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import tensorflow as tf
+from tensorflow.python.ops import handle_data_util
+
+from roofline.traces.tf_graph import DTYPES, Tensor
+
+Outputs = tuple[Tensor, ...]
+
+#: What TensorFlow raises for a graph that it cannot read.
+ERRORS = (ValueError, KeyError, TypeError, AttributeError, tf.errors.OpError)
+
+#: Ops of one output that hand their input on.
+_SAME = frozenset(("Enter", "Exit", "NextIteration", "LoopCond", "RefEnter", "RefExit", "RefNextIteration"))
+_RECEIVES = frozenset(("_Recv", "_HostRecv"))
+_MERGES, _BACK = frozenset(("Merge", "RefMerge")), frozenset(("NextIteration", "RefNextIteration"))
+#: Shapes that change from trip to trip are found in as many rounds as such loops stand one behind another.
+_ROUNDS = 6
+
+
+def inferred(graph: Any) -> Mapping[str, Outputs]:
+    """Type and shape of all outputs of all nodes of a GraphDef, by node name. One of `ERRORS` for a damaged graph."""
+    changing: dict[str, tf.TensorShape] = {}
+    for _ in range(_ROUNDS):
+        imported = _imported(_straight(graph, changing))
+        found = _changed(graph, imported)
+        if not found:
+            break
+        changing |= found
+    return {
+        node.name: tuple(_tensor(output) for output in imported.get_operation_by_name(node.name).outputs)
+        for node in graph.node
+    }
+
+
+def _imported(graph: Any) -> tf.Graph:
+    holder = tf.Graph()
+    with holder.as_default():
+        tf.graph_util.import_graph_def(graph, name="")
+    return holder
+
+
+def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
+    """The graph without ways back; changing: what is known of merges whose way back brings another shape."""
+    result = tf.compat.v1.GraphDef()
+    result.CopyFrom(graph)
+    back = _ways_back(graph)
+    for node in list(result.node):
+        data = [text for text in node.input if not text.startswith("^")]
+        if node.op in _SAME or (node.op in _RECEIVES and data):
+            _same(node, _kind(node), data)
+        elif node.name in back:
+            entries = [text for text in data if text not in back[node.name]]
+            kind = node.attr["T"].type
+            if node.name in changing:
+                entries = [_unsure(result, node.name, kind, changing[node.name])]
+            _same(node, kind, entries)
+    return result
+
+
+def _ways_back(graph: Any) -> Mapping[str, list[str]]:
+    """The inputs of the merges at the heads of loops that come from the end of the body, by the merge's name."""
+    ends = {node.name for node in graph.node if node.op in _BACK}
+    heads = {node.name: [text for text in node.input if text in ends] for node in graph.node if node.op in _MERGES}
+    return {name: inputs for name, inputs in heads.items() if inputs}
+
+
+def _same(node: Any, kind: int, data: list[str]) -> None:
+    """Make the node an identity, which unlike a merge hands on what is known of lists and variables too."""
+    node.op = "Identity"
+    node.ClearField("attr")
+    node.attr["T"].type = kind
+    del node.input[:]
+    node.input.extend(data[:1])
+
+
+def _kind(node: Any) -> int:
+    if node.op == "LoopCond":
+        return tf.bool.as_datatype_enum
+    return node.attr["tensor_type" if node.op in _RECEIVES else "T"].type
+
+
+def _unsure(graph: Any, name: str, kind: int, shape: tf.TensorShape) -> str:
+    node = graph.node.add(name=f"{name}/unsure", op="Placeholder")
+    node.attr["dtype"].type = kind
+    node.attr["shape"].shape.CopyFrom(shape.as_proto())
+    return node.name
+
+
+def _changed(graph: Any, imported: tf.Graph) -> dict[str, tf.TensorShape]:
+    """The heads of loops whose ways back bring another shape than was taken for them, with what all have in common."""
+    found = {}
+    for name, inputs in _ways_back(graph).items():
+        taken = imported.get_operation_by_name(name).outputs[0].shape
+        common = taken
+        for text in inputs:
+            shape = imported.get_operation_by_name(text).outputs[0].shape
+            common = common.most_specific_common_supertype([shape]) or tf.TensorShape(None)
+        if str(common) != str(taken):
+            found[name] = common
+    return found
+
+
+def _tensor(output: Any) -> Tensor:
+    if output.dtype == tf.resource:
+        data = handle_data_util.get_resource_handle_data(output)
+        if not data.is_set or not data.shape_and_type:
+            return Tensor(None, None, handle=True)
+        one = data.shape_and_type[0]
+        return Tensor(_dtype(tf.as_dtype(one.dtype)) if one.dtype else None, _shape(tf.TensorShape(one.shape)), True)
+    return Tensor(_dtype(output.dtype), _shape(output.shape))
+
+
+def _dtype(dtype: tf.DType) -> str | None:
+    known = DTYPES.get(dtype.base_dtype.name)
+    return None if known is None else known[0]
+
+
+def _shape(shape: tf.TensorShape) -> tuple[int | None, ...] | None:
+    return None if shape.rank is None else tuple(shape.as_list())

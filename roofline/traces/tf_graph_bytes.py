@@ -1,0 +1,139 @@
+"""Compulsory traffic of a TensorFlow node, tensor by tensor (DESIGN section 3).
+
+Each distinct input is read once, each output written once; what only says how (shapes, axes, seeds) is no traffic;
+gathers, slices and scatters touch their rows; updates of parameters happen in place.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from math import prod
+
+from roofline.traces import tf_graph_kinds as kinds
+from roofline.traces.counted import Access
+from roofline.traces.tf_graph import BYTES, Node, Tensor
+from roofline.traces.tf_graph_contractions import UnknownWork, sizes
+
+#: How many results there are; those beyond are workspaces of the kernel that computes the gradient.
+_RESULTS: dict[str, int] = {
+    **dict.fromkeys((op for op in kinds.CLASS_OF if op.startswith("FusedBatchNorm")), 3),
+    **dict.fromkeys(kinds.POOLS, 1),
+}
+#: Of the gradient of a batch norm: dy, x, scale, and the mean and variance that the forward pass kept.
+_NORM_GRADIENT = 5
+#: Of the gradient of pooling: the image, its result and the gradient, no workspace.
+_INPUTS = dict.fromkeys(("MaxPoolGrad", "MaxPool3DGrad"), 3)
+#: A row of a list of tensors that begins at such an address is not copied (Eigen's alignment).
+_ALIGNED = 64
+
+
+def accesses(node: Node) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """(reads, writes) of a node that computes or moves something. UnknownWork where a size is not known."""
+    op = kinds.base(node.op)
+    rule = kinds.update_rule(op)
+    if rule is not None:
+        return _update(node, *rule)
+    if op in ("AssignAddVariableOp", "AssignSubVariableOp"):
+        size = _bytes(node.in_types[1])
+        return ((True, 0, size), (True, 1, size)), ((True, 0, size),)
+    if op in kinds.RESOURCE_SCATTERS or op == "ResourceStridedSliceAssign":
+        return _scatter(node, op)
+    if op in kinds.GATHERS:
+        return _gather(node, op)
+    if op in kinds.SPARSE_SEGMENTS:
+        touched = prod(sizes(node.in_types[1], "the index")) * _row(node.in_types[0])
+        reads = ((True, 0, touched), *(r for r in _reads(node, op) if r[1] != 0))
+        return reads, _writes(node, op)
+    if op in ("Slice", "StridedSlice", "MatrixDiagPart", "MatrixDiagPartV3", "DiagPart"):
+        return ((True, 0, _bytes(node.outputs[0])),), _writes(node, op)
+    if op in ("TensorListStack", "TensorListConcatV2", "TensorListGather"):
+        return ((True, 0, _bytes(node.outputs[0])),), _writes(node, op)
+    if op == "TensorListFromTensor":
+        size = _bytes(node.in_types[0])
+        return ((True, 0, size),), ((False, 0, size),)
+    if op == "CheckNumerics":
+        return _reads(node, op), ()
+    return _reads(node, op), _writes(node, op)
+
+
+def moves_nothing(node: Node) -> bool:
+    """Whether a node only hands on what it got: a view."""
+    op = kinds.base(node.op)
+    if op == "TensorListFromTensor" and node.in_types and node.in_types[0].elements is not None:
+        return _row(node.in_types[0]) % _ALIGNED == 0
+    return op in kinds.VIEWS or op in kinds.CALLS
+
+
+def _bytes(tensor: Tensor) -> float:
+    size = tensor.bytes
+    if size is None:
+        sizes(tensor, "a tensor")  # says which part of the shape is missing
+        raise UnknownWork("a tensor has elements of no fixed size")
+    return size
+
+
+def _row(tensor: Tensor) -> float:
+    """Bytes of one row: an element of the first dimension."""
+    return float(prod(sizes(tensor, "the table")[1:]) * BYTES.get(tensor.dtype or "", 0))
+
+
+def _settings(op: str, inputs: int) -> set[int]:
+    return {place % inputs if inputs else 0 for place in kinds.SETTINGS.get(op, ())}
+
+
+def data_inputs(node: Node) -> Iterator[int]:
+    """The places of the inputs that carry data: each tensor once, no shapes and axes, no handles of variables."""
+    op = kinds.base(node.op)
+    settings = _settings(op, len(node.in_types))
+    seen = set()
+    for place, (source, tensor) in enumerate(zip(node.inputs, node.in_types, strict=True)):
+        if place not in settings and source not in seen and tensor.dtype is not None and not tensor.handle:
+            seen.add(source)
+            yield place
+
+
+def _reads(node: Node, op: str) -> tuple[Access, ...]:
+    gradient = op.startswith("FusedBatchNormGrad")
+    last = _INPUTS.get(op, _NORM_GRADIENT if gradient else len(node.inputs))
+    reads = []
+    for place in data_inputs(node):
+        if place >= last:
+            continue
+        tensor = node.in_types[place]
+        # What the forward pass kept for the gradient has one number per channel, as the scale has.
+        reads.append((True, place, _bytes(node.in_types[2] if gradient and place > 2 else tensor)))
+    return tuple(access for access in reads if access[2])
+
+
+def _writes(node: Node, op: str) -> tuple[Access, ...]:
+    results = node.outputs[: _RESULTS.get(op, len(node.outputs))]
+    writes = [(False, place, _bytes(tensor)) for place, tensor in enumerate(results) if tensor.dtype is not None]
+    return tuple(access for access in writes if access[2])
+
+
+def _gather(node: Node, op: str) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """No more of a table can be touched than there is; which rows repeat is data."""
+    table, moved = node.in_types[0].bytes, _bytes(node.outputs[0])
+    touched = moved if table is None else min(moved, table)
+    return ((True, 0, touched), (True, 1, _bytes(node.in_types[1]))), _writes(node, op)
+
+
+def _scatter(node: Node, op: str) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """Rows of a variable are written in place, and read where they are combined with what is there."""
+    values = 4 if op == "ResourceStridedSliceAssign" else 2
+    moved = _bytes(node.in_types[values])
+    reads: list[Access] = [(True, values, moved)]
+    if values == 2:
+        reads.append((True, 1, _bytes(node.in_types[1])))
+    if kinds.RESOURCE_SCATTERS.get(op):
+        reads.append((True, 0, moved))
+    return tuple(reads), ((True, 0, moved),)
+
+
+def _update(node: Node, rule: str, sparse: bool) -> tuple[tuple[Access, ...], tuple[Access, ...]]:
+    """The parameter and its state are read and written, as much of them as the gradient covers."""
+    if rule not in kinds.UPDATES:
+        raise UnknownWork(f"no rule for {node.op}")
+    size = _bytes(node.in_types[kinds.GRADIENT[rule]])
+    state: tuple[Access, ...] = tuple((True, place, size) for place in range(kinds.UPDATES[rule][0]))
+    return state + _reads(node, kinds.base(node.op)), state

@@ -1,0 +1,177 @@
+"""FLOPs of TensorFlow's contractions: products, einsums and convolutions, whichever library's kernel runs them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from math import prod
+
+from roofline.core import formulas
+from roofline.core.cost import Cost
+from roofline.traces.tf_graph import Node, Tensor
+from roofline.traces.tf_graph_kinds import FUSED, base
+
+
+class UnknownWork(Exception):
+    """The work of a node cannot be told; the message says why."""
+
+
+def sizes(tensor: Tensor, what: str) -> tuple[int, ...]:
+    """The dimensions of a tensor, all of them known. UnknownWork otherwise."""
+    if tensor.shape is None:
+        raise UnknownWork(f"the shape of {what} was not known before the run")
+    known = tuple(size for size in tensor.shape if size is not None)
+    if len(known) != len(tensor.shape):
+        raise UnknownWork(f"a dimension of {what} was not known before the run")
+    return known
+
+
+def contraction(node: Node) -> Cost:
+    """The work of a contraction with what is fused into it. UnknownWork where a shape or an attribute is missing."""
+    op = base(node.op)
+    if len(node.in_types) < (1 if op == "Einsum" else 2) or not node.outputs:
+        raise UnknownWork("it lacks inputs or outputs")
+    if op == "Einsum":
+        cost = einsum(node.attrs.get("equation", ""), [sizes(t, "an input") for t in node.in_types])
+    elif "MatMul" in op:
+        cost = _product(node)
+    else:
+        cost = _convolution(node, op)
+    return cost + fused(node)
+
+
+def fused(node: Node) -> Cost:
+    """The vector work of what grappler fused behind a contraction (attribute fused_ops), per output element."""
+    names = node.attrs.get("fused_ops") or ()
+    if base(node.op) == "Conv2DBackpropFilterWithBias":
+        gradient = sizes(node.in_types[2], "the gradient")
+        return formulas.reduction(prod(gradient), sizes(node.outputs[0], "the result")[-1])
+    if base(node.op).endswith("WithBias"):
+        names = ("BiasAdd", *names)
+    cost = Cost()
+    number = prod(sizes(node.outputs[0], "the result")) if names else 0
+    for name in names:
+        if name not in FUSED:
+            raise UnknownWork(f"no rule for {name}, which is fused into it")
+        for kind in FUSED[name]:
+            cost = cost + formulas.elementwise(kind, number)
+    return cost
+
+
+def _product(node: Node) -> Cost:
+    """MatMul has transpose_a, the batched ones adj_x; the first input has the summed dimension, the result the rest."""
+    a = sizes(node.in_types[0], "the first factor")
+    result = sizes(node.outputs[0], "the product")
+    if len(a) < 2 or len(result) < 2:
+        raise UnknownWork("a factor is no matrix")
+    turned = node.attrs.get("transpose_a") or node.attrs.get("adj_x")
+    return formulas.matmul(result[-2], result[-1], a[-2] if turned else a[-1], prod(result[:-2]))
+
+
+def einsum(equation: str, operands: Sequence[Sequence[int]]) -> Cost:
+    """The work of an einsum of one or two operands.
+
+    What only one operand has and the result has not is summed away first, and a repeated label is a diagonal: neither
+    is matrix work. The rest is a batched product, all remaining labels multiplied.
+    """
+    left, arrow, right = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if not arrow or len(terms) != len(operands):
+        raise UnknownWork(f"the equation {equation!r} does not fit its operands")
+    labels = [_labels(term, len(shape)) for term, shape in zip(terms, operands, strict=True)]
+    extent: dict[str, int] = {}
+    for names, shape in zip(labels, operands, strict=True):
+        for name, size in zip(names, shape, strict=True):
+            # Only the labels of an ellipsis may differ: 1 is broadcast.
+            extent[name] = max(size, extent.get(name, 1)) if size else 0
+    kept = set(_labels(right, None, {name for names in labels for name in names}))
+    if len(operands) == 1:
+        distinct = set(labels[0])
+        return formulas.reduction(_size(distinct, extent), _size(distinct & kept, extent))
+    if len(operands) > 2:
+        raise UnknownWork(f"an einsum of {len(operands)} operands")
+    first, second = map(set, labels)
+    cost = Cost()
+    for own, other in ((first, second), (second, first)):
+        alone = own - other - kept
+        if _size(alone, extent) > 1:
+            cost = cost + formulas.reduction(_size(own, extent), _size(own - alone, extent))
+    batch, rows, columns = first & second & kept, (first & kept) - second, (second & kept) - first
+    summed = (first & second) - kept
+    m, n, k, b = (_size(names, extent) for names in (rows, columns, summed, batch))
+    return cost + formulas.matmul(m, n, k, b)
+
+
+def _labels(term: str, rank: int | None, known: set[str] | None = None) -> list[str]:
+    """The label of each dimension; those of an ellipsis are numbered from the end, so that they align."""
+    before, dots, after = term.partition("...")
+    if not dots:
+        names = list(before)
+    elif known is not None:
+        return [*before, *(name for name in known if name[0] == "."), *after]
+    else:
+        count = max(0, (rank or 0) - len(before) - len(after))
+        names = [*before, *(f".{place}" for place in range(count, 0, -1)), *after]
+    if rank is not None and len(names) != rank:
+        raise UnknownWork(f"the term {term!r} does not fit an operand of {rank} dimensions")
+    return names
+
+
+def _size(names: set[str], extent: Mapping[str, int]) -> int:
+    return prod(extent.get(name, 1) for name in names)
+
+
+def _convolution(node: Node, op: str) -> Cost:
+    """A convolution or one of its gradients, which pair the same elements: valid positions only."""
+    image, kernel, result = _roles(node, op)
+    spatial = len(image) - 2
+    channels_first = str(node.attrs.get("data_format", "N")).startswith("NC")
+    places = tuple(range(2, 2 + spatial)) if channels_first else tuple(range(1, 1 + spatial))
+    channel = 1 if channels_first else len(image) - 1
+    if len(kernel) != len(image) or spatial < 1:
+        raise UnknownWork("its image and its kernel do not fit")
+    size = [image[place] for place in places]
+    outputs = [result[place] for place in places]
+    stride = [_at(node, "strides", place) for place in places]
+    dilation = [_at(node, "dilations", place) for place in places]
+    taps = kernel[:spatial]
+    if "Depthwise" in op:
+        groups, channels_out = image[channel], kernel[-2] * kernel[-1]
+    else:
+        groups, channels_out = max(1, image[channel] // max(1, kernel[-2])), kernel[-1]
+    padding = [
+        _padding(node, place, *dimension)
+        for place, dimension in zip(places, zip(size, taps, stride, dilation, outputs, strict=True), strict=True)
+    ]
+    return formulas.convolution(
+        image[0], image[channel], channels_out, groups, size, taps, stride, padding, dilation, outputs
+    )
+
+
+def _roles(node: Node, op: str) -> tuple[tuple[int, ...], tuple[int, ...], tuple[int, ...]]:
+    """The shapes of (the image, the kernel, the result of the forward pass), whichever of them the node makes."""
+    if "Backprop" not in op:
+        image, kernel, result = node.in_types[0], node.in_types[1], node.outputs[0]
+    elif len(node.in_types) < 3:
+        raise UnknownWork("it lacks inputs")
+    elif "BackpropInput" in op:
+        image, kernel, result = node.outputs[0], node.in_types[1], node.in_types[2]
+    else:
+        image, kernel, result = node.in_types[0], node.outputs[0], node.in_types[2]
+    return sizes(image, "the image"), sizes(kernel, "the kernel"), sizes(result, "the result")
+
+
+def _at(node: Node, attribute: str, place: int) -> int:
+    values = node.attrs.get(attribute) or ()
+    return int(values[place]) if place < len(values) else 1
+
+
+def _padding(node: Node, place: int, size: int, taps: int, stride: int, dilation: int, outputs: int) -> int:
+    """Zeros before the first element of a dimension: TensorFlow's SAME puts the odd one behind."""
+    padding = node.attrs.get("padding", "VALID")
+    explicit = node.attrs.get("explicit_paddings") or ()
+    if padding == "EXPLICIT" and 2 * place < len(explicit):
+        return int(explicit[2 * place])
+    if padding == "SAME" or base(node.op).startswith("PadWith"):
+        # A pad that was fused into the convolution is taken to be even: how it lies is data of another input.
+        return max(0, (outputs - 1) * stride + (taps - 1) * dilation + 1 - size) // 2
+    return 0

@@ -1,0 +1,100 @@
+"""Executed nodes of TensorFlow's graph mode: from traces and collected graphs to the ops of a step."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+
+import msgspec
+import numpy as np
+
+from roofline.traces import tf_graph_model, tf_graph_rules
+from roofline.traces.counted import Costed, Counted, CountedOp
+from roofline.traces.executor_time import Owned
+from roofline.traces.tf_graph import Graphs, Node
+from roofline.traces.tf_graph_buffers import Buffers
+from roofline.traces.tf_graph_events import Ran, every_node, executed, owned
+from roofline.traces.tf_graph_places import Places
+from roofline.traces.xla_scopes import OPTIMIZER
+from roofline.traces.xplane import XTrace
+
+
+def count(
+    traces: Sequence[XTrace], prefix: str, graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)
+) -> tuple[Counted, list[Owned]]:
+    """The ops of the steps that `prefix` marks in `traces`, and whose each event is.
+
+    optimizers: first parts of scopes whose ops are the optimizer's, beside those that begin with "optimizer".
+    Without traces every node counts once, and there are no events.
+    """
+    ran = executed(traces, prefix, graphs) if traces else every_node(graphs)
+    counted = count_nodes(ran, graphs, optimizers)
+    ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True)}
+    return counted, [owned(trace, ops, {one.event: one.node for one in ran}) for trace in traces]
+
+
+def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)) -> Counted:
+    """The same for nodes whose executions are known."""
+    places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
+    buffers = Buffers([function.after for function in graphs.functions])
+    model = tf_graph_model.assign(ran, graphs, places)
+    executions = _Executions()
+    scopes: dict[str, int] = {}
+    rows: list[CountedOp] = []
+    op_of, view, scope, phase, names = [], [], [], [], []
+    unknown: dict[str, str] = {}
+    for number, one in enumerate(ran):  # the nodes of one step, each with its own shapes: not a loop over a trace
+        where = places[one.function].of(one.node)
+        node = _as_copy(one.node) if buffers.copies(one.function, one.node) else one.node
+        costed = tf_graph_rules.cost(node, places[one.function].semantic(one.node))
+        view.append(costed.view)
+        op_of.append(-1 if costed.view else len(rows))
+        if costed.view:
+            continue
+        if costed.cost.quality == "unknown":
+            unknown[tf_graph_rules.title(node)] = costed.cost.note
+        reads, writes = buffers.of(one.function, one.node, costed)
+        costed = executions.of(costed, one.times, model.by_row.get(number))
+        rows.append(CountedOp(number, costed, reads, writes, max(1, round(one.times))))
+        names.append(tf_graph_rules.title(node))
+        scope.append(scopes.setdefault("optimizer" if where.phase == OPTIMIZER else where.scope or "", len(scopes)))
+        phase.append(where.phase)
+    return Counted(
+        names=tuple(one.event for one in ran),
+        thread=np.zeros(len(ran), np.int64),
+        parent=np.full(len(ran), -1, np.int64),
+        op_of=np.asarray(op_of, np.int64),
+        view_of=np.asarray(view, bool),
+        ops=tuple(rows),
+        names_of_ops=tuple(names),
+        scopes=tuple(scopes) or ("",),
+        scope=np.asarray(scope, np.int64),
+        phase=np.asarray(phase, np.int64),
+        unknown=unknown,
+    )
+
+
+def _as_copy(node: Node) -> Node:
+    """Reading a variable that nobody else may hold copies it."""
+    return replace(node, op="DeepCopy", in_types=node.outputs)
+
+
+class _Executions:
+    """The work of several executions; equal work is one object, as the rows of a profile expect."""
+
+    def __init__(self) -> None:
+        self._known: dict[tuple[int, float, float | None], tuple[Costed, Costed]] = {}
+
+    def of(self, costed: Costed, times: float, model: float | None) -> Costed:
+        """`times` executions, with the model FLOPs of all of them where they are known."""
+        key = (id(costed), times, model)
+        if key not in self._known:
+            cost = costed.cost * times
+            if model is not None and cost.model_flops is not None:
+                cost = msgspec.structs.replace(cost, model_flops=model)
+            made = costed
+            if cost != costed.cost:
+                # Buffers keep their size: what the first execution fetched, the next one finds.
+                made = replace(costed, cost=cost)
+            self._known[key] = (costed, made)  # the first keeps its id from being used again
+        return self._known[key][1]

@@ -1,0 +1,159 @@
+"""The executor's events of a TensorFlow trace: which node each one ran, how often a step runs it, whose time it is.
+
+The executor writes one event per executed node, named `<node>:<type>`, on the lines of its threads. Constants, reshapes
+and the like run without an event. Beside a GPU the kernels carry the node's name.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces import executor_time, nesting
+from roofline.traces.executor_time import Owned
+from roofline.traces.tf_graph import Graphs, Node
+from roofline.traces.tf_graph_kinds import CALLS, VIEWS, base
+from roofline.traces.xplane import XTrace
+
+#: How the executor names an event: a node's name has no colon, the type is an identifier.
+_EXECUTED = re.compile(r"([A-Za-z0-9._][\w.\\/>-]*):([A-Z_]\w*)")
+#: An op run outside of any function (eagerly); what begins with an underscore is a function.
+_EAGER = re.compile(r"EagerLocalExecute: ([A-Z]\w*)")
+#: What makes the input data, and what hands tensors in and out of a function, is the host's time.
+_DATA = re.compile(r"Dataset|Iterator|^_send_|^_recv_")
+
+
+@dataclass(frozen=True, slots=True)
+class Ran:
+    """A node that steps ran. function: its number; event: its name in the trace; times: per step."""
+
+    event: str
+    function: int
+    node: Node
+    times: float
+
+
+def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]:
+    """The nodes that the marked steps ran, in the order in which they first began.
+
+    A name that several functions have is taken for the node of the type that the event says, and of those for that of
+    the function most of whose names ran.
+    """
+    totals: dict[str, float] = {}
+    steps = 0
+    for trace in traces:
+        executor = np.asarray([_EXECUTED.fullmatch(name) is not None for name in trace.names] + [False], bool)
+        host = np.flatnonzero(executor[trace.name] & ~_on_device(trace))
+        host = host[~holds_instructions(trace, host)]
+        for low, high in executor_time.windows(trace, prefix):
+            steps += 1
+            inside = host[(trace.start[host] >= low) & (trace.start[host] < high)]
+            codes, number = np.unique(trace.name[inside], return_counts=True)
+            start = np.full(len(codes), high, np.int64)
+            np.minimum.at(start, np.searchsorted(codes, trace.name[inside]), trace.start[inside])
+            for at in np.argsort(start, kind="stable").tolist():
+                name = trace.names[codes[at]]
+                totals[name] = totals.get(name, 0.0) + int(number[at])
+    found = _resolved(list(totals), graphs)
+    return [Ran(name, *found[name], total / max(1, steps)) for name, total in totals.items() if name in found]
+
+
+def every_node(graphs: Graphs) -> list[Ran]:
+    """All nodes once, where no run tells which were executed: loops count one trip, and every branch is taken."""
+    return [
+        Ran(f"{node.name}:{node.op}", number, node, 1.0)
+        for number, function in enumerate(graphs.functions)
+        for node in function.after
+    ]
+
+
+def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node]]:
+    candidates: dict[str, list[tuple[int, Node]]] = {}
+    hits = [0] * len(graphs.functions)
+    for name in names:
+        node_name, _, op = name.rpartition(":")
+        many = [
+            (number, node)
+            for number, function in enumerate(graphs.functions)
+            if (node := function.after.by_name.get(node_name)) is not None and base(node.op) == base(op)
+        ]
+        if many:
+            candidates[name] = many
+            for number, _ in many:
+                hits[number] += 1
+    return {name: max(many, key=lambda one: hits[one[0]]) for name, many in candidates.items()}
+
+
+def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> Owned:
+    """Which op each event belongs to. ops: event name -> number of the op; known: event name -> its node.
+
+    What lies in the event of an op is part of it, and an event of a call that holds those of its function is none.
+    Events that hold HLO instructions belong to XLA's reader. An op that was run eagerly has no node: it is lost.
+    """
+    size = len(trace.start)
+    op, lost = np.full(size, -1, np.int64), np.zeros(size, bool)
+    device = _on_device(trace)
+    if device.any():
+        rows, code = np.flatnonzero(device), trace.scope[device]
+        by_node = {name.rpartition(":")[0]: number for name, number in ops.items()}
+        numbers = np.asarray([ops.get(name, by_node.get(name, -1)) for name in trace.names] + [-1], np.int64)
+        op[rows] = numbers[code]
+        lost[rows] = (op[rows] < 0) & (trace.hlo_op[rows] < 0)
+        return Owned(op=op, start=trace.start, end=trace.end, lost=lost, device=True)
+    number, is_lost, is_call = (np.asarray(column) for column in zip(*_told(trace.names, ops, known), strict=True))
+    rows = np.flatnonzero((number[trace.name] >= 0) | is_lost[trace.name])
+    rows = rows[~holds_instructions(trace, rows)]
+    op[rows], lost[rows] = number[trace.name[rows]], is_lost[trace.name[rows]]
+    _once(trace, rows, is_call, op, lost)
+    return Owned(op=op, start=trace.start, end=trace.end, lost=lost)
+
+
+def _told(names: Sequence[str], ops: Mapping[str, int], known: Mapping[str, Node]) -> Iterator[tuple[int, bool, bool]]:
+    """Of each name: number of the op or -1, whether it is work without an op, whether what is inside counts instead."""
+    for name in names:
+        match = _EXECUTED.fullmatch(name)
+        eager = _EAGER.fullmatch(name)
+        if match is not None:
+            op, told = match[2], name in known
+            work = not told and base(op) not in VIEWS and not _DATA.search(op) and not _DATA.search(name)
+            yield ops.get(name, -1), work, base(op) in CALLS
+        elif eager is not None:
+            yield -1, eager[1] not in VIEWS and not _DATA.search(eager[1]), True
+        else:
+            yield -1, False, False
+    yield -1, False, False
+
+
+def _once(
+    trace: XTrace, rows: NDArray[np.int64], is_call: NDArray[np.bool_], op: NDArray[np.int64], lost: NDArray[np.bool_]
+) -> None:
+    """Take each instant of a thread once: of nested events the outer one, but a call's inner ones."""
+    line, start, end = trace.line[rows].astype(np.int64), trace.start[rows], trace.end[rows]
+    parent = nesting.parents(line, start, end, np.arange(len(rows)))
+    call = is_call[trace.name[rows]]
+    opened = call & (nesting.children_count(parent) > 0)
+    outer = nesting.outermost(parent, ~opened)
+    gone = rows[opened | (outer != np.arange(len(rows)))]
+    op[gone], lost[gone] = -1, False
+
+
+def holds_instructions(trace: XTrace, rows: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """bool[len(rows)]: whether an event of XLA's executor began inside each of these events, on the same line."""
+    inner = np.flatnonzero(trace.hlo_op >= 0)
+    result = np.zeros(len(rows), bool)
+    for line in np.unique(trace.line[inner]).tolist():
+        starts = np.sort(trace.start[inner[trace.line[inner] == line]])
+        mine = np.flatnonzero(trace.line[rows] == line)
+        low, high = trace.start[rows[mine]], trace.end[rows[mine]]
+        result[mine] = np.searchsorted(starts, high) > np.searchsorted(starts, low)
+    return result
+
+
+def _on_device(trace: XTrace) -> NDArray[np.bool_]:
+    """bool[n]: kernels, that is the events of device planes."""
+    device = np.asarray([line.plane.startswith("/device:") for line in trace.lines] + [False], bool)
+    return device[trace.line] if len(trace.line) else np.zeros(0, bool)

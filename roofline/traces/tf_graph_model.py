@@ -1,0 +1,167 @@
+"""Model FLOPs of TensorFlow's graph mode: the contractions of the graph that the program wrote, before grappler.
+
+Each is looked for among the nodes that ran: under its own name, or, where grappler fused it, under the name of what it
+was fused into (`Conv2D`, `BiasAdd` and `Relu` run as one node `Relu`). One that was merged with an equal one or folded
+into a constant has no such twin: it was asked for all the same, so a contraction beside it stands for it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from statistics import median
+
+from roofline.traces import tf_graph_rules
+from roofline.traces.counted import PHASES
+from roofline.traces.tf_graph import Function, Graphs, Node
+from roofline.traces.tf_graph_events import Ran
+from roofline.traces.tf_graph_kinds import CONTRACTIONS, base
+from roofline.traces.tf_graph_places import Places
+from roofline.traces.tf_graph_scopes import canonical
+from roofline.traces.xla_scopes import Place
+
+#: How many ops may lie between a contraction and the one it was fused into.
+_HOPS = 8
+_CLUSTERS = frozenset(("XlaRun", "XlaLaunch", "XlaLaunchV2"))
+_CONDITIONAL = ("/then/_", "/else/_", "/body/_", "/branch")
+
+
+@dataclass(frozen=True, slots=True)
+class Asked:
+    """A contraction that the program asks for.
+
+    name: with the numbers of loops and branches taken out. flops: of one execution, None where its shapes were not
+    known. twin: the node that ran it, None where there is none. times: executions per step, None where nothing tells.
+    """
+
+    function: int
+    name: str
+    place: Place
+    kind: str
+    shapes: str
+    flops: float | None
+    twin: str | None
+    times: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Model:
+    """What a step asks for. by_row: model FLOPs per step of the nodes that ran, by their place in the list of these."""
+
+    contractions: tuple[Asked, ...]
+    by_row: Mapping[int, float]
+
+    @property
+    def missing(self) -> tuple[Asked, ...]:
+        """Contractions without a twin: grappler merged them, folded them, or made something else of them."""
+        return tuple(one for one in self.contractions if one.twin is None)
+
+    def totals(self) -> dict[tuple[str, str, str], float]:
+        """FLOPs per step by (phase, scope, kind), of the contractions whose FLOPs and executions are known."""
+        sums: dict[tuple[str, str, str], float] = {}
+        for one in self.contractions:
+            if one.flops is not None and one.times:
+                key = (PHASES[one.place.phase], one.place.scope or "", one.kind)
+                sums[key] = sums.get(key, 0.0) + one.flops * one.times
+        return sums
+
+
+def model_flops(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)) -> Model:
+    """The contractions that the functions of a step ask for, and which of the nodes that ran stand for them."""
+    places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
+    return assign(ran, graphs, places)
+
+
+def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Model:
+    """The same where the places of the nodes are known already."""
+    asked: list[Asked] = []
+    by_row: dict[int, float] = {}
+    for number, function in enumerate(graphs.functions):
+        rows = {one.node.name: row for row, one in enumerate(ran) if one.function == number}
+        if rows and len(function.before):
+            search = _Search(number, function, places[number], ran, rows)
+            asked += search.contractions()
+            by_row |= search.by_row
+    return Model(tuple(asked), by_row)
+
+
+def _contracts(node: Node) -> bool:
+    return base(node.op) in CONTRACTIONS
+
+
+class _Search:
+    """Looks for the contractions of one function among its nodes that ran (`rows`: name -> place in `ran`)."""
+
+    def __init__(
+        self, number: int, function: Function, places: Places, ran: Sequence[Ran], rows: Mapping[str, int]
+    ) -> None:
+        """Nothing is assigned yet: a contraction that nobody asked for has none."""
+        self._number, self._before, self._places = number, function.before, places
+        self._ran, self._rows = ran, rows
+        self._after = {canonical(node.name): node for node in function.after}
+        self._consumers: dict[str, list[Node]] = {}
+        for node in function.before:
+            for source, _ in node.inputs:
+                self._consumers.setdefault(source, []).append(node)
+        self.by_row = {row: 0.0 for row in rows.values() if _contracts(ran[row].node)}
+        self._clusters = any(base(node.op) in _CLUSTERS for node in function.after)
+        times = [ran[row].times for row in rows.values()]
+        self._runs = float(round(median(times)))
+
+    def contractions(self) -> list[Asked]:
+        """All contractions, with the model FLOPs put on the rows that stand for them."""
+        found = [self._asked(node) for node in self._before if _contracts(node)]
+        for one in found:
+            row = self._home(one) if one.twin is None else self._rows.get(one.twin)
+            if row is not None and one.times:
+                if one.flops is None:
+                    self.by_row.pop(row, None)  # not known: what ran counts
+                elif row in self.by_row:
+                    self.by_row[row] += one.flops * one.times
+        return found
+
+    def _asked(self, node: Node) -> Asked:
+        twin = self._twin(node)
+        costed = tf_graph_rules.cost(node)
+        flops = costed.cost.flops
+        if twin is not None:
+            row = self._rows.get(twin.name)
+            times = 0.0 if row is None else self._ran[row].times  # a branch that was not taken
+            if flops is None:
+                flops = tf_graph_rules.cost(twin).cost.flops  # some shapes are known only where it runs
+        else:
+            name = canonical(node.name) + "/"
+            # One that XLA took into a cluster is counted where the cluster's instructions are.
+            times = None if self._clusters or any(mark in name for mark in _CONDITIONAL) else self._runs
+        return Asked(
+            function=self._number,
+            name=canonical(node.name),
+            place=self._places.of(twin or node),
+            kind=costed.kind,
+            shapes=costed.shapes,
+            flops=flops,
+            twin=None if twin is None else twin.name,
+            times=times,
+        )
+
+    def _twin(self, node: Node) -> Node | None:
+        """The node that runs it: the one of its name, else the fused one that has the name of what follows it."""
+        current = node
+        for _ in range(_HOPS):
+            found = self._after.get(canonical(current.name))
+            if found is not None:
+                return found if _contracts(found) and (current is node or found.attrs.get("fused_ops")) else None
+            following = self._consumers.get(current.name, [])
+            if len(following) != 1:
+                return None
+            current = following[0]
+        return None
+
+    def _home(self, one: Asked) -> int | None:
+        """The contraction that stands for one that is gone: the largest of its scope and phase, else of its phase."""
+
+        def nearness(row: int) -> tuple[bool, bool, float]:
+            place = self._places.of(self._ran[row].node)
+            return place == one.place, place.phase == one.place.phase, self.by_row[row]
+
+        return max(self.by_row, key=nearness, default=None)

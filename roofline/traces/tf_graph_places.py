@@ -1,0 +1,167 @@
+"""Phase, scope and meaning of the nodes of one graph: by their names, and by their neighbours where names do not say.
+
+- Summing gradients has no name of its own (`AddN_3`): it is backward, and lies where the last of its terms lies.
+- What else is computed from gradients outside of every scope of the optimizer, such as clipping or an update written
+  by hand, is the optimizer's; in a graph that updates nothing it is backward.
+- A scope with a reciprocal square root and a mean and no contraction is a normalisation, whatever its name.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from roofline.core.vocabulary import OpClass
+from roofline.traces.tf_graph import Graph, Node, Source
+from roofline.traces.tf_graph_kinds import (
+    CONTRACTIONS,
+    FORWARDING,
+    GATHERS,
+    RESOURCE_SCATTERS,
+    SEGMENTS,
+    base,
+    update_rule,
+)
+from roofline.traces.tf_graph_scopes import canonical, original, path, place, semantic
+from roofline.traces.xla_scopes import BACKWARD, FORWARD, OPTIMIZER, Place
+
+#: Ops that add gradients up, or that make a dense one of rows.
+_ACCUMULATES = frozenset(("AddN", "AddV2", "Add", "AccumulateNV2", "UnsortedSegmentSum", "ConcatV2"))
+#: Arguments and results are named by the user, and may be called what a scope is called.
+_ENDS = frozenset(("Arg", "Retval", "Placeholder", "DeviceArg", "DeviceRetval"))
+_CENTRES, _MEANS = frozenset(("Rsqrt", "RsqrtGrad")), frozenset(("Mean", "Sum", "SquaredDifference"))
+_ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", *RESOURCE_SCATTERS))
+#: How far a scope is handed on from term to sum to sum.
+_HOPS = 8
+
+
+class Places:
+    """The places of the nodes of `after`. before: the same function as the program wrote it, for the names of its ops.
+
+    optimizers: first parts of scopes whose ops are the optimizer's, beside those that begin with "optimizer".
+    """
+
+    def __init__(self, after: Graph, before: Graph, optimizers: tuple[str, ...] = ("optimizer",)) -> None:
+        """Places all nodes at once."""
+        named = [node.name for graph in (after, before) for node in graph if base(node.op) not in _ENDS]
+        self._ops = frozenset(path(name)[1] for name in named)
+        self._optimizers = optimizers
+        # Grappler folds away gradients that are constants, and with them what tells a sum of gradients: ask before it.
+        asked = _by_neighbours(before, {node.name: self._by_name(node) for node in before})
+        known = {canonical(name): where for name, where in asked.items() if where.phase != FORWARD}
+        found = {node.name: known.get(original(node.name)) or self._by_name(node) for node in after}
+        self._places = _by_neighbours(after, found)
+        self._norms = _norm_scopes(after, self._places)
+
+    def of(self, node: Node) -> Place:
+        """Phase and scope of a node of either graph."""
+        return self._places.get(node.name) or self._by_name(node)
+
+    def semantic(self, node: Node) -> OpClass | None:
+        """What the node is a part of, softmax or normalisation, where its scope tells."""
+        scope = self.of(node).scope or ""
+        found = semantic(scope)
+        return "normalisation" if found is None and _ancestors(scope) & self._norms else found
+
+    def _by_name(self, node: Node) -> Place:
+        found = place(node.name, self._optimizers, self._ops)
+        return Place(OPTIMIZER, found.scope) if update_rule(base(node.op)) is not None else found
+
+
+def _reached(starts: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
+    seen, waiting = set(starts), list(starts)
+    while waiting:
+        for other in edges.get(waiting.pop(), ()):
+            if other not in seen:
+                seen.add(other)
+                waiting.append(other)
+    return seen
+
+
+def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
+    forth: dict[str, list[str]] = {}
+    back: dict[str, list[str]] = {}
+    for node in graph:
+        for source, _ in node.inputs:
+            forth.setdefault(source, []).append(node.name)
+            back.setdefault(node.name, []).append(source)
+    gradients = [name for name, where in found.items() if where.phase == BACKWARD]
+    after_gradients = _reached(gradients, forth)
+    before_gradients = _reached(gradients, back)
+    optimizes = any(where.phase == OPTIMIZER for where in found.values()) or any(
+        base(graph.by_name[name].op) in _ASSIGNS for name in after_gradients if name in graph.by_name
+    )
+    result = dict(found)
+    for name in after_gradients:
+        where = found.get(name)
+        if where is None or where.phase != FORWARD:
+            continue
+        plain = base(graph.by_name[name].op)
+        if plain in _ACCUMULATES and not where.scope:
+            result[name] = Place(BACKWARD, where.scope)
+        elif name not in before_gradients:  # otherwise a loss of gradients, which has a gradient itself
+            result[name] = Place(OPTIMIZER if optimizes else BACKWARD, where.scope)
+    _hand_on(graph, result)
+    return result
+
+
+def _hand_on(graph: Graph, places: dict[str, Place]) -> None:
+    """Backward nodes outside of every scope get that of their last input that has one.
+
+    A gradient's rows that are added up into a table lie where the rows were gathered: where the same index was used.
+    """
+    gathers = {
+        _root(graph, node.inputs[1]): places[node.name].scope
+        for node in graph
+        if base(node.op) in GATHERS and len(node.inputs) > 1
+    }
+    for node in graph:
+        if base(node.op) in SEGMENTS and len(node.inputs) > 1 and places[node.name] == Place(BACKWARD, ""):
+            scope = gathers.get(_root(graph, node.inputs[1]))
+            places[node.name] = Place(BACKWARD, scope or "")
+    for _ in range(_HOPS):
+        changed = False
+        for node in graph:
+            own = places[node.name]
+            if own.phase != BACKWARD or own.scope:
+                continue
+            near = [places[source].scope for source, _ in node.inputs if source in places]
+            scoped = [scope for scope in near if scope]
+            if scoped:
+                places[node.name] = Place(BACKWARD, scoped[-1])
+                changed = True
+        if not changed:
+            return
+
+
+def _root(graph: Graph, source: Source) -> Source:
+    """Where a value comes from, behind everything that only hands it on."""
+    seen = set()
+    while source not in seen:
+        seen.add(source)
+        node = graph.by_name.get(source[0])
+        if node is None or base(node.op) not in FORWARDING or not node.inputs:
+            break
+        source = node.inputs[0]
+    return source
+
+
+def _ancestors(scope: str) -> set[str]:
+    parts = scope.split("/")
+    return {"/".join(parts[:length]) for length in range(1, len(parts) + 1)} if scope else set()
+
+
+def _norm_scopes(graph: Graph, places: Mapping[str, Place]) -> frozenset[str]:
+    own: dict[str, set[str]] = {}
+    whole: dict[str, set[str]] = {}
+    for node in graph:
+        where = places[node.name]
+        if where.scope and where.phase != OPTIMIZER:
+            plain = base(node.op)
+            own.setdefault(where.scope, set()).add(plain)
+            for scope in _ancestors(where.scope):
+                whole.setdefault(scope, set()).add(plain)
+    return frozenset(
+        scope
+        for scope, ops in own.items()
+        if ops & _CENTRES and whole[scope] & _MEANS and not whole[scope] & CONTRACTIONS
+    )

@@ -1,0 +1,203 @@
+"""What the models in JAX share: precision, placement, and the steps made of a network and its inputs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any
+
+import jax
+import jax.numpy as jnp
+from flax import nnx
+from jax import Array
+
+from roofline.core.step import Step, Workload
+from roofline.errors import InputError, MissingError
+from roofline.models import dimensions, geometry
+from roofline.models.jax._layers import Make
+from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
+from roofline.models.jax._training import ADAMW, Adam, Loss, first_state, training
+
+_CASTS = {"bf16": jnp.bfloat16, "fp16": jnp.float16}
+_MIXED = {"mixed-bf16": jnp.bfloat16, "mixed-fp16": jnp.float16}
+#: What `--precision` sets `jax_default_matmul_precision` to; the others leave it alone.
+_FLOAT32 = {"fp32": "highest", "tf32": "tensorfloat32"}
+#: Values of that setting that mean IEEE float32 in XLA.
+_IEEE = frozenset(("highest", "float32"))
+
+
+def model_of(step: Step) -> nnx.Module:
+    """The network of a step with its present parameters; call it as `model(**step.model.inputs)`."""
+    return step.model.network()
+
+
+# Preparation
+
+
+def prepare(workload: Workload, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
+    """The dimensions of `workload`, with JAX's matmul precision set as it asks.
+
+    changes: dimensions to replace, such as {"dropout": 0.0} in a comparison of frameworks.
+    Raises InputError for what cannot be run, MissingError where there is no such device.
+    """
+    dims = {**dimensions(workload), **(changes or {})}
+    set_precision(workload, device_of(workload))
+    return dims
+
+
+def device_of(workload: Workload) -> jax.Device:
+    """The device that `workload` runs on. Raises MissingError where JAX has none of its kind."""
+    kind = "cpu" if workload.device == "cpu" else "gpu"
+    try:
+        return jax.devices(kind)[0]
+    except RuntimeError as error:
+        raise MissingError("JAX finds no GPU here: use --device cpu.") from error
+
+
+def make(workload: Workload, kernel: nnx.Initializer | None = None) -> Make:
+    """What makes the layers of `workload`, seeded, in the dtypes that its precision asks for.
+
+    Under `mixed-*` weights stay float32 and every layer computes in the low precision, residual sums included, which
+    is flax's convention: `torch.autocast` keeps the sums and the norms in float32.
+    """
+    return Make(
+        rngs=nnx.Rngs(0),
+        dtype=_MIXED.get(workload.precision),
+        param_dtype=_CASTS.get(workload.precision, jnp.float32),
+        kernel=kernel,
+    )
+
+
+# Precision
+
+
+def set_precision(workload: Workload, device: jax.Device) -> None:
+    """Sets JAX's default matmul precision for `--precision fp32|tf32`; the others touch nothing.
+
+    Raises InputError for a precision that is unknown or that the device does not have.
+    """
+    if workload.precision == "tf32":
+        if workload.device == "cpu":
+            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
+        if not _has_tf32(device):
+            raise InputError("This GPU has no TF32 (it came with Ampere): use --precision fp32 or fp16.")
+    elif workload.precision not in {"default", *_FLOAT32, *_CASTS, *_MIXED}:
+        known = ", ".join(("default", *_FLOAT32, *_CASTS, *_MIXED))
+        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
+    if workload.precision in _FLOAT32:
+        jax.config.update("jax_default_matmul_precision", _FLOAT32[workload.precision])
+
+
+def precision_switches(device: jax.Device) -> dict[str, str]:
+    """What XLA makes of a float32 contraction now: "ieee", or "tf32", which is its default on a GPU that has it."""
+    setting = jax.config.jax_default_matmul_precision
+    arithmetic = "tf32" if _has_tf32(device) and setting not in _IEEE else "ieee"
+    return {
+        "float32 matmul (XLA)": arithmetic,
+        "float32 convolution (XLA)": arithmetic,
+        "jax_default_matmul_precision": str(setting),
+    }
+
+
+@contextmanager
+def user_state_kept() -> Iterator[None]:
+    """Restores, on leaving, what building and running a step changes in the process: the matmul precision."""
+    before = jax.config.jax_default_matmul_precision
+    try:
+        yield
+    finally:
+        jax.config.update("jax_default_matmul_precision", before)
+
+
+def _has_tf32(device: jax.Device) -> bool:
+    """Whether the device is an NVIDIA GPU of Ampere or later."""
+    try:
+        return device.platform != "cpu" and float(getattr(device, "compute_capability", "")) >= 8.0
+    except ValueError:  # an AMD GPU says "gfx90a"
+        return False
+
+
+# Steps
+
+
+def step(
+    workload: Workload,
+    dims: Mapping[str, Any],
+    network: Callable[[Mapping[str, Any], Make], nnx.Module],
+    *,
+    inputs: Callable[[Array], Inputs],
+    targets: Callable[[Array, Inputs], Array],
+    loss: Loss,
+    kernel: nnx.Initializer | None = None,
+    optimizer: Adam = ADAMW,
+    dropout: bool = False,
+    switches: Mapping[str, str],
+) -> Step:
+    """The step that `workload` asks for, of the network called as `model(**inputs)`.
+
+    inputs, targets: make the arrays from a random key; float32 or int32, placed and cast here.
+    loss: (output, targets) -> scalar.
+    kernel: initial weights of matrices and tables; None: flax's own.
+    dropout: whether the network drops anything, and then takes `rngs`.
+    switches: what the model decided; for training, without optimizer, which is added here.
+    """
+    device, learns = device_of(workload), workload.mode == "train"
+    with jax.default_device(device):
+        model = network(dims, make(workload, kernel))
+        one, other = jax.random.split(jax.random.key(0))
+        given = inputs(one)
+        wanted = targets(other, given) if learns else None
+    graph, weights = nnx.split(model, nnx.Param)
+    parameters = jax.device_put(nnx.to_pure_dict(weights), device)
+    count = sum(array.size for array in jax.tree.leaves(parameters))
+    place = Placement(device, waits=workload.input == "host" and workload.device != "cpu")
+    cast = _CASTS.get(workload.precision)
+    if learns:
+        key = jax.device_put(jax.random.key(1), device) if dropout else None
+        state = first_state(workload, parameters, optimizer, key)
+        function, decided = training(workload, graph, loss, optimizer)
+    else:
+        state, function, decided = State(parameters), inference(graph), {"donation": "off"}
+    program = Program(
+        function=function,
+        graph=graph,
+        state=state,
+        inputs=place.stored({name: _cast(value, cast) for name, value in given.items()}),
+        targets=place.stored(_cast(wanted, cast)) if learns else None,
+        place=place,
+    )
+    batch, seq = dims.get("batch"), dims.get("seq")
+    return Step(
+        run=program.run,
+        mode=workload.mode,
+        model=program,
+        forward=program.forward,
+        parameters=count,
+        trainable=count,
+        samples=batch,
+        tokens=None if batch is None or seq is None else batch * seq,
+        blocks=geometry(workload.model).blocks["jax"],
+        batch=batch,
+        seq=seq,
+        switches={
+            **switches,
+            "input": workload.input,
+            **precision_switches(device),
+            **({"random bits": jax.config.jax_default_prng_impl} if learns and dropout else {}),
+            **decided,
+        },
+    )
+
+
+def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
+    """One forward pass; its result is the network's output."""
+
+    @jax.jit
+    def infer(state: State, inputs: Inputs) -> Array:
+        return output_of(graph, state.parameters, None, inputs)
+
+    return infer
+
+
+def _cast(value: Array, dtype: Any) -> Array:
+    return value.astype(dtype) if dtype is not None and jnp.issubdtype(value.dtype, jnp.floating) else value

@@ -1,0 +1,619 @@
+from __future__ import annotations
+
+import re
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+pytest.importorskip("flax")
+pytest.importorskip("optax")
+
+import jax.numpy as jnp  # noqa: E402
+import numpy as np  # noqa: E402
+from flax import nnx  # noqa: E402
+from hypothesis import given  # noqa: E402
+from hypothesis import strategies as st  # noqa: E402
+
+from roofline import plugins  # noqa: E402
+from roofline.core.step import Step, Workload  # noqa: E402
+from roofline.errors import InputError, MissingError  # noqa: E402
+from roofline.models import dimensions, geometry  # noqa: E402
+from roofline.models.jax import _layers, _step, _training  # noqa: E402
+from roofline.models.jax._program import Scaling  # noqa: E402
+
+sys.path.append(str(Path(__file__).parent))
+import weights_jax  # noqa: E402
+
+# One layer compiles in half the time of two; the outputs are compared with PyTorch's behind two.
+SMALL = {
+    "bert": {"batch": 2, "seq": 16, "layers": 1},
+    "distilbert": {"batch": 2, "seq": 16, "layers": 1},
+    "gpt2": {"batch": 2, "seq": 16, "layers": 1},
+    "lenet5": {"batch": 4},
+    "mlp": {"batch": 32},
+}
+NAMES = tuple(SMALL)
+TRANSFORMERS = ("bert", "distilbert", "gpt2")
+UNDROPPED = {
+    "bert": {"dropout": 0.0},
+    "distilbert": {"dropout": 0.0, "head_dropout": 0.0},
+    "gpt2": {"dropout": 0.0},
+}
+
+
+@pytest.fixture(autouse=True)
+def _user_state_kept() -> Iterator[None]:
+    with _step.user_state_kept():
+        yield
+
+
+def module(name: str) -> Any:
+    return plugins.load("roofline.models.jax", name, "model")
+
+
+def build(name: str, changes: dict[str, Any] | None = None, **asked: Any) -> Step:
+    return module(name).build(Workload(model=name, size="tiny", **{**SMALL[name], **asked}), changes)
+
+
+def leaves(step: Step) -> list[np.ndarray]:
+    return [np.array(array) for array in jax.tree.leaves(step.model.parameters)]
+
+
+def block_of(scope: str, step: Step) -> str | None:
+    return next((block for pattern, block in step.blocks if fnmatchcase(scope, pattern)), None)
+
+
+def scope_of(op_name: str) -> str:
+    """`jit(train)/transpose(jvp(bert))/encoder/dot_general` is `bert/encoder`."""
+    called = re.sub(r"\w+\(", "(", re.sub(r"p?jit\([^()]*\)", "", op_name.partition(";")[0]))
+    return re.sub(r"/+", "/", re.sub(r"[()]", "", called).rpartition("/")[0]).strip("/")
+
+
+def test_a_scope_is_found_in_an_op_name() -> None:
+    assert scope_of("jit(train)/transpose(jvp(bert))/encoder/layer.0/dot_general") == "bert/encoder/layer.0"
+    assert scope_of("jit(infer)/self/vmap(jit(_where))/select_n") == "self"
+    assert scope_of("jit(infer)/self/vmap(BTNH,BSNH->BNTS)/dot_general") == "self/BTNH,BSNH->BNTS"
+    assert scope_of("jit(infer)/slice") == ""
+
+
+@cache
+def compiled(name: str, mode: str, optimizer: bool) -> tuple[Step, Any]:
+    """A step whose function is compiled already, and its first state; compiling is what takes time here."""
+    step = build(name, mode=mode, optimizer=optimizer)
+    step.model.function = step.model.function.lower(*step.model.arguments()).compile()
+    return step, jax.tree.map(jnp.copy, step.model.state)
+
+
+def ready(name: str, mode: str = "infer", optimizer: bool = True) -> Step:
+    """A step as built; all tests share its program, so none may change its inputs."""
+    step, state = compiled(name, mode, optimizer)
+    step.model.state = jax.tree.map(jnp.copy, state)
+    return step
+
+
+def op_names(step: Step) -> list[str]:
+    """Of the instructions of an optimized program.
+
+    Left out is what only holds or passes on values, and what the compiler made and did not name.
+    """
+    found = []
+    for line in step.model.function.as_text().splitlines():
+        match = re.match(r"\s*(?:ROOT )?%?[\w.-]+ = \S+ ([\w-]+)\(", line)
+        if match and match[1] not in ("parameter", "constant", "tuple", "get-tuple-element"):
+            found += re.findall(r'op_name="([^"]*)"', line)
+    return found
+
+
+# --------------------------------------------------------------------------------------------- what a step is
+
+
+def test_every_model_has_blocks() -> None:
+    assert set(plugins.names("roofline.models.jax")) == set(NAMES)
+    for name in NAMES:
+        blocks = geometry(name).blocks
+        assert blocks["jax"][-1][0] == "", "what the root itself runs needs a block"
+        assert {block for _, block in blocks["jax"]} == {block for _, block in blocks["torch"]}
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inference(name: str) -> None:
+    step = ready(name)
+    output = step.run()
+
+    assert jnp.isfinite(output).all()
+    assert jnp.array_equal(output, step.run())
+    assert jnp.array_equal(output, step.forward())
+    assert "optimizer" not in step.switches
+    assert step.switches["donation"] == "off"
+
+
+def test_the_module_of_a_step_computes_what_the_step_does() -> None:
+    step = ready("mlp")
+    np.testing.assert_allclose(_step.model_of(step)(**step.model.inputs), step.run(), rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_training_moves_the_parameters_and_takes_over_their_memory(name: str) -> None:
+    step = ready(name, "train")
+    before, held = leaves(step), jax.tree.leaves(step.model.parameters)
+    first, second = step.run(), step.run()
+
+    assert all(not np.array_equal(old, new) for old, new in zip(before, leaves(step), strict=True))
+    assert all(array.is_deleted() for array in held)
+    assert float(first) != float(second)
+    assert step.switches["donation"] == "on"
+
+
+def test_the_forward_pass_alone_may_follow_a_step_that_took_over_its_parameters() -> None:
+    step = ready("mlp", "train")
+    before = step.forward()
+    step.run()
+    assert not jnp.array_equal(before, step.forward())
+
+
+@pytest.mark.parametrize("name", ["distilbert", "lenet5", "mlp"])
+def test_without_optimizer_the_parameters_stay_and_gradients_come_out(name: str) -> None:
+    step = ready(name, "train", optimizer=False)
+    before, held = leaves(step), jax.tree.leaves(step.model.parameters)
+    loss, gradients = step.run()
+    step.run()
+
+    assert all(np.array_equal(old, new) for old, new in zip(before, leaves(step), strict=True))
+    assert jnp.isfinite(loss)
+    assert jax.tree.structure(gradients) == jax.tree.structure(step.model.parameters)
+    assert all(jnp.abs(gradient).max() > 0 for gradient in jax.tree.leaves(gradients))
+    # Not even a copy of the parameters is made: they are what they were.
+    assert all(a is b for a, b in zip(held, jax.tree.leaves(step.model.parameters), strict=True))
+    results = step.model.function.memory_analysis().output_size_in_bytes
+    size = sum(array.nbytes for array in before)
+    assert size <= results < 1.5 * size, "loss and gradients, and no parameters, leave the program"
+    assert (step.switches["optimizer"], step.switches["donation"]) == ("none", "off")
+
+
+def test_the_same_state_gives_the_same_steps_and_dropout_differs_between_them() -> None:
+    assert jax.tree.all(
+        jax.tree.map(jnp.array_equal, build("distilbert").model.parameters, build("distilbert").model.parameters)
+    ), "built from one seed"
+    step = ready("distilbert", "train", optimizer=False)
+    state = step.model.state
+    losses = [float(step.run()[0]) for _ in range(2)]
+    step.model.state = state
+    assert [float(step.run()[0]) for _ in range(2)] == losses
+    assert losses[0] != losses[1], "only what is dropped differs"
+
+    undropped = build("distilbert", UNDROPPED["distilbert"], mode="train", optimizer=False)
+    assert float(undropped.run()[0]) == float(undropped.run()[0])
+
+
+@pytest.mark.parametrize(
+    ("name", "parameters"),
+    [
+        # token, position and type tables and their norm; per layer 4 projections, 2 FFN products, 2 norms;
+        # pooler; two-class head
+        (
+            "bert",
+            (28_996 + 512 + 2 + 2) * 768
+            + 12 * (4 * (768 * 768 + 768) + 2 * 768 * 3072 + 3072 + 768 + 4 * 768)
+            + (768 * 768 + 768)
+            + (768 * 2 + 2),
+        ),
+        ("bert", 108_311_810),
+        ("distilbert", 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2)),
+        ("gpt2", 124_439_808),
+        ("lenet5", 44_426),
+        ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
+    ],
+)
+def test_published_sizes(name: str, parameters: int) -> None:
+    dims = dimensions(Workload(model=name))
+    shapes = nnx.eval_shape(lambda: module(name).network(dims, _layers.Make(rngs=nnx.Rngs(0))))
+
+    assert sum(array.size for array in jax.tree.leaves(nnx.state(shapes))) == parameters
+
+
+def test_the_step_says_how_much_it_works_on() -> None:
+    step = build("bert", batch=3, seq=5, layers=1)
+
+    assert (step.batch, step.seq, step.samples, step.tokens) == (3, 5, 3, 15)
+    assert step.parameters == step.trainable == sum(array.size for array in leaves(step))
+    assert len(_step.model_of(step).bert.encoder.layer) == 1
+    images = build("lenet5")
+    assert (images.batch, images.seq, images.samples, images.tokens) == (4, None, 4, None)
+
+
+def test_switches_say_what_was_resolved() -> None:
+    bert = build("bert", mode="train").switches
+    assert bert["attention"] == "nnx.dot_product_attention_weights"
+    assert (bert["attention mask"], bert["gelu"], bert["dropout"]) == ("all ones", "erf", "0.1")
+    assert (bert["loss"], bert["optimizer"], bert["optimizer lr"]) == ("cross entropy", "AdamW", "0.001")
+    assert (bert["optimizer betas"], bert["optimizer eps"]) == ("(0.9, 0.999)", "1e-08")
+    assert bert["optimizer weight_decay"] == "0.01"
+    assert bert["random bits"] == "threefry2x32"
+    assert build("bert", UNDROPPED["bert"], mode="train").switches["attention"] == "jax.nn.dot_product_attention"
+    gpt2 = build("gpt2").switches
+    assert (gpt2["attention"], gpt2["gelu"], gpt2["dropout"]) == ("jax.nn.dot_product_attention", "tanh", "off")
+    lenet = build("lenet5", mode="train").switches
+    assert (lenet["optimizer"], lenet["optimizer lr"], lenet["optimizer weight_decay"]) == ("Adam", "0.0003", "0")
+    assert "random bits" not in lenet
+
+
+@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("mode", ["infer", "train"])
+def test_switches_have_the_names_that_the_models_in_pytorch_give_them(name: str, mode: str) -> None:
+    pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    workload = Workload(model=name, size="tiny", mode=mode, **SMALL[name])
+    theirs = plugins.load("roofline.models.torch", name, "model").build(workload).switches
+    ours = module(name).build(workload).switches
+
+    own = ("float32", "optimizer foreach", "optimizer fused")  # of PyTorch's libraries and loops
+    shared = {key for key in theirs if not key.startswith(own)}
+    assert shared <= set(ours)
+    assert all(isinstance(value, str) for value in ours.values())
+    assert {key: ours[key] for key in shared - {"attention"}} == {key: theirs[key] for key in shared - {"attention"}}
+
+
+# --------------------------------------------------------------------------------------------- scopes and blocks
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("name", NAMES)
+def test_every_scope_has_a_block(name: str, mode: str) -> None:
+    step = ready(name, mode)
+    found = op_names(step)
+    blocks = Counter(block_of(scope_of(op_name), step) for op_name in found)
+
+    # What lies at the root is a head's slice, or was named by the compiler ("add", "targets").
+    unscoped = [op_name for op_name in found if not scope_of(op_name)]
+    assert len(unscoped) <= 0.02 * len(found), unscoped
+    assert None not in blocks
+    unused = {block for _, block in step.blocks} - set(blocks)
+    not_run = {"input"} | ({"loss", "optimizer"} if mode == "infer" else set())
+    assert unused <= not_run
+
+
+@pytest.mark.parametrize("name", TRANSFORMERS)
+def test_ops_are_in_the_block_of_their_meaning(name: str) -> None:
+    norm = "norm + residual + dropout"
+    step = ready(name, "train")
+    found = [(op_name.rpartition("/")[2], op_name, block_of(scope_of(op_name), step)) for op_name in op_names(step)]
+
+    def blocks(*primitives: str, without: str = "optimizer") -> set[str | None]:
+        return {block for primitive, _, block in found if primitive in primitives and block != without}
+
+    products = {"attention core", "attention projections", "FFN", "head"}
+    assert blocks("dot_general") == products
+    assert blocks("erfc", "tanh") == ({"FFN"} if name != "bert" else {"FFN", "head"})  # BERT's pooler
+    assert blocks("rsqrt") == {norm, "embedding"} if name != "gpt2" else {norm}
+    assert blocks("gather", "scatter-add") <= {"embedding", "loss"}
+    assert "embedding" in blocks("scatter-add")
+    assert "loss" in blocks("exp")
+    # Random bits: wherever something is dropped, and the key of the step.
+    bits = {block for _, op_name, block in found if "threefry" in op_name or "shift_right_logical" in op_name}
+    assert bits == {"embedding", "attention core", norm, "input"} | ({"head"} if name != "gpt2" else set())
+    assert {block for _, op_name, block in found if op_name.rpartition("/")[2] == "sqrt"} == {"optimizer"}
+
+
+@pytest.mark.parametrize(("name", "hidden", "head"), [("bert", 3, 1), ("distilbert", 2, 1), ("gpt2", 3, 0)])
+def test_every_element_is_dropped_on_its_own(name: str, hidden: int, head: int) -> None:
+    """Random bits of a step: those of the hidden states and of the head, and all attention weights."""
+    step = build(name, mode="train", optimizer=False)
+    drawn: Counter[tuple[int, ...]] = Counter()
+
+    def look(jaxpr: Any) -> None:
+        for equation in jaxpr.eqns:
+            if equation.primitive.name == "random_bits":
+                drawn[equation.params["shape"]] += 1
+            for below in equation.params.values():
+                if hasattr(below, "jaxpr"):
+                    look(below.jaxpr)
+
+    look(jax.make_jaxpr(step.model.function)(*step.model.arguments()).jaxpr)
+
+    # Batch 2, sequence 16, width 64 and 4 heads; behind the embeddings and twice, in DistilBERT once, in the one layer.
+    assert drawn == +Counter({(2, 16, 64): hidden, (2, 4, 16, 16): 1, (2, 64): head})
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_backward_ops_carry_their_forward_scope(name: str) -> None:
+    step = ready(name, "train")
+    backward = [op_name for op_name in op_names(step) if "transpose(jvp" in op_name]
+
+    forward_only = {"embedding"} if name == "lenet5" else set()
+    wanted = {block for _, block in step.blocks} - {"optimizer", "input"} - forward_only
+    assert {block_of(scope_of(op_name), step) for op_name in backward} == wanted
+
+
+# --------------------------------------------------------------------------------------------- the same as PyTorch
+
+
+def torch_model(name: str, dims: dict[str, Any]) -> Any:
+    torch = pytest.importorskip("torch")
+    pytest.importorskip("transformers")
+    torch.manual_seed(3)
+    model = plugins.load("roofline.models.torch", name, "model").network(dims)
+    with torch.no_grad():  # no bias may be 0, no norm 1, and no activation so small that all forms of GELU agree
+        for parameter in model.parameters():
+            parameter.add_(0.2 * torch.randn_like(parameter))
+    return model
+
+
+def torch_weights(model: Any) -> dict[str, np.ndarray]:
+    return {name: value.detach().numpy().copy() for name, value in model.state_dict().items()}
+
+
+def pair(name: str, mode: str) -> tuple[Step, Any, dict[str, Any]]:
+    """The JAX step and a PyTorch model with the same weights, no dropout, and the step's inputs for it."""
+    torch = pytest.importorskip("torch")
+    two = {"layers": 2} if name in TRANSFORMERS and mode == "infer" else {}
+    step = build(name, UNDROPPED.get(name), mode=mode, **two)
+    workload = Workload(model=name, size="tiny", **{**SMALL[name], **two})
+    model = torch_model(name, {**dimensions(workload), **UNDROPPED.get(name, {})})
+    weights_jax.set_weights(step, torch_weights(model))
+    inputs = {key: np.asarray(value) for key, value in step.model.inputs.items()}
+    if name == "lenet5":
+        inputs = {key: weights_jax.to_torch_images(value) for key, value in inputs.items()}
+    as_tensors = {key: torch.tensor(value.astype(np.int64) if value.dtype == np.int32 else value) for key, value in
+                  inputs.items()}  # fmt: skip
+    return step, model, as_tensors
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_the_forward_pass_equals_pytorchs(name: str) -> None:
+    step, model, inputs = pair(name, "infer")
+    output = model.eval()(**inputs)
+    expected = (output["logits"] if hasattr(output, "keys") else output).detach().numpy()
+
+    assert np.abs(expected).max() > 0.5
+    # 1e-4 would do between frameworks, and would forgive another epsilon.
+    np.testing.assert_allclose(np.asarray(step.run()), expected, atol=2e-5, rtol=1e-5)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_masked_tokens_are_left_out_as_in_pytorch(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    step, model, inputs = pair(name, "infer")
+    unmasked = np.asarray(step.run())
+    inputs["attention_mask"][0, 11:] = 0
+    step.model.inputs["attention_mask"] = jnp.asarray(inputs["attention_mask"].numpy(), jnp.int32)
+    with torch.no_grad():
+        expected = model.eval()(**inputs)["logits"].numpy()
+
+    valid = (0,) if name == "bert" else (0, slice(0, 11))  # what a masked token itself gives means nothing
+    got = np.asarray(step.run())
+    np.testing.assert_allclose(got[valid], expected[valid], atol=1e-4, rtol=1e-4)
+    # The causal mask already hides what comes later, so GPT-2's valid tokens see no difference.
+    assert np.allclose(got[valid], unmasked[valid], atol=1e-5) == (name == "gpt2")
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_one_training_step_equals_pytorchs(name: str) -> None:
+    torch = pytest.importorskip("torch")
+    step, model, inputs = pair(name, "train")
+    theirs = plugins.load("roofline.models.torch", name, "model")
+    loss_of = {"lenet5": torch.nn.functional.cross_entropy, "mlp": torch.nn.functional.mse_loss}.get(
+        name, getattr(theirs, "loss", None)
+    )
+    optimizer = {"lenet5": lambda p: torch.optim.Adam(p, lr=3e-4), "mlp": torch.optim.Adam}.get(
+        name, torch.optim.AdamW
+    )(model.parameters())
+    targets = np.asarray(step.model.targets)
+    targets = torch.tensor(targets.astype(np.int64) if targets.dtype == np.int32 else targets)
+    before = torch_weights(model)
+    noise = {key: np.zeros(value.shape, bool) for key, value in before.items()}
+    for _ in range(2):  # the second step shows the bias correction and the moments
+        optimizer.zero_grad()
+        expected = loss_of(model.train()(**inputs), targets)
+        expected.backward()
+        # Where a gradient is rounding only, Adam makes lr or -lr of it: in keys' biases, which softmax takes out.
+        for key, parameter in model.named_parameters():
+            noise[key] |= (parameter.grad.abs() < 1e-6).numpy() & (parameter.grad != 0).numpy()
+        optimizer.step()
+        assert float(step.run()) == pytest.approx(expected.item(), abs=1e-4)
+
+    after, got = torch_weights(model), weights_jax.get_weights(step)
+    assert got.keys() == after.keys()
+    assert sum(mask.sum() for mask in noise.values()) < 0.01 * step.parameters
+    for key, mask in noise.items():
+        mine, theirs, old = got[key][~mask], after[key][~mask], before[key][~mask]
+        np.testing.assert_allclose(mine, theirs, atol=1e-4, err_msg=key)
+        # A step moves a weight by about lr, so that this alone would nearly forgive a step not made.
+        moved, apart = np.abs(theirs - old).sum(), np.abs(mine - theirs).sum()
+        assert apart < 0.01 * moved or key.endswith(("key.bias", "k_lin.bias")), (key, apart, moved)
+
+
+@pytest.mark.parametrize("decay", [0.0, 0.5])
+def test_the_optimizers_are_pytorchs(decay: float) -> None:
+    torch = pytest.importorskip("torch")
+    kind = torch.optim.AdamW if decay else torch.optim.Adam
+    theirs = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
+    optimizer = kind([theirs], lr=0.1, weight_decay=decay)
+    change = _training.Adam(lr=0.1, weight_decay=decay).transformation()
+    ours = jnp.array([1.0, -2.0, 3.0])
+    state = change.init(ours)
+    for gradient in ([1.0, 1e-3, -4.0], [-2.0, 1e-3, 1e-9], [0.5, 2.0, 1e-8]):
+        theirs.grad = torch.tensor(gradient)
+        optimizer.step()
+        updates, state = change.update(jnp.array(gradient), state, ours)
+        ours = ours + updates
+        np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5)
+    defaults = torch.optim.AdamW([theirs]).defaults
+    assert _training.Adam(lr=defaults["lr"], weight_decay=defaults["weight_decay"]) == _training.ADAMW
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_weights_come_back_as_they_were_set(name: str) -> None:
+    step = build(name)
+    model = torch_model(name, dimensions(Workload(model=name, size="tiny", **SMALL[name])))
+    weights = torch_weights(model)
+    weights_jax.set_weights(step, weights)
+    through_module = _step.model_of(step)
+    weights_jax.set_weights(through_module, weights)
+
+    for got in (weights_jax.get_weights(step), weights_jax.get_weights(through_module)):
+        assert got.keys() == weights.keys()
+        assert all(np.array_equal(got[key], weights[key]) for key in weights)
+    with pytest.raises(KeyError, match="no place for odd"):
+        weights_jax.set_weights(step, {**weights, "odd": np.zeros(1)})
+    del weights[next(iter(weights))]
+    with pytest.raises(KeyError):
+        weights_jax.set_weights(step, weights)
+
+
+def test_other_inputs_can_be_given() -> None:
+    step = build("mlp", mode="train", optimizer=False)
+    zeros = np.zeros((32, 4), np.float32)
+    loss, _ = step.run()
+    weights_jax.set_inputs(step, {"input": zeros}, np.asarray(step.forward()) * 0)
+    other, _ = step.run()
+    # Biases begin at 0: an input of 0 gives 0, which is the target.
+    assert float(loss) > 0
+    assert float(other) == 0.0
+
+
+# --------------------------------------------------------------------------------------------- precision, placement
+
+
+@pytest.mark.parametrize("precision", ["bf16", "fp16"])
+def test_pure_casts_reach_weights_and_inputs(precision: str) -> None:
+    dtype = {"bf16": jnp.bfloat16, "fp16": jnp.float16}[precision]
+    step = build("mlp", mode="train", precision=precision)
+
+    assert {array.dtype for array in jax.tree.leaves(step.model.parameters)} == {jnp.dtype(dtype)}
+    assert step.run().dtype == dtype
+    assert step.forward().dtype == dtype
+
+
+@pytest.mark.parametrize("name", ["bert", "lenet5"])
+def test_mixed_precision_computes_low_and_keeps_the_weights(name: str) -> None:
+    step = build(name, mode="train", precision="mixed-bf16")
+    assert {array.dtype for array in jax.tree.leaves(step.model.parameters)} == {jnp.dtype(jnp.float32)}
+    loss, _ = jax.eval_shape(step.model.function, *step.model.arguments())
+    assert loss.dtype == jnp.float32
+    assert jax.eval_shape(step.forward).dtype == jnp.bfloat16
+    jaxpr = str(jax.make_jaxpr(step.model.function)(*step.model.arguments()))
+    assert not re.search(r":f32\[[\d,]*\] = (?:dot_general|conv_general_dilated)\[", jaxpr)
+    assert step.switches["gradient scaler"] == "off"
+
+
+def test_float16_gradients_are_scaled() -> None:
+    step = build("mlp", mode="train", precision="mixed-fp16")
+    assert step.switches["gradient scaler"] == "on"
+    before, scaling = leaves(step), np.array(step.model.state.scaling.factor)
+    assert scaling == 65536
+    # A target of 3000 makes gradients of the output of about 2 * 3000 * 65536 / 128, above float16's 65504.
+    step.model.targets = jnp.full_like(step.model.targets, 3000.0)
+    step.run()
+    assert step.model.state.scaling.factor == 32768
+    assert all(np.array_equal(old, new) for old, new in zip(before, leaves(step), strict=True)), "a step left out"
+
+    whole = build("mlp", mode="train")
+    step = build("mlp", mode="train", precision="mixed-fp16")
+    step.model.state = step.model.state._replace(scaling=Scaling(jnp.float32(1024), jnp.int32(0)))
+    start, same = leaves(step), leaves(whole)
+    step.run(), whole.run()
+    assert step.model.state.scaling == (1024, 1)
+    for before, ours, other, theirs in zip(start, leaves(step), same, leaves(whole), strict=True):
+        assert np.array_equal(before, other)
+        assert np.abs(ours - theirs).mean() < 0.1 * np.abs(theirs - other).mean()
+
+
+@given(steps=st.integers(0, 3000), finite=st.booleans(), power=st.integers(-5, 20))
+def test_the_scale_grows_after_2000_finite_steps_and_halves_at_an_infinite_one(
+    steps: int, finite: bool, power: int
+) -> None:
+    scaling = Scaling(jnp.float32(2.0**power), jnp.int32(steps % 2000))
+    gradient = jnp.array([1.0, 2.0 if finite else jnp.inf])
+    gradients, told, after = _training._unscaled({"w": gradient}, scaling)
+
+    assert bool(told) is finite
+    assert gradients["w"][0] == 2.0**-power
+    grown = finite and steps % 2000 == 1999
+    assert float(after.factor) == 2.0**power * (2 if grown else 1 if finite else 0.5)
+    assert int(after.finite_steps) == (0 if grown or not finite else steps % 2000 + 1)
+
+
+def test_attention_in_float16_is_refused_on_a_cpu() -> None:
+    with pytest.raises(InputError, match="no float16 on a CPU: use --precision bf16"):
+        build("gpt2", precision="fp16")
+
+
+def test_there_is_no_tf32_on_a_cpu() -> None:
+    with pytest.raises(InputError, match="no TF32 on a CPU: use --precision fp32 or bf16"):
+        build("mlp", precision="tf32")
+
+
+def test_an_unknown_precision_names_the_known_ones() -> None:
+    with pytest.raises(InputError, match="fp32, tf32, bf16, fp16, mixed-bf16, mixed-fp16"):
+        build("mlp", precision="int8")
+
+
+@pytest.mark.skipif(any(device.platform != "cpu" for device in jax.devices()), reason="there is a GPU here")
+def test_a_missing_gpu_is_said() -> None:
+    with pytest.raises(MissingError, match="--device cpu"):
+        build("mlp", device="cuda")
+
+
+@pytest.mark.parametrize("chosen", [None, "high"])
+def test_the_users_precision_comes_back(chosen: str | None) -> None:
+    jax.config.update("jax_default_matmul_precision", chosen)
+    with _step.user_state_kept():
+        step = build("mlp", precision="fp32")
+        assert jax.config.jax_default_matmul_precision == "highest"
+        assert step.switches["float32 matmul (XLA)"] == "ieee"
+        jaxpr = str(jax.make_jaxpr(step.model.function)(*step.model.arguments()))
+        assert jaxpr.count("precision=(Precision.HIGHEST, Precision.HIGHEST)") == 3, "one per layer"
+    assert jax.config.jax_default_matmul_precision == chosen
+
+    def fail() -> None:
+        with _step.user_state_kept():
+            build("mlp", precision="fp32")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
+    assert jax.config.jax_default_matmul_precision == chosen
+
+
+def test_default_precision_touches_nothing() -> None:
+    jax.config.update("jax_default_matmul_precision", "high")
+    step = build("mlp", mode="train")
+    step.run()
+    assert jax.config.jax_default_matmul_precision == "high"
+    assert step.switches["jax_default_matmul_precision"] == "high"
+
+
+def test_inputs_wait_in_the_hosts_memory_when_they_have_to_travel() -> None:
+    # Made as for a GPU: on a CPU the host is the device and nothing travels.
+    device = jax.devices("cpu")[0]
+    travels = _step.Placement(device, waits=True)
+    values = {"input": jnp.ones(3)}
+    assert isinstance(travels.stored(values)["input"], np.ndarray)
+    assert isinstance(travels.arrived(travels.stored(values))["input"], jax.Array)
+    assert isinstance(build("mlp", input="host").model.inputs["input"], jax.Array)
+
+
+@pytest.mark.gpu
+@pytest.mark.skipif(all(device.platform == "cpu" for device in jax.devices()), reason="no GPU here")
+@pytest.mark.parametrize("name", NAMES)
+def test_inputs_travel_from_the_host_in_every_step(name: str) -> None:
+    step = build(name, mode="train", device="cuda", input="host")
+    assert all(isinstance(value, np.ndarray) for value in step.model.inputs.values())
+    assert jnp.isfinite(step.run())
+    assert {array.device.platform for array in jax.tree.leaves(step.model.parameters)} == {"gpu"}
+
+
+@pytest.mark.parametrize("name", ["bert", "lenet5"])
+def test_the_second_step_compiles_nothing(name: str) -> None:
+    """What the first step begins with is where and what its result is; otherwise jit takes it for another call."""
+    step = build(name, mode="train")
+    for _ in range(3):
+        jax.block_until_ready(step.run())
+    assert step.model.function._cache_size() == 1

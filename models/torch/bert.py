@@ -18,6 +18,9 @@ from torch.nn import functional
 from roofline.core.step import Step, Workload
 from roofline.models.torch._step import prepare, step, transformers
 
+#: The library's names for the forms of GELU.
+GELU = {"erf": "gelu", "tanh": "gelu_pytorch_tanh"}
+
 
 def network(dims: Mapping[str, Any]) -> nn.Module:
     """BertForSequenceClassification of these dimensions; (batch, seq) token numbers to (batch, classes)."""
@@ -28,6 +31,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         num_hidden_layers=dims["layers"],
         num_attention_heads=dims["heads"],
         intermediate_size=dims["ffn"],
+        hidden_act=GELU[dims["gelu"]],
         max_position_embeddings=dims["positions"],
         type_vocab_size=dims["token_types"],
         hidden_dropout_prob=dims["dropout"],

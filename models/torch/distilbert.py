@@ -16,6 +16,9 @@ from torch.nn import functional
 from roofline.core.step import Step, Workload
 from roofline.models.torch._step import prepare, step, transformers
 
+#: The library's names for the forms of GELU.
+GELU = {"erf": "gelu", "tanh": "gelu_pytorch_tanh"}
+
 
 def network(dims: Mapping[str, Any]) -> nn.Module:
     """DistilBertForSequenceClassification; (batch, seq) token numbers to (batch, classes)."""
@@ -26,6 +29,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         n_layers=dims["layers"],
         n_heads=dims["heads"],
         hidden_dim=dims["ffn"],
+        activation=GELU[dims["gelu"]],
         max_position_embeddings=dims["positions"],
         dropout=dims["dropout"],
         attention_dropout=dims["dropout"],

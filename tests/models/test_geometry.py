@@ -93,7 +93,7 @@ def test_a_sequence_fits_the_position_table_or_is_refused(seq: int) -> None:
         (Workload(model="../bert"), r"There is no model called '../bert'"),
         (
             Workload(model="bert", size="huge"),
-            "bert has no size 'huge': use --size with one of tiny, base.",
+            "bert has no size 'huge': use --size with one of tiny, base, base-tanh.",
         ),
         (Workload(model="bert", batch=0), "--batch 0 is not possible: give at least 1."),
         (Workload(model="bert", seq=-1), "--seq -1 is not possible: give at least 1."),

@@ -1,12 +1,14 @@
 # make demo   sets everything up, profiles BERT-base on this machine, and draws it
 # make test   sets everything up and runs the whole test suite
+# make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
+#             where it was broken off)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test check bench clean
+.PHONY: demo test check bench cells clean
 .DELETE_ON_ERROR:
 
 demo: .venv/installed
@@ -26,6 +28,9 @@ check: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
+
+cells: .venv/installed
+	$(BIN)/python benchmarks/cells.py
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/installed: pyproject.toml constraints.txt

@@ -40,6 +40,12 @@ def require(package: str, name: str, kind: str) -> str:
     return name
 
 
+def extra(backend: str) -> str:
+    """The name of the installation extra of a backend: `pip install 'roofline[...]'`."""
+    family, _, engine = backend.partition("-")
+    return f"keras,{engine}" if family == "keras" else family
+
+
 def load(package: str, name: str, kind: str) -> ModuleType:
     """The module of plugin `name`. Raises InputError for an unknown name."""
     require(package, name, kind)

@@ -34,13 +34,14 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     from roofline.devices import calibration
 
     backend = plugins.load("roofline.backends", request.backend, "backend")
-    _require(request.backend, backend)
-    device = None if request.count_only else calibration.calibrate(request.device, request.threads, progress=progress)
+    if request.python is None:  # another interpreter has libraries of its own
+        _require(request.backend, backend)
+    device = None if request.count_only else _ceilings(request, say, progress)
     variables: dict[str, str] = {}
-    recording = _record(request, backend)
+    recording = _record_apart(request, backend)
     if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
         say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
-        again = _record(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"})
+        again = _record_apart(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"})
         if median(again.wall.steps) < median(recording.wall.steps):
             recording, variables = again, {"OMP_WAIT_POLICY": "PASSIVE"}
     others = []
@@ -61,13 +62,23 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     return to_profile(recording, request, device, command)
 
 
+def _ceilings(request: Request, say: Say, progress: Any) -> Device:
+    """This machine's ceilings; none where there is nothing to measure them with: work and times stand without."""
+    from roofline.devices import calibration, cpu
+
+    if request.device == "cpu" and not _installed("torch"):
+        say("No ceilings: they are measured with torch, which is not installed (`pip install 'roofline[torch]'`).")
+        return Device(name=cpu.detect().name, kind="cpu", ceilings={})
+    return calibration.calibrate(request.device, request.threads, progress=progress)
+
+
 def _require(name: str, backend: Any) -> None:
     """MissingError where a framework that the backend needs is not installed; looks without importing it."""
     missing = [needed for needed in backend.REQUIRES if not _installed(needed)]
     if missing:
         raise MissingError(
             f"The {name} backend needs {', '.join(missing)}, which is not installed here: "
-            f"run `pip install 'roofline[{name.partition('-')[0]}]'`."
+            f"run `pip install 'roofline[{plugins.extra(name)}]'`."
         )
 
 
@@ -76,6 +87,16 @@ def _installed(name: str) -> bool:
         return find_spec(name) is not None
     except ImportError:  # from a finder that somebody put in to forbid it
         return False
+
+
+def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+    """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
+    special = {} if request.count_only else backend.profiled_environment(request.device)
+    recording = _record(request, backend, {**special, **(variables or {})})
+    if not special:
+        return recording
+    plain = _record(msgspec.structs.replace(request, plain_only=True), backend, variables)
+    return msgspec.structs.replace(recording, wall=plain.wall, conditions=plain.conditions, memory=plain.memory)
 
 
 def _record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
@@ -92,7 +113,8 @@ def verify(request: Request) -> list[Check]:
     from roofline.backends import _launch
 
     backend = plugins.load("roofline.backends", request.backend, "backend")
-    _require(request.backend, backend)
+    if request.python is None:
+        _require(request.backend, backend)
     variables = backend.environment(request.threads, request.device)
     return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 

@@ -12,13 +12,16 @@ import pytest
 
 ROOT = Path(__file__).resolve().parents[1]
 
-FRAMEWORKS = {"torch", "transformers", "fvcore", "jax", "jaxlib", "flax", "optax", "tensorflow", "keras", "tf_keras"}
+FRAMEWORKS = {
+    *("torch", "transformers", "fvcore", "jax", "jaxlib", "flax", "optax", "tensorflow"),
+    *("keras", "keras_hub", "tf_keras", "keras_nlp"),
+}
 PLAIN = {"roofline.errors", "roofline.units"}
 
 #: folder -> what its files may import, a name and everything below it; the standard library is free for all.
 ALLOWED: dict[str, set[str]] = {
     "roofline/core": {"numpy", "msgspec", "roofline.core", *PLAIN},
-    "roofline/traces": {"numpy", "msgspec", "torch", "roofline.core", "roofline.traces", *PLAIN},
+    "roofline/traces": {"numpy", "msgspec", "torch", "google.protobuf", "roofline.core", "roofline.traces", *PLAIN},
     "roofline/devices": {
         *("numpy", "msgspec", "psutil", "pynvml", "torch", "roofline.core", "roofline.devices", "roofline.plugins"),
         *PLAIN,
@@ -30,11 +33,21 @@ ALLOWED: dict[str, set[str]] = {
     },
     "roofline/backends": {
         *("numpy", "msgspec", "psutil", "roofline.core", "roofline.traces", "roofline.devices", "roofline.plugins"),
-        *("roofline.backends", *FRAMEWORKS),
+        *("roofline.__version__", "roofline.backends", *FRAMEWORKS),
         *PLAIN,
     },
     "models": {"roofline.core.step", "roofline.models", *PLAIN},
     "models/torch": {"torch", "transformers", "roofline.core.step", "roofline.models", *PLAIN},
+    "models/jax": {*("jax", "flax", "optax", "numpy", "roofline.core.step", "roofline.models"), *PLAIN},
+    "models/keras": {
+        *("keras", "keras_hub", "torch", "jax", "tensorflow", "numpy", "roofline.core.step", "roofline.models"),
+        *PLAIN,
+    },
+    "models/keras2": {
+        *("tf_keras", "keras_nlp", "tensorflow", "numpy", "roofline.core.step", "roofline.models"),
+        *PLAIN,
+    },
+    "models/tensorflow": {*("tensorflow", "numpy", "roofline.core.step", "roofline.models"), *PLAIN},
     "profiles": set(),
     "roofline/cli": {
         *("typer", "msgspec", "roofline.__version__", "roofline.cli", "roofline.session", "roofline.plugins"),
@@ -181,7 +194,7 @@ def test_torch_is_only_where_aten_calls_are_costed() -> None:
         file
         for folder in ("roofline/backends", "roofline/devices", "roofline/cli", "models")
         for file in files(folder)
-        if not Path(file).name.startswith("_torch_")
+        if not Path(file).name.startswith(("_torch_", "_jax_framework", "_jax_verify", "_tensorflow_", "_keras_"))
     ],
 )
 def test_frameworks_are_imported_in_functions_only(file: str) -> None:

@@ -6,6 +6,8 @@ A backend is a module with
     OPTIONS: Mapping[str, tuple[str, ...]]  what `--backend name:option=value` takes
     MODELS: str                             the package of its models
     environment(threads, device)            variables that must be set before the framework is imported
+    profiled_environment(device)            those of the profiled run alone; plain steps then get another process
+    workload_options(options)               what its models are told of the options the user gave
     devices()                               what it can run on here, "cpu" first
     record(step, plan, say) -> Recording    the T, P and C runs
     verify(step) -> list[Check]             counts beside independent references
@@ -102,6 +104,8 @@ class Backend(Protocol):
     def MODELS(self) -> str: ...  # noqa: D102
 
     def environment(self, threads: int | None, device: str) -> dict[str, str]: ...  # noqa: D102
+    def profiled_environment(self, device: str) -> dict[str, str]: ...  # noqa: D102
+    def workload_options(self, options: Mapping[str, str]) -> dict[str, str]: ...  # noqa: D102
     def devices(self) -> tuple[str, ...]: ...  # noqa: D102
     def record(self, step: Step, plan: Plan, say: Say) -> Recording: ...  # noqa: D102
     def verify(self, step: Step) -> list[Check]: ...  # noqa: D102

@@ -65,12 +65,8 @@ def _from_the_user(error: BaseException | None, file: str | None) -> BaseExcepti
 def _run(request: Request) -> dict[str, Any]:
     _limit_memory(request.device)
     backend = plugins.load("roofline.backends", request.backend, "backend")
-    missing = [name for name in backend.REQUIRES if not _importable(name)]
-    if missing:
-        raise MissingError(
-            f"The {request.backend} backend needs {', '.join(missing)}, which cannot be imported here: "
-            f"run `pip install 'roofline[{request.backend.partition('-')[0]}]'`."
-        )
+    for name in backend.REQUIRES:
+        _import(name, request.backend)
     if request.device not in backend.devices():
         raise MissingError(
             f"{request.backend} finds no {request.device.upper()} device here: use --device cpu, or install its driver."
@@ -84,10 +80,12 @@ def _run(request: Request) -> dict[str, Any]:
         plain_only=request.plain_only,
     )
     try:
-        step = _build(request, backend.MODELS)
+        step = _build(request, backend)
         if request.verify:
             return {"checks": backend.verify(step)}
-        return {"recording": backend.record(step, plan, _say)}
+        recording = backend.record(step, plan, _say)
+        versions = {"python": sys.version.partition(" ")[0], **recording.versions}
+        return {"recording": msgspec.structs.replace(recording, versions=versions)}
     except (RooflineError, KeyboardInterrupt):
         raise
     except Exception as error:
@@ -98,9 +96,9 @@ def _run(request: Request) -> dict[str, Any]:
         raise UserError from error
 
 
-def _build(request: Request, models: str) -> Step:
+def _build(request: Request, backend: Any) -> Step:
     if request.file is None:
-        module = plugins.load(models, request.model, "model")
+        module = plugins.load(backend.MODELS, request.model, "model")
         return module.build(
             Workload(
                 model=request.model,
@@ -113,7 +111,7 @@ def _build(request: Request, models: str) -> Step:
                 device=request.device,
                 input=request.input,
                 optimizer=request.optimizer,
-                options=request.options,
+                options=backend.workload_options(request.options),
             )
         )
     from roofline.backends._user import load_step
@@ -121,14 +119,20 @@ def _build(request: Request, models: str) -> Step:
     return load_step(request)
 
 
-def _importable(name: str) -> bool:
+def _import(name: str, backend: str) -> None:
+    """Import what the backend needs. MissingError where it is not there or broken, with its own words."""
     from importlib import import_module
 
     try:
         import_module(name)
-    except ImportError:
-        return False
-    return True
+    except Exception as error:  # a broken installation raises whatever it likes
+        if isinstance(error, ModuleNotFoundError) and error.name == name:
+            raise MissingError(
+                f"The {backend} backend needs {name}, which is not installed here: "
+                f"run `pip install 'roofline[{plugins.extra(backend)}]'`."
+            ) from None
+        words = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
+        raise MissingError(f"{name} is installed but cannot be imported ({words}): install it again.") from None
 
 
 def _limit_memory(device: str) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import shutil
 import signal
 import subprocess
 import sys
@@ -16,7 +17,8 @@ import msgspec
 
 from roofline.backends import Check, Recording
 from roofline.backends._request import Request
-from roofline.errors import MeasurementError, RooflineError, from_exit_code
+from roofline.backends._xla_flags import SCRATCH
+from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
 
 
 class Result(msgspec.Struct):
@@ -31,14 +33,16 @@ class Result(msgspec.Struct):
 def run(request: Request, variables: Mapping[str, str]) -> Result:
     """Record or verify in a fresh process with `variables` in its environment.
 
-    What it prints goes to standard error. Raises what the child reported, or MeasurementError where it died without a
-    word. Ctrl-C ends both.
+    `{scratch}` in a variable is a folder that lives as long as the child. What the child prints goes to standard error.
+    Raises what it reported, or MeasurementError where it died without a word. Ctrl-C ends both.
     """
+    python = sys.executable if request.python is None else _interpreter(request.python)
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [sys.executable, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
+        command = [python, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
+        variables = {name: value.replace(SCRATCH, folder) for name, value in variables.items()}
         child = None
         try:
             with _interrupts_held():
@@ -60,6 +64,31 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
                 return result
             raise from_exit_code(result.code, result.error)
     raise _death(status)
+
+
+def _interpreter(python: str) -> str:
+    """`python` if this version of roofline can be run with it.
+
+    Raises InputError for what is no interpreter or has another version, MissingError where roofline is not installed.
+    """
+    from roofline import __version__
+
+    found = shutil.which(python)
+    if found is None:
+        raise InputError(f"There is no Python at {python}: give the path of an interpreter with --python.")
+    probe = "import msgspec, roofline; print(roofline.__version__)"
+    try:
+        asked = subprocess.run([found, "-P", "-c", probe], capture_output=True, text=True, timeout=120, check=False)
+    except (OSError, subprocess.TimeoutExpired):
+        raise InputError(f"{python} does not run as Python: give the path of an interpreter with --python.") from None
+    if asked.returncode:
+        raise MissingError(f"{python} cannot import roofline: run `{python} -m pip install roofline` first.")
+    version = asked.stdout.strip()
+    if version != __version__:
+        raise InputError(
+            f"{python} has roofline {version} and this is {__version__}: install the same version in both."
+        )
+    return found
 
 
 @contextmanager

@@ -8,7 +8,11 @@ import msgspec
 
 
 class Request(msgspec.Struct, frozen=True, kw_only=True):
-    """One profile to record. file, function: a user's own `path/to/file.py:function` instead of a model."""
+    """One profile to record.
+
+    file, function: a user's own `path/to/file.py:function` instead of a model. python: the interpreter of the measuring
+    process, None for this one.
+    """
 
     backend: str
     model: str
@@ -30,3 +34,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plain_only: bool = False
     verify: bool = False
     options: dict[str, str] = {}
+    python: str | None = None

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import tempfile
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -18,14 +18,21 @@ from roofline.traces import execution_trace
 from roofline.traces.counting import PHASE, SCOPE
 
 
-def record(step: Step) -> execution_trace.Nodes:
-    """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would."""
+def record(
+    step: Step,
+    name_of: Callable[[Any], str | None] = lambda module: None,
+    marks: Callable[[], AbstractContextManager[object]] = nullcontext,
+) -> execution_trace.Nodes:
+    """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would.
+
+    name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
+    """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
         observer.register_callback(str(path))
         try:
-            with marked_layers(), marked_backward():
+            with marked_layers(name_of), marked_backward(), marks():
                 with quiet():
                     observer.start()
                 try:
@@ -41,7 +48,7 @@ def record(step: Step) -> execution_trace.Nodes:
 
 
 @contextmanager
-def marked_layers() -> Iterator[None]:
+def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) -> Iterator[None]:
     """While active, every module call and every `roofline.scope` is an annotation with its whole path.
 
     The path follows the calls: a module is named as its caller's `named_modules` names it, so a layer of a ModuleList
@@ -64,7 +71,7 @@ def marked_layers() -> Iterator[None]:
             return
         path, names, _mark = stack[-1]
         # A module made on the fly is nobody's child: it goes by its class.
-        name = names.get(id(module)) or type(module).__name__
+        name = name_of(module) or names.get(id(module)) or type(module).__name__
         push(f"{path}/{name}" if path else name, below)
 
     def after(_module: torch.nn.Module, _inputs: Any, _output: Any) -> None:

@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
-from fnmatch import fnmatchcase
 from statistics import median
 from typing import Any
 
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.backends import Plan, Recording, Say, _clocks, _contention, _torch_counting, _torch_running
+from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows, _torch_counting, _torch_running
 from roofline.backends import torch as backend
 from roofline.core.device import Ceiling
 from roofline.core.profile import Memory, Profiled, Wall
@@ -22,7 +21,7 @@ from roofline.errors import MeasurementError
 from roofline.traces import timing, timing_cuda
 from roofline.traces.aten import Engine
 from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.counting import count
+from roofline.traces.counting import Nodes, count
 from roofline.traces.op_rows import op_rows
 from roofline.traces.timing import Timed
 from roofline.units import seconds
@@ -45,8 +44,8 @@ class Plain:
     clocks: _clocks.Clocks
 
 
-def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """See `backends.torch.record`."""
+def record(step: Step, plan: Plan, say: Say, calls: Callable[[Step], Nodes] = _torch_counting.record) -> Recording:
+    """See `backends.torch.record`. calls: runs one step and returns its calls."""
     optimizers: list[Any] = []
     handle = register_optimizer_step_post_hook(
         lambda optimizer, *_: None if optimizer in optimizers else optimizers.append(optimizer)
@@ -59,7 +58,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     if plan.plain_only:
         plain, _ = _run(step, plan, None, first, say, _state_bytes(optimizers))
         return _assemble(step, plan, NOTHING, None, plain, ())
-    counted = count(_torch_counting.record(step), Engine())
+    counted = count(calls(step), Engine())
     if not counted.ops:
         raise MeasurementError("The step ran no op that does work, so there is nothing to profile.")
     if plan.count_only:
@@ -205,7 +204,7 @@ def _assemble(
     event_cost: float = 0.0,
 ) -> Recording:
     switches = {**backend.switches(), **step.switches}
-    rows = op_rows(counted, timed, _block_of_scopes(step, counted), switches, plan.device)
+    rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
     profiled = None
     if timed is not None:
         profiled = Profiled(
@@ -258,22 +257,5 @@ def _assemble(
         },
         flags=flags,
         ceilings=plain.ceilings,
-        notes=_notes(counted, timed),
+        notes=_rows.notes(counted, timed),
     )
-
-
-def _notes(counted: Counted, timed: Timed | None) -> tuple[str, ...]:
-    """What the profile cannot say, by name: ops whose work is unknown, and events that no counted call explains."""
-    unknown = [f"the work of {name} ({why})" for name, why in sorted(counted.unknown.items())]
-    lost = timed.unmatched if timed else {}
-    return (*unknown, *(f"what {name} is ({seconds(time)} per step)" for name, time in sorted(lost.items())))
-
-
-def _block_of_scopes(step: Step, counted: Counted) -> list[str]:
-    """The block of each scope: by the model's map, else the scope's first part."""
-    if not step.blocks:
-        return [path.partition("/")[0] or "(top)" for path in counted.scopes]
-    return [
-        next((block for pattern, block in step.blocks if fnmatchcase(path, pattern)), "other")
-        for path in counted.scopes
-    ]

@@ -19,6 +19,16 @@ def environment(threads: int | None, device: str) -> dict[str, str]:
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
 
 
+def profiled_environment(device: str) -> dict[str, str]:
+    """Nothing: plain and profiled steps run in one process."""
+    return {}
+
+
+def workload_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What the models are told."""
+    return dict(options)
+
+
 def devices() -> tuple[str, ...]:
     """What PyTorch can run on here."""
     import torch

@@ -16,7 +16,7 @@ def command() -> None:
             try:
                 found.append(f"{distribution} {version(distribution)}")
             except PackageNotFoundError:
-                found.append(f"{distribution} is missing: pip install 'roofline[{name.partition('-')[0]}]'")
+                found.append(f"{distribution} is missing: pip install 'roofline[{plugins.extra(name)}]'")
         options = "".join(f"; {option}={'|'.join(values)}" for option, values in module.OPTIONS.items())
         print(f"{name:12s} {plugins.summary('roofline.backends', name)}")
         print(f"{'':12s} {', '.join(found)}{options}")

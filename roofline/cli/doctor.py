@@ -31,7 +31,7 @@ def command() -> None:
             try:
                 print(f"{name:8s} {distribution} {version(distribution)}")
             except PackageNotFoundError:
-                print(f"{name:8s} {distribution} is missing: pip install 'roofline[{name.partition('-')[0]}]'")
+                print(f"{name:8s} {distribution} is missing: pip install 'roofline[{plugins.extra(name)}]'")
     stored = calibration.stored()
     print(f"ceilings {len(stored)} calibrations in {calibration.folder()}" if stored else "ceilings none measured yet")
     for variable in ("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING"):

@@ -33,6 +33,9 @@ def command(
     input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = "device",
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
+    python: Annotated[
+        str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
+    ] = None,
     output: Annotated[str | None, typer.Option("-o", "--output", help="Where the profile is written (.json).")] = None,
     force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
 ) -> None:
@@ -69,6 +72,7 @@ def command(
         input=input,
         optimizer=not no_optimizer,
         count_only=count_only,
+        python=python,
     )
 
     def say(text: str) -> None:

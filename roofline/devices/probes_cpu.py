@@ -158,6 +158,7 @@ def _functions() -> dict[str, dict[str, Callable[[Any, Any], object]]]:
             "torch.tanh": unary("tanh"),
             "gelu (tanh)": lambda x, out: functional.gelu(x, approximate="tanh"),
         },
+        "erfc": {"torch.erfc": unary("erfc"), "gelu": lambda x, out: functional.gelu(x)},
         "erf": {"torch.erf": unary("erf"), "gelu": lambda x, out: functional.gelu(x)},
         "sigmoid": {"torch.sigmoid": unary("sigmoid"), "silu": lambda x, out: functional.silu(x)},
         "sqrt": {"torch.sqrt": unary("sqrt")},

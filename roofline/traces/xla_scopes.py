@@ -60,7 +60,7 @@ def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
         wrapped, transformations = _unwrap(part)
         backward |= "transpose" in transformations
         inner = [name for name in segments(wrapped) if _is_scope(name)]
-        if transformations and path[: len(inner)] == inner:
+        if transformations and inner and path[: len(inner)] == inner:
             path = inner  # a transformation of a transformed function names the scope around it again
         else:
             path += inner
@@ -87,10 +87,10 @@ def _unwrap(part: str) -> tuple[str, list[str]]:
 
 
 def _is_scope(name: str) -> bool:
-    # An einsum names its specification: `bhqd,bhkd->bhqk`.
-    return (
-        bool(name) and name not in _OWN and "->" not in name and _CALL.match(name) is None and not _BRANCH.match(name)
-    )
+    if name in _OWN or _CALL.match(name) or _BRANCH.match(name):
+        return False
+    # An einsum names its specification (`bhqd,bhkd->bhqk`), a function that is called itself (`RngStream.__call__`).
+    return bool(name) and not ("->" in name or "<locals>" in name or name.endswith("__call__"))
 
 
 def _matches(name: str, optimizers: Sequence[str]) -> bool:

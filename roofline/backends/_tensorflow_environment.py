@@ -1,0 +1,22 @@
+"""The environment of a process that is to import TensorFlow; nothing here imports it."""
+
+from __future__ import annotations
+
+import os
+
+from roofline.backends import _xla_flags
+
+
+def variables(threads: int | None, device: str) -> dict[str, str]:
+    """Thread pools, logging, and where XLA leaves the programs that it was given.
+
+    One inter-op thread: ops of a graph then run one after the other, each on all cores, which is as fast on a CPU and
+    gives every op a time of its own.
+    """
+    found = {"TF_CPP_MIN_LOG_LEVEL": "2", **_xla_flags.dumping(device)}
+    if threads is not None:
+        found |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "NPROC": str(threads)}
+    if device == "cpu":
+        found |= {"CUDA_VISIBLE_DEVICES": "-1"}
+        found |= {"TF_NUM_INTEROP_THREADS": os.environ.get("TF_NUM_INTEROP_THREADS", "1")}
+    return found

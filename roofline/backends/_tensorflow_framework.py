@@ -1,0 +1,184 @@
+"""TensorFlow as the recorder sees it: graph mode, XLA, and both in one program (Keras on TensorFlow is the same)."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from collections.abc import Callable, Iterator
+from contextlib import AbstractContextManager, contextmanager
+from importlib.metadata import PackageNotFoundError, version
+from pathlib import Path
+from typing import Any
+
+import tensorflow as tf
+
+from roofline.backends import _contention, _tensorflow_graphs, _xla_flags
+from roofline.backends._executor_record import Read
+from roofline.core.profile import Memory
+from roofline.core.step import Step
+from roofline.errors import MeasurementError
+from roofline.traces import tf_and_xla
+from roofline.traces.xplane import XTrace
+
+TRIVIAL_OPS = 200
+
+
+#: The functions of `core.formulas` as TensorFlow has them.
+_FUNCTIONS: dict[str, Callable[[Any], Any]] = {
+    **{
+        name: getattr(tf.math, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sqrt", "rsqrt")
+    },
+    **{name: getattr(tf.math, name) for name in ("erf", "erfc", "sigmoid")},
+    "pow": lambda x: tf.pow(x, 1.7),
+    "random": lambda x: tf.random.uniform(tf.shape(x)),
+}
+
+
+class TensorFlow:
+    """See `_executor_record.Framework`.
+
+    compiled: XLA compiles the whole step, so that its executor's least op is the launch floor.
+    optimizers: top scopes whose ops are the optimizer's.
+    """
+
+    def __init__(
+        self,
+        compiled: bool,
+        optimizers: tuple[str, ...] = ("optimizer",),
+        libraries: tuple[str, ...] = (),
+    ) -> None:
+        """No graph is known before the first step."""
+        self._compiled, self._optimizers, self._libraries = compiled, optimizers, libraries
+        self._graphs: _tensorflow_graphs.Graphs | None = None
+
+    @property
+    def mechanism(self) -> str:
+        """The executor whose least op is the launch floor."""
+        return "xla-thunk" if self._compiled else "tensorflow-graph"
+
+    def first(self, run: Callable[[], float]) -> float:
+        """The first step, which traces its functions: their graphs are kept, before and after grappler."""
+        result: list[float] = []
+        self._graphs = _tensorflow_graphs.collect(lambda: result.append(run()))
+        return result[0]
+
+    def wait(self, outputs: object) -> None:
+        """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""
+        if tf.config.list_logical_devices("GPU"):
+            tf.test.experimental.sync_devices()
+
+    def profiled(self, run: Callable[[], None]) -> bytes:
+        """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""
+        options = tf.profiler.experimental.ProfilerOptions(
+            host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
+        )
+        with tempfile.TemporaryDirectory() as folder:
+            tf.profiler.experimental.start(folder, options=options)
+            try:
+                run()
+            finally:
+                tf.profiler.experimental.stop()
+            files = list(Path(folder).rglob("*.xplane.pb"))
+            if not files:
+                raise MeasurementError("TensorFlow's profiler wrote no trace; is another one running in this process?")
+            return files[0].read_bytes()
+
+    def mark(self, name: str) -> AbstractContextManager[object]:
+        """An annotation on the host's line of the trace."""
+        return tf.profiler.experimental.Trace(name)
+
+    def scope(self, name: str) -> AbstractContextManager[object]:
+        """Names the ops that are traced inside it; the slash keeps TensorFlow from numbering the name."""
+        return _scope(name)
+
+    def read(self, traces: list[XTrace], prefix: str) -> Read:
+        """The nodes and the instructions that the traced steps executed."""
+        before = list(_xla_flags.before_optimizations())
+        counted, owned = tf_and_xla.count(traces, prefix, self._graphs, before, self._optimizers)
+        return Read(counted, owned)
+
+    def trivial(self) -> Callable[[], object]:
+        """Many of the cheapest ops: XLA copies a number, a graph changes a variable in place."""
+        if self._compiled:
+            start = [tf.constant(number) for number in range(TRIVIAL_OPS)]
+
+            @tf.function(jit_compile=True)
+            def copies(numbers: list[Any]) -> list[Any]:
+                return [number + 0 for number in numbers]
+
+            return lambda: copies(start)
+        variables = [tf.Variable(0.0) for _ in range(TRIVIAL_OPS)]
+
+        @tf.function
+        def updates() -> None:
+            for variable in variables:
+                variable.assign_add(1.0)
+
+        return updates
+
+    def function(self, name: str, elements: int) -> Callable[[], object] | None:
+        """A program that evaluates function `name` on `elements` numbers; None for one TensorFlow does not have."""
+        call = _FUNCTIONS.get(name)
+        if call is None:
+            return None
+        many = tf.linspace(tf.constant(0.1), tf.constant(0.9), elements)
+        compiled = tf.function(call, jit_compile=self._compiled)
+        return lambda: compiled(many)
+
+    def versions(self) -> dict[str, str]:
+        """TensorFlow, and what models are made of."""
+        found = {"tensorflow": tf.__version__}
+        for name in ("numpy", *self._libraries):
+            try:
+                found[name] = version(name)
+            except PackageNotFoundError:
+                continue
+        return found
+
+    def switches(self) -> dict[str, str]:
+        """What decides the arithmetic and the compilation."""
+        tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
+        gpu = bool(tf.config.list_logical_devices("GPU"))
+        arithmetic = "tf32" if gpu and tf32 else "ieee"
+        return {
+            "float32 matmul (TensorFlow)": arithmetic,
+            "float32 convolution (TensorFlow)": arithmetic,
+            "oneDNN": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),
+            "auto-clustering": str(tf.config.optimizer.get_jit() or "off"),
+        }
+
+    def environment(self) -> dict[str, str]:
+        """Threads and affinity of this process, and the variables that steer TensorFlow and XLA."""
+        threading = tf.config.threading
+        found = {
+            "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+            "inter-op threads": str(threading.get_inter_op_parallelism_threads() or "default"),
+            "intra-op threads": str(threading.get_intra_op_parallelism_threads() or "default"),
+        }
+        flags = _xla_flags.own_flags()
+        if flags:
+            found["XLA_FLAGS"] = flags
+        for name in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE"):
+            if name in os.environ:
+                found[name] = os.environ[name]
+        return found
+
+    def memory(self, step: Step, device: str) -> Memory:
+        """The allocator's peak on a GPU, the process's on a CPU."""
+        if device == "cpu":
+            source = "peak resident set of the process, libraries included"
+            return Memory(peak=_contention.peak_memory(), source=source)
+        peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
+        return Memory(peak=float(peak), source="allocator's peak")
+
+
+@contextmanager
+def _scope(name: str) -> Iterator[None]:
+    outer = tf.get_current_name_scope()
+    with tf.name_scope(f"{outer}/{name}/" if outer else f"{name}/"):
+        yield
+
+
+def devices() -> tuple[str, ...]:
+    """What TensorFlow can run on here."""
+    return ("cpu", "cuda") if tf.config.list_physical_devices("GPU") else ("cpu",)

@@ -1,0 +1,53 @@
+"""XLA's flags for a measuring process: where it leaves programs as they were before it optimised them.
+
+A trace holds only what XLA made of a program. What was asked for (DESIGN section 3: model FLOPs) is the program before
+optimisation, which XLA writes when told where; this is a public flag and works whoever builds the program. It costs no
+time that could be measured, and nothing after the first step.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+#: Stands for the folder of a measuring process in the values of its environment, until there is one.
+SCRATCH = "{scratch}"
+_TO = "--xla_dump_to="
+_NAME = re.compile(r"module_(\d+)\.(.*)\.before_optimizations\.hlo\.pb$")
+
+
+def dumping(device: str) -> dict[str, str]:
+    """XLA_FLAGS that add dumping to the user's own."""
+    own = os.environ.get("XLA_FLAGS", "")
+    return {"XLA_FLAGS": f"{own} {_TO}{SCRATCH}/xla --xla_dump_hlo_as_proto".strip()}
+
+
+def without_command_buffers(device: str) -> dict[str, str]:
+    """On a GPU, XLA_FLAGS of the profiled run: kernels inside a command buffer do not say which op they are of.
+
+    The empty value is meant: it takes every command out of the buffers.
+    """
+    if device == "cpu":
+        return {}
+    return {"XLA_FLAGS": f"{dumping(device)['XLA_FLAGS']} --xla_gpu_enable_command_buffer="}
+
+
+def own_flags() -> str:
+    """XLA_FLAGS as the user would know them: without our dump folder."""
+    words = os.environ.get("XLA_FLAGS", "").split()
+    return " ".join(w for w in words if not w.startswith(_TO) and w != "--xla_dump_hlo_as_proto")
+
+
+def before_optimizations() -> Iterator[tuple[int, str, bytes]]:
+    """(number, name, HloProto bytes) of every program that was compiled in this process, in order."""
+    words = [w for w in os.environ.get("XLA_FLAGS", "").split() if w.startswith(_TO)]
+    if not words:
+        return
+    folder = Path(words[-1].removeprefix(_TO))
+    found = [
+        (match, path) for path in folder.glob("*.before_optimizations.hlo.pb") if (match := _NAME.search(path.name))
+    ]
+    for match, path in sorted(found, key=lambda one: int(one[0][1])):
+        yield int(match[1]), match[2], path.read_bytes()

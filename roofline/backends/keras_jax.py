@@ -1,0 +1,63 @@
+"""Keras 3 on JAX; jit as Keras decides unless given."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING
+
+from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.step import Step
+
+if TYPE_CHECKING:
+    from roofline.backends._executor_record import Framework
+
+REQUIRES = ("keras", "jax")
+OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off")}
+MODELS = "roofline.models.keras"
+
+
+def environment(threads: int | None, device: str) -> dict[str, str]:
+    """The backend of Keras, and what JAX reads."""
+    from roofline.backends import _jax_environment
+
+    return {"KERAS_BACKEND": "jax", **_jax_environment.variables(threads, device)}
+
+
+def profiled_environment(device: str) -> dict[str, str]:
+    """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
+    from roofline.backends import _xla_flags
+
+    return _xla_flags.without_command_buffers(device)
+
+
+def workload_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What the models are told."""
+    return dict(options)
+
+
+def devices() -> tuple[str, ...]:
+    """What JAX can run on here."""
+    from roofline.backends import _jax_framework
+
+    return _jax_framework.devices()
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """Time plain steps (T), profile a few (P) and count what they ran (C)."""
+    from roofline.backends import _executor_record
+
+    return _executor_record.record(step, plan, say, _framework(step))
+
+
+def verify(step: Step) -> list[Check]:
+    """Our FLOPs beside those of an independent reference."""
+    from roofline.backends import _executor_verify
+
+    return _executor_verify.verify(step, _framework(step))
+
+
+def _framework(step: Step) -> Framework:
+    from roofline.backends import _keras_optimizers
+    from roofline.backends._jax_framework import Jax
+
+    return Jax(optimizers=_keras_optimizers.SCOPES, libraries=("keras", "keras-hub"))

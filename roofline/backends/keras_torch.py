@@ -1,0 +1,70 @@
+"""Keras 3 on PyTorch, which runs a model eagerly unless jit is on."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.step import Step
+
+REQUIRES = ("keras", "torch")
+OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",)}
+MODELS = "roofline.models.keras"
+
+
+def environment(threads: int | None, device: str) -> dict[str, str]:
+    """The backend of Keras, and thread counts, which OpenMP and MKL read when they are loaded."""
+    pool = {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+    # Keras takes a GPU wherever there is one.
+    hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
+    return {"KERAS_BACKEND": "torch", "TF_CPP_MIN_LOG_LEVEL": "2", **pool, **hidden}
+
+
+def profiled_environment(device: str) -> dict[str, str]:
+    """Nothing: plain and profiled steps run in one process."""
+    return {}
+
+
+def workload_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What the models are told."""
+    return dict(options)
+
+
+def devices() -> tuple[str, ...]:
+    """What PyTorch can run on here."""
+    import torch
+
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """Time plain steps (T), profile a few (P) and count one (C), as for any PyTorch program."""
+    from functools import partial
+
+    import msgspec
+
+    from roofline.backends import _keras_torch_names, _torch_counting, _torch_record
+
+    names, training = _keras_torch_names.name, _keras_torch_names.marked_training
+    calls = partial(_torch_counting.record, name_of=names, marks=training)
+    recording = _torch_record.record(step, plan, say, calls)
+    return msgspec.structs.replace(recording, versions={**_versions(), **recording.versions})
+
+
+def verify(step: Step) -> list[Check]:
+    """Our FLOPs beside FlopCounterMode's and fvcore's."""
+    from roofline.backends import _torch_verify
+
+    return _torch_verify.verify(step)
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import PackageNotFoundError, version
+
+    found = {}
+    for name in ("keras", "keras-hub"):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            continue
+    return found

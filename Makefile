@@ -35,7 +35,7 @@ cells: .venv/installed
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
-	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,dev]'
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,dev]'
 	touch $@
 
 clean:

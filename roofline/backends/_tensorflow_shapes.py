@@ -56,6 +56,8 @@ def _straight(graph: Any, changing: Mapping[str, tf.TensorShape]) -> Any:
     result.CopyFrom(graph)
     back = _ways_back(graph)
     for node in list(result.node):
+        # Whom it shall lie beside: shapes do not depend on it, and a node that grappler took out stops the import.
+        node.attr.pop("_class", None)
         data = [text for text in node.input if not text.startswith("^")]
         if node.op in _SAME or (node.op in _RECEIVES and data):
             _same(node, _kind(node), data)

@@ -11,7 +11,7 @@ DEMO := demo
 .PHONY: demo test check bench cells clean
 .DELETE_ON_ERROR:
 
-demo: .venv/installed
+demo: .venv/torch
 	mkdir -p $(DEMO)
 	$(BIN)/roofline profile bert --backend torch -o $(DEMO)/bert.json --force
 	for kind in bound roofline breakdown; do \
@@ -33,6 +33,12 @@ cells: .venv/installed
 	$(BIN)/python benchmarks/cells.py
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
+.venv/torch: pyproject.toml constraints.txt
+	$(PYTHON) -m venv .venv
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch]'
+	touch $@
+
+# Every framework: the tests run all of them.
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,dev]'

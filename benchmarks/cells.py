@@ -63,7 +63,9 @@ def measure(model: str, backend: str, mode: str, size: str) -> None:
     command = [sys.executable, "-m", "roofline", "profile", model, "--backend", backend, "--mode", mode]
     command += ["--size", size, "--steps", str(STEPS[size]), "-o", str(file), "--force"]
     begin = time.monotonic()
-    done = subprocess.run(command, cwd=ROOT, env=os.environ, capture_output=True, text=True, check=False)
+    # Waiting threads asleep: on a machine that others use too a cell is then not measured a second time.
+    variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
     failed = file.with_suffix(".failed")
     failed.unlink(missing_ok=True)
     if done.returncode:

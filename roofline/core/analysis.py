@@ -11,6 +11,7 @@ import re
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,9 +29,19 @@ Array = NDArray[np.float64]
 
 #: Gap causes are carried from observed idle to the gap where the two agree within this share of either, or of wall.
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
+#: Model and executed FLOPs that differ by less than this share differ by rounding.
+_SAME_WORK = 1e-6
 #: A final uniform scale below this marks the profile `inflated`.
 INFLATED = 0.95
 _RIDGE_RESAMPLES = 200
+
+
+class Products(NamedTuple):
+    """Matrix work of a phase [FLOP]: asked for, executed, and the op with the largest difference ("" for none)."""
+
+    model: float
+    executed: float
+    most: str
 
 
 @dataclass(frozen=True)
@@ -172,6 +183,26 @@ class Analysis:
         codes = np.asarray([number[label] for label in labels], np.int64)
         sums = {name: totals.add_up(self.profile, self.table, np.flatnonzero(codes == n)) for name, n in number.items()}
         return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
+
+    @cached_property
+    def products(self) -> dict[str, Products]:
+        """What contractions asked for and executed, by phase; phases without any are left out."""
+        found: dict[str, Products] = {}
+        differences: dict[str, dict[str, float]] = {}
+        for op in self.profile.ops:
+            signature, phase = self.profile.signatures[op.signature], self.profile.phases[op.phase]
+            model, executed = signature.cost.model_flops, signature.cost.flops
+            if model is None or executed is None or not (model or executed):
+                continue
+            known = found.get(phase, Products(0.0, 0.0, ""))
+            found[phase] = Products(known.model + model, known.executed + executed, "")
+            by_name = differences.setdefault(phase, {})
+            by_name[signature.name] = by_name.get(signature.name, 0.0) + executed - model
+        for phase, by_name in differences.items():
+            most = max(by_name, key=lambda name: abs(by_name[name]))
+            if abs(by_name[most]) > _SAME_WORK * found[phase].executed:
+                found[phase] = Products(found[phase].model, found[phase].executed, most)
+        return found
 
     @cached_property
     def quality(self) -> dict[str, float]:

@@ -83,6 +83,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
         yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
     yield gap, _gap(analysis)
+    if analysis.products:
+        yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
     known = analysis.coverage
     joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time joined to ops"
     shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
@@ -101,6 +103,15 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
     for number, flag in enumerate(analysis.flags):
         yield "" if number else "flags", _words.flag(flag)
+
+
+def _product(phase: str, model: float, executed: float, most: str) -> str:
+    """What a phase's contractions asked for, and how that compares with what ran."""
+    words = f"{_words.plain(phase)} {units.flop(model)}"
+    if not most:
+        return f"{words} (executed / model 1)"
+    ratio = f"executed / model {executed / model:.4g}" if model else f"{units.flop(executed)} executed"
+    return f"{words} ({ratio}, most of the difference in {_words.plain(most)})"
 
 
 def _gap(analysis: Analysis) -> str:

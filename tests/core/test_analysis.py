@@ -11,8 +11,9 @@ from msgspec.structs import replace
 
 from roofline.core.analysis import KEYS, Analysis, analyze
 from roofline.core.contract import contract
+from roofline.core.cost import matrix
 from roofline.core.device import Device
-from roofline.core.profile import Profile, Wall
+from roofline.core.profile import Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 
 US = 1e-6
@@ -296,3 +297,24 @@ def test_the_ceilings_meet_at_the_ridge_point(device: Device) -> None:
 def test_a_device_without_the_ceiling_has_no_roof() -> None:
     assert handmade.device().attainable("bf16", 1.0) is None
     assert handmade.device().ridge_point("bf16") is None
+
+
+def test_products_say_what_was_asked_for_and_what_ran() -> None:
+    """Forward: 100 asked for and 100 run. Backward: 200 asked for, 250 run, the 50 in the op that computes again."""
+    whole = analyze(handmade.profile())
+    profile = whole.profile
+    template = profile.signatures[0]
+
+    def signature(name: str, model: float, executed: float) -> Signature:
+        return replace(template, name=name, cost=matrix(model, executed), reads=(), writes=())
+
+    def op(number: int, phase: int) -> Op:
+        return replace(profile.ops[0], signature=number, phase=phase, reads=(), writes=())
+
+    made = replace(
+        profile,
+        phases=("forward", "backward"),
+        signatures=(signature("mm", 100.0, 100.0), signature("again", 100.0, 150.0), signature("mm", 100.0, 100.0)),
+        ops=(op(0, 0), op(1, 1), op(2, 1)),
+    )
+    assert analyze(made).products == {"forward": (100.0, 100.0, ""), "backward": (200.0, 250.0, "again")}

@@ -287,9 +287,9 @@ def _trivial(framework: Framework) -> tuple[dict[str, Ceiling], float]:
     return {f"launch.{framework.mechanism}": _best_of(positive, min(positive), source)}, cost
 
 
-#: Numbers that a function is evaluated on: enough that starting the op is little, few enough to stay in a cache. Two
+#: Numbers that a function is evaluated on: enough that starting the op is little, few enough to stay in a cache. Three
 #: sizes, as frameworks give small and large ones to other code and to other numbers of threads.
-FUNCTION_ELEMENTS = (1 << 14, 1 << 17)
+FUNCTION_ELEMENTS = (1 << 14, 1 << 17, 1 << 19)
 FUNCTION_RUNS = 25
 
 
@@ -304,7 +304,7 @@ def _functions(framework: Framework, counted: Counted) -> dict[str, Ceiling]:
     for name in names:
         rates = [rate for size in FUNCTION_ELEMENTS for rate in _rates(framework, name, size)]
         if rates:
-            sizes = " and ".join(map(str, FUNCTION_ELEMENTS))
+            sizes = ", ".join(map(str, FUNCTION_ELEMENTS))
             source = f"measured: {framework.mechanism} on {sizes} numbers, best of {len(rates)}"
             found[f"function.{name}"] = _best_of(rates, max(rates), source)
     return found

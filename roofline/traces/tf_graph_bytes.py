@@ -61,7 +61,15 @@ def moves_nothing(node: Node) -> bool:
     op = kinds.base(node.op)
     if op == "TensorListFromTensor" and node.in_types and node.in_types[0].elements is not None:
         return _row(node.in_types[0]) % _ALIGNED == 0
+    if op in _REDUCING and node.in_types and node.outputs:
+        # Nothing to add up: the kernel hands its input's buffer on (seen: 1 us for 16 MB).
+        elements = node.in_types[0].elements
+        return elements is not None and elements == node.outputs[0].elements
     return op in kinds.VIEWS or op in kinds.CALLS
+
+
+#: Reductions whose kernels look first whether there is anything to reduce.
+_REDUCING = frozenset(("Sum", "Mean", "Max", "Min", "Prod", "All", "Any"))
 
 
 def _bytes(tensor: Tensor) -> float:

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import executor_time, hlo, hlo_buffers, hlo_cost, hlo_schedule, xla_model_flops, xla_scopes
+from roofline.traces import executor_time, hlo, hlo_buffers, hlo_cost, xla_model_flops, xla_names, xla_scopes
 from roofline.traces.counted import Costed, Counted, CountedOp, Same
 from roofline.traces.executor_time import Owned
 from roofline.traces.xla_scopes import Place
@@ -82,8 +82,8 @@ def count(
     kept = _without_parents(known, programs)
     same = Same()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
-    ops, flags = xla_model_flops.assign(ops, programs, before, same)
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
+    ops, flags = xla_model_flops.assign(ops, programs, before, same, place)
     number = {key: row for row, key in enumerate(kept)}
     parents = set(known) - set(kept)
     owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
@@ -286,56 +286,26 @@ def _carried(program: int, module: hlo.Module) -> dict[tuple[int, int], tuple[in
     return pairs
 
 
-#: An instruction without a name of its own is looked for among so many of its neighbours.
-_NEIGHBOURS = 64
-
-
 def _place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
-    """Phase and scope of an instruction: of its contractions, else its own, else of most of what is fused in it.
+    """Phase and scope of an instruction: of its products, else its own, else of most of what is fused in it.
 
-    What the compiler added without a name, such as a copy, belongs where its data come from, else where they go.
+    What the compiler added without a name, such as a copy, belongs where its data come from, else where they go. What
+    depends on the backward pass is no part of the forward pass.
     """
-    key = ("place", instruction.id, id(place))
-    if key in module.memo:
-        return module.memo[key]
-    found = _named_place(module, instruction, place)
-    if found.scope is None:
-        found = _neighbouring(module, instruction, place) or found
-    module.memo[key] = found
-    return found
+    named = _named_place(module, instruction, place)
+    if named.scope is not None:
+        return named
+    near = xla_names.neighbours(module, instruction, place)
+    if near.above:
+        return max(near.above, key=lambda one: one.phase)
+    return min(near.below, key=lambda one: one.phase) if near.below else named
 
 
 def _named_place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
-    contractions = [place(name) for name, _ in hlo_schedule.contractions(module, instruction)]
-    if any(one.scope is not None for one in contractions):
-        return xla_scopes.commonest(contractions)
+    products = [place(name) for _, name, _ in xla_names.products(module, instruction)]
+    if any(one.scope is not None for one in products):
+        return xla_scopes.commonest(products)
     own = place(instruction.op_name)
     if own.scope is not None:
         return own
     return xla_scopes.commonest(place(name) for name in hlo_cost.op_names(module, instruction))
-
-
-def _neighbouring(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place | None:
-    for step in (lambda one: one.operands, _users(module)):
-        waiting, seen = [instruction], {instruction.id}
-        for one in waiting:
-            for near in step(one):
-                if near.id in seen or len(seen) > _NEIGHBOURS:
-                    continue
-                seen.add(near.id)
-                found = _named_place(module, near, place)
-                if found.scope is not None:
-                    return found
-                waiting.append(near)
-    return None
-
-
-def _users(module: hlo.Module) -> Callable[[hlo.Instruction], Sequence[hlo.Instruction]]:
-    if "users" not in module.memo:
-        users: dict[int, list[hlo.Instruction]] = {}
-        for computation in module.computations:
-            for instruction in computation.instructions:
-                for operand in instruction.operands:
-                    users.setdefault(id(operand), []).append(instruction)
-        module.memo["users"] = users
-    return lambda one: module.memo["users"].get(id(one), ())

@@ -8,16 +8,16 @@ the sum over a step is what the unoptimised program holds. Recomputation (`jax.c
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
 
 import msgspec
 
-from roofline.traces import hlo, hlo_cost, hlo_loops
+from roofline.traces import hlo, hlo_cost, hlo_loops, xla_names
 from roofline.traces.counted import Same
 from roofline.traces.hlo_schedule import contractions, joined, schedule
-from roofline.traces.xla_scopes import FORWARD, is_recomputed, place
+from roofline.traces.xla_scopes import FORWARD, Place, is_recomputed, place
 
 if TYPE_CHECKING:
     from roofline.traces.xla import Executed
@@ -95,20 +95,27 @@ def assign(
     programs: Mapping[int, hlo.Module],
     before: Iterable[tuple[int, str, bytes]],
     same: Same,
+    placing: Callable[[str], Place],
 ) -> tuple[list[Executed], tuple[str, ...]]:
-    """`ops` with model FLOPs, and flags. before: (number, name, HloProto bytes) of unoptimised programs."""
+    """`ops` with model FLOPs, and flags.
+
+    before: (number, name, HloProto bytes) of unoptimised programs. placing: from an op_name to its phase and scope.
+    """
     sources = _sources(programs, before)
     result: dict[int, Executed] = {}
     derived = False
     for program, module in programs.items():
         mine = {row: op for row, op in enumerate(ops) if op.key[0] == program}
         source = sources.get(program)
+        wanted = None if source is None else asked(source)
+        if wanted is not None:
+            xla_names.find(module, [op.instruction for op in mine.values()], wanted.fixed, placing)
         executed = {row: _executed(module, op) for row, op in mine.items()}
-        if source is None:
+        if wanted is None:
             derived |= any(executed.values())
             result |= {row: _with(op, _asked_of_itself(executed[row]), same) for row, op in mine.items()}
         else:
-            shares = _shares(module, mine, executed, asked(source), _runs(module, mine.values()))
+            shares = _shares(module, mine, executed, wanted, _runs(module, mine.values()), placing)
             result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
 
@@ -132,7 +139,7 @@ def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str
 def _executed(module: hlo.Module, op: Executed) -> dict[str, float]:
     """Executed FLOPs of an op by op_name."""
     sums: dict[str, float] = {}
-    for op_name, flops in contractions(module, op.instruction):
+    for _, op_name, flops in xla_names.products(module, op.instruction):
         sums[op_name] = sums.get(op_name, 0.0) + flops * op.times
     return sums
 
@@ -154,6 +161,7 @@ def _shares(
     executed: Mapping[int, Mapping[str, float]],
     source: Asked,
     runs: float,
+    placing: Callable[[str], Place],
 ) -> dict[int, float]:
     """Model FLOPs of each op (by row) of one program that a step runs `runs` times."""
     fixed = {op_name: flops * runs for op_name, flops in source.fixed.items()}
@@ -170,24 +178,28 @@ def _shares(
                 model[row] += flops
     lost = {op_name: flops for op_name, flops in fixed.items() if not whole.get(op_name)}
     for op_name, flops in lost.items():
-        row = _home(module, ops, executed, op_name)
+        row = _home(module, ops, executed, op_name, placing)
         if row is not None:
             model[row] += flops
     return model
 
 
 def _home(
-    module: hlo.Module, ops: Mapping[int, Executed], executed: Mapping[int, Mapping[str, float]], op_name: str
+    module: hlo.Module,
+    ops: Mapping[int, Executed],
+    executed: Mapping[int, Mapping[str, float]],
+    op_name: str,
+    placing: Callable[[str], Place],
 ) -> int | None:
     """The op that stands for a product of which no product is left: one that carries its name (XLA made it a
     multiplication), else the largest product of its scope and phase (XLA merged it), else of its phase."""
     for row, op in ops.items():
         if op_name in hlo_cost.op_names(module, op.instruction):
             return row
-    wanted = place(op_name)
+    wanted = placing(op_name)
 
     def nearness(row: int) -> tuple[bool, bool, float]:
-        places = [place(name) for name in executed[row]]
+        places = [placing(name) for name in executed[row]]
         return (
             any(one == wanted for one in places),
             any(one.phase == wanted.phase for one in places),

@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from roofline.core.cost import Cost
 from roofline.traces import custom, tf_graph_kinds
+from roofline.traces.counted import Costed
 from roofline.traces.tf_graph import BYTES, Node, Tensor
 from roofline.traces.tf_graph_rules import classify, cost, kind, title
 
@@ -457,3 +458,18 @@ def test_bytes_are_elements_times_their_size(dtype: str, shape: list[int]):
     found = Tensor(dtype, tuple(shape))
     assert found.elements == np.prod(shape, dtype=int)
     assert found.bytes == found.elements * BYTES[dtype]
+
+
+@pytest.mark.parametrize("op", ["Sum", "Mean", "Max"])
+def test_a_reduction_over_dimensions_of_one_hands_its_input_on(op: str) -> None:
+    """[1, 8, 8] to [8, 8] adds nothing up and moves nothing; [2, 8, 8] to [8, 8] reads 128 elements and writes 64."""
+
+    def reduced(first: int) -> Costed:
+        axis = Tensor("int32", (1,))
+        return cost(
+            Node("r", op, (("x", 0), ("axis", 0)), (Tensor("fp32", (first, 8, 8)), axis), (Tensor("fp32", (8, 8)),))
+        )
+
+    assert reduced(1).view
+    assert not reduced(2).view
+    assert reduced(2).cost.bytes == 4 * (128 + 64)

@@ -1,0 +1,138 @@
+"""Names for products that lost theirs: some of XLA's rewrites make a new product and forget what it was called.
+
+The unoptimised program still has the name of every product. One that no optimised product carries belongs to a
+nameless one of as many FLOPs, in the same phase (what depends on the backward pass is backward), among whose neighbours
+its scope is most at home.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+
+from roofline.traces.hlo import Instruction, Module
+from roofline.traces.hlo_schedule import inside, joined
+from roofline.traces.hlo_work import work
+from roofline.traces.xla_scopes import Place
+
+#: An instruction without a name of its own is looked for among so many of its neighbours.
+_NEIGHBOURS = 256
+_PRODUCTS = frozenset(("dot", "ragged-dot", "convolution", "custom-call"))
+
+
+def products(module: Module, instruction: Instruction) -> list[tuple[Instruction, str, float]]:
+    """(product, op_name, executed FLOPs) of each product in an instruction, however deep; loops once.
+
+    The op_name is "" where XLA kept none, unless `find` has found it.
+    """
+    found = []
+    known: Mapping[Instruction, str] = module.memo.get("found names", {})
+    for each in inside(instruction):
+        flops = work(module, each).flops if each.opcode in _PRODUCTS else 0.0
+        if flops:
+            found.append((each, known.get(each) or joined(instruction.op_name, each.op_name), flops))
+    return found
+
+
+def find(
+    module: Module, instructions: Iterable[Instruction], asked: Mapping[str, float], placing: Callable[[str], Place]
+) -> None:
+    """Find names for the nameless products in `instructions` and keep them for `products`.
+
+    asked: FLOPs by op_name of the unoptimised program. placing: from an op_name to its phase and scope.
+    """
+    everything = [one for instruction in instructions for one in products(module, instruction)]
+    carried = {name for _, name, _ in everything}
+    lost = {name: flops for name, flops in asked.items() if name not in carried}
+    names: dict[Instruction, str] = {}
+    for product, name, flops in everything:
+        if placing(name).scope is not None:
+            continue
+        near = neighbours(module, product, placing)
+        phase = max((one.phase for one in near.above), default=0)
+        # Where the data come from says more than where they go: a layer's result goes to the next layer.
+        scopes = [one.scope.split("/") for one in (*near.above, *near.above, *near.below) if one.scope]
+        likely = [one for one, size in lost.items() if abs(size - flops) < 0.5 and placing(one).phase == phase]
+        if likely:
+            best = max(likely, key=lambda one: _at_home((placing(one).scope or "").split("/"), scopes))
+            names[product] = best
+            del lost[best]
+    module.memo["found names"] = names
+
+
+def _at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:
+    """How much of its path a scope shares with others."""
+    shared = 0
+    for other in others:
+        for one, two in zip(scope, other, strict=False):
+            if one != two:
+                break
+            shared += 1
+    return shared
+
+
+class Neighbours:
+    """Places of the nearest named instructions that one takes its data from (above) and gives them to (below)."""
+
+    __slots__ = ("above", "below")
+
+    def __init__(self, above: list[Place], below: list[Place]) -> None:
+        self.above, self.below = above, below
+
+
+def neighbours(module: Module, instruction: Instruction, placing: Callable[[str], Place]) -> Neighbours:
+    """The nearest named instructions around one; inside a fusion the fusion's own operands and users count too."""
+    users = _users(module)
+    return Neighbours(
+        _nearest(instruction, lambda one: _sources(module, one), placing),
+        _nearest(instruction, lambda one: users.get(one, ()), placing),
+    )
+
+
+def _nearest(
+    start: Instruction, step: Callable[[Instruction], Sequence[Instruction]], placing: Callable[[str], Place]
+) -> list[Place]:
+    found, seen, waiting = [], {start}, [start]
+    for one in waiting:
+        for near in step(one):
+            if near in seen or len(seen) > _NEIGHBOURS:
+                continue
+            seen.add(near)
+            place = placing(near.op_name)
+            if place.scope is None:
+                waiting.append(near)
+            else:
+                found.append(place)
+    return found
+
+
+def _sources(module: Module, instruction: Instruction) -> Sequence[Instruction]:
+    """Where its data come from: its operands; of a parameter inside a fusion, what the fusion is given."""
+    if instruction.opcode != "parameter" or instruction.operands:
+        return instruction.operands
+    owner: Mapping[Instruction, tuple[Instruction, ...]] = module.memo.get("owners") or _owners(module)
+    return owner.get(instruction, ())
+
+
+def _owners(module: Module) -> Mapping[Instruction, tuple[Instruction, ...]]:
+    found: dict[Instruction, tuple[Instruction, ...]] = {}
+    for computation, callers in module.callers.items():
+        for number, parameter in computation.parameters.items():
+            given = [caller.operands[number] for caller in callers if number < len(caller.operands)]
+            found[parameter] = tuple(given)
+    module.memo["owners"] = found
+    return found
+
+
+def _users(module: Module) -> Mapping[Instruction, Sequence[Instruction]]:
+    if "users" not in module.memo:
+        users: dict[Instruction, list[Instruction]] = {}
+        for computation in module.computations:
+            for one in computation.instructions:
+                for operand in one.operands:
+                    users.setdefault(operand, []).append(one)
+        # What a fusion computes goes where the fusion's result goes.
+        for computation, callers in module.callers.items():
+            users.setdefault(computation.root, []).extend(callers)
+        module.memo["users"] = users
+    found: Mapping[Instruction, Sequence[Instruction]] = module.memo["users"]
+    return found

@@ -1,0 +1,73 @@
+"""Nameless products find the names that the unoptimised program has and the optimised one lost."""
+
+from __future__ import annotations
+
+import pytest
+
+pytest.importorskip("jaxlib")
+from jaxlib import _hlo
+
+from roofline.traces import hlo, xla_names
+from roofline.traces.xla_scopes import place
+
+# Two layers; the product of each lost its name, as those do that XLA rewrites. %back comes from the backward pass.
+OPTIMISED = """
+HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  a = f32[8,8] add(x, x), metadata={op_name="jit(f)/jvp(layer.0)/attention/query/add"}
+  first = f32[8,8] dot(a, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  b = f32[8,8] multiply(first, x), metadata={op_name="jit(f)/jvp(layer.1)/attention/query/mul"}
+  second = f32[8,8] dot(b, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  back = f32[8,8] negate(second), metadata={op_name="jit(f)/transpose(jvp(layer.1))/attention/out/neg"}
+  third = f32[8,8] dot(back, b), lhs_contracting_dims={1}, rhs_contracting_dims={0}
+  named = f32[8,8] dot(third, a), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/head/dot"}
+  ROOT other = f32[8,4] slice(named), slice={[0:8], [0:4]}
+}
+"""
+FLOPS = 2.0 * 8 * 8 * 8
+ASKED = {
+    "jit(f)/transpose(jvp(layer.1))/attention/core/dot_general": FLOPS,
+    "jit(f)/jvp(layer.1)/attention/core/dot_general": FLOPS,
+    "jit(f)/jvp(layer.0)/attention/core/dot_general": FLOPS,
+    "jit(f)/jvp(layer.0)/attention/too_large/dot_general": 2 * FLOPS,
+    "jit(f)/head/dot": FLOPS,
+}
+
+
+def module() -> hlo.Module:
+    return hlo.read(_hlo.hlo_module_from_text(OPTIMISED).as_serialized_hlo_module_proto())
+
+
+def named(asked: dict[str, float]) -> dict[str, str]:
+    made = module()
+    xla_names.find(made, made.instructions.values(), asked, place)
+    return {name: op_name for name, one in made.instructions.items() for _, op_name, _ in xla_names.products(made, one)}
+
+
+def test_phase_size_and_neighbourhood_decide() -> None:
+    assert named(ASKED) == {
+        "first": "jit(f)/jvp(layer.0)/attention/core/dot_general",
+        "second": "jit(f)/jvp(layer.1)/attention/core/dot_general",
+        "third": "jit(f)/transpose(jvp(layer.1))/attention/core/dot_general",
+        "named": "jit(f)/head/dot",
+    }
+
+
+def test_what_has_no_likely_name_stays_nameless() -> None:
+    only_large = {"jit(f)/jvp(layer.0)/attention/too_large/dot_general": 2 * FLOPS}
+    assert {name for name, op_name in named(only_large).items() if not op_name} == {"first", "second", "third"}
+
+
+def test_a_name_is_given_once() -> None:
+    one = {"jit(f)/jvp(layer.0)/attention/core/dot_general": FLOPS}
+    assert sorted(filter(None, named(one).values())) == [*one, "jit(f)/head/dot"][::-1]
+
+
+def test_neighbours_are_the_nearest_with_a_name_through_what_has_none() -> None:
+    made = module()
+    near = xla_names.neighbours(made, made.instructions["third"], place)
+    assert {one.scope for one in near.above} == {"layer.1/attention/out", "layer.1/attention/query"}
+    assert max(one.phase for one in near.above) == 1
+    assert {one.scope for one in near.below} == {"head"}

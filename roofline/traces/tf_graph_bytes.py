@@ -65,7 +65,32 @@ def moves_nothing(node: Node) -> bool:
         # Nothing to add up: the kernel hands its input's buffer on (seen: 1 us for 16 MB).
         elements = node.in_types[0].elements
         return elements is not None and elements == node.outputs[0].elements
+    if op in _ROWS and node.outputs:
+        return _takes_rows(node, op)
     return op in kinds.VIEWS or op in kinds.CALLS
+
+
+#: Where the data is among the inputs of ops that take rows of it.
+_ROWS = {"Slice": 0, "Split": 1, "SplitV": 0, "Unpack": 0}
+
+
+def _takes_rows(node: Node, op: str) -> bool:
+    """Whether each output is a run of whole rows, which these kernels do not copy where they are aligned in memory.
+
+    (Seen: 0.4 us for 16 MB along the first dimension, 1 ms along the second.) A StridedSlice may step over rows, which
+    its shapes do not tell, and counts as a copy.
+    """
+    if len(node.in_types) <= _ROWS[op]:
+        return False
+    source = node.in_types[_ROWS[op]]
+    if source.elements is None or not source.shape or not _row(source) or _row(source) % _ALIGNED:
+        return False
+    inner = source.shape[1:]
+    if op == "Unpack":
+        return node.attrs.get("axis", 0) == 0
+    return all(
+        one.shape is not None and one.shape[1:] == inner and len(one.shape) == len(source.shape) for one in node.outputs
+    )
 
 
 #: Reductions whose kernels look first whether there is anything to reduce.

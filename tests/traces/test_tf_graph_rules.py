@@ -473,3 +473,27 @@ def test_a_reduction_over_dimensions_of_one_hands_its_input_on(op: str) -> None:
     assert reduced(1).view
     assert not reduced(2).view
     assert reduced(2).cost.bytes == 4 * (128 + 64)
+
+
+def test_whole_rows_are_not_copied() -> None:
+    """A slice of [8, 16] numbers along the first dimension shares its memory; along the second it is copied."""
+
+    def sliced(*shape: int) -> Costed:
+        ends = Tensor("int32", (2,))
+        source = Tensor("fp32", (8, 16))
+        return cost(
+            Node("s", "Slice", (("x", 0), ("b", 0), ("e", 0)), (source, ends, ends), (Tensor("fp32", tuple(shape)),))
+        )
+
+    assert sliced(3, 16).view
+    assert not sliced(8, 5).view
+    assert sliced(8, 5).cost.bytes == 2 * 4 * 8 * 5
+
+    def divided(shape: tuple[int, ...], parts: int, of: tuple[int, ...]) -> Costed:
+        types = (Tensor("int32", ()), Tensor("fp32", of))
+        return cost(Node("p", "Split", (("a", 0), ("x", 0)), types, (Tensor("fp32", shape),) * parts))
+
+    assert divided((4, 16), 2, (8, 16)).view
+    assert not divided((8, 8), 2, (8, 16)).view
+    # Rows of 12 bytes do not begin where a vector may.
+    assert not divided((4, 3), 2, (8, 3)).view

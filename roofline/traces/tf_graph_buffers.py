@@ -14,6 +14,7 @@ from collections.abc import Sequence
 
 from roofline.traces.counted import Access, Costed
 from roofline.traces.tf_graph import Graph, Node, Source
+from roofline.traces.tf_graph_bytes import shown
 from roofline.traces.tf_graph_kinds import FORWARDING, GATHERS, RESOURCE_SCATTERS, base, update_rule
 
 #: A value with its function: the names of two functions may be the same.
@@ -73,6 +74,10 @@ class Buffers:
             if plain == "VarHandleOp" and node.attrs.get("shared_name"):
                 found = (-1, str(node.attrs["shared_name"]), 0)  # the same variable in every function
                 return read if read is not None and found in self._by_rows else found
+            source = shown(node)
+            if source is not None and source < len(node.inputs):
+                value = node.inputs[source]
+                continue
             if plain not in FORWARDING or not node.inputs:
                 break
             if plain == "ReadVariableOp":

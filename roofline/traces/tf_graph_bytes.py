@@ -70,6 +70,14 @@ def moves_nothing(node: Node) -> bool:
     return op in kinds.VIEWS or op in kinds.CALLS
 
 
+def shown(node: Node) -> int | None:
+    """The input whose buffer the outputs of a reduction of nothing or of a slice of rows are; None for other nodes."""
+    op = kinds.base(node.op)
+    if (op in _REDUCING or op in _ROWS) and moves_nothing(node):
+        return _ROWS.get(op, 0)
+    return None
+
+
 #: Where the data is among the inputs of ops that take rows of it.
 _ROWS = {"Slice": 0, "Split": 1, "SplitV": 0, "Unpack": 0}
 

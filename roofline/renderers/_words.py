@@ -26,6 +26,8 @@ FLAGS = {
     "low; the next profile measures them again.",
     "unjoined": "The profiled steps and the counted one differ: some of the profiler's events belong to no counted op, "
     "or counted ops were not seen, so that times and work do not belong together everywhere.",
+    "optimised-only": "The program as it was before the compiler was not found, so model FLOPs are those of the "
+    "compiled one, without what it computes again; what the compiler merged, took out or padded is not known.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 

@@ -32,6 +32,7 @@ def test_flags_are_explained_and_unknown_ones_kept() -> None:
     assert _words.flag("few-steps").startswith("few-steps: Fewer than 10")
     assert _words.flag("contended: 2 of 4 cores").endswith("(2 of 4 cores)")
     assert _words.flag("in_process").startswith("in_process: The step ran inside")
+    assert _words.flag("optimised-only").startswith("optimised-only: The program as it was before the compiler")
     assert _words.flag("something\x1b[31m new") == "something new"
 
 

@@ -7,7 +7,7 @@ import pytest
 pytest.importorskip("jaxlib")
 from jaxlib import _hlo
 
-from roofline.traces import hlo, xla_names
+from roofline.traces import hlo, xla_model_flops, xla_names
 from roofline.traces.xla_scopes import place
 
 # Two layers; the product of each lost its name, as those do that XLA rewrites. %back comes from the backward pass.
@@ -71,3 +71,47 @@ def test_neighbours_are_the_nearest_with_a_name_through_what_has_none() -> None:
     assert {one.scope for one in near.above} == {"layer.1/attention/out", "layer.1/attention/query"}
     assert max(one.phase for one in near.above) == 1
     assert {one.scope for one in near.below} == {"z"}
+
+
+def test_what_no_result_depends_on_is_not_asked_for() -> None:
+    """Of two products of 2 x 8^3 FLOPs one goes nowhere; a third lies in a loop of ten trips that leads nowhere."""
+    text = """
+HloModule m
+
+body {
+  state = (s32[], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  y = f32[8,8] get-tuple-element(state), index=1
+  one = s32[] constant(1)
+  next = s32[] add(i, one)
+  inner = f32[8,8] dot(y, y), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/loop/dot"}
+  ROOT both = (s32[], f32[8,8]) tuple(next, inner)
+}
+
+condition {
+  state = (s32[], f32[8,8]) parameter(0)
+  i = s32[] get-tuple-element(state), index=0
+  ten = s32[] constant(10)
+  ROOT less = pred[] compare(i, ten), direction=LT
+}
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  zero = s32[] constant(0)
+  begin = (s32[], f32[8,8]) tuple(zero, x)
+  loop = (s32[], f32[8,8]) while(begin), condition=condition, body=body
+  dead = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/dead/dot"}
+  ROOT kept = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/a/dot"}
+}
+"""
+
+    def asked(source: str) -> dict[str, float]:
+        data = _hlo.hlo_module_from_text(source).as_serialized_hlo_module_proto()
+        return xla_model_flops.asked(hlo.read(data)).fixed
+
+    assert asked(text) == {"jit(f)/a/dot": FLOPS}
+    alive = text.replace(
+        "ROOT kept = f32[8,8] dot(x, x)",
+        "got = f32[8,8] get-tuple-element(loop), index=1\n  ROOT kept = f32[8,8] dot(got, x)",
+    )
+    assert asked(alive) == {"jit(f)/a/dot": FLOPS, "jit(f)/loop/dot": 10 * FLOPS}

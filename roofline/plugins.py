@@ -7,7 +7,10 @@ works where no framework is installed.
 from __future__ import annotations
 
 import ast
+import re
+from collections.abc import Iterable
 from importlib import import_module
+from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -44,6 +47,41 @@ def extra(backend: str) -> str:
     """The name of the installation extra of a backend: `pip install 'roofline[...]'`."""
     family, _, engine = backend.partition("-")
     return f"keras,{engine}" if family == "keras" else family
+
+
+def distributions(backend: str, needed: Iterable[str]) -> dict[str, str | None]:
+    """What a backend and its models are made of: the version installed here of each distribution, None for none.
+
+    needed: without which the backend does not run at all. The rest of its extra follows, which some of the models
+    need; where roofline itself runs without having been installed there is no list of it.
+    """
+    own = extra(backend).partition(",")[0]  # of "keras,jax" the second is only the engine, which is in `needed`
+    try:
+        declared = requires("roofline") or []
+    except PackageNotFoundError:
+        declared = []
+    of_extra = [
+        match[1]
+        for line in declared
+        if (match := re.match(r"""([\w.-]+).*\bextra *== *['"]([\w-]+)['"]""", line)) and match[2] == own
+    ]
+    found: dict[str, str | None] = {}
+    for name in (*needed, *of_extra):
+        try:
+            found[name] = version(name)
+        except PackageNotFoundError:
+            found[name] = None
+    return found
+
+
+def installed(backend: str, needed: Iterable[str]) -> str:
+    """`distributions` in words: "jax 0.10.2, flax 0.12.8; optax is missing: pip install 'roofline[jax]'"."""
+    found = distributions(backend, needed)
+    there = ", ".join(f"{name} {number}" for name, number in found.items() if number is not None)
+    missing = [name for name, number in found.items() if number is None]
+    verb = "is" if len(missing) == 1 else "are"
+    lacking = f"{', '.join(missing)} {verb} missing: pip install 'roofline[{extra(backend)}]'" if missing else ""
+    return "; ".join(filter(None, (there, lacking)))
 
 
 def load(package: str, name: str, kind: str) -> ModuleType:

@@ -33,9 +33,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     """
     from roofline.devices import calibration
 
-    backend = plugins.load("roofline.backends", request.backend, "backend")
-    if request.python is None:  # another interpreter has libraries of its own
-        _require(request.backend, backend)
+    backend, request = _ready(request)
     device = None if request.count_only else _ceilings(request, say, progress)
     variables: dict[str, str] = {}
     recording = _record_apart(request, backend)
@@ -62,6 +60,18 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     return to_profile(recording, request, device, command)
 
 
+def _ready(request: Request) -> tuple[Any, Request]:
+    """The backend, and the request with its interpreter found; refused here, before anything is measured."""
+    from roofline.backends import _launch
+
+    backend = plugins.load("roofline.backends", request.backend, "backend")
+    if request.python is None:
+        _require(request.backend, backend)
+        return backend, request
+    # Another interpreter has libraries of its own: its process says what is missing there.
+    return backend, msgspec.structs.replace(request, python=_launch.interpreter(request.python))
+
+
 def _ceilings(request: Request, say: Say, progress: Any) -> Device:
     """This machine's ceilings; none where there is nothing to measure them with: work and times stand without."""
     from roofline.devices import calibration, cpu
@@ -76,8 +86,9 @@ def _require(name: str, backend: Any) -> None:
     """MissingError where a framework that the backend needs is not installed; looks without importing it."""
     missing = [needed for needed in backend.REQUIRES if not _installed(needed)]
     if missing:
+        verb = "is" if len(missing) == 1 else "are"
         raise MissingError(
-            f"The {name} backend needs {', '.join(missing)}, which is not installed here: "
+            f"The {name} backend needs {' and '.join(missing)}, which {verb} not installed here: "
             f"run `pip install 'roofline[{plugins.extra(name)}]'`."
         )
 
@@ -112,9 +123,7 @@ def verify(request: Request) -> list[Check]:
     """The counts of `request` beside independent references, from a fresh child process."""
     from roofline.backends import _launch
 
-    backend = plugins.load("roofline.backends", request.backend, "backend")
-    if request.python is None:
-        _require(request.backend, backend)
+    backend, request = _ready(request)
     variables = backend.environment(request.threads, request.device)
     return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 
@@ -200,13 +209,26 @@ def profile(
 
     # The framework's half of the models knows which of its switches a step can move.
     with import_module(f"{module.MODELS}._step").user_state_kept():
-        recording = module.record(step, Plan(device=kind, steps=steps, in_process=True), say)
+        plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
+        recording = module.record(step, plan, say)
     threads = int(recording.environment["threads"])
     ceilings = calibration.calibrate(kind, threads)
     request = Request(
         backend=backend, model=name or str(getattr(step.run, "__name__", "step")), device=kind, mode=step.mode, size="-"
     )
     return to_profile(recording, request, ceilings, "roofline.profile(...)")
+
+
+def _threads_here() -> int:
+    """The CPU threads of this process, for frameworks that do not tell: XLA's rule, and TensorFlow's."""
+    from roofline.devices import cpu
+
+    cores = cpu.detect().cores
+    for name in ("NPROC", "TF_NUM_INTRAOP_THREADS"):
+        given = os.environ.get(name, "")
+        if given.isdecimal() and int(given) > 0:
+            return min(int(given), cores)
+    return cores
 
 
 def default_name(profile_: Profile, folder: Path) -> Path:

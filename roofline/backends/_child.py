@@ -8,6 +8,8 @@ from __future__ import annotations
 
 import sys
 import traceback
+from collections.abc import Collection
+from importlib import import_module
 from pathlib import Path
 from typing import Any
 
@@ -28,6 +30,14 @@ _OUT_OF_MEMORY = (
     "Unable to allocate",
     "Storage size calculation overflowed",
     "integer multiplication overflow",
+    # XLA's and TensorFlow's allocators, cuDNN's and cuBLAS's workspaces; JAX's host arrays are numpy's.
+    "RESOURCE_EXHAUSTED",
+    "ResourceExhaustedError",
+    "OOM when allocating",
+    "std::bad_alloc",
+    "CUDA_ERROR_OUT_OF_MEMORY",
+    "CUBLAS_STATUS_ALLOC_FAILED",
+    "CUDNN_STATUS_ALLOC_FAILED",
 )
 
 
@@ -66,7 +76,7 @@ def _run(request: Request) -> dict[str, Any]:
     _limit_memory(request.device)
     backend = plugins.load("roofline.backends", request.backend, "backend")
     for name in backend.REQUIRES:
-        _import(name, request.backend)
+        _import(name, request.backend, backend.REQUIRES)
     if request.device not in backend.devices():
         raise MissingError(
             f"{request.backend} finds no {request.device.upper()} device here: use --device cpu, or install its driver."
@@ -98,7 +108,7 @@ def _run(request: Request) -> dict[str, Any]:
 
 def _build(request: Request, backend: Any) -> Step:
     if request.file is None:
-        module = plugins.load(backend.MODELS, request.model, "model")
+        module = _model(request, backend)
         return module.build(
             Workload(
                 model=request.model,
@@ -119,20 +129,33 @@ def _build(request: Request, backend: Any) -> Step:
     return load_step(request)
 
 
-def _import(name: str, backend: str) -> None:
-    """Import what the backend needs. MissingError where it is not there or broken, with its own words."""
-    from importlib import import_module
+def _model(request: Request, backend: Any) -> Any:
+    """The module of one of our models. MissingError for a library of which only models are made."""
+    try:
+        return plugins.load(backend.MODELS, request.model, "model")
+    except ModuleNotFoundError as error:
+        if (error.name or "").partition(".")[0] == "roofline":
+            raise
+        raise _missing(error.name, request.backend) from None
 
+
+def _import(name: str, backend: str, required: Collection[str]) -> None:
+    """Import what the backend needs. MissingError where it is not there or broken, with its own words."""
     try:
         import_module(name)
     except Exception as error:  # a broken installation raises whatever it likes
-        if isinstance(error, ModuleNotFoundError) and error.name == name:
-            raise MissingError(
-                f"The {backend} backend needs {name}, which is not installed here: "
-                f"run `pip install 'roofline[{plugins.extra(backend)}]'`."
-            ) from None
+        # One of them may import another: Keras imports its backend.
+        if isinstance(error, ModuleNotFoundError) and error.name in required:
+            raise _missing(error.name, backend) from None
         words = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
         raise MissingError(f"{name} is installed but cannot be imported ({words}): install it again.") from None
+
+
+def _missing(name: str | None, backend: str) -> MissingError:
+    return MissingError(
+        f"The {backend} backend needs {name}, which is not installed here: "
+        f"run `pip install 'roofline[{plugins.extra(backend)}]'`."
+    )
 
 
 def _limit_memory(device: str) -> None:
@@ -164,4 +187,6 @@ def _say(text: str) -> None:
 
 if __name__ == "__main__":
     _end_with_the_parent()
+    # What the user's step prints shall stand where it was printed, and not be lost where the process dies.
+    sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
     sys.exit(main(sys.argv[1:]))

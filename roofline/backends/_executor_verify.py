@@ -2,6 +2,9 @@
 
 XLA's analysis of a whole program counts a loop once and a GPU library's product as nothing; of one product it is exact.
 It comes with jaxlib, whichever framework ran the program.
+
+A step that XLA did not compile has another reference: the same tf.function, compiled by XLA here and not run. It holds
+TensorFlow's own lowering of every op, so that its products are what the step asks for, counted by somebody else.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from roofline.traces.hlo_work import work
 from roofline.traces.xplane import XTrace
 
 NAME = "XLA"
+NO_ANALYSIS = "XLA's analysis comes with jaxlib: install jax"
 
 
 def verify(step: Step, framework: Framework) -> list[Check]:
@@ -28,6 +32,8 @@ def verify(step: Step, framework: Framework) -> list[Check]:
         trace = profiled_step(step, framework, 1)
     counted = framework.read([trace], STEP).counted
     checks = _programs(trace)
+    if not checks:
+        checks = [_lowered(step, sum(op.costed.cost.model_flops or 0.0 for op in counted.ops))]
     for number, phase in enumerate(PHASES):
         costs = [op.costed.cost for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number]
         model, executed = (sum(getattr(cost, name) or 0.0 for cost in costs) for name in ("model_flops", "flops"))
@@ -43,25 +49,95 @@ def _run(step: Step, framework: Framework) -> float:
 
 
 def _programs(trace: XTrace) -> list[Check]:
-    ran = xla.executed_instructions(trace, STEP)
-    if not ran:
-        return [Check(NAME, "all products", None, None, "not checked", "no program of the step is compiled by XLA")]
+    """The products of each program that XLA compiled; none where the step ran no such program with products."""
     analyse = _analysis()
     checks = []
-    for program, names in ran.items():
+    for program, names in xla.executed_instructions(trace, STEP).items():
         module = hlo.read(trace.modules[program][1])
-        products = [one for name in names for one in _products(module, module.instructions[name])]
+        # A loop is executed and so are the instructions in it: by name, each is there once.
+        found = {one[0].name: one for name in names for one in _products(module, module.instructions[name])}
+        products = list(found.values())
         if not products:
             continue
         ours = sum(flops for _, flops in products)
-        what = f"{len(products)} products of {module.name}"
+        what = f"{len(products)} products of {module.name.partition('__XlaMustCompile')[0]}"
         if analyse is None:
-            checks.append(Check(NAME, what, ours, None, "not checked", "XLA's analysis comes with jaxlib: install jax"))
+            checks.append(Check(NAME, what, ours, None, "not checked", NO_ANALYSIS))
             continue
         theirs = sum(analyse(_alone(instruction)) for instruction, _ in products)
-        verdict = "agrees" if abs(ours - theirs) <= 1e-9 * max(ours, theirs) else "differs"
-        checks.append(Check(NAME, what, ours, theirs, verdict, "each executed product once, loops not multiplied"))
+        checks.append(_compared(what, ours, theirs, "each executed product once, loops not multiplied"))
     return checks
+
+
+def _compared(what: str, ours: float, theirs: float, note: str) -> Check:
+    verdict = "agrees" if abs(ours - theirs) <= 1e-9 * max(ours, theirs) else "differs"
+    return Check(NAME, what, ours, theirs, verdict, note)
+
+
+def _lowered(step: Step, ours: float) -> Check:
+    """What a step of TensorFlow's graph mode asks for, beside the products of the same function lowered to HLO."""
+    what = "all products asked for"
+
+    def unchecked(why: str) -> Check:
+        return Check(NAME, what, ours, None, "not checked", why)
+
+    # A step of ours is a function and its arguments; a user's may be the function itself.
+    function, arguments = getattr(step.run, "function", step.run), getattr(step.run, "arguments", ())
+    if not hasattr(function, "experimental_get_compiler_ir"):
+        return unchecked("XLA compiles no product of the step, which is no tf.function to give to it")
+    import tensorflow as tf
+
+    try:
+        again = tf.function(function.python_function, jit_compile=True)
+        module = hlo.read(again.experimental_get_compiler_ir(*arguments)(stage="hlo_serialized"))
+    except Exception as error:  # whatever XLA cannot compile: strings, ops without a kernel, shapes that depend on data
+        return unchecked(f"XLA cannot compile the function ({type(error).__name__})")
+    analyse = _analysis()
+    if analyse is None:
+        return unchecked(NO_ANALYSIS)
+    theirs = 0.0
+    live = _live(module)
+    times = _times(module, live)
+    for computation in module.computations:
+        for instruction in computation.instructions:
+            if instruction in live and instruction.opcode in ("dot", "convolution"):
+                often = times[computation]
+                if often is None:
+                    return unchecked("a product lies in a loop or a branch, of which only the run says how often")
+                theirs += often * analyse(_alone(instruction))
+    return _compared(what, ours, theirs, "the same function lowered by TensorFlow to XLA's language, not run")
+
+
+def _live(module: hlo.Module) -> set[hlo.Instruction]:
+    """What the module's result depends on: TensorFlow also lowers gradients that nobody takes."""
+    live: set[hlo.Instruction] = set()
+    stack = [module.entry.root]
+    while stack:
+        each = stack.pop()
+        if each in live:
+            continue
+        live.add(each)
+        source = each.operands[0] if each.opcode == "get-tuple-element" else None
+        if source is not None and source.opcode == "tuple":
+            stack.append(source.operands[each.number])
+        else:
+            stack += [*each.operands, *(computation.root for computation in each.called)]
+    return live
+
+
+def _times(module: hlo.Module, live: set[hlo.Instruction]) -> dict[hlo.Computation, int | None]:
+    """How often a run of the module runs each computation; None where that depends on its data."""
+    home = {instruction: each for each in module.computations for instruction in each.instructions}
+    found: dict[hlo.Computation, int | None] = {}
+    for each in reversed(module.computations):  # callers first
+        times: int | None = int(each is module.entry)
+        for caller in module.callers.get(each, ()):
+            if caller in live:
+                above = found[home[caller]]
+                known = caller.opcode in ("call", "fusion") and times is not None and above is not None
+                times = times + above if known else None
+        found[each] = times
+    return found
 
 
 def _products(module: hlo.Module, instruction: hlo.Instruction) -> list[tuple[hlo.Instruction, float]]:
@@ -94,6 +170,7 @@ def _alone(instruction: hlo.Instruction) -> bytes:
     only = entry.instructions.add()
     only.CopyFrom(instruction.message)
     only.id, only.name = 100, "only"
+    only.ClearField("metadata")  # it refers to tables that stay behind
     del only.operand_ids[:], only.control_predecessor_ids[:]
     only.operand_ids.extend(range(1, len(instruction.operands) + 1))
     shape = entry.program_shape

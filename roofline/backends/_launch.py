@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import re
 import shutil
 import signal
 import subprocess
@@ -10,7 +11,7 @@ import sys
 import tempfile
 import threading
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 import msgspec
@@ -19,6 +20,23 @@ from roofline.backends import Check, Recording
 from roofline.backends._request import Request
 from roofline.backends._xla_flags import SCRATCH
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
+
+#: A line of the C++ libraries' log that tells of no failure: of information or a warning, such as
+#: "W1121 05:07:22.883056   18089 hlo_module.cc:767] ...", and of the missing driver where no GPU was asked for.
+_REMARK = re.compile(
+    r"WARNING: All log messages before absl::InitializeLog\(\)|[IW]\d{4} [\d:.]+ +\d+ [\w.]+:\d+\]"
+    r"|E\d{4} [\d:.]+ +\d+ cuda_platform\.cc:\d+\] failed call to cuInit"
+)
+
+#: What an interpreter is asked, and its answer.
+_PROBE = """
+try:
+    import msgspec, roofline
+    print("roofline:", roofline.__version__)
+except ImportError:
+    print("roofline: missing")
+"""
+_ANSWER = re.compile(r"^roofline: (\S+)\s*$", re.MULTILINE)
 
 
 class Result(msgspec.Struct):
@@ -33,27 +51,29 @@ class Result(msgspec.Struct):
 def run(request: Request, variables: Mapping[str, str]) -> Result:
     """Record or verify in a fresh process with `variables` in its environment.
 
+    request.python: an interpreter that `interpreter` has passed; None: this one.
     `{scratch}` in a variable is a folder that lives as long as the child. What the child prints goes to standard error.
     Raises what it reported, or MeasurementError where it died without a word. Ctrl-C ends both.
     """
-    python = sys.executable if request.python is None else _interpreter(request.python)
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [python, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
+        command = [request.python or sys.executable, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
         variables = {name: value.replace(SCRATCH, folder) for name, value in variables.items()}
         child = None
         try:
-            with _interrupts_held():
-                child = subprocess.Popen(
-                    command,
-                    env={**os.environ, **variables},
-                    stdout=sys.stderr,
-                    stdin=subprocess.DEVNULL,
-                    preexec_fn=_leave_interrupts_to_the_parent,
-                )
-            status = child.wait()
+            with _heard() as printed:
+                with _interrupts_held():
+                    child = subprocess.Popen(
+                        command,
+                        env={**os.environ, **variables},
+                        stdout=printed,
+                        stderr=printed,
+                        stdin=subprocess.DEVNULL,
+                        preexec_fn=_leave_interrupts_to_the_parent,
+                    )
+                status = child.wait()
         except BaseException:
             if child is not None:
                 _end(child)
@@ -66,8 +86,8 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
     raise _death(status)
 
 
-def _interpreter(python: str) -> str:
-    """`python` if this version of roofline can be run with it.
+def interpreter(python: str) -> str:
+    """Where `python` is, if this version of roofline can be run with it.
 
     Raises InputError for what is no interpreter or has another version, MissingError where roofline is not installed.
     """
@@ -76,19 +96,53 @@ def _interpreter(python: str) -> str:
     found = shutil.which(python)
     if found is None:
         raise InputError(f"There is no Python at {python}: give the path of an interpreter with --python.")
-    probe = "import msgspec, roofline; print(roofline.__version__)"
     try:
-        asked = subprocess.run([found, "-P", "-c", probe], capture_output=True, text=True, timeout=120, check=False)
+        asked = subprocess.run(
+            [found, "-P", "-c", _PROBE], stdin=subprocess.DEVNULL, capture_output=True, timeout=120, check=False
+        )
     except (OSError, subprocess.TimeoutExpired):
-        raise InputError(f"{python} does not run as Python: give the path of an interpreter with --python.") from None
-    if asked.returncode:
+        raise _no_python(python) from None
+    answer = _ANSWER.search(asked.stdout.decode("utf-8", "replace"))
+    if answer is None:
+        raise _no_python(python)
+    if answer[1] == "missing":
         raise MissingError(f"{python} cannot import roofline: run `{python} -m pip install roofline` first.")
-    version = asked.stdout.strip()
-    if version != __version__:
+    if answer[1] != __version__:
         raise InputError(
-            f"{python} has roofline {version} and this is {__version__}: install the same version in both."
+            f"{python} has roofline {answer[1]} and this is {__version__}: install the same version in both."
         )
     return found
+
+
+def _no_python(python: str) -> InputError:
+    return InputError(f"{python} does not run as Python 3.11 or later: give the path of an interpreter with --python.")
+
+
+@contextmanager
+def _heard() -> Iterator[int]:
+    """A file descriptor whose lines go on to standard error as they come, XLA's and TensorFlow's remarks left out.
+
+    Those libraries report to standard error whatever their variables for logging say, and would bury the one sentence
+    that a failed command owes to its user.
+    """
+    reading, writing = os.pipe()
+    listener = threading.Thread(target=_pass_on, args=(reading,), daemon=True)
+    listener.start()
+    try:
+        yield writing
+    finally:
+        os.close(writing)
+        listener.join(2)  # a process that the user's step left behind may hold the other end for ever
+
+
+def _pass_on(reading: int) -> None:
+    """Read to the end whatever becomes of standard error: the child would die of a pipe that nobody reads."""
+    with open(reading, encoding="utf-8", errors="replace") as lines:
+        for line in lines:
+            if sys.stderr is not None and not _REMARK.match(line):
+                with suppress(OSError, ValueError):  # gone, or closed
+                    sys.stderr.write(line)
+                    sys.stderr.flush()
 
 
 @contextmanager

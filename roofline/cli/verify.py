@@ -18,6 +18,9 @@ def command(
     size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = "base",
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
+    python: Annotated[
+        str | None, typer.Option(help="Another Python interpreter to count in, with roofline installed.")
+    ] = None,
 ) -> None:
     """Check the counted FLOPs against independent references, and print how they are reconciled.
 
@@ -27,12 +30,15 @@ def command(
     from roofline.cli._request import make_request
     from roofline.units import flop
 
-    request = make_request(model, backend, mode=mode, batch=batch, seq=seq, size=size, layers=layers, device=device)
+    request = make_request(
+        model, backend, mode=mode, batch=batch, seq=seq, size=size, layers=layers, device=device, python=python
+    )
     checks = session.verify(request)
-    print(f"{'reference':16s} {'what':44s} {'ours':>12s} {'reference':>12s}  verdict")
+    width = max(44, *(len(check.what) for check in checks)) if checks else 44
+    print(f"{'reference':16s} {'what':{width}s} {'ours':>12s} {'reference':>12s}  verdict")
     for check in checks:
         ours, reference = flop(check.ours), flop(check.reference)
-        print(f"{check.reference_name:16s} {check.what:44s} {ours:>12s} {reference:>12s}  {check.verdict}")
+        print(f"{check.reference_name:16s} {check.what:{width}s} {ours:>12s} {reference:>12s}  {check.verdict}")
         if check.note:
             print(f"{'':16s} {check.note}")
     unchecked = sum(check.verdict == "not checked" for check in checks)

@@ -28,6 +28,8 @@ FLAGS = {
     "or counted ops were not seen, so that times and work do not belong together everywhere.",
     "optimised-only": "The program as it was before the compiler was not found, so model FLOPs are those of the "
     "compiled one, without what it computes again; what the compiler merged, took out or padded is not known.",
+    "phases-unresolved": "Nothing that ran says that it is of the backward pass, so that forward, backward and "
+    "optimizer are not told apart; a step that is traced as one program does.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 

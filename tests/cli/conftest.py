@@ -6,6 +6,7 @@ No test measures ceilings: the cache holds a calibration made by hand, with ceil
 from __future__ import annotations
 
 import contextlib
+import functools
 import io
 import os
 import subprocess
@@ -133,23 +134,41 @@ def measuring(tmp_path: Path, variables: dict[str, str]) -> Iterator[Run]:
         yield lambda *words: call(words, tmp_path, variables)
 
 
+def start(words: tuple[str, ...], folder: Path, variables: Mapping[str, str], python: str = sys.executable) -> Ended:
+    """`python -m roofline WORDS...` as the user runs it, in a process of its own, in `folder`."""
+    done = subprocess.run(
+        [python, "-m", "roofline", *words],
+        cwd=folder,
+        env={**os.environ, **variables},
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=120,
+        check=False,
+    )
+    return Ended(done.returncode, done.stdout, done.stderr)
+
+
 @pytest.fixture
 def process(tmp_path: Path, variables: dict[str, str]) -> Run:
-    """Runs a command as the user does, in a process of its own."""
+    """Runs a command as the user does, in a process of its own; `more` is added to its environment."""
 
-    def run(*words: str, python: str = sys.executable) -> Ended:
-        done = subprocess.run(
-            [python, "-m", "roofline", *words],
-            cwd=tmp_path,
-            env={**os.environ, **variables},
-            stdin=subprocess.DEVNULL,
-            capture_output=True,
-            text=True,
-            timeout=120,
-            check=False,
-        )
-        return Ended(done.returncode, done.stdout, done.stderr)
+    def run(*words: str, python: str = sys.executable, more: Mapping[str, str] | None = None) -> Ended:
+        return start(words, tmp_path, {**variables, **(more or {})}, python)
 
+    return run
+
+
+@pytest.fixture(scope="module")
+def once(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Callable[..., Ended]:
+    """Runs a command as the user does, but each only once in a module; what it writes is in `once.folder`."""
+    folder = tmp_path_factory.mktemp("once")
+
+    @functools.cache
+    def run(*words: str) -> Ended:
+        return start(words, folder, variables)
+
+    run.folder = folder  # type: ignore[attr-defined]
     return run
 
 

@@ -611,16 +611,6 @@ def test_without_torch_the_rest_works(process: Run, recorded: Path, tmp_path: Pa
     assert done.stdout == "MissingError\n", done.stderr
 
 
-def test_a_torch_that_cannot_be_imported(measuring: Run, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its files are there, but a library it needs is not."""
-    from roofline.backends import _child
-
-    monkeypatch.setattr(_child, "_importable", lambda name: False)
-    ended = measuring(*MLP, *OUT)
-    said(ended, 3, "The torch backend needs torch, which cannot be imported here: run `pip install 'roofline[torch]'`.")
-    assert files(tmp_path) == {}
-
-
 @pytest.mark.skipif(nvidia.unavailable() is None, reason="there is a GPU here")
 @pytest.mark.usefixtures("_no_child")
 def test_there_is_no_gpu(roofline: Run, tmp_path: Path) -> None:

@@ -1,0 +1,144 @@
+"""One command on every backend: the same step, the same words, the same numbers.
+
+Each command runs once, in child processes as a user runs it. BERT tiny: 2 samples of 16 tokens, one thread.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from importlib.util import find_spec
+from typing import Any
+
+import pytest
+
+Run = Callable[..., Any]
+pytestmark = pytest.mark.slow
+
+#: What a backend needs to be importable, the versions it must name, and how it compiles.
+BACKENDS: dict[str, tuple[set[str], str | None]] = {
+    "torch": ({"torch", "transformers"}, None),
+    "jax": ({"jax", "jaxlib", "flax", "optax"}, "on"),
+    "tensorflow": ({"tensorflow"}, "off"),
+    "tensorflow-xla": ({"tensorflow"}, "compile"),
+    "keras-torch": ({"keras", "keras-hub", "torch"}, "off"),
+    "keras-jax": ({"keras", "keras-hub", "jax", "jaxlib"}, "on"),
+    "keras-tensorflow": ({"keras", "keras-hub", "tensorflow"}, "off"),
+    "keras2": ({"tf_keras", "keras-nlp", "tensorflow"}, "off"),
+}
+OTHERS = [name for name in BACKENDS if name != "torch"]
+#: Those whose forward pass alone is measured too: one per reader of traces.
+INFER = ["jax", "tensorflow", "keras-tensorflow:jit=on"]
+#: Dictionaries whose keys are names of things, not of fields.
+NAMED = {
+    *("options", "versions", "switches", "device.ceilings", "gap_causes", "classes", "groups", "phases", "blocks"),
+    "transcendentals",
+}
+ELSEWHERE = {"other", "(no op)", ""}
+
+
+def profiled(once: Run, backend: str, mode: str) -> dict[str, Any]:
+    """`show --format json` of BERT tiny on a backend."""
+    name = backend.partition(":")[0]
+    for distribution in BACKENDS[name][0]:
+        module = distribution.replace("-", "_")
+        if find_spec(module) is None:
+            pytest.skip(f"{module} is not installed")
+    file = f"{backend.replace(':', '-')}-{mode}.json"
+    work = ("--size", "tiny", "--batch", "2", "--seq", "16", "--mode", mode)
+    cost = ("--device", "cpu", "--threads", "1", "--steps", "3")
+    ended = once("profile", "bert", "--backend", backend, *work, *cost, "-o", file)
+    assert ended.code == 0, ended.err
+    assert ended.out.splitlines()[-2] == f"Wrote {file}"
+    assert "Traceback" not in ended.err
+    assert "calibrating" not in ended.err, "the tests measure no ceilings"
+    shown = once("show", file, "--format", "json")
+    assert shown.code == 0, shown.err
+    return json.loads(shown.out)
+
+
+def fields(value: Any, path: str = "") -> set[str]:
+    """The names of all fields in a document; what is named by a model, a device or a framework is passed over."""
+    if not isinstance(value, dict):
+        return {path}
+    if path.rpartition("[].")[2] in NAMED:
+        rows = [one for one in value.values() if isinstance(one, dict)]
+        return {path, *(name for row in rows for name in fields(row, f"{path}[]"))}
+    return {name for key, one in value.items() for name in fields(one, f"{path}.{key}".lstrip("."))}
+
+
+@pytest.mark.parametrize("backend", BACKENDS)
+def test_a_training_step(once: Run, backend: str) -> None:
+    document = profiled(once, backend, "train")
+    holds(document, {"forward", "backward", "optimizer"})
+    assert (document["model"], document["backend"], document["options"]) == ("bert", backend, {})
+    assert (document["mode"], document["batch"], document["seq"]) == ("train", 2, 16)
+    assert (document["samples"], document["tokens"]) == (2, 2 * 16)
+    distributions, jit = BACKENDS[backend]
+    assert set(document["versions"]) >= {"roofline", "python", *distributions}
+    assert document["switches"].get("jit") == jit
+    assert document["switches"]["dropout"] == "0.1"
+    assert "in_process" not in document["flags"]
+    assert "unjoined" not in document["flags"]
+
+
+@pytest.mark.parametrize("backend", INFER)
+def test_an_inference_step(once: Run, backend: str) -> None:
+    document = profiled(once, backend, "infer")
+    holds(document, {"forward"})
+    assert document["backend"] == backend.partition(":")[0]
+    # An option is recorded as it was given, and reaches the model.
+    options = dict(part.split("=") for part in backend.partition(":")[2].split(",") if part)
+    assert document["options"] == options
+    assert document["switches"]["jit"] == options.get("jit", BACKENDS[document["backend"]][1])
+
+
+def holds(document: dict[str, Any], phases: set[str]) -> None:
+    """What is true of a profile whatever measured it."""
+    wall, small = document["wall"]["median"], 1e-3 * document["wall"]["median"]
+    assert (document["wall"]["steps"], document["wall"]["source"]) == (3, "plain")
+    assert document["busy"] + document["gap"] == pytest.approx(wall, abs=small)
+    for table in ("classes", "groups", "phases", "blocks"):
+        rows = document[table].values()
+        assert sum(row["seconds"] for row in rows) + document["gap"] == pytest.approx(wall, abs=small), table
+        for row in rows:
+            whole = row["floor"] + row["loss"] + row["uncosted"] - row["overlap"]
+            assert row["seconds"] == pytest.approx(whole, abs=small)
+            assert sum(row["bounds"].values()) == pytest.approx(row["seconds"], abs=small)
+    assert sum(document["bounds"].values()) == pytest.approx(document["busy"], abs=small)
+    # Nothing is left in the dark: what was counted, what was timed, and where in the model it is.
+    assert document["coverage"]["flops"] >= 0.98
+    assert document["coverage"]["bytes"] >= 0.98
+    assert document["coverage"]["time"] >= 0.99
+    nowhere = sum(row["seconds"] for name, row in document["blocks"].items() if name in ELSEWHERE)
+    assert nowhere <= 0.02 * document["busy"], {name: row["seconds"] for name, row in document["blocks"].items()}
+    assert set(document["phases"]) - {"(no op)"} == phases
+    assert document["above_ceiling"] == 0
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_the_keys_are_those_of_torch(once: Run, backend: str) -> None:
+    ours, torchs = fields(profiled(once, backend, "train")), fields(profiled(once, "torch", "train"))
+    assert ours == torchs
+
+
+@pytest.mark.parametrize("backend", OTHERS)
+def test_the_same_is_asked_for(once: Run, backend: str) -> None:
+    """Model FLOPs by phase, and parameters: DESIGN section 5, the parity gate."""
+    document, torchs = profiled(once, backend, "train"), profiled(once, "torch", "train")
+    asked = {phase: row["model_flops"] for phase, row in document["phases"].items() if phase != "(no op)"}
+    assert asked == pytest.approx(
+        {phase: row["model_flops"] for phase, row in torchs["phases"].items() if phase != "(no op)"}, rel=1e-3
+    )
+    # Of 2 * 16 tokens, 4 products with 64 x 64 and 2 with 64 x 256 in each of 2 layers; then there is attention.
+    linear = 2 * (2 * 16) * 2 * (4 * 64**2 + 2 * 64 * 256)
+    assert linear < asked["forward"] < 1.1 * linear
+    assert asked["backward"] > 1.9 * asked["forward"]
+    assert (document["parameters"], document["trainable"]) == (torchs["parameters"], torchs["trainable"])
+
+
+@pytest.mark.parametrize("backend", INFER)
+def test_inference_asks_for_the_forward_pass(once: Run, backend: str) -> None:
+    alone, torchs = profiled(once, backend, "infer"), profiled(once, "torch", "train")
+    asked = torchs["phases"]["forward"]["model_flops"]
+    assert alone["phases"]["forward"]["model_flops"] == pytest.approx(asked, rel=1e-3)

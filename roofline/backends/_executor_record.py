@@ -118,8 +118,8 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     ceilings = _best(before, _bandwidth(plan))
     if plan.plain_only:
         return _assemble(step, plan, framework, run, NOTHING, None, 0.0, memory)
-    launch, event_cost = _trivial(framework)
     read = _counted(framework, traces)
+    launch, event_cost = _trivial(framework)
     parts = [
         timed
         for trace, owned in zip(traces, read.owned, strict=True)

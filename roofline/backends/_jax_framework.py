@@ -50,8 +50,14 @@ class Jax:
         return run()
 
     def wait(self, outputs: object) -> None:
-        """Block until all arrays in `outputs` are there; what is no array is there already."""
-        jax.block_until_ready(outputs)
+        """Block until all arrays in `outputs` are there; what is no array is there already.
+
+        A step that keeps its results to itself returns none: then until all arrays of the process are there.
+        """
+        if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(outputs)):
+            jax.block_until_ready(outputs)
+        else:
+            jax.block_until_ready([array for array in jax.live_arrays() if not array.is_deleted()])
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: executed instructions and host annotations, no Python calls."""

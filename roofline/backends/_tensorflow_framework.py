@@ -37,7 +37,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 class TensorFlow:
     """See `_executor_record.Framework`.
 
-    compiled: XLA compiles the whole step, so that its executor's least op is the launch floor.
+    compiled: XLA compiles the whole step, so that its executor's least op is the launch floor; a step whose trace
+        shows instructions is taken for one.
     optimizers: top scopes whose ops are the optimizer's.
     """
 
@@ -93,6 +94,8 @@ class TensorFlow:
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The nodes and the instructions that the traced steps executed."""
+        # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
+        self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
         before = list(_xla_flags.before_optimizations())
         counted, owned = tf_and_xla.count(traces, prefix, self._graphs, before, self._optimizers)
         return Read(counted, owned)

@@ -39,12 +39,13 @@ def count(
 
     nodes, by_node = tf_graph_count.count(traces, prefix, graphs, optimizers)
     instructions, by_instruction = xla.count(traces, prefix, before, optimizers, place)
+    # Instructions of a program that the trace does not hold are no ops, but their time is not idle either.
+    owned = [_both(*pair, len(nodes.ops)) for pair in zip(by_node, by_instruction, strict=True)]
     if not instructions.ops:
-        return nodes, by_node
+        return nodes, owned
     if not nodes.ops:
-        return instructions, [_both(*pair, 0) for pair in zip(by_node, by_instruction, strict=True)]
-    whole = _joined(nodes, instructions)
-    return whole, [_both(*pair, len(nodes.ops)) for pair in zip(by_node, by_instruction, strict=True)]
+        return instructions, owned
+    return _joined(nodes, instructions), owned
 
 
 def _joined(one: Counted, other: Counted) -> Counted:

@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.traces import executor_time, hlo, hlo_buffers, hlo_cost, xla_model_flops, xla_names, xla_scopes
-from roofline.traces.counted import Costed, Counted, CountedOp, Same
+from roofline.traces.counted import Access, Costed, Counted, CountedOp, Same
 from roofline.traces.executor_time import Owned
 from roofline.traces.xla_scopes import Place
 from roofline.traces.xplane import XTrace
@@ -25,6 +25,7 @@ from roofline.traces.xplane import XTrace
 Key = tuple[int, str]
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
+Accesses = tuple[Access, ...]
 #: From an instruction's op_name to its phase and scope.
 Placing = Callable[[str], Place]
 
@@ -83,7 +84,8 @@ def count(
     same = Same()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
-    ops, flags = xla_model_flops.assign(ops, programs, before, same, place)
+    runs = {program: _runs(module, program, times) for program, module in programs.items()}
+    ops, flags = xla_model_flops.assign(ops, programs, before, same, place, runs)
     number = {key: row for row, key in enumerate(kept)}
     parents = set(known) - set(kept)
     owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
@@ -208,15 +210,47 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
 def _executed(key: Key, module: hlo.Module, times: float, same: Same) -> Executed:
     instruction = module.instructions[key[1]]
     costed, reads, writes = hlo_cost.cost(module, instruction)
+    if times > 1:
+        whole = _whole_arrays(module, instruction)
+        swept = (_swept(costed.reads, reads, times, whole), _swept(costed.writes, writes, times, whole))
+        costed = replace(costed, reads=swept[0], writes=swept[1])
     return Executed(key, instruction, times, _scaled(costed, times, same), reads, writes)
 
 
 def _scaled(costed: Costed, times: float, same: Same) -> Costed:
-    """The work of `times` executions. Buffers keep their size: what the first execution fetched, the next one finds."""
+    """The work of `times` executions. What the first one fetched, the next one finds: accesses keep their size."""
     if times == 1:
         return costed
     parts = tuple(_scaled(part, times, same) for part in costed.parts)
     return same(replace(costed, cost=costed.cost * times, parts=parts))
+
+
+def _whole_arrays(module: hlo.Module, instruction: hlo.Instruction) -> dict[int, float]:
+    """Bytes of the arrays that an instruction is given and makes, by buffer."""
+    whole: dict[int, float] = {}
+    for value in (*instruction.operands, instruction):
+        for index, shape in value.shape.leaves():
+            number = hlo_buffers.buffer(module, value, index)
+            whole[number] = max(whole.get(number, 0.0), float(shape.bytes))
+    return whole
+
+
+def _swept(accesses: Sequence[Access], buffers: Sequence[int], times: float, whole: Mapping[int, float]) -> Accesses:
+    """What several executions touch: where each takes a slice of an array, up to all of it.
+
+    A loop over layers takes the weights of another layer each time; what it takes whole stays what it was.
+    """
+    return tuple(
+        (argument, place, max(size, min(size * times, whole.get(number, 0.0))))
+        for (argument, place, size), number in zip(accesses, buffers, strict=True)
+    )
+
+
+def _runs(module: hlo.Module, program: int, times: Mapping[Key, float]) -> float:
+    """How often a step runs a program: as often as most of what lies in no loop and no branch."""
+    known = ((program, instruction.name) for instruction in module.entry.instructions)
+    counts = sorted(times[key] for key in known if key in times)
+    return counts[len(counts) // 2] if counts else 1.0
 
 
 # ---------------------------------------------------------------------------------------------- tables

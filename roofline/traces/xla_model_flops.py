@@ -8,6 +8,7 @@ the sum over a step is what the unoptimised program holds. Recomputation (`jax.c
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING
@@ -16,7 +17,7 @@ import msgspec
 
 from roofline.traces import hlo, hlo_cost, hlo_loops, xla_names
 from roofline.traces.counted import Same
-from roofline.traces.hlo_schedule import contractions, joined, schedule
+from roofline.traces.hlo_schedule import contractions, joined, live, schedule
 from roofline.traces.xla_scopes import FORWARD, Place, is_recomputed, place
 
 if TYPE_CHECKING:
@@ -46,12 +47,15 @@ def asked(module: hlo.Module) -> Asked:
     """
     found = Asked()
     again: dict[str, float] = {}
+    alive = live(module)
     for unit in schedule(module):
-        if unit.control:
+        if unit.control or not alive.issuperset((unit.instruction, *unit.path)):
             continue
         times = _times(module, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
-            name = joined(unit.op_name, op_name)
+            # Its own name may be only what follows the name of the call around it, which the unit's has in front.
+            own = op_name in ("", unit.instruction.op_name)
+            name = unit.op_name if own else joined(unit.op_name, op_name)
             if times is None:
                 found.as_executed.add(name)
             else:
@@ -96,10 +100,12 @@ def assign(
     before: Iterable[tuple[int, str, bytes]],
     same: Same,
     placing: Callable[[str], Place],
+    runs: Mapping[int, float],
 ) -> tuple[list[Executed], tuple[str, ...]]:
     """`ops` with model FLOPs, and flags.
 
     before: (number, name, HloProto bytes) of unoptimised programs. placing: from an op_name to its phase and scope.
+    runs: how often a step runs each program.
     """
     sources = _sources(programs, before)
     result: dict[int, Executed] = {}
@@ -115,13 +121,18 @@ def assign(
             derived |= any(executed.values())
             result |= {row: _with(op, _asked_of_itself(executed[row]), same) for row, op in mine.items()}
         else:
-            shares = _shares(module, mine, executed, wanted, _runs(module, mine.values()), placing)
+            shares = _shares(module, mine, executed, wanted, runs.get(program, 1.0), placing)
             result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
 
 
 def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str, bytes]]) -> dict[int, hlo.Module]:
-    """The unoptimised twin of each program: of the same number and name, else of the same name if only one has it."""
+    """The unoptimised twin of each program: of the same number and name, else of the same name and arguments where
+    only one program and one twin have that name.
+
+    A program that came from a compilation cache left no twin, but another one may have its name.
+    """
+    names = Counter(module.name for module in programs.values())
     by_number: dict[tuple[int, str], bytes] = {}
     by_name: dict[str, list[bytes]] = {}
     for number, name, data in before:
@@ -129,11 +140,21 @@ def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str
         by_name.setdefault(name, []).append(data)
     found = {}
     for program, module in programs.items():
-        same_name = by_name.get(module.name, [])
-        data = by_number.get((program, module.name)) or (same_name[-1] if len(same_name) == 1 else None)
-        if data is not None:
-            found[program] = hlo.read(data, f"the unoptimised program {module.name}")
+        what = f"the unoptimised program {module.name}"
+        mine, same_name = by_number.get((program, module.name)), by_name.get(module.name, [])
+        if mine is not None:
+            found[program] = hlo.read(mine, what)
+        elif len(same_name) == names[module.name] == 1:
+            twin = hlo.read(same_name[0], what)
+            if _arguments(twin) == _arguments(module):
+                found[program] = twin
     return found
+
+
+def _arguments(module: hlo.Module) -> list[tuple[str, tuple[int, ...]]]:
+    """Types of the arrays that a program is given."""
+    parameters = [parameter for _, parameter in sorted(module.entry.parameters.items())]
+    return [(shape.dtype, shape.dims) for parameter in parameters for _, shape in parameter.shape.leaves()]
 
 
 def _executed(module: hlo.Module, op: Executed) -> dict[str, float]:
@@ -146,13 +167,6 @@ def _executed(module: hlo.Module, op: Executed) -> dict[str, float]:
 
 def _asked_of_itself(executed: Mapping[str, float]) -> float:
     return sum(flops for op_name, flops in executed.items() if not is_recomputed(op_name))
-
-
-def _runs(module: hlo.Module, ops: Iterable[Executed]) -> float:
-    """How often a step runs the program: as often as most of what lies in no loop and no branch."""
-    entry = {instruction.name for instruction in module.entry.instructions}
-    times = sorted(op.times for op in ops if op.key[1] in entry)
-    return times[len(times) // 2] if times else 1.0
 
 
 def _shares(
@@ -177,37 +191,46 @@ def _shares(
             elif op_name in source.as_executed:
                 model[row] += flops
     lost = {op_name: flops for op_name, flops in fixed.items() if not whole.get(op_name)}
-    for op_name, flops in lost.items():
-        row = _home(module, ops, executed, op_name, placing)
-        if row is not None:
-            model[row] += flops
+    if lost:
+        home = _Homes(module, ops, executed, placing)
+        for op_name, flops in lost.items():
+            stands_for_it = home(op_name)
+            if stands_for_it is not None:
+                model[stands_for_it] += flops
     return model
 
 
-def _home(
-    module: hlo.Module,
-    ops: Mapping[int, Executed],
-    executed: Mapping[int, Mapping[str, float]],
-    op_name: str,
-    placing: Callable[[str], Place],
-) -> int | None:
-    """The op that stands for a product of which no product is left: one that carries its name (XLA made it a
-    multiplication), else the largest product of its scope and phase (XLA merged it), else of its phase."""
-    for row, op in ops.items():
-        if op_name in hlo_cost.op_names(module, op.instruction):
-            return row
-    wanted = placing(op_name)
+class _Homes:
+    """Finds the op that stands for a product of which no product is left."""
 
-    def nearness(row: int) -> tuple[bool, bool, float]:
-        places = [placing(name) for name in executed[row]]
-        return (
-            any(one == wanted for one in places),
-            any(one.phase == wanted.phase for one in places),
-            sum(executed[row].values()),
-        )
+    def __init__(
+        self,
+        module: hlo.Module,
+        ops: Mapping[int, Executed],
+        executed: Mapping[int, Mapping[str, float]],
+        placing: Callable[[str], Place],
+    ) -> None:
+        self._placing = placing
+        self._carrier: dict[str, int] = {}
+        for row, op in ops.items():
+            for op_name in hlo_cost.op_names(module, op.instruction):
+                self._carrier.setdefault(op_name, row)
+        # Of each place and of each phase the op that executes most, and of all ops.
+        self._largest: dict[object, tuple[float, int]] = {}
+        for row, sums in executed.items():
+            size = sum(sums.values())
+            for one in dict.fromkeys(map(placing, sums)):
+                for key in (one, one.phase, None):
+                    if key not in self._largest or size > self._largest[key][0]:
+                        self._largest[key] = (size, row)
 
-    rows = [row for row in ops if executed[row]]
-    return max(rows, key=nearness) if rows else None
+    def __call__(self, op_name: str) -> int | None:
+        """The op that carries the name (XLA made it a multiplication), else the largest product of its scope and
+        phase (XLA merged it), else of its phase, else of all."""
+        if op_name in self._carrier:
+            return self._carrier[op_name]
+        wanted = self._placing(op_name)
+        return next((self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None)
 
 
 def _with(op: Executed, model: float, same: Same) -> Executed:

@@ -207,5 +207,71 @@ def test_an_instruction_that_no_program_has_is_lost_and_named() -> None:
     assert step.own.sum() > 0
 
 
+def test_products_of_a_called_function_keep_their_names() -> None:
+    dense = jax.jit(lambda x, w: x @ w)
+
+    def gradient(w: Any, x: Any) -> Any:
+        return jax.grad(lambda w: (dense(x, w) ** 2).sum())(w)
+
+    (_, _, data) = unoptimised(gradient, W, X)[0]
+    # A function that a jitted one calls has names of its own, to be put behind the call's: once, not twice.
+    names = list(xla_model_flops.asked(hlo.read(data)).fixed)
+    assert len(names) == 2
+    assert all(name.count("dot_general") + name.endswith("/transpose") <= 1 for name in names)
+
+    counted = ran(jax.jit(gradient), W, X)
+    assert total(counted, "model_flops", "forward") == total(counted, "model_flops", "backward") == PRODUCT
+
+
+def test_what_a_convolution_asks_for_stays_in_its_phase_where_xla_lost_its_name() -> None:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    convolve = jax.jit(lambda x, w: jax.lax.conv_general_dilated(x, w, (1, 1), "SAME", dimension_numbers=numbers))
+    step = jax.jit(jax.grad(lambda w, x: (convolve(x, w) ** 2).sum()))
+    counted = ran(step, np.ones((3, 3, 3, 8), np.float32), np.ones((2, 16, 16, 3), np.float32))
+    # Of 16 x 3 taps in each direction 2 lie in the padding: 2 x 2 x 46 x 46 x 3 x 8.
+    once = 2 * 2 * 46 * 46 * 3 * 8
+    assert total(counted, "model_flops", "forward") == total(counted, "model_flops", "backward") == once
+    assert total(counted, "flops") == 2 * once
+
+
+def test_programs_that_a_step_runs_several_times_count_as_often() -> None:
+    one, two = jax.jit(lambda x, w: x @ w), jax.jit(lambda x, w: jnp.tanh(x @ w) @ w)
+    trace = traced(lambda: (one(X, W), two(X, W), one(X, W)))
+    # Both are called `<lambda>` and take the same arguments: which of them the unoptimised one was is not known.
+    for before in ([], unoptimised(one, X, W)):
+        counted, _ = xla.count([trace], STEP, before)
+        assert total(counted, "flops") == total(counted, "model_flops") == 4 * PRODUCT
+        assert counted.flags == ("optimised-only",)
+
+
+def test_a_program_of_nothing_but_a_loop_counts_as_often_as_it_runs() -> None:
+    loop = jax.jit(lambda x, w: jax.lax.fori_loop(0, 4, lambda _, y: jnp.tanh(y @ w), x))
+    x = np.ones((512, 64), np.float32)
+    counted, _ = xla.count([traced(lambda: [loop(x, W) for _ in range(3)])], STEP, unoptimised(loop, x, W))
+    assert total(counted, "flops") == total(counted, "model_flops") == 3 * 4 * 16 * PRODUCT
+
+
+def test_a_program_of_the_same_name_and_other_shapes_is_no_twin() -> None:
+    function = jax.jit(lambda x, w: x @ w)
+    counted, _ = xla.count([traced(lambda: function(X, W))], STEP, unoptimised(function, X[:16], W))
+    assert total(counted, "model_flops") == PRODUCT  # and not that of 16 rows
+    assert counted.flags == ("optimised-only",)
+
+
+def test_a_loop_over_layers_touches_the_weights_of_all() -> None:
+    layers, width = 6, 128
+
+    @jax.jit
+    def scan(x: Any, ws: Any) -> Any:
+        return jax.lax.scan(lambda y, w: (jnp.tanh(y @ w), None), x, ws)[0]
+
+    counted = ran(scan, np.ones((256, width), np.float32), np.ones((layers, width, width), np.float32))
+    stack = layers * width * width * 4
+    sizes = [size for op in counted.ops for _, _, size in op.costed.reads]
+    # One layer at a time, and another one each time: what a step reads of the stack is the stack.
+    assert stack in sizes or layers not in {op.times for op in counted.ops}
+    assert max(sizes) <= stack
+
+
 def test_threads_of_this_process_are_left_alone() -> None:
     assert "XLA_FLAGS" not in os.environ or "xla_dump_to" not in os.environ["XLA_FLAGS"]

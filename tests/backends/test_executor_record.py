@@ -1,0 +1,226 @@
+"""A step recorded in this process through the profilers of JAX and TensorFlow: identities, counts, plans."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import warnings
+from collections.abc import Callable, Iterator
+from functools import cache
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp  # noqa: E402
+
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    tf = pytest.importorskip("tensorflow")
+    _tensorflow_framework = importlib.import_module("roofline.backends._tensorflow_framework")
+
+from roofline.backends import Plan, Recording, _executor_record  # noqa: E402
+from roofline.backends._jax_framework import Jax  # noqa: E402
+from roofline.core.analysis import Analysis, analyze  # noqa: E402
+from roofline.core.device import Device  # noqa: E402
+from roofline.core.profile import SCHEMA, Profile  # noqa: E402
+from roofline.core.step import Step, scope  # noqa: E402
+from roofline.errors import MeasurementError  # noqa: E402
+
+# 2 x 32 x 64 x 64 FLOPs of one product.
+PRODUCT = 2 * 32 * 64 * 64
+KINDS = ("jax", "tensorflow", "tensorflow, compiled")
+every_kind = pytest.mark.parametrize("kind", KINDS)
+
+
+@pytest.fixture(scope="module", autouse=True)
+def _no_ceilings() -> Iterator[None]:
+    """What is not tested here, and takes time: bandwidth and most of the evaluations of functions."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(_executor_record, "_bandwidth", lambda plan: {})
+        patch.setattr(_executor_record, "FUNCTION_ELEMENTS", (1024,))
+        patch.setattr(_executor_record, "TRIVIAL_RUNS", 3)
+        yield
+    recorded.cache_clear()
+
+
+def jax_step() -> Step:
+    """Forward x w and tanh(..) w, backward their gradients but for that of x, an update in place."""
+
+    def loss(w: Any, x: Any) -> Any:
+        with scope("layer"):
+            return ((jnp.tanh(x @ w) @ w) ** 2).mean()
+
+    def train(w: Any, x: Any) -> Any:
+        gradient = jax.grad(loss)(w, x)
+        with scope("optimizer"):
+            return w - 0.1 * gradient
+
+    step, state, x = jax.jit(train), [jnp.eye(64)], jnp.ones((32, 64))
+
+    def run() -> Any:
+        state[0] = step(state[0], x)
+        return state[0]
+
+    return Step(run=run, mode="train", parameters=4096, trainable=4096, samples=32, batch=32)
+
+
+def tensorflow_step(compiled: bool) -> Step:
+    """The same."""
+    w, x = tf.Variable(tf.eye(64)), tf.ones((32, 64))
+
+    def train() -> Any:
+        with tf.GradientTape() as tape, scope("layer"):
+            loss = tf.reduce_mean((tf.tanh(x @ w) @ w) ** 2)
+        gradient = tape.gradient(loss, w)
+        with scope("optimizer"):
+            w.assign_sub(0.1 * gradient)
+        return loss
+
+    function = tf.function(train, jit_compile=compiled, autograph=False)
+    return Step(run=function, mode="train", parameters=4096, trainable=4096, samples=32, batch=32)
+
+
+def make(kind: str) -> tuple[Step, Any]:
+    if kind == "jax":
+        return jax_step(), Jax()
+    compiled = kind.endswith("compiled")
+    return tensorflow_step(compiled), _tensorflow_framework.TensorFlow(compiled)
+
+
+def record(kind: str, **plan: Any) -> Recording:
+    step, framework = make(kind)
+    return _executor_record.record(step, Plan(device="cpu", threads=1, steps=3, **plan), lambda text: None, framework)
+
+
+def analysed(recording: Recording, backend: str) -> Analysis:
+    device = Device(name="none", kind="cpu", ceilings={}).seen_again(recording.ceilings)
+    profile = Profile(
+        schema=SCHEMA, model="m", backend=backend, mode=recording.mode, size="", precision="default", command="",
+        date="2026-01-01", device=device, wall=recording.wall, scopes=recording.scopes, phases=recording.phases,
+        blocks=recording.blocks, signatures=recording.signatures, ops=recording.ops, kernels=recording.kernels,
+        profiled=recording.profiled, flags=recording.flags,
+    )  # fmt: skip
+    return analyze(profile)
+
+
+@cache
+def recorded(kind: str) -> tuple[Recording, Analysis]:
+    recording = record(kind, profiled_steps=3, in_process=True)
+    return recording, analysed(recording, kind.partition(",")[0])
+
+
+@every_kind
+def test_what_the_step_does_is_counted_by_phase(kind: str) -> None:
+    _, analysis = recorded(kind)
+    forward, backward = analysis.products["forward"], analysis.products["backward"]
+    # Backward: the gradient of the second product's both inputs, and of the first one's weights.
+    assert (forward.model, backward.model) == (2 * PRODUCT, 3 * PRODUCT)
+    assert forward.executed + backward.executed == 5 * PRODUCT
+    assert "optimizer" not in analysis.products
+    assert analysis.total.model_flops == 5 * PRODUCT
+
+
+@every_kind
+def test_the_parts_add_up_to_the_wall(kind: str) -> None:
+    recording, analysis = recorded(kind)
+    assert recording.profiled is not None
+    assert recording.profiled.joined == 1.0
+    assert "unjoined" not in recording.flags
+    total = analysis.total
+    seconds = sum(one.seconds for one in analysis.by("class").values())
+    assert seconds + analysis.gap == pytest.approx(analysis.wall, rel=1e-3)
+    assert total.floor + total.loss + total.uncosted - total.overlap == pytest.approx(seconds, rel=1e-3, abs=1e-8)
+    assert sum(one.seconds for one in analysis.by("phase").values()) == pytest.approx(seconds)
+    assert analysis.coverage["bytes"] == pytest.approx(1.0)
+    # Of each profiled step: what is corrected is busy or idle.
+    for step, (corrected, idle) in enumerate(zip(recording.profiled.corrected, recording.profiled.idle, strict=True)):
+        own = sum(op.own_ns[step] for op in recording.ops) * 1e-9
+        assert idle <= corrected <= own + idle + 1e-7
+
+
+@every_kind
+def test_the_executor_and_its_launch_floor_are_known(kind: str) -> None:
+    recording, analysis = recorded(kind)
+    mechanism = "tensorflow-graph" if kind == "tensorflow" else "xla-thunk"
+    assert recording.profiled is not None
+    assert recording.profiled.mechanism == mechanism
+    floor = recording.ceilings[f"launch.{mechanism}"]
+    assert 0 < floor.value < 1e-3
+    assert analysis.device.rate(f"launch.{mechanism}") == floor.value
+    assert recording.ceilings["function.tanh"].value > 0
+
+
+@every_kind
+def test_what_was_run_and_how_is_kept(kind: str) -> None:
+    recording, _ = recorded(kind)
+    assert "in_process" in recording.flags
+    # The process was not told to keep unoptimised programs: model FLOPs of XLA's are derived, and it is said.
+    assert ("optimised-only" in recording.flags) == (kind != "tensorflow")
+    assert len(recording.wall.steps) == 3
+    assert recording.wall.first is not None
+    assert {"layer"} <= {name.partition("/")[0] for name in recording.scopes}
+    assert "optimizer" in recording.blocks
+    assert (recording.parameters, recording.samples, recording.batch, recording.seq) == (4096, 32, 32, None)
+    assert ("jax" if kind == "jax" else "tensorflow") in recording.versions
+    assert recording.environment["threads"] == "1"
+    assert recording.memory.peak
+
+
+@every_kind
+def test_counting_alone_measures_no_ops(kind: str) -> None:
+    recording = record(kind, count_only=True)
+    assert recording.profiled is None
+    assert recording.ceilings == {}
+    assert all(op.own_ns == () for op in recording.ops)
+    analysis = analysed(recording, "jax")
+    assert analysis.total.model_flops == 5 * PRODUCT
+
+
+def test_plain_steps_alone_count_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    def refuse(self: Jax, run: Callable[[], None]) -> bytes:
+        raise AssertionError("a plain run was profiled")
+
+    monkeypatch.setattr(Jax, "profiled", refuse)
+    recording = record("jax", plain_only=True)
+    assert len(recording.wall.steps) == 3
+    assert (recording.profiled, recording.ops, recording.flags) == (None, (), ())
+
+
+def test_a_step_of_nodes_and_instructions_has_the_floor_of_the_faster_executor() -> None:
+    x, w = tf.ones((32, 64)), tf.eye(64)
+    compiled = tf.function(lambda x: tf.tanh(x @ w), jit_compile=True, autograph=False)
+    graph = tf.function(lambda x: tf.nn.relu(x @ w), autograph=False)
+    framework = _tensorflow_framework.TensorFlow(compiled=False)
+    step, plan = Step(run=lambda: compiled(graph(x))), Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
+    recording = _executor_record.record(step, plan, lambda text: None, framework)
+    # A node takes microseconds where an instruction takes nanoseconds: its floor would stand above instructions.
+    assert recording.profiled is not None
+    assert recording.profiled.mechanism == "xla-thunk"
+    assert set(recording.ceilings) >= {"launch.xla-thunk", "function.tanh"}
+    assert analysed(recording, "tensorflow").total.model_flops == 2 * PRODUCT
+
+
+def test_a_step_that_returns_nothing_is_waited_for() -> None:
+    step, x, state = (
+        jax.jit(lambda x: jax.lax.fori_loop(0, 300, lambda i, y: jnp.tanh(y @ x), x)),
+        jnp.ones((128, 128)),
+        [],
+    )
+
+    def run() -> None:
+        state[:] = [step(x)]
+
+    framework = Jax()
+    run()
+    for _ in range(3):
+        framework.wait(run())
+        assert state[0].is_ready()
+
+
+def test_a_step_without_a_compiled_program_is_an_error() -> None:
+    with pytest.raises(MeasurementError, match="no op of the step"):
+        _executor_record.record(
+            Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, Jax()
+        )

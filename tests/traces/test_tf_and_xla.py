@@ -1,0 +1,172 @@
+"""TensorFlow steps of which XLA compiles nothing, a part, or all: every event is one op's, and work is counted once."""
+
+from __future__ import annotations
+
+import importlib
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+import pytest
+
+pytest.importorskip("google.protobuf")
+os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
+with warnings.catch_warnings():
+    warnings.simplefilter("ignore")
+    tf = pytest.importorskip("tensorflow")
+    collecting = importlib.import_module("roofline.backends._tensorflow_graphs")
+
+from roofline.traces import executor_time, tf_and_xla, xplane
+from roofline.traces.counted import PHASES, Counted
+from roofline.traces.executor_time import Owned
+from roofline.traces.timing import Timed
+
+STEP = "step"
+# 2 x 32 x 64 x 64 FLOPs of one product.
+PRODUCT = 2 * 32 * 64 * 64
+
+
+class Read(NamedTuple):
+    trace: xplane.XTrace
+    graphs: Any
+    counted: Counted
+    owned: Owned
+    timed: Timed
+
+    def total(self, what: str) -> float:
+        return float(sum(getattr(op.costed.cost, what) for op in self.counted.ops))
+
+
+def traced(run: Callable[[], Any]) -> tuple[xplane.XTrace, Any]:
+    """The trace of one marked step after the first one, whose graphs are kept."""
+    graphs = collecting.collect(run)
+    options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
+    with tempfile.TemporaryDirectory() as folder:
+        tf.profiler.experimental.start(folder, options=options)
+        with tf.profiler.experimental.Trace(f"{STEP}#0"):
+            run()
+        tf.profiler.experimental.stop()
+        (file,) = Path(folder).rglob("*.xplane.pb")
+        return xplane.read(file), graphs
+
+
+def read(trace: xplane.XTrace, graphs: Any) -> Read:
+    counted, (owned,) = tf_and_xla.count([trace], STEP, graphs)
+    (timed,) = executor_time.time_steps(trace, owned, len(counted.ops), STEP, 0.0)
+    return Read(trace, graphs, counted, owned, timed)
+
+
+def ran(run: Callable[[], Any]) -> Read:
+    return read(*traced(run))
+
+
+def function(body: Callable[..., Any], compiled: bool = False) -> Any:
+    return tf.function(body, jit_compile=compiled, autograph=False)
+
+
+def inputs() -> tuple[Any, Any]:
+    return tf.ones((32, 64)), tf.eye(64)
+
+
+@pytest.mark.parametrize("compiled", [(False, False), (False, True), (True, True)])
+def test_two_functions_one_of_them_twice(compiled: tuple[bool, bool]) -> None:
+    x, w = inputs()
+    one = function(lambda x: tf.tanh(x @ w), compiled[0])
+    two = function(lambda x: tf.tanh(x @ w) @ w, compiled[1])
+    found = ran(lambda: (one(x), two(x), one(x)))
+    assert found.total("flops") == found.total("model_flops") == 4 * PRODUCT
+    assert sum((op.costed.cost.functions or {}).get("tanh", 0) for op in found.counted.ops) == 3 * 32 * 64
+    assert (found.timed.joined, found.timed.unseen, found.timed.unmatched) == (1.0, 0, {})
+    shares = found.timed.own[:, 0] - found.timed.overlap
+    assert shares.sum() + found.timed.idle[0] == pytest.approx(found.timed.walls[0], rel=1e-9)
+
+
+def test_a_compiled_function_that_a_graph_calls_twice_counts_twice_and_its_call_not_at_all() -> None:
+    x, w = inputs()
+    inner = function(lambda x: tf.tanh(x @ w) @ w, True)
+    outer = function(lambda x: inner(inner(tf.nn.relu(x @ w))))
+    found = ran(lambda: outer(x))
+    assert found.total("flops") == found.total("model_flops") == 5 * PRODUCT
+    assert found.timed.joined == 1.0
+    # The node that calls holds the events of instructions: an instant of it is not another op's as well.
+    chosen = found.owned.op >= 0
+    lines = found.trace.line[chosen]
+    for line in np.unique(lines).tolist():
+        mine = np.flatnonzero(chosen)[lines == line]
+        order = np.argsort(found.owned.start[mine], kind="stable")
+        assert (found.owned.start[mine][order][1:] >= found.trace.end[mine][order][:-1]).all()
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_a_training_step_asks_for_the_same_in_both(compiled: bool) -> None:
+    x, start = inputs()
+    w = tf.Variable(start)
+
+    def train() -> None:
+        with tf.GradientTape() as tape:
+            loss = tf.reduce_sum(tf.tanh(x @ w) ** 2)
+        w.assign_sub(0.1 * tape.gradient(loss, w))
+
+    found = ran(function(train, compiled))
+    phases = [PHASES[at] for at in found.counted.phase.tolist()]
+    for phase in ("forward", "backward"):
+        work = [op.costed.cost for op, at in zip(found.counted.ops, phases, strict=True) if at == phase]
+        assert sum(cost.model_flops or 0 for cost in work) == sum(cost.flops or 0 for cost in work) == PRODUCT
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("trips", [1, 7])
+def test_a_loop_counts_what_ran(trips: int, compiled: bool) -> None:
+    x, w = inputs()
+    limit = tf.constant(trips)
+
+    def loop(limit: Any) -> Any:
+        return tf.while_loop(lambda i, y: i < limit, lambda i, y: (i + 1, tf.tanh(y @ w)), (0, x))
+
+    looped = function(loop, compiled)
+    found = ran(lambda: looped(limit))
+    assert found.total("flops") == found.total("model_flops") == trips * PRODUCT
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+@pytest.mark.parametrize("choice", [False, True])
+def test_of_a_conditional_what_ran_counts(choice: bool, compiled: bool) -> None:
+    x, w = inputs()
+    which = tf.constant(choice)
+    body = function(lambda p: tf.cond(p, lambda: (x @ w) @ w, lambda: tf.tanh(x @ w)), compiled)
+    assert ran(lambda: body(which)).total("flops") == (2 if choice else 1) * PRODUCT
+
+
+def test_nodes_and_instructions_have_buffers_of_their_own_and_scopes_in_common() -> None:
+    x, w = inputs()
+
+    def net(x: Any) -> Any:
+        with tf.name_scope("layer"):
+            return tf.tanh(x @ w)
+
+    graph, compiled = function(net), function(net, True)
+    found = ran(lambda: compiled(graph(x)))
+    counted = found.counted
+    assert counted.scopes.count("layer") == 1
+    products = [row for row, op in enumerate(counted.ops) if op.costed.cost.flops]
+    assert {counted.scopes[counted.scope[row]] for row in products} == {"layer"}
+    node, instruction = (counted.ops[row] for row in products)
+    assert not {*node.reads, *node.writes} & {*instruction.reads, *instruction.writes}
+    assert len(counted.names) == len(counted.op_of) == len(counted.view_of)
+    assert counted.op_of.max() == len(counted.ops) - 1
+
+
+def test_instructions_of_a_program_that_the_trace_lacks_are_lost_and_not_idle() -> None:
+    x, w = inputs()
+    graph, compiled = function(lambda x: tf.nn.relu(x @ w)), function(lambda x: tf.tanh(x @ w), True)
+    trace, graphs = traced(lambda: compiled(graph(x)))
+    columns = {name: getattr(trace, name) for name in trace.__slots__ if name != "modules"}
+    found = read(xplane.XTrace(**columns, modules={}), graphs)
+    assert found.total("flops") == PRODUCT  # the node's
+    assert found.timed.joined < 1
+    assert found.timed.extra
+    assert sum(found.timed.unmatched.values()) > 0

@@ -113,7 +113,7 @@ def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] |
 def _record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
     from roofline.backends import _launch
 
-    variables = {**backend.environment(request.threads, request.device), **(variables or {})}
+    variables = {**backend.environment(request.threads, request.device, request.options), **(variables or {})}
     recording = _launch.run(request, variables).recording
     assert recording is not None  # a result without an error and without checks
     return recording
@@ -124,7 +124,7 @@ def verify(request: Request) -> list[Check]:
     from roofline.backends import _launch
 
     backend, request = _ready(request)
-    variables = backend.environment(request.threads, request.device)
+    variables = backend.environment(request.threads, request.device, request.options)
     return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 
 

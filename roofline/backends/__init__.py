@@ -5,7 +5,7 @@ A backend is a module with
     REQUIRES: tuple[str, ...]               distributions to install, named in the error
     OPTIONS: Mapping[str, tuple[str, ...]]  what `--backend name:option=value` takes
     MODELS: str                             the package of its models
-    environment(threads, device)            variables that must be set before the framework is imported
+    environment(threads, device, options)   variables that must be set before the framework is imported
     profiled_environment(device)            those of the profiled run alone; plain steps then get another process
     workload_options(options)               what its models are told of the options the user gave
     devices()                               what it can run on here, "cpu" first
@@ -103,7 +103,7 @@ class Backend(Protocol):
     @property
     def MODELS(self) -> str: ...  # noqa: D102
 
-    def environment(self, threads: int | None, device: str) -> dict[str, str]: ...  # noqa: D102
+    def environment(self, threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]: ...  # noqa: D102
     def profiled_environment(self, device: str) -> dict[str, str]: ...  # noqa: D102
     def workload_options(self, options: Mapping[str, str]) -> dict[str, str]: ...  # noqa: D102
     def devices(self) -> tuple[str, ...]: ...  # noqa: D102

@@ -13,16 +13,22 @@ from dataclasses import dataclass
 
 #: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
 SHARE, SWITCHES = 0.9, 200.0
+#: Above this share of all cores taken by others, with so much of them taken in all, somebody had to wait.
+OTHERS, FULL = 0.05, 0.95
 
 
 @dataclass(frozen=True, slots=True)
 class Usage:
-    """Of this process since a `start`: wall and CPU time [s], involuntary context switches, load of the machine."""
+    """Of this process since a `start`: wall and CPU time [s], involuntary context switches, load of the machine.
+
+    others: CPU time of everything else on the machine, other tenants' (steal) included [s].
+    """
 
     wall: float
     cpu: float
     switches: int
     load: float
+    others: float = 0.0
 
     def share(self, threads: int) -> float:
         """CPU time / (wall x threads); near 1 where all threads work or spin all the time."""
@@ -40,6 +46,14 @@ class Usage:
         """
         return self.switch_rate > SWITCHES or (self.share(threads) < SHARE and self.switch_rate > SWITCHES / 4)
 
+    def crowded(self) -> bool:
+        """Whether the machine was full, and not by this process alone.
+
+        For frameworks that have more threads than cores: they switch between their own, which says nothing.
+        """
+        cores = (os.cpu_count() or 1) * self.wall
+        return self.others > OTHERS * cores and self.cpu + self.others > FULL * cores
+
 
 @dataclass(frozen=True, slots=True)
 class Start:
@@ -48,18 +62,30 @@ class Start:
     wall: float
     cpu: float
     switches: int
+    machine: float
 
 
 def start() -> Start:
     """Begin to watch."""
     usage = resource.getrusage(resource.RUSAGE_SELF)
-    return Start(time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_nivcsw)
+    return Start(time.perf_counter(), usage.ru_utime + usage.ru_stime, usage.ru_nivcsw, _busy())
 
 
 def since(begin: Start) -> Usage:
     """What was used since `begin`."""
     now = start()
-    return Usage(now.wall - begin.wall, now.cpu - begin.cpu, now.switches - begin.switches, os.getloadavg()[0])
+    cpu = now.cpu - begin.cpu
+    others = max(0.0, now.machine - begin.machine - cpu)
+    return Usage(now.wall - begin.wall, cpu, now.switches - begin.switches, os.getloadavg()[0], others)
+
+
+def _busy() -> float:
+    """CPU time that the whole machine has spent on anything so far [s]."""
+    import psutil
+
+    times = psutil.cpu_times()
+    names = ("user", "nice", "system", "irq", "softirq", "steal")
+    return float(sum(getattr(times, name, 0.0) for name in names))
 
 
 def peak_memory() -> float:

@@ -238,9 +238,13 @@ def _bandwidth(plan: Plan) -> dict[str, Ceiling]:
 
         from roofline.devices import probes_cpu
 
-        threads = plan.threads or torch.get_num_threads()
+        before = torch.get_num_threads()
+        threads = plan.threads or before
         torch.set_num_threads(threads)
-        return probes_cpu.beside(threads)
+        try:
+            return probes_cpu.beside(threads)
+        finally:
+            torch.set_num_threads(before)
     except (ImportError, RuntimeError, MemoryError):
         return {}  # no torch, or no room for the arrays: the calibrated ceilings stand
 
@@ -388,20 +392,28 @@ def _assemble(
         conditions={
             "cpu_share": run.usage.share(threads),
             "involuntary_switches_per_second": run.usage.switch_rate,
+            "others_cpu": run.usage.others / run.usage.wall if run.usage.wall > 0 else 0.0,
             "load": run.usage.load,
             **run.clocks.conditions(),
         },
-        flags=(*_flags(plan, run, timed, threads), *counted.flags),
+        flags=(*_flags(plan, run, timed, threads), *counted.flags, *_phases_unresolved(step, counted)),
         ceilings=ceilings or {},
         notes=_rows.notes(counted, timed),
     )
+
+
+def _phases_unresolved(step: Step, counted: Counted) -> tuple[str, ...]:
+    """A flag where a training step shows no backward pass: ops compiled one by one do not say where they are."""
+    backward = (counted.phase == PHASES.index("backward")).any()
+    works = any(op.costed.cost.flops for op in counted.ops)
+    return ("phases-unresolved",) if step.mode == "train" and works and not backward else ()
 
 
 def _flags(plan: Plan, run: _Plain, timed: Timed | None, threads: int) -> tuple[str, ...]:
     if timed is None:
         return ()
     flags = []
-    if plan.device == "cpu" and run.usage.contended(threads):
+    if plan.device == "cpu" and run.usage.crowded():
         flags.append("contended")
     if plan.in_process:
         flags.append("in_process")

@@ -13,7 +13,7 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from roofline.backends import _contention, _xla_flags
+from roofline.backends import _contention, _keras_memory, _xla_flags
 from roofline.backends._executor_record import Read
 from roofline.core.profile import Memory
 from roofline.core.step import Step
@@ -144,10 +144,23 @@ class Jax:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
             source = "peak resident set of the process, libraries included"
-            return Memory(peak=_contention.peak_memory(), source=source)
+            return Memory(peak=_contention.peak_memory(), source=source, **_held(step))
         statistics = jax.devices()[0].memory_stats() or {}
         peak = statistics.get("peak_bytes_in_use")
-        return Memory(peak=None if peak is None else float(peak), source="allocator's peak")
+        return Memory(peak=None if peak is None else float(peak), source="allocator's peak", **_held(step))
+
+
+def _held(step: Step) -> dict[str, float | None]:
+    """Bytes of parameters and optimizer state, where the step's model says them."""
+    keras = _keras_memory.state_bytes(step.model)
+    if keras is not None:
+        return dict(zip(("parameters", "optimizer"), keras, strict=True))
+    state = getattr(step.model, "state", None)
+    found: dict[str, float | None] = {}
+    for name in ("parameters", "optimizer"):
+        arrays = [leaf for leaf in jax.tree.leaves(getattr(state, name, None)) if isinstance(leaf, jax.Array)]
+        found[name] = float(sum(array.nbytes for array in arrays)) if arrays else None
+    return found
 
 
 def devices() -> tuple[str, ...]:

@@ -12,7 +12,7 @@ from typing import Any
 
 import tensorflow as tf
 
-from roofline.backends import _contention, _tensorflow_graphs, _xla_flags
+from roofline.backends import _contention, _keras_memory, _tensorflow_graphs, _xla_flags
 from roofline.backends._executor_record import Read
 from roofline.core.profile import Memory
 from roofline.core.step import Step
@@ -170,9 +170,9 @@ class TensorFlow:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
             source = "peak resident set of the process, libraries included"
-            return Memory(peak=_contention.peak_memory(), source=source)
+            return Memory(peak=_contention.peak_memory(), source=source, **_held(step))
         peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
-        return Memory(peak=float(peak), source="allocator's peak")
+        return Memory(peak=float(peak), source="allocator's peak", **_held(step))
 
 
 @contextmanager
@@ -180,6 +180,16 @@ def _scope(name: str) -> Iterator[None]:
     outer = tf.get_current_name_scope()
     with tf.name_scope(f"{outer}/{name}/" if outer else f"{name}/"):
         yield
+
+
+def _held(step: Step) -> dict[str, float | None]:
+    """Bytes of parameters and optimizer state, where the step's model says them."""
+    keras = _keras_memory.state_bytes(step.model)
+    if keras is not None:
+        return dict(zip(("parameters", "optimizer"), keras, strict=True))
+    if not isinstance(step.model, tf.Module):
+        return {}
+    return {"parameters": float(sum(v.shape.num_elements() * v.dtype.size for v in step.model.trainable_variables))}
 
 
 def devices() -> tuple[str, ...]:

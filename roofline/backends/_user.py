@@ -51,6 +51,7 @@ def _wanted(function: Any, request: Request) -> dict[str, Any]:
         "precision": request.precision,
         "size": request.size,
         "layers": request.layers,
+        "options": dict(request.options) or None,
     }
     wanted = {}
     for parameter in inspect.signature(function).parameters.values():
@@ -80,6 +81,9 @@ def _refuse_unused(request: Request, wanted: dict[str, Any], name: str) -> None:
         "size": request.size != "base",
         "precision": request.precision != "default",
     }
+    if request.options and "options" not in wanted:
+        given = ", ".join(request.options)
+        raise InputError(f"{name} takes no argument 'options': leave out {given}, or let {name} take it.")
     for option, is_asked in asked.items():
         if is_asked and option not in wanted:
             raise InputError(f"{name} takes no argument {option!r}: leave --{option} out, or let {name} take it.")

@@ -16,7 +16,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {}
 MODELS = "roofline.models.jax"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """What JAX and XLA read when they are imported."""
     from roofline.backends import _jax_environment
 

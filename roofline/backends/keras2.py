@@ -16,7 +16,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off")}
 MODELS = "roofline.models.keras2"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Keras 2 under its own name, and what TensorFlow reads."""
     from roofline.backends import _tensorflow_environment
 

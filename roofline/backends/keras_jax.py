@@ -16,7 +16,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off")}
 MODELS = "roofline.models.keras"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """The backend of Keras, and what JAX reads."""
     from roofline.backends import _jax_environment
 

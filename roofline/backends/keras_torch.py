@@ -12,7 +12,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",)}
 MODELS = "roofline.models.keras"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """The backend of Keras, and thread counts, which OpenMP and MKL read when they are loaded."""
     pool = {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
     # Keras takes a GPU wherever there is one.

@@ -16,7 +16,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {}
 MODELS = "roofline.models.tensorflow"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread pools, logging and XLA's flags."""
     from roofline.backends import _tensorflow_environment
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
@@ -16,11 +17,15 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("compile", "autocluster")}
 MODELS = "roofline.models.tensorflow"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread pools, logging and XLA's flags."""
     from roofline.backends import _tensorflow_environment
 
-    return _tensorflow_environment.variables(threads, device)
+    found = _tensorflow_environment.variables(threads, device)
+    if options.get("mode") == "autocluster" and device == "cpu":
+        # TensorFlow leaves CPUs out of clustering unless it is told before it is imported.
+        found["TF_XLA_FLAGS"] = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_cpu_global_jit".strip()
+    return found
 
 
 def profiled_environment(device: str) -> dict[str, str]:

@@ -14,7 +14,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {}
 MODELS = "roofline.models.torch"
 
 
-def environment(threads: int | None, device: str) -> dict[str, str]:
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread counts, which OpenMP and MKL read when they are loaded."""
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
 

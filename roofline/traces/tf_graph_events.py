@@ -85,7 +85,21 @@ def _resolved(names: Sequence[str], graphs: Graphs) -> dict[str, tuple[int, Node
             candidates[name] = many
             for number, _ in many:
                 hits[number] += 1
-    return {name: max(many, key=lambda one: hits[one[0]]) for name, many in candidates.items()}
+    found = {name: max(many, key=lambda one: hits[one[0]]) for name, many in candidates.items()}
+    return {name: one for name, one in found.items() if not _ambiguous(one, candidates[name], hits)}
+
+
+def _ambiguous(chosen: tuple[int, Node], candidates: Sequence[tuple[int, Node]], hits: Sequence[int]) -> bool:
+    """Whether another function that ran as much of its own has a node of this name with other shapes.
+
+    One tf.function called with two shapes is two functions of equal names: an event does not say which one ran.
+    """
+    number, node = chosen
+    return any(
+        hits[other] == hits[number] and (one.in_types, one.outputs) != (node.in_types, node.outputs)
+        for other, one in candidates
+        if other != number
+    )
 
 
 def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> Owned:

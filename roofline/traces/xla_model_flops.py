@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from roofline.errors import InputError
 from roofline.traces import hlo, hlo_cost, hlo_loops, xla_names
 from roofline.traces.counted import Same
 from roofline.traces.hlo_schedule import contractions, joined, live, schedule
@@ -140,15 +141,26 @@ def _sources(programs: Mapping[int, hlo.Module], before: Iterable[tuple[int, str
         by_name.setdefault(name, []).append(data)
     found = {}
     for program, module in programs.items():
-        what = f"the unoptimised program {module.name}"
         mine, same_name = by_number.get((program, module.name)), by_name.get(module.name, [])
         if mine is not None:
-            found[program] = hlo.read(mine, what)
+            twin = _read(mine)
         elif len(same_name) == names[module.name] == 1:
-            twin = hlo.read(same_name[0], what)
-            if _arguments(twin) == _arguments(module):
-                found[program] = twin
+            twin = _read(same_name[0])
+            if twin is not None and _arguments(twin) != _arguments(module):
+                twin = None
+        else:
+            twin = None
+        if twin is not None:
+            found[program] = twin
     return found
+
+
+def _read(data: bytes) -> hlo.Module | None:
+    """A dumped program; None for one that was cut short, as by a full disk: the optimised one is still there."""
+    try:
+        return hlo.read(data)
+    except InputError:
+        return None
 
 
 def _arguments(module: hlo.Module) -> list[tuple[str, tuple[int, ...]]]:

@@ -51,7 +51,10 @@ def find(
         phase = max((one.phase for one in near.above), default=0)
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
         scopes = [one.scope.split("/") for one in (*near.above, *near.above, *near.below) if one.scope]
-        likely = [one for one, size in lost.items() if abs(size - flops) < 0.5 and placing(one).phase == phase]
+        as_large = [one for one, size in lost.items() if abs(size - flops) < 0.5]
+        likely = [one for one in as_large if placing(one).phase == phase]
+        # A gradient that is taken of forward values alone depends on nothing that says so.
+        likely = likely or [one for one in as_large if placing(one).phase > phase]
         if likely:
             best = max(likely, key=lambda one: _at_home((placing(one).scope or "").split("/"), scopes))
             names[product] = best

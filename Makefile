@@ -28,6 +28,7 @@ check: .venv/installed
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
+	$(BIN)/python benchmarks/read_xplane.py
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells.py

@@ -29,8 +29,8 @@ Array = NDArray[np.float64]
 
 #: Gap causes are carried from observed idle to the gap where the two agree within this share of either, or of wall.
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
-#: Model and executed FLOPs that differ by less than this share differ by rounding.
-_SAME_WORK = 1e-6
+#: Model and executed FLOPs that differ by less than this share are the same in the four digits that are shown.
+_SAME_WORK = 5e-5
 #: A final uniform scale below this marks the profile `inflated`.
 INFLATED = 0.95
 _RIDGE_RESAMPLES = 200

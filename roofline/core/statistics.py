@@ -50,6 +50,8 @@ def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[f
     rng = generator()
     wall = np.median(resample(walls, rng), axis=1)
     chosen = rng.integers(0, len(busy), (RESAMPLES, len(busy)))
-    scale = np.minimum(1.0, wall / np.asarray(taken, np.float64)[chosen].mean(axis=1))
+    mean = np.asarray(taken, np.float64)[chosen].mean(axis=1)
+    # Steps that took nothing are not scaled: there is nothing to scale.
+    scale = np.minimum(1.0, np.divide(wall, mean, out=np.ones_like(wall), where=mean > 0))
     low, high = np.percentile(wall - scale * np.asarray(busy, np.float64)[chosen].mean(axis=1), (2.5, 97.5))
     return float(low), float(high)

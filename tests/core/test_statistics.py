@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 
 from roofline.core import statistics
@@ -27,3 +28,10 @@ def test_the_gap_of_a_scaled_profile_follows_its_scale() -> None:
     # Profiled steps faster than plain ones are not scaled up: 10 - 8 = 2
     assert statistics.gap_interval([10.0] * 4, [8.0] * 3, [9.0] * 3) == pytest.approx((2.0, 2.0))
     assert statistics.gap_interval([10.0] * 2, [8.0] * 3, [9.0] * 3) is None
+
+
+def test_the_gap_of_steps_that_took_nothing_is_the_wall() -> None:
+    """Beside a GPU a profiled step can be all idle: nothing is scaled, and median 1 - mean 0 is the gap."""
+    nothing = np.zeros(4)
+    interval = statistics.gap_interval((1.0, 1.0, 1.0), nothing, nothing)
+    assert interval == (1.0, 1.0)

@@ -39,6 +39,8 @@ def verify(step: Step, framework: Framework) -> list[Check]:
         model, executed = (sum(getattr(cost, name) or 0.0 for cost in costs) for name in ("model_flops", "flops"))
         if model or executed:
             ratio = f"executed / model = {executed / model:.6g}" if model else "nothing was asked for"
+            unknown = sum(cost.flops is None for cost in costs)
+            ratio += f"; {unknown} ops of unknown work are left out" if unknown else ""
             checks.append(Check("-", f"{phase}, all products", model, None, "not checked", ratio))
     return checks
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
@@ -271,7 +270,3 @@ def test_a_loop_over_layers_touches_the_weights_of_all() -> None:
     # One layer at a time, and another one each time: what a step reads of the stack is the stack.
     assert stack in sizes or layers not in {op.times for op in counted.ops}
     assert max(sizes) <= stack
-
-
-def test_threads_of_this_process_are_left_alone() -> None:
-    assert "XLA_FLAGS" not in os.environ or "xla_dump_to" not in os.environ["XLA_FLAGS"]

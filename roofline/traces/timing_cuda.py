@@ -1,27 +1,52 @@
 """The profiled run on a GPU: each op's time is the union of the device events launched inside it.
 
 Device events without an op stay in the step as ops of unknown work, named after their kernel: busy time is busy time,
-whoever asked for it.
+whoever asked for it. Kernels that a graph replayed get their ops back from a trace of the same program without graphs.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
-from roofline.traces import idle, intervals, steps
+from roofline.traces import idle, intervals, replay, steps
 from roofline.traces.counted import Counted
 from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import link
+from roofline.traces.link import Links, link
 from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time
 
 
-def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_first: bool = True) -> Timed:
+@dataclass(frozen=True)
+class TimedCuda(Timed):
+    """Times of a GPU's steps, and what of them was launched by replaying graphs. Figures are means per kept step.
+
+    graph_launches: replays. replayed: (n,) for each row how many of its device events a replay launched. unattributed:
+    replayed device events that stayed without an op, and unattributed_time: their summed time [s].
+    """
+
+    graph_launches: int = 0
+    replayed: NDArray[np.int64] | None = None
+    unattributed: int = 0
+    unattributed_time: float = 0.0
+
+
+def time_cuda(
+    trace: KinetoTrace,
+    counted: Counted,
+    prefix: str | None,
+    skip_first: bool = True,
+    reference: KinetoTrace | None = None,
+) -> TimedCuda:
     """Op times on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
 
     prefix: of the annotations that mark the steps; None: whatever the trace marks, else all of it is one step.
     skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
+    reference: a trace of the same steps, marked alike, without graphs: tells the op of each kernel that a graph of
+    `trace` replays (see `roofline.traces.replay`), and what share of the events was joined to counted ops. Where
+    `trace` replays no graph it is not looked at.
     """
     marks = steps.find(trace, None if prefix is None else f"{prefix}#")
     if not len(trace.device):
@@ -41,6 +66,9 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
     twin, joined, events, unmatched = _twins(trace, counted, marks, kept)
     inner = np.append(twin, -1)[links.op]  # the counted call around each device event
     op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
+    here = np.isin(step, kept)
+    if reference is not None and (links.graph & here).any():
+        op, joined, unmatched = _replayed(trace, links, step, op, reference, counted, prefix)
     names, owner = _owners(trace, op, len(counted.ops))
     total = len(counted.ops) + len(names)
 
@@ -53,13 +81,14 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
         shares[:, column] = intervals.shares(*spans) * 1e-9
     gaps = idle.causes(trace, links, low[kept], high[kept])
     gap_time = (gaps.end - gaps.start) * 1e-9
-    here = np.isin(step, kept)
     kernel = device.kind == KERNEL  # copies and fills start without the launch whose floor is known
     start = np.full(total, np.iinfo(np.int64).max)
     first = np.flatnonzero(step == kept[0])
     np.minimum.at(start, owner[first], device.start[first])
     begin = low[kept[0]]
-    return Timed(
+    by_graph = links.graph & here
+    lost = by_graph & (op < 0)
+    return TimedCuda(
         own=own,
         overlap=(own - shares).mean(axis=1),
         start=np.where(start < np.iinfo(np.int64).max, start - begin, 0) * 1e-9,
@@ -75,7 +104,50 @@ def time_cuda(trace: KinetoTrace, counted: Counted, prefix: str | None, skip_fir
         kernel_names=trace.names,
         launches=np.rint(np.bincount(owner[here & kernel], minlength=total) / len(kept)).astype(np.int64),
         extra=names,
+        graph_launches=round(len(np.unique(links.launch[by_graph])) / len(kept)),
+        replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(kept)).astype(np.int64),
+        unattributed=round(int(lost.sum()) / len(kept)),
+        unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
     )
+
+
+def _replayed(
+    trace: KinetoTrace,
+    links: Links,
+    step: NDArray[np.int64],
+    op: NDArray[np.int64],
+    reference: KinetoTrace,
+    counted: Counted,
+    prefix: str | None,
+) -> tuple[NDArray[np.int64], float, dict[str, float]]:
+    """The counted op of each device event, by order in the steps that replay graphs; joined share, what was unmatched.
+
+    The joined share is the reference's: of a replayed step the host records next to no op.
+    """
+    marks = steps.find(reference, None if prefix is None else f"{prefix}#")
+    there = link(reference)
+    placed = steps.assign(marks, reference, there)
+    number = _typical(reference, placed, len(marks))
+    twin, joined, _, unmatched = _twins(reference, counted, marks, np.asarray([number]))
+    rows = np.flatnonzero(placed == number)
+    inner = np.append(twin, -1)[there.op[rows]]
+    known = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
+
+    wanted = np.flatnonzero(np.isin(step, step[links.graph]) & (step >= 0))
+    replayed, plain = replay.columns((trace, links, step, wanted), (reference, there, placed, rows))
+    op = op.copy()
+    op[wanted] = replay.owners(replayed, plain, known, op[wanted])
+    return op, joined, unmatched
+
+
+def _typical(trace: KinetoTrace, step: NDArray[np.int64], number: int) -> int:
+    """The step whose sequence of device events most steps share; of several the last: the first ones warm up."""
+    device = trace.device
+    sequences = [
+        (device.name[rows].tobytes(), device.thread[rows].tobytes())
+        for rows in (np.flatnonzero(step == index) for index in range(number))
+    ]
+    return max(range(number), key=lambda index: (sequences.count(sequences[index]), index))
 
 
 def _twins(

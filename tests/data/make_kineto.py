@@ -2,7 +2,8 @@
 
 `training()` is a small training step, repeated: one device with a compute stream and a communication stream, a
 main thread and an autograd thread. All times are written in µs after the start of a step and are listed in
-`EXPECTED`. `damaged()` lists ways to spoil the file. Run as a script to write synthetic_gpu_train.json anew.
+`EXPECTED`. `graphed()` replays kernels of a trace from graphs, `damaged()` lists ways to spoil it. Run as a script to
+write synthetic_gpu_train.json anew.
 """
 
 from __future__ import annotations
@@ -78,9 +79,11 @@ class Trace:
         self._add("cuda_runtime", name, start, end, PROCESS, tid, args)
         return self.correlation
 
-    def kernel(self, name: str, start: int, end: int, correlation: int, stream: int = COMPUTE, grid=(64, 1, 1)) -> None:
+    def kernel(
+        self, name: str, start: int, end: int, correlation: int, stream: int = COMPUTE, grid=(64, 1, 1), **more
+    ) -> None:
         args = {"device": 0, "context": 1, "stream": stream, "correlation": correlation}
-        args |= {"grid": list(grid), "block": [128, 1, 1]}
+        args |= {"grid": list(grid), "block": [128, 1, 1]} | more
         self._add("kernel", name, start, end, 0, stream, args)
 
     def copy(self, name: str, start: int, end: int, correlation: int, size: int) -> None:
@@ -232,6 +235,57 @@ def _step(trace: Trace, number: int, zero: int) -> None:
     op("aten::clamp_", 841, 847, B, "-1", "1")
     launch("void at::native::vectorized_elementwise_kernel<4, ClampFunctor>", 842, 850, 860)
     call("cudaDeviceSynchronize", 848, 862)
+
+
+# Graphs
+
+
+def graphed(text: bytes, graph_of: Callable[[dict], object], nodes: bool = False, geometry: bool = True) -> bytes:
+    """The trace as if device events had been replayed from graphs, at the same times.
+
+    graph_of: the graph of a device event, anything but None; each graph is launched once, where the first of its events
+    was. What launched them is gone, and so are the ops around it that launched nothing else. nodes: with `graph node
+    id`s, numbered within each graph by start; geometry: with grid and block.
+    """
+    trace = json.loads(text)
+    events = trace["traceEvents"]
+    called = [e for e in events if e.get("cat") in ("cuda_runtime", "cuda_driver") and "correlation" in e["args"]]
+    calls = {call["args"]["correlation"]: call for call in called if re.search("Launch|Memcpy|Memset", call["name"])}
+    device = [event for event in events if event.get("cat") in ("kernel", "gpu_memcpy", "gpu_memset")]
+    device.sort(key=lambda event: event["ts"])
+    members: dict[object, list[dict]] = {}
+    for event in device:
+        graph = graph_of(event)
+        if graph is not None and event["args"]["correlation"] in calls:
+            members.setdefault(graph, []).append(event)
+    gone: list[dict] = []
+    for number, (graph, replayed) in enumerate(members.items()):
+        launches = [calls[event["args"]["correlation"]] for event in replayed]
+        gone += launches
+        first = min(launches, key=lambda call: call["ts"])
+        args = {"cbid": 311, "correlation": 10**8 + number}
+        events.append(first | {"cat": "cuda_runtime", "name": "cudaGraphLaunch", "args": args})
+        for index, event in enumerate(replayed):
+            event["args"]["correlation"] = args["correlation"]
+            event["args"].pop("External id", None)
+            if nodes:  # a graph is the same one in every step
+                event["args"] |= {"graph id": 1, "graph node id": (hash_of(graph) << 32) + index + 1}
+            if not geometry:
+                event["args"].pop("grid", None), event["args"].pop("block", None)
+    dropped = {id(call) for call in gone}
+    left = [call for call in calls.values() if id(call) not in dropped]
+
+    def around(op: dict, launches: list[dict]) -> bool:
+        return any(c["tid"] == op["tid"] and op["ts"] <= c["ts"] <= op["ts"] + op["dur"] for c in launches)
+
+    dropped |= {id(e) for e in events if e.get("cat") == "cpu_op" and around(e, gone) and not around(e, left)}
+    trace["traceEvents"] = [event for event in events if id(event) not in dropped]
+    return json.dumps(trace).encode()
+
+
+def hash_of(graph: object) -> int:
+    """A number for the part of a graph's name that is the same in every step."""
+    return sum(map(ord, str(graph[-1] if isinstance(graph, tuple) else graph)))
 
 
 # Damage

@@ -164,6 +164,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         tokens=recording.tokens,
         memory=recording.memory,
         flags=recording.flags,
+        compilation=recording.compilation,
     )
 
 

@@ -18,13 +18,13 @@ and imports its framework inside these functions only.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import NamedTuple, Protocol
 
 import msgspec
 
 from roofline.core.device import Ceiling
-from roofline.core.profile import Memory, Op, Profiled, Signature, Wall
+from roofline.core.profile import Compilation, Memory, Op, Profiled, Signature, Wall
 from roofline.core.step import Step
 
 Say = Callable[[str], None]
@@ -35,7 +35,8 @@ class Plan:
     """How much is run.
 
     steps None: the default of the device, within `budget` [s] of plain steps. count_only: the C run alone; plain_only:
-    the T run alone (a further round). in_process: the user's process, not a child of ours.
+    the T run alone (a further round). in_process: the user's process, not a child of ours. options: of the backend, as
+    the user gave them.
     """
 
     device: str
@@ -46,6 +47,7 @@ class Plan:
     count_only: bool = False
     plain_only: bool = False
     in_process: bool = False
+    options: Mapping[str, str] = field(default_factory=dict)
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -77,6 +79,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     flags: tuple[str, ...]
     ceilings: Mapping[str, Ceiling] = {}
     notes: tuple[str, ...] = ()
+    compilation: Compilation | None = None
 
 
 class Check(NamedTuple):

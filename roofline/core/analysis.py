@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from roofline.core import statistics, totals
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.profile import Op, Profile, Profiled
+from roofline.core.profile import Op, Profile, Profiled, Signature
 from roofline.core.residency import cold_bytes, external_bytes
 from roofline.core.roofline import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.core.totals import OpTable, Total
@@ -42,6 +42,16 @@ class Products(NamedTuple):
     model: float
     executed: float
     most: str
+
+
+class Constituent(NamedTuple):
+    """One of the ops that were fused into another: what it would be alone, and where it stands in the model."""
+
+    signature: Signature
+    op_class: OpClass
+    phase: str
+    scope: str
+    block: str
 
 
 @dataclass(frozen=True)
@@ -165,9 +175,34 @@ class Analysis:
 
     def op_class(self, op: Op) -> OpClass:
         """The class of an op: its phase decides `optimizer`, its signature everything else."""
-        if self.profile.phases[op.phase] == "optimizer":
-            return "optimizer"
-        return self.profile.signatures[op.signature].op_class
+        return self._class(op.signature, op.phase)
+
+    def _class(self, signature: int, phase: int) -> OpClass:
+        return "optimizer" if self.profile.phases[phase] == "optimizer" else self.profile.signatures[signature].op_class
+
+    def constituents(self, op: Op) -> tuple[Constituent, ...]:
+        """What was fused into an op; nothing for an op that stands for itself."""
+        profile = self.profile
+        places = op.places or ((op.scope, op.phase, op.block),) * len(op.constituents)
+        return tuple(
+            Constituent(
+                signature=profile.signatures[number],
+                op_class=self._class(number, phase),
+                phase=profile.phases[phase],
+                scope=profile.scopes[scope],
+                block=profile.blocks[block],
+            )
+            for number, (scope, phase, block) in zip(op.constituents, places, strict=True)
+        )
+
+    def fused(self, key: str) -> dict[str, tuple[str, ...]]:
+        """What was fused into the ops of each row of `by(key)`: names, each once; rows of unfused ops are left out."""
+        names: dict[str, dict[str, None]] = {}
+        for op in self.profile.ops:
+            if op.constituents:
+                row = names.setdefault(_LABELS[key](self, op), {})
+                row |= dict.fromkeys(self.profile.signatures[number].name for number in op.constituents)
+        return {label: tuple(row) for label, row in names.items()}
 
     def by(self, key: str) -> dict[str, Total]:
         """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel."""
@@ -276,7 +311,7 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
     executor = _executor(profile)
     cold_read, cold_written = cold_bytes(*_accesses(profile), device.llc)
     rows = [
-        terms(signatures[op.signature], device, executor, op.launches, read, written)
+        terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written)
         for op, read, written in zip(ops, cold_read, cold_written, strict=True)
     ]
     costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)

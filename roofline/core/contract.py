@@ -139,6 +139,7 @@ def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         },
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
+        "compilation": _compilation(analysis),
     }
     if not timed:
         # One step was run to be counted, and nothing was timed.
@@ -149,6 +150,27 @@ def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     elif by in ("scope", "kernel", "source"):
         document[f"{by}s"] = {name: total(value, timed) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
+
+
+def _compilation(analysis: Analysis) -> dict[str, Any] | None:
+    """What a compiler did; every field is there, and null where it is not known. Times of ops as in the tables."""
+    facts = analysis.profile.compilation
+    if facts is None:
+        return None
+    return {
+        "compiler": facts.compiler,
+        "mode": facts.mode,
+        "seconds": facts.seconds,
+        "graphs": facts.graphs,
+        "breaks": dict(facts.breaks),
+        "recompilations": list(facts.recompilations),
+        "guards": facts.guards,
+        "eager": {
+            phase: {"ops": ops, "seconds": seconds * analysis.scale} for phase, (ops, seconds) in facts.eager.items()
+        },
+        "opaque": facts.opaque,
+        "notes": list(facts.notes),
+    }
 
 
 def _ops(analysis: Analysis) -> list[dict[str, Any]]:
@@ -181,6 +203,18 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
                 "other_algorithm": bool(table.exempt[row]),
                 "cold_bytes": float(table.cold[row]),
                 "kernels": [[profile.kernels[name], ns * 1e-9] for name, ns in op.kernels],
+                "constituents": [
+                    {
+                        "name": part.signature.name,
+                        "kind": part.signature.kind,
+                        "class": part.op_class,
+                        "phase": part.phase,
+                        "scope": part.scope,
+                        "block": part.block,
+                        "shapes": part.signature.shapes,
+                    }
+                    for part in analysis.constituents(op)
+                ],
             }
         )
     return rows

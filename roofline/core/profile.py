@@ -46,7 +46,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     name: the framework's op; kind: our op kind (core/formulas.py); shapes: the arguments, for people.
     dtype: the type vector work is done in (fp32, ...).
     reads, writes: bytes of each distinct buffer touched, in the order of `Op.reads` and `Op.writes`.
-    inplace: whether a written buffer is also read.
+    inplace: whether a written buffer is also read. executor: what launches it ("launch.<executor>" is its floor); "":
+    what launches the other ops of the step.
     """
 
     name: str
@@ -59,6 +60,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     reads: tuple[float, ...] = ()
     writes: tuple[float, ...] = ()
     inplace: bool = False
+    executor: str = ""
 
 
 class Op(msgspec.Struct, frozen=True, array_like=True):
@@ -70,6 +72,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     launches: times the device was launched (1 on a CPU).
     reads, writes: buffers touched, by number; kernels: (kernel name, mean own time [ns]) of each launch.
     constituents: signatures of the ops that were fused into it; empty for an op that stands for itself.
+    places: (scope, phase, block) of each constituent; empty: they are those of the op.
     """
 
     signature: int
@@ -84,6 +87,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     writes: tuple[int, ...]
     kernels: tuple[tuple[int, int], ...] = ()
     constituents: tuple[int, ...] = ()
+    places: tuple[tuple[int, int, int], ...] = ()
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -131,6 +135,29 @@ class Memory(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     source: str = ""
 
 
+class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a compiler did to the step. Unknown is None.
+
+    compiler: "torch.compile", "TorchScript"; mode: the compiler's own name of its settings.
+    seconds: compile time, inside the first step [s]. graphs: compiled graphs that one step runs, forward and backward
+    apart. breaks: graph breaks, reason -> how often one was made while tracing. recompilations: why a frame was
+    compiled again, one entry per recompilation. guards: checks that decide whether compiled code still fits.
+    eager: what runs outside compiled graphs, phase -> (ops per step, their mean own time per step [s]).
+    opaque: compiled regions whose inside is not known. notes: sentences for the reader.
+    """
+
+    compiler: str
+    mode: str = "default"
+    seconds: float | None = None
+    graphs: int = 0
+    breaks: Mapping[str, int] = {}
+    recompilations: tuple[str, ...] = ()
+    guards: int | None = None
+    eager: Mapping[str, tuple[int, float]] = {}
+    opaque: int = 0
+    notes: tuple[str, ...] = ()
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md."""
 
@@ -165,6 +192,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     tokens: int | None = None
     memory: Memory = Memory()
     flags: tuple[str, ...] = ()
+    compilation: Compilation | None = None
 
 
 class _Peek(msgspec.Struct):
@@ -240,6 +268,13 @@ def _check_references(profile: Profile, source: str) -> None:
             and (steps is None or len(op.own_ns) == steps)
             and all(0 <= kernel < len(profile.kernels) for kernel, _ in op.kernels)
             and all(0 <= part < len(profile.signatures) for part in op.constituents)
+            and len(op.places) in (0, len(op.constituents))
+            and all(
+                0 <= scope < len(profile.scopes)
+                and 0 <= phase < len(profile.phases)
+                and 0 <= block < len(profile.blocks)
+                for scope, phase, block in op.places
+            )
         )
         if not whole:
             raise InputError(f"{source} is damaged: op {number} points outside the profile's tables.")

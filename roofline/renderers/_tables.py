@@ -5,7 +5,7 @@ Rows close to the wall: the ops by a key, the gap, and their total.
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -46,7 +46,7 @@ class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
     rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
-    for the gap and the total. None is unknown or does not apply.
+    for the gap and the total. None is unknown or does not apply. parts: what was fused into its ops.
     """
 
     label: str
@@ -61,6 +61,7 @@ class Row:
     roof: str
     attained: float | None
     bound: Bound = "unknown"
+    parts: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +71,11 @@ class Column:
     heading: str
     cell: Callable[[Row], str]
     number: bool = True
+
+
+def fused(parts: Sequence[str]) -> str:
+    """What was fused into the ops of a row, in brackets; empty where nothing was."""
+    return f"[{', '.join(part.removeprefix('aten::') for part in parts)}]" if parts else ""
 
 
 def percent(share: float | None) -> str:
@@ -100,6 +106,8 @@ COLUMNS = (
 
 #: Keys that have no natural end, and how many rows of them are shown.
 LONG = ("op", "scope", "kernel")
+#: Keys whose rows are ops, so that what was fused into them can be told.
+OPS = ("op", "kernel")
 TOP = 25
 
 
@@ -110,7 +118,8 @@ def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
     kept = list(sums.items())[:top]
-    table = [_row(analysis, label, total, rate) for label, total in kept]
+    fused = analysis.fused(by) if by in OPS else {}
+    table = [_row(analysis, label, total, rate, fused.get(label, ())) for label, total in kept]
     left = list(sums.values())[len(kept) :]
     if left:
         seconds, ops = sum(total.seconds for total in left), sum(total.ops for total in left)
@@ -135,7 +144,7 @@ def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
     return table
 
 
-def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None) -> Row:
+def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None, parts: tuple[str, ...] = ()) -> Row:
     step = analysis.total
     costed = total.own_seconds > total.uncosted
     known_flops = total.own_seconds > total.unknown_flops
@@ -156,6 +165,7 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
         attained=total.attained,
         bound=total.bound,
+        parts=parts,
     )
 
 

@@ -30,6 +30,11 @@ FLAGS = {
     "compiled one, without what it computes again; what the compiler merged, took out or padded is not known.",
     "phases-unresolved": "Nothing that ran says that it is of the backward pass, so that forward, backward and "
     "optimizer are not told apart; a step that is traced as one program does.",
+    "opaque-regions": "The inside of some compiled regions is not known; each counts as one op of unknown work.",
+    "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
+    "torch-compile.",
+    "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
+    "their work is unknown.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 
@@ -136,6 +141,57 @@ def flag(name: str) -> str:
     meaning = FLAGS.get(slug.strip().replace("_", "-"))
     told = f"{plain(slug)}: {meaning}" if meaning else plain(slug)
     return f"{told} ({plain(details)})" if details.strip() else told
+
+
+#: Reasons that a list names before it counts the rest.
+_REASONS = 5
+_PHASES = {"forward": "the forward pass", "backward": "the backward pass", "optimizer": "the optimizer"}
+
+
+def compilation(analysis: Analysis) -> list[str]:
+    """What a compiler did: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
+
+    Empty where none is told. Compiling that took longer than the first step was not all in it, as where a later step
+    was compiled again.
+    """
+    facts, first = analysis.profile.compilation, analysis.profile.wall.first
+    if facts is None:
+        return []
+    time = "" if facts.seconds is None else f" in {units.seconds(facts.seconds)}"
+    if facts.seconds is not None and first is not None and facts.seconds <= first:
+        time += ", inside the first step"
+    told = [f"{_number(facts.graphs, 'graph')} per step" if facts.graphs else "no compiled graph runs in a step"]
+    if facts.opaque:
+        told.append(f"{_number(facts.opaque, 'region')} whose inside is not known")
+    if facts.guards is not None:
+        told.append(_number(facts.guards, "guard"))
+    breaks, again = sum(facts.breaks.values()), len(facts.recompilations)
+    told.append(_number(breaks, "graph break") if breaks else "no graph break")
+    if again:
+        told.append(_number(again, "recompilation"))
+    head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(told)}"
+    outside = [
+        f"{_number(ops, 'op')} of {_PHASES.get(phase, plain(phase))} ({units.seconds(seconds * analysis.scale)})"
+        for phase, (ops, seconds) in facts.eager.items()
+    ]
+    lines = [f"{head}; outside them {conjunction(outside)}" if outside else head]
+    lines += _some("graph break", [f"{plain(why)}{_times(number)}" for why, number in facts.breaks.items()])
+    lines += _some("recompiled", [plain(why) for why in facts.recompilations])
+    return lines + [plain(note) for note in facts.notes]
+
+
+def _number(number: int, what: str) -> str:
+    return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
+
+
+def _times(number: int) -> str:
+    return f" ({number} times)" if number > 1 else ""
+
+
+def _some(what: str, reasons: Sequence[str]) -> list[str]:
+    left = len(reasons) - _REASONS
+    more = [f"{what}: for {_number(left, 'more reason')}"] if left > 0 else []
+    return [f"{what}: {reason}" for reason in reasons[:_REASONS]] + more
 
 
 def conjunction(words: Sequence[str]) -> str:

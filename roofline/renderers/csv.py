@@ -8,6 +8,7 @@ from typing import Any
 
 from roofline.core import contract
 from roofline.core.analysis import Analysis
+from roofline.renderers import _tables
 from roofline.renderers._words import plain
 
 SUFFIX = ".csv"
@@ -18,13 +19,14 @@ _FORMULA = ("=", "+", "-", "@")
 def render(analysis: Analysis, by: str | None) -> str:
     """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names."""
     key = by or "group"
+    fused = analysis.fused(key) if key in _tables.OPS else {}
     rows = [
-        {key: _text(label)} | _flat(contract.total(total))
+        {key: _text(label)} | _parts(fused, label) | _flat(contract.total(total))
         for label, total in sorted(analysis.by(key).items(), key=lambda item: -item[1].seconds)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for row in rows for name in row if name.startswith("transcendentals.")})
-    empty = {key: ""} | _flat(contract.total(analysis.total))
+    empty = {key: ""} | _parts(fused, "") | _flat(contract.total(analysis.total))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     stream = io.StringIO()
@@ -32,6 +34,11 @@ def render(analysis: Analysis, by: str | None) -> str:
     writer.writeheader()
     writer.writerows(rows)
     return stream.getvalue()
+
+
+def _parts(fused: dict[str, tuple[str, ...]], label: str) -> dict[str, str]:
+    """A column with what was fused into the ops of a row, where anything was into any of them."""
+    return {"constituents": _text("; ".join(fused.get(label, ())))} if fused else {}
 
 
 def _flat(row: dict[str, Any]) -> dict[str, Any]:

@@ -32,7 +32,10 @@ def render(analysis: Analysis, by: str | None) -> str:
     columns = _tables.COLUMNS
     tops = [column.heading.partition("\n")[0] for column in columns]
     units = [column.heading.partition("\n")[2] for column in columns]
-    body = [_line([row.label, *(column.cell(row) for column in columns)]) for row in rows]
+    body = [
+        _line([f"{row.label} {_tables.fused(row.parts)}".strip(), *(column.cell(row) for column in columns)])
+        for row in rows
+    ]
     # Ops, the gap and the total: a rule before each of the last two says that they add up.
     body[-2:] = [r"    \midrule", body[-2], r"    \midrule", body[-1]]
     return "\n".join(

@@ -20,7 +20,10 @@ def render(analysis: Analysis, by: str | None) -> str:
     columns = _tables.COLUMNS
     head = _line([key, *(column.heading.replace("\n", " ") for column in columns)])
     rule = _line(["---", *("---:" if column.number else "---" for column in columns)])
-    body = [_line([escape(row.label), *(column.cell(row) for column in columns)]) for row in rows]
+    body = [
+        _line([escape(f"{row.label} {_tables.fused(row.parts)}".strip()), *(column.cell(row) for column in columns)])
+        for row in rows
+    ]
     sentence, caption = escape(_words.verdict(analysis)), escape(_words.caption(analysis))
     return "\n".join([sentence, "", head, rule, *body, "", f"*{caption}*", ""])
 

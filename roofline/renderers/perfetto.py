@@ -32,6 +32,9 @@ def render(analysis: Analysis, by: str | None) -> str:
         lanes[lane] = start + own
         events.append(_slice(analysis, int(row), lane, start, own))
     about = {"verdict": _words.verdict(analysis), "provenance": _words.provenance(analysis)}
+    compilation = _words.compilation(analysis)
+    if compilation:
+        about["compiled"] = "; ".join(compilation)
     document = {"traceEvents": events, "displayTimeUnit": "ms", "otherData": about}
     return json.dumps(document, allow_nan=False) + "\n"
 
@@ -45,7 +48,7 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) ->
     op = profile.ops[row]
     signature = profile.signatures[op.signature]
     plain = _words.plain
-    arguments = {
+    arguments: dict[str, Any] = {
         "class": analysis.op_class(op),
         "phase": plain(profile.phases[op.phase]),
         "block": plain(profile.blocks[op.block]),
@@ -59,6 +62,8 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) ->
         "bytes read": signature.cost.bytes_read,
         "bytes written": signature.cost.bytes_written,
     }
+    if op.constituents:
+        arguments["fused"] = [plain(f"{part.signature.name} {part.scope}") for part in analysis.constituents(op)]
     return {
         "ph": "X",
         "name": plain(signature.name),

@@ -39,13 +39,17 @@ def _counted(analysis: Analysis, by: str) -> str:
     lines = [f"{_words.subject(analysis)}: the work of one step, counted and not timed.", ""]
     lines.append(f"{by:<28} {'ops':>6} {'model':>12} {'executed':>12} {'vector':>12} {'read':>10} {'written':>10}")
     sums = list(analysis.by(by).items())
+    fused = analysis.fused(by) if by in _tables.OPS else {}
     for label, total in [*sums[: _tables.TOP], ("total", analysis.total)]:
         work = [total.model_flops, total.flops, total.vector_flops] if total.costed else [None] * 3
         moved = [total.bytes_read, total.bytes_written] if total.costed else [None] * 2
         cells = [f"{units.flop(each):>12}" for each in work] + [f"{units.byte(each):>10}" for each in moved]
         lines.append(f"{_words.plain(label, 28):<28} {total.ops:>6} {' '.join(cells)}")
+        lines += _below(_words.plain(_tables.fused(fused.get(label, ()))), 2)
     known, every = analysis.total.costed, analysis.total.ops
-    return "\n".join([*lines, "", f"Work known of {known} of {every} ops."]) + "\n"
+    lines += ["", f"Work known of {known} of {every} ops."]
+    facts = _facts(_compiled(analysis))
+    return "\n".join([*lines, *(["", *facts] if facts else [])]) + "\n"
 
 
 def _facts(pairs: Iterator[tuple[str, str]]) -> list[str]:
@@ -74,7 +78,13 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "peak memory", units.byte(profile.memory.peak) + source
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
+    yield from _compiled(analysis)
     yield "steps", _words.spread(analysis)
+
+
+def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    for number, words in enumerate(_words.compilation(analysis)):
+        yield "" if number else "compiled", words
 
 
 def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -146,8 +156,28 @@ def _table(analysis: Analysis, by: str) -> list[str]:
         for name, *cells in zip(names, *grid, strict=True)
     ]
     text = ["  ".join(line).rstrip() for line in lines]
-    rule = "─" * max(len(line) for line in text)
-    return [*text[:2], rule, *text[2:-1], rule, text[-1]]
+    body = []
+    for line, row in zip(text[2:], rows, strict=True):
+        body += _with_parts(line, row, room)
+    rule = "─" * max(len(line) for line in [*text[:2], *body])
+    return [*text[:2], rule, *body[:-1], rule, body[-1]]
+
+
+def _with_parts(line: str, row: Row, room: int) -> list[str]:
+    """The line of a row, and what was fused into its ops: after its name where there is room, else below it."""
+    parts = _words.plain(_tables.fused(row.parts))
+    if not parts:
+        return [line]
+    if len(line) + 2 + len(parts) <= WIDTH:
+        return [f"{line}  {parts}"]
+    return [line, *_below(parts, WIDTH - room + 2)]
+
+
+def _below(parts: str, indent: int) -> list[str]:
+    """What was fused, on at most two lines of its own."""
+    room = WIDTH - indent
+    lines = textwrap.wrap(parts, room, subsequent_indent=" ", max_lines=2, placeholder=" …", break_on_hyphens=False)
+    return [" " * indent + line for line in lines]
 
 
 def _cells(columns: Sequence[Column], rows: Sequence[Row], number: int) -> list[str]:

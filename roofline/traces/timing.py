@@ -7,7 +7,7 @@ scaling would move time from small ops to large ones.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -23,6 +23,19 @@ OUTLIER = 1.25
 LEAST = 3
 
 HOST_DISPATCH, PYTHON = "host dispatch", "host dispatch: Python"
+GUARDS, WRAPPER, RUNTIME = (f"{HOST_DISPATCH}: {what}" for what in ("guards", "compiled wrapper", "compiled runtime"))
+
+#: What the events are called that PyTorch records around compiled code, the cause that their own time is idle for, and
+#: whether events without a name of these that lie in one are part of it. A compiled region is also around what a graph
+#: break left to Python, whose ops are dispatched one by one as ever.
+COMPILED = (
+    ("TorchDynamo Cache Lookup", GUARDS, True),
+    ("## Call CompiledFxGraph ", WRAPPER, True),
+    ("AOTDispatcher Runtime Wrapper ", RUNTIME, True),
+    ("CompiledFunction", RUNTIME, True),  # CompiledFunctionBackward as well
+    ("Pregraph bytecode", RUNTIME, False),
+    ("Torch-Compiled Region: ", RUNTIME, False),
+)
 
 
 @dataclass(frozen=True)
@@ -127,6 +140,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
+    compiled = _compiled(trace.names)
     for index in kept.tolist():
         step = steps[index]
         events, length = step.events, step.events.duration.astype(np.float64)
@@ -148,7 +162,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
         corrected.append(max(walls[index] - event_cost * len(events), shares[-1].sum(), 1e-9))
         idle.append(corrected[-1] - shares[-1].sum())
-        causes.append(_host_time(step, root, inside, event_cost, idle[-1]))
+        causes.append(_host_time(step, root, inside, event_cost, idle[-1], compiled))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
         unmatched |= unmatched_time(trace, step)
@@ -159,7 +173,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         walls=walls[kept],
         corrected=np.asarray(corrected),
         idle=np.asarray(idle),
-        causes={name: float(np.mean([cause[name] for cause in causes])) for name in (causes[0] if causes else {})},
+        causes=_mean(causes),
         joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
         dropped=len(steps) - len(kept),
@@ -190,7 +204,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         walls=np.concatenate([part.walls for part in kept]),
         corrected=np.concatenate([part.corrected for part in kept]),
         idle=np.concatenate([part.idle for part in kept]),
-        causes={name: float(np.mean([part.causes[name] for part in kept])) for name in kept[0].causes},
+        causes=_mean([part.causes for part in kept]),
         joined=min(part.joined for part in kept),
         events=int(np.mean([part.events for part in kept])),
         dropped=len(parts) - len(kept),
@@ -203,16 +217,75 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
     )
 
 
+def _mean(causes: Sequence[Mapping[str, float]]) -> dict[str, float]:
+    """The mean by cause; a step without a cause spent nothing on it."""
+    names = dict.fromkeys(name for step in causes for name in step)
+    return {name: float(np.mean([step.get(name, 0.0) for step in causes])) for name in names}
+
+
+def _compiled(names: Sequence[str]) -> NDArray[np.int64]:
+    """For each name its row in COMPILED, -1 for none."""
+    rows = ((row for row, (prefix, _, _) in enumerate(COMPILED) if name.startswith(prefix)) for name in names)
+    return np.asarray([next(found, -1) for found in rows], np.int64)
+
+
 def _host_time(
-    step: StepEvents, root: NDArray[np.bool_], inside: NDArray[np.bool_], event_cost: float, idle: float
+    step: StepEvents,
+    root: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
+    event_cost: float,
+    idle: float,
+    compiled: NDArray[np.int64],
 ) -> dict[str, float]:
-    """Idle time of a CPU step: inside the framework (views, autograd, wrappers), and outside every event (Python)."""
+    """Idle time of a CPU step: inside the framework (views, autograd, wrappers), and outside every event (Python).
+
+    Of compiled code the guards, the wrapper around its kernels and the runtime around that are told apart.
+    """
     events = step.events
-    busy = intervals.length(events.start[root], events.end[root]) * 1e-9
+    busy_start, busy_end = events.start[root], events.end[root]
+    counted = intervals.length(busy_start, busy_end) * 1e-9
     covered = (
         intervals.length(np.clip(events.start, step.low, step.high), np.clip(events.end, step.low, step.high)) * 1e-9
     )
+    cause = _causes(step, root | inside, compiled)
     # What an event costs falls into its parent: an op (subtracted there), the framework, or Python for the topmost.
-    beside = int(((step.parent >= 0) & ~inside).sum())
-    framework = max(0.0, covered - busy - event_cost * beside)
-    return {HOST_DISPATCH: min(framework, idle), PYTHON: max(0.0, idle - framework)}
+    charged = cause[step.parent[step.parent >= 0]]
+    times: dict[str, float] = {}
+    if (cause > 0).any():
+        start, end, owner = _own_pieces(step)
+        for number, name in enumerate((GUARDS, WRAPPER, RUNTIME), 1):
+            mine = cause[owner] == number
+            # At an instant that several threads share an op comes first, then the causes in this order.
+            busy_start, busy_end = np.append(busy_start, start[mine]), np.append(busy_end, end[mine])
+            before, counted = counted, intervals.length(busy_start, busy_end) * 1e-9
+            times[name] = max(0.0, counted - before - event_cost * int((charged == number).sum()))
+    times = {HOST_DISPATCH: max(0.0, covered - counted - event_cost * int((charged == 0).sum()))} | times
+    framework = sum(times.values())
+    if framework > idle:
+        times = {name: time * (idle / framework) for name, time in times.items()}
+    return times | {PYTHON: max(0.0, idle - framework)}
+
+
+def _causes(step: StepEvents, op: NDArray[np.bool_], compiled: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each event whose idle time its own time is: 0 dispatch, 1 guards, 2 wrapper, 3 runtime, -1 an op's."""
+    numbers = {GUARDS: 1, WRAPPER: 2, RUNTIME: 3}
+    number = np.asarray([*(numbers[cause] for _, cause, _ in COMPILED), 0])
+    whole = np.asarray([*(whole for _, _, whole in COMPILED), False])
+    row = compiled[step.events.name] if len(compiled) else np.zeros(0, np.int64)
+    named = (row >= 0) & ~op
+    nearest = nesting.nearest(step.parent, named)
+    above = np.append(row, -1)[nearest]
+    part = named | whole[above]
+    return np.where(op, -1, np.where(part, number[above], 0))
+
+
+def _own_pieces(step: StepEvents) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """Start, end and event of the pieces of time in which an event is the innermost one of its thread."""
+    events = step.events
+    thread, time = np.tile(events.thread, 2), np.concatenate([events.start, events.end])
+    thread, time = np.unique(np.stack([thread, np.clip(time, step.low, step.high)]), axis=1)
+    same = thread[1:] == thread[:-1]
+    thread, start, end = thread[:-1][same], time[:-1][same], time[1:][same]
+    owner = nesting.innermost(events.thread, events.start, events.end, events.order, thread, start, end)
+    held = owner >= 0
+    return start[held], end[held], owner[held]

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import profile as module
-from roofline.core.profile import SCHEMA, Profile, Wall, decode, encode, load, save, write_atomically
+from roofline.core.profile import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, write_atomically
 from roofline.errors import InputError
 
 
@@ -37,6 +37,29 @@ def test_a_file_round_trips_and_is_readable_by_others(tmp_path: Path) -> None:
     assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
 
 
+def test_what_a_compiler_did_round_trips() -> None:
+    ops = list(handmade.OPS)
+    ops[4] = replace(ops[4], constituents=(0, 5), places=((0, 0, 0), (4, 0, 3)))
+    facts = Compilation(
+        compiler="torch.compile",
+        mode="max-autotune",
+        seconds=21.5,
+        graphs=2,
+        breaks={"a print": 2},
+        recompilations=("dtype mismatch",),
+        guards=978,
+        eager={"optimizer": (45, 3.1e-3)},
+        opaque=1,
+        notes=("a note",),
+    )
+    profile = handmade.profile(ops=tuple(ops), compilation=facts)
+    assert decode(encode(profile)) == profile
+    # What was not compiled has no such field, and files from before there was one are read.
+    assert "compilation" not in json.loads(encode(handmade.profile()))
+    old = changed(lambda p: [op.pop() for op in p["ops"]])
+    assert decode(old) == handmade.profile()
+
+
 def changed(change: Callable[[dict[str, Any]], object]) -> bytes:
     plain = json.loads(encode(handmade.profile()))
     change(plain)
@@ -48,6 +71,15 @@ def _point(index: int, value: object) -> Callable[[dict[str, Any]], object]:
 
     def change(plain: dict[str, Any]) -> None:
         plain["ops"][0][index] = value
+
+    return change
+
+
+def _fused(parts: list[int], places: list[list[int]]) -> Callable[[dict[str, Any]], object]:
+    """Gives the first op constituents and their places."""
+
+    def change(plain: dict[str, Any]) -> None:
+        plain["ops"][0][11:] = [parts, places]
 
     return change
 
@@ -73,6 +105,16 @@ WRONG = {
     "negative index": (changed(_point(1, -1)), "damaged: op 0 points outside"),
     "phase index": (changed(_point(2, 2)), "damaged: op 0 points outside"),
     "block index": (changed(_point(3, 5)), "damaged: op 0 points outside"),
+    "place without a part": (changed(_point(12, [[0, 0, 0]])), "damaged: op 0 points outside"),
+    "place of too few parts": (changed(_fused([0, 1], [[0, 0, 0]])), "damaged: op 0 points outside"),
+    "scope of a part": (changed(_fused([0], [[6, 0, 0]])), "damaged: op 0 points outside"),
+    "phase of a part": (changed(_fused([0], [[0, 2, 0]])), "damaged: op 0 points outside"),
+    "block of a part": (changed(_fused([0], [[0, 0, -1]])), "damaged: op 0 points outside"),
+    "place of two numbers": (changed(_fused([0], [[0, 0]])), "Expected `array` of length 3"),
+    "compilation without a compiler": (
+        changed(lambda p: p.update(compilation={})),
+        "missing required field `compiler`",
+    ),
     "own times": (changed(_point(4, [1, 2])), "damaged"),
     "buffers": (changed(_point(8, [0, 1])), "damaged: the buffers of op 0"),
     "no steps": (changed(lambda p: p["wall"].update(steps=[])), "damaged: it has no times of steps"),

@@ -14,7 +14,7 @@ from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.core.analysis import KEYS, Analysis, analyze
-from roofline.core.profile import Wall
+from roofline.core.profile import Compilation, Wall
 
 NAMES = plugins.names("roofline.renderers")
 pytestmark = pytest.mark.parametrize("name", NAMES)
@@ -36,6 +36,24 @@ def test_every_key_gives_a_document_that_ends_in_a_newline(name: str, by: str | 
 def test_hostile_names_stay_text(name: str, hostile: str, by: str | None) -> None:
     text = render(name, analyze(handmade.hostile(hostile)), by)
     # No format lets a control character or a bidirectional mark through to a terminal.
+    assert all(c.isprintable() or c == "\n" for c in text)
+    CHECKS.get(name, lambda text: None)(text)
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("by", [None, "op", "kernel"])
+def test_hostile_names_of_compiled_code_stay_text(name: str, hostile: str, by: str | None) -> None:
+    facts = Compilation(
+        compiler=hostile,
+        mode=hostile,
+        breaks={hostile: 1},
+        recompilations=(hostile,),
+        eager={hostile: (1, 1e-3)},
+        notes=(hostile,),
+    )
+    plain = handmade.hostile(hostile)
+    ops = tuple(replace(op, constituents=(0, 1, 2, 3)) for op in plain.ops)
+    text = render(name, analyze(replace(plain, compilation=facts, ops=ops)), by)
     assert all(c.isprintable() or c == "\n" for c in text)
     CHECKS.get(name, lambda text: None)(text)
 

@@ -231,6 +231,95 @@ def test_what_ran_outside_the_steps_is_in_none(made, make_kineto):
     assert found.joined == 1
 
 
+# A compiled step by hand, in µs: guards, then a region whose graph break left a layer to Python. 12 events.
+#
+#   0  10-14   20-100  22-24     25-28     30-90     40-80  44-50  60-61  82-84   92-98   93-97  120-140  200
+#      lookup  region  pregraph  prologue  Compiled- graph  addmm  t      detach  linear  addmm  relu
+#                                          Function
+
+
+def compiled_step(made, make_kineto, number, zero):
+    def event(name, start, end, *inputs):
+        made.op(name, zero + start, zero + end, *inputs)
+
+    x, h, w, wt, b = (getattr(make_kineto, name) for name in ("X", "H", "W", "WT", "B"))
+    made.annotation(f"{PREFIX}#{number}", zero, zero + 200)
+    event("TorchDynamo Cache Lookup", 10, 14)
+    event("Torch-Compiled Region: 0/0", 20, 100)
+    event("Pregraph bytecode", 22, 24)
+    event("AOTDispatcher Runtime Wrapper Prologue", 25, 28)
+    event("CompiledFunction", 30, 90, x)
+    event("## Call CompiledFxGraph fabc ##", 40, 80)
+    event("aten::addmm", 44, 50, b, x, wt, "1", "1")
+    event("aten::t", 60, 61, w)
+    event("aten::detach", 82, 84, h)
+    event("aten::linear", 92, 98, x, w, b)
+    event("aten::addmm", 93, 97, b, x, wt, "1", "1")
+    event("aten::relu", 120, 140, h)
+
+
+COMPILED = {
+    timing.HOST_DISPATCH: 6 - 4,  # linear around its product: left to Python, it is dispatched as ever
+    timing.GUARDS: 4,
+    timing.WRAPPER: 40 - 6,  # the graph around its product, with the view t in it
+    # The region but for what lies in it, and the latter's own: 80 - (2 + 3 + 60 + 6), 2, 3, and 60 - 40 with detach.
+    timing.RUNTIME: 9 + 2 + 3 + 20,
+    timing.PYTHON: 200 - 4 - 80 - 20,
+}
+
+
+def test_idle_of_a_compiled_step_is_told_by_what_stands_around_the_kernels(made, make_kineto):
+    compiled_step(made, make_kineto, 0, 0)
+    counted, found = timed(made)
+    assert counted.names_of_ops == ("aten::addmm", "aten::addmm", "aten::relu")
+    assert found.idle == us([200 - 6 - 4 - 20])
+    assert found.causes == us_of(COMPILED)
+    assert sum(found.causes.values()) == pytest.approx(found.idle[0])
+
+
+def test_the_cost_of_an_event_is_taken_from_the_cause_that_it_lies_in(made, make_kineto):
+    compiled_step(made, make_kineto, 0, 0)
+    _, found = timed(made, COST)
+    # In linear 1, in the graph 2, in the region 4 and in CompiledFunction 2, in nothing 3: 12 events.
+    within = {timing.HOST_DISPATCH: 1, timing.GUARDS: 0, timing.WRAPPER: 2, timing.RUNTIME: 4 + 2, timing.PYTHON: 3}
+    assert sum(within.values()) == found.events == 12
+    assert found.causes == us_of({name: time - within[name] * COST for name, time in COMPILED.items()})
+    assert sum(found.causes.values()) == pytest.approx(found.idle[0])
+
+
+def test_a_cost_that_leaves_less_than_nothing_of_a_cause_does_not_make_more_of_the_others(made, make_kineto):
+    compiled_step(made, make_kineto, 0, 0)
+    _, found = timed(made, 10)
+    # Idle: 200 - 12 * 10 - 30. Left of dispatch 2 - 10, of guards 4, of the wrapper 34 - 20, of the runtime 34 - 60.
+    assert found.idle == us([50])
+    left = {timing.HOST_DISPATCH: 0, timing.GUARDS: 4, timing.WRAPPER: 14, timing.RUNTIME: 0}
+    assert found.causes == us_of({**left, timing.PYTHON: 50 - 18})
+
+
+def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make_kineto):
+    compiled_step(made, make_kineto, 0, 0)
+    # From 62 to 72 in the graph's own time, from 86 to 94 in CompiledFunction's (4), the region's (2) and linear's (1);
+    # the last of it is beside the product.
+    made.op("aten::exp", 62, 72, make_kineto.H, tid=make_kineto.AUTOGRAD)
+    made.op("aten::exp", 86, 94, make_kineto.H, tid=make_kineto.AUTOGRAD)
+    _, found = timed(made)
+    assert found.idle == us([170 - 10 - 7])
+    less = {timing.HOST_DISPATCH: 1, timing.GUARDS: 0, timing.WRAPPER: 10, timing.RUNTIME: 4 + 2, timing.PYTHON: 0}
+    assert found.causes == us_of({name: time - less[name] for name, time in COMPILED.items()})
+
+
+def test_a_step_that_shows_no_compiled_code_spent_nothing_on_it(made, make_kineto):
+    compiled_step(made, make_kineto, 0, 0)
+    step(made, make_kineto, 1, 1000, wall=200)  # as long, so that both are kept; causes 10 and 140
+    _, found = timed(made)
+    assert found.causes == us_of(
+        {
+            name: (time + {timing.HOST_DISPATCH: 10, timing.PYTHON: 140}.get(name, 0)) / 2
+            for name, time in COMPILED.items()
+        }
+    )
+
+
 def test_a_trace_without_steps_has_no_times(made, make_kineto):
     made.op("aten::exp", 0, 40, make_kineto.H)
     trace = kineto.read(made.write())

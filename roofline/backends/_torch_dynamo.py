@@ -1,0 +1,239 @@
+"""What torch.compile did while a step ran for the first time: graph breaks, recompilations, guards, compile time.
+
+PyTorch tells this through private interfaces of `torch._dynamo.utils`, and this is the one place that knows them. What
+a version does not tell is left out with a note. Tried with PyTorch 2.13:
+
+- `get_compilation_metrics()`: one record per frame that was traced and one per backward graph that was compiled. It
+  is a queue of the process that drops the oldest of 64; it is made longer here for as long as somebody watches.
+- `counters["graph_break"]`: reason -> how often a trace ended there. A function that was inlined and breaks ends the
+  traces of its callers as well, and each of them counts; frames that are compiled again count again.
+- `counters["unimplemented"]`: what ended a trace and is in none of them: branches on data, and frames that were given
+  up whole, such as a loop with a break in it.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from importlib import import_module
+from pathlib import PurePath
+from typing import Any
+
+import numpy as np
+
+from roofline.core.profile import Compilation
+from roofline.traces import intervals
+
+#: Records kept while somebody watches: more than any step compiles.
+_RECORDS = 100_000
+#: A reason is cut to this many characters, and no more functions than this are named with one.
+_LONGEST, _MOST = 200, 2
+
+_RESUMES = re.compile(r"torch_dynamo_resume_in_(.+)_at_(\d+)$")
+_FOLDERS = re.compile(r"(?<![\w.:/\\])(?:[A-Za-z]:)?(?:[/\\][^/\\\s'\"`,;()]+)+[/\\](?=[^/\\\s])")
+_EXPLANATION = re.compile(r"^\s*Explanation:\s*(.+)$", re.MULTILINE)
+_ADDRESS = re.compile(r" at 0x[0-9a-f]+")
+_CHAINED = "While handling this graph break"
+_LIMIT = "recompile limit"
+
+Counts = Mapping[str, int]
+
+
+@dataclass(slots=True)
+class Watched:
+    """What was seen between the beginning and the end of `watch`; None: this PyTorch does not tell.
+
+    records: of what was compiled. breaks, unhandled: reason -> count, in the words of PyTorch. resumed: functions made
+    to go on after a break.
+    """
+
+    records: tuple[Any, ...] | None = None
+    breaks: dict[str, int] | None = None
+    unhandled: dict[str, int] = field(default_factory=dict)
+    resumed: int = 0
+
+
+@contextmanager
+def watch() -> Iterator[Watched]:
+    """Collect what is compiled until the end of the block. What it holds is whole only after that."""
+    seen = Watched()
+    try:
+        utils: Any = import_module("torch._dynamo.utils")
+    except ImportError:
+        yield seen
+        return
+    records = getattr(utils, "get_compilation_metrics", None)
+    resize = getattr(utils, "set_compilation_metrics_limit", None)
+    length = getattr(getattr(utils, "_compilation_metrics", None), "maxlen", None)
+    if resize is not None and length is not None:
+        resize(max(length, _RECORDS))
+    before = list(records()) if records is not None else []
+    counted = {name: _counts(utils, name) for name in ("graph_break", "unimplemented", "resumes")}
+    try:
+        yield seen
+    finally:
+        if records is not None:
+            known = {id(record) for record in before}
+            seen.records = tuple(record for record in records() if id(record) not in known)
+        if resize is not None and length is not None:
+            resize(length)
+        gained = {name: _gained(counted[name], _counts(utils, name)) for name in counted}
+        seen.breaks = gained["graph_break"]
+        seen.unhandled = gained["unimplemented"] or {}
+        seen.resumed = sum((gained["resumes"] or {}).values())
+
+
+def _counts(utils: Any, name: str) -> Counts | None:
+    counters = getattr(utils, "counters", None)
+    # Looking up a counter that is not there yet would make it.
+    return dict(counters[name]) if counters is not None and name in counters else None if counters is None else {}
+
+
+def _gained(before: Counts | None, after: Counts | None) -> dict[str, int] | None:
+    if before is None or after is None:
+        return None
+    more = {str(reason): number - before.get(reason, 0) for reason, number in after.items()}
+    return {reason: number for reason, number in more.items() if number > 0}
+
+
+def facts(watched: Watched, *, compiler: str = "torch.compile", mode: str = "default") -> Compilation:
+    """What was seen, in the words of a profile. What runs in a step (graphs, eager, opaque) is for the caller to add.
+
+    seconds: time in which something was compiled [s], forward, backward and again; where one lies in another it
+    counts once. guards: of all frames that were compiled. A note begins with "nothing was compiled" where no frame was.
+    """
+    notes: list[str] = []
+    if watched.breaks is None:
+        notes.append("this PyTorch does not tell graph breaks")
+    if watched.records is None:
+        notes.append("this PyTorch does not tell what it compiled, how long that took and how many guards there are")
+        return Compilation(compiler=compiler, mode=mode, breaks=_breaks(watched, ()), notes=tuple(notes))
+    records = [record for record in watched.records if not getattr(record, "is_runtime", False)]
+    failed = [record for record in records if _text(record, "fail_reason")]
+    if not any(_has_graph(record) for record in records):
+        notes.append(_nothing(records, failed))
+    notes += dict.fromkeys(_failure(record, records) for record in failed)
+    seconds, told = _seconds(records)
+    if not told:
+        notes.append("this PyTorch does not tell when it compiled, so the time is not known")
+    guards = [number for record in records if (number := getattr(record, "guard_count", None)) is not None]
+    return Compilation(
+        compiler=compiler,
+        mode=mode,
+        seconds=seconds,
+        breaks=_breaks(watched, records),
+        recompilations=tuple(_recompilation(record) for record in records if _again(record)),
+        guards=sum(guards) if guards else None,
+        notes=tuple(notes),
+    )
+
+
+def _seconds(records: Sequence[Any]) -> tuple[float | None, bool]:
+    """(the time in which something was compiled [s], whether the records say when)."""
+    if not records:
+        return None, True
+    times = [[getattr(record, f"{which}_time_us", None) for record in records] for which in ("start", "end")]
+    if any(time is None for column in times for time in column):
+        return None, False
+    return float(intervals.length(*(np.asarray(column, np.int64) for column in times))) * 1e-6, True
+
+
+def _has_graph(record: Any) -> bool:
+    """Whether a frame gave a graph: one of Python alone gives code with guards as well, around nothing."""
+    return bool(getattr(record, "has_guarded_code", None)) and getattr(record, "graph_op_count", 1) not in (None, 0)
+
+
+def _nothing(records: Sequence[Any], failed: Sequence[Any]) -> str:
+    if failed:
+        return (
+            "nothing was compiled: no frame could be traced whole, and what is left of them runs as without compiling"
+        )
+    if records:
+        return "nothing was compiled: the frames that were traced hold no op"
+    return (
+        "nothing was compiled: no frame was traced; PyTorch skips the frames of its own modules, so that compile() of "
+        "an nn.Sequential does nothing, where torch.compile(module) compiles it"
+    )
+
+
+def _again(record: Any) -> bool:
+    # A frame that was refused a further compilation has a reason too; its note says so.
+    return bool(_text(record, "recompile_reason")) and not _text(record, "fail_reason")
+
+
+def _recompilation(record: Any) -> str:
+    return _short(f"{_frame(record)}: {_why(record)}")
+
+
+def _why(record: Any) -> str:
+    """The guard that failed, without the number of the compilation that it belongs to."""
+    return re.sub(r"^[0-9/]+: ", "", _text(record, "recompile_reason").partition("\n")[0])
+
+
+def _failure(record: Any, records: Sequence[Any]) -> str:
+    reason = _text(record, "fail_reason")
+    if _LIMIT in reason.partition("\n")[0].lower():
+        frame = next((_frame(other) for other in records if _same_code(record, other)), "a frame")
+        return _short(f"{frame} reached the recompile limit and runs as without compiling: {_why(record)}")
+    return _short(f"{_frame(record)} was not compiled and runs as without compiling: {_reason(reason)}")
+
+
+def _same_code(record: Any, other: Any) -> bool:
+    """A record of a refused compilation has no names, but "0/8" was refused the code that "0/0" was compiled of."""
+    first, second = (_text(each, "compile_id").partition("/")[0] for each in (record, other))
+    return first == second != "" and bool(_text(other, "co_name"))
+
+
+def _breaks(watched: Watched, records: Sequence[Any]) -> dict[str, int]:
+    """Reason -> how often a trace ended there, with the functions that it ended in where they are known."""
+    counts = dict(watched.breaks or {})
+    resumed = max(watched.resumed, sum(bool(_RESUMES.match(_text(record, "co_name"))) for record in records))
+    unexplained = resumed > sum(counts.values())
+    failures = [_text(record, "fail_reason") for record in records]
+    for reason, number in watched.unhandled.items():
+        # What PyTorch caught itself and traced in another way is here too; only what ended a trace is a break.
+        ended = unexplained or any(reason in failure for failure in failures)
+        if ended and _CHAINED not in reason and _LIMIT not in reason.partition("\n")[0].lower():
+            counts[reason] = counts.get(reason, 0) + number
+    told: dict[str, int] = {}
+    for reason, number in counts.items():
+        frames = dict.fromkeys(_frame(record) for record in records if _ends_at(record, reason))
+        named = list(frames)[:_MOST]
+        where = f" (in {', '.join(named)}{', ...' if len(frames) > _MOST else ''})" if named else ""
+        words = _reason(reason, _LONGEST - len(where)) + where
+        told[words] = told.get(words, 0) + number
+    return told
+
+
+def _ends_at(record: Any, reason: str) -> bool:
+    return reason in (getattr(record, "restart_reasons", None) or ()) or reason in _text(record, "fail_reason")
+
+
+def _frame(record: Any) -> str:
+    """The function of a record in words: "forward at model.py:12"."""
+    name, file = _text(record, "co_name"), _text(record, "co_filename")
+    if "_dynamo" in PurePath(file).parts:
+        return "the module"  # the wrapper that calls a module of PyTorch's own
+    resumes = _RESUMES.match(name)
+    line = resumes.group(2) if resumes else getattr(record, "co_firstlineno", None)
+    place = f" at {PurePath(file).name}:{line}" if file and line else ""
+    return f"{'the rest of ' + resumes.group(1) if resumes else name or 'a frame'}{place}"
+
+
+def _reason(text: str, longest: int = _LONGEST) -> str:
+    """The first line, and the explanation that PyTorch adds on another, without folders."""
+    head = text.strip().partition("\n")[0].strip()
+    explanation = _EXPLANATION.search(text)
+    return _short(f"{head}: {explanation.group(1)}" if explanation else head, longest)
+
+
+def _short(text: str, longest: int = _LONGEST) -> str:
+    text = " ".join(_FOLDERS.sub("", _ADDRESS.sub("", text)).split())
+    return text if len(text) <= longest else text[: longest - 1] + "…"
+
+
+def _text(record: Any, name: str) -> str:
+    value = getattr(record, name, None)
+    return value if isinstance(value, str) else ""

@@ -88,6 +88,7 @@ def _run(request: Request) -> dict[str, Any]:
         budget=request.budget,
         count_only=request.count_only,
         plain_only=request.plain_only,
+        options=request.options,
     )
     try:
         step = _build(request, backend)

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import tempfile
+import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from pathlib import Path
 from typing import Any
 
 import torch
+from torch.autograd.profiler import profile
 from torch.nn.modules import module as hooks
 from torch.profiler import ExecutionTraceObserver, record_function
 
@@ -22,18 +24,24 @@ def record(
     step: Step,
     name_of: Callable[[Any], str | None] = lambda module: None,
     marks: Callable[[], AbstractContextManager[object]] = nullcontext,
+    compiled: bool = False,
 ) -> execution_trace.Nodes:
     """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would.
 
     name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
+    compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew, and
+    the profiler is on, because compiled code announces itself to it only.
     """
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
         observer.register_callback(str(path))
         try:
-            with marked_layers(name_of), marked_backward(), marks():
+            layers = nullcontext() if compiled else marked_layers(name_of)
+            with layers, marked_backward(), marks():
+                watched = profile(use_kineto=True) if compiled else nullcontext()
                 with quiet():
+                    watched.__enter__()
                     observer.start()
                 try:
                     step.run()
@@ -42,14 +50,15 @@ def record(
                 finally:
                     with quiet():
                         observer.stop()
+                        watched.__exit__(None, None, None)
         finally:
             observer.unregister_callback()
         return execution_trace.read(path)
 
 
 @contextmanager
-def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) -> Iterator[None]:
-    """While active, every module call and every `roofline.scope` is an annotation with its whole path.
+def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None, hooked: bool = True) -> Iterator[None]:
+    """While active, every module call (if hooked) and every `roofline.scope` is an annotation with its whole path.
 
     The path follows the calls: a module is named as its caller's `named_modules` names it, so a layer of a ModuleList
     is `encoder/layer.3`. The outermost module adds no segment.
@@ -70,6 +79,9 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
             push("", below)
             return
         path, names, _mark = stack[-1]
+        if names.get(id(module)) == "_orig_mod":  # inside the module that `torch.compile(module)` puts around it
+            push(path, below)
+            return
         # A module made on the fly is nobody's child: it goes by its class.
         name = name_of(module) or names.get(id(module)) or type(module).__name__
         push(f"{path}/{name}" if path else name, below)
@@ -92,7 +104,9 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
         hooks.register_module_forward_hook(after, always_call=True),
     ]
     try:
-        with scopes_through(named):
+        with scopes_through(named), warnings.catch_warnings():
+            # Of modules that `torch.compile(module)` wraps: `before` knows them.
+            warnings.filterwarnings("ignore", message=".*global hooks on modules.*")
             yield
     finally:
         while stack:

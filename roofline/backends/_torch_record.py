@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 from typing import Any
 
@@ -14,15 +14,16 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows, _torch_counting, _torch_running
 from roofline.backends import torch as backend
 from roofline.core.device import Ceiling
-from roofline.core.profile import Memory, Profiled, Wall
+from roofline.core.profile import Compilation, Memory, Profiled, Wall
 from roofline.core.step import Step
 from roofline.devices import probes_cpu
 from roofline.errors import MeasurementError
 from roofline.traces import timing, timing_cuda
 from roofline.traces.aten import Engine
 from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.counting import Nodes, count
-from roofline.traces.op_rows import op_rows
+from roofline.traces.counting import count
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.op_rows import Rows, op_rows
 from roofline.traces.timing import Timed
 from roofline.units import seconds
 
@@ -44,8 +45,39 @@ class Plain:
     clocks: _clocks.Clocks
 
 
-def record(step: Step, plan: Plan, say: Say, calls: Callable[[Step], Nodes] = _torch_counting.record) -> Recording:
-    """See `backends.torch.record`. calls: runs one step and returns its calls."""
+@dataclass(frozen=True, slots=True)
+class Beside:
+    """What a backend knows of the step beside what is recorded of it."""
+
+    switches: Mapping[str, str]
+    compilation: Callable[[Rows], Compilation | None]
+    reference: Callable[[], KinetoTrace | None]
+
+
+def eager(step: Step) -> Counted:
+    """The C run of a step that PyTorch dispatches op by op."""
+    counted = count(_torch_counting.record(step), Engine())
+    if any(name.startswith("Torch-Compiled Region") for name in counted.names):
+        return replace(counted, flags=(*counted.flags, "compiled-code"))
+    return counted
+
+
+def record(
+    step: Step,
+    plan: Plan,
+    say: Say,
+    counting: Callable[[Step], Counted] = eager,
+    switches: Mapping[str, str] | None = None,
+    compilation: Callable[[Rows], Compilation | None] = lambda rows: None,
+    reference: Callable[[], KinetoTrace | None] = lambda: None,
+) -> Recording:
+    """See `backends.torch.record`.
+
+    counting: the C run. switches: those of the backend, beside the step's own. compilation: what a compiler did, asked
+    for when the rows of the profile are made. reference: the step profiled without CUDA graphs, where it
+    runs with them.
+    """
+    beside = Beside(switches or {}, compilation, reference)
     optimizers: list[Any] = []
     handle = register_optimizer_step_post_hook(
         lambda optimizer, *_: None if optimizer in optimizers else optimizers.append(optimizer)
@@ -57,15 +89,18 @@ def record(step: Step, plan: Plan, say: Say, calls: Callable[[Step], Nodes] = _t
     say(f"first step {seconds(first)}")
     if plan.plain_only:
         plain, _ = _run(step, plan, None, first, say, _state_bytes(optimizers))
-        return _assemble(step, plan, NOTHING, None, plain, ())
-    counted = count(calls(step), Engine())
+        return _assemble(step, plan, NOTHING, None, plain, (), beside)
+    counted = counting(step)
     if not counted.ops:
         raise MeasurementError("The step ran no op that does work, so there is nothing to profile.")
     if plan.count_only:
-        return _assemble(step, plan, counted, None, Plain(Wall(steps=(first,), first=first), *_nothing()), ())
-    plain, watched = _run(step, plan, counted, first, say, _state_bytes(optimizers))
+        return _assemble(
+            step, plan, counted, None, Plain(Wall(steps=(first,), first=first), *_nothing()), counted.flags, beside
+        )
+    plain, watched = _run(step, plan, counted, first, say, _state_bytes(optimizers), beside.reference())
     assert watched is not None  # there are counted ops
-    return _assemble(step, plan, counted, watched.timed, plain, _flags(plan, plain, watched.timed), watched.event_cost)
+    flags = (*_flags(plan, plain, watched.timed), *counted.flags)
+    return _assemble(step, plan, counted, watched.timed, plain, flags, beside, watched.event_cost)
 
 
 def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks]:
@@ -73,7 +108,13 @@ def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _c
 
 
 def _run(
-    step: Step, plan: Plan, counted: Counted | None, first: float, say: Say, optimizer: float | None
+    step: Step,
+    plan: Plan,
+    counted: Counted | None,
+    first: float,
+    say: Say,
+    optimizer: float | None,
+    reference: KinetoTrace | None = None,
 ) -> tuple[Plain, Watched | None]:
     """The plain steps, and the profiled ones among them; `counted` None: plain steps only."""
     if counted is not None:
@@ -105,7 +146,7 @@ def _run(
     after = _ceilings(plan)
     best = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    watched = None if counted is None else _watched(plan, counted, profilers, median(times))
+    watched = None if counted is None else _watched(plan, counted, profilers, median(times), reference)
     return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks), watched
 
 
@@ -139,11 +180,14 @@ def _run_on_gpu(
     return times + _torch_running.steady(step.run, "cuda", steps - len(times)), profilers, peak
 
 
-def _watched(plan: Plan, counted: Counted, profilers: list[Any], typical: float) -> Watched:
+def _watched(
+    plan: Plan, counted: Counted, profilers: list[Any], typical: float, reference: KinetoTrace | None
+) -> Watched:
     """Op times from what the profiler recorded; `typical`: the median plain step [s]."""
     traces = [_torch_running.read(profiler) for profiler in profilers]
     if plan.device == "cuda":
-        return Watched(timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP), 0.0)
+        timed = timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP, reference=reference)
+        return Watched(timed, 0.0)
     cost = _torch_running.event_cost()
     parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
     return Watched(timing.merge(parts, typical), cost)
@@ -191,7 +235,14 @@ def _flags(plan: Plan, plain: Plain, timed: Timed) -> tuple[str, ...]:
     flags.extend(plain.clocks.flags())
     if timed.joined < 0.999 or timed.unseen:
         flags.append("unjoined")
+    if isinstance(timed, timing_cuda.TimedCuda) and timed.unattributed:
+        flags.append(f"replays-unattributed: {timed.unattributed} kernels per run")
     return tuple(flags)
+
+
+def _replays(timed: Timed) -> bool:
+    """Whether kernels were replayed from CUDA graphs."""
+    return isinstance(timed, timing_cuda.TimedCuda) and timed.graph_launches > 0
 
 
 def _assemble(
@@ -201,9 +252,10 @@ def _assemble(
     timed: Timed | None,
     plain: Plain,
     flags: tuple[str, ...],
+    beside: Beside,
     event_cost: float = 0.0,
 ) -> Recording:
-    switches = {**backend.switches(), **step.switches}
+    switches = {**backend.switches(), **step.switches, **beside.switches}
     rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
     profiled = None
     if timed is not None:
@@ -216,6 +268,7 @@ def _assemble(
             idle=tuple(timed.idle.tolist()),
             idle_causes=timed.causes,
             joined=timed.joined,
+            mechanism="cuda-graph" if _replays(timed) else "eager",
         )
     model_bytes = None
     if isinstance(step.model, torch.nn.Module):
@@ -258,4 +311,5 @@ def _assemble(
         flags=flags,
         ceilings=plain.ceilings,
         notes=_rows.notes(counted, timed),
+        compilation=beside.compilation(rows),
     )

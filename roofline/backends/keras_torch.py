@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
 from roofline.core.step import Step
+
+if TYPE_CHECKING:
+    from roofline.traces.counted import Counted
 
 REQUIRES = ("keras", "torch")
 OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",)}
@@ -39,15 +43,17 @@ def devices() -> tuple[str, ...]:
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C), as for any PyTorch program."""
-    from functools import partial
-
     import msgspec
 
     from roofline.backends import _keras_torch_names, _torch_counting, _torch_record
+    from roofline.traces.aten import Engine
+    from roofline.traces.counting import count
 
-    names, training = _keras_torch_names.name, _keras_torch_names.marked_training
-    calls = partial(_torch_counting.record, name_of=names, marks=training)
-    recording = _torch_record.record(step, plan, say, calls)
+    def counting(step: Step) -> Counted:
+        names, training = _keras_torch_names.name, _keras_torch_names.marked_training
+        return count(_torch_counting.record(step, names, training), Engine())
+
+    recording = _torch_record.record(step, plan, say, counting)
     return msgspec.structs.replace(recording, versions={**_versions(), **recording.versions})
 
 

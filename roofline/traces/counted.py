@@ -26,6 +26,7 @@ class Costed:
 
     reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
     dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
+    executor: what launches it; "": what launches the ops around it.
     parts: what a fused kernel is made of, each with the work and the traffic that it would have alone; empty for an
     op that stands for itself.
     """
@@ -41,6 +42,7 @@ class Costed:
     inplace: bool = False
     view: bool = False
     parts: tuple[Costed, ...] = ()
+    executor: str = ""
 
 
 class Same:
@@ -57,7 +59,15 @@ class Same:
         numbers = tuple(getattr(cost, name) for name in cost.__struct_fields__ if name != "functions")
         rest = (costed.kind, costed.op_class, costed.shapes, costed.dtype, costed.output, costed.reads, costed.writes)
         # Parts were made the same before the whole.
-        key = (numbers, functions, *rest, costed.inplace, costed.view, tuple(id(part) for part in costed.parts))
+        key = (
+            numbers,
+            functions,
+            *rest,
+            costed.inplace,
+            costed.view,
+            costed.executor,
+            tuple(id(part) for part in costed.parts),
+        )
         return self._known.setdefault(key, costed)
 
 
@@ -66,6 +76,7 @@ class CountedOp:
     """One counted op: which node, its work, and the buffers it reads and writes (storage numbers, -1: unknown).
 
     times: how often a step runs it, as a loop does; `costed` holds the work of all of them.
+    places: (scope, phase) of each of its parts, as indices; empty: the op's own.
     """
 
     node: int
@@ -73,6 +84,7 @@ class CountedOp:
     reads: tuple[int, ...]
     writes: tuple[int, ...]
     times: int = 1
+    places: tuple[tuple[int, int], ...] = ()
 
 
 @dataclass(frozen=True)

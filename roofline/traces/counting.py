@@ -6,6 +6,9 @@ what the profiler times as one event. Calls inside it are part of it.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any, Protocol
 
 import numpy as np
@@ -14,7 +17,7 @@ from numpy.typing import NDArray
 from roofline.traces import nesting
 from roofline.traces.aten import Engine
 from roofline.traces.calls import Call, tensors
-from roofline.traces.counted import Counted, CountedOp
+from roofline.traces.counted import Costed, Counted, CountedOp
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"
@@ -46,13 +49,39 @@ class Nodes(Protocol):
     def call(self, index: int, /) -> Call: ...  # noqa: D102
 
 
-def count(nodes: Nodes, engine: Engine) -> Counted:
-    """Count one recorded step."""
+@dataclass(frozen=True, slots=True)
+class Generated:
+    """A call of which the recorder knows the name only, as a compiler's kernel: its work was noted elsewhere.
+
+    name: what it goes by in the profile. reads, writes: storages. scope: None: that of the calls around it. places: the
+    scope of each of its parts.
+    """
+
+    name: str
+    costed: Costed
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    scope: str | None
+    places: tuple[str, ...]
+
+
+def count(
+    nodes: Nodes,
+    engine: Engine,
+    generated: Mapping[int, Generated] = MappingProxyType({}),
+    scope_of: Mapping[int, str] = MappingProxyType({}),
+) -> Counted:
+    """Count one recorded step. generated: calls whose work is given; scope_of: scopes known better than by marks."""
     ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
-    unit = nesting.outermost(nodes.parent, nodes.is_op)
+    is_op = nodes.is_op.copy()
+    is_op[list(generated)] = True
+    unit = nesting.outermost(nodes.parent, is_op)
     scope_names, scope = _scopes(nodes)
     phase = _phases(nodes)
     scope = _backward_scopes(nodes, phase, scope)
+    given = {node: one.scope for node, one in generated.items() if one.scope is not None}
+    for node, path in {**scope_of, **given}.items():
+        scope[node] = _name(scope_names, path)
 
     roots = np.flatnonzero(unit == np.arange(len(nodes)))
     ops: list[CountedOp] = []
@@ -60,6 +89,14 @@ def count(nodes: Nodes, engine: Engine) -> Counted:
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
+        one = generated.get(root)
+        if one is not None:
+            places = tuple((_name(scope_names, path), int(phase[root])) for path in one.places)
+            if one.costed.cost.quality == "unknown":
+                unknown[one.name] = one.costed.cost.note
+            number[root] = len(ops)
+            ops.append(CountedOp(root, one.costed, one.reads, one.writes, places=places))
+            continue
         call = nodes.call(root)
         costed = engine.cost(call)
         if costed.view:
@@ -88,7 +125,7 @@ def count(nodes: Nodes, engine: Engine) -> Counted:
         op_of=op_of[kept],
         view_of=view_of[kept],
         ops=tuple(ops),
-        names_of_ops=tuple(nodes.names[op.node] for op in ops),
+        names_of_ops=tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops),
         scopes=tuple(scope_names),
         scope=op_scope,
         phase=phase[rows],

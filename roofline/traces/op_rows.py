@@ -12,7 +12,8 @@ from roofline.core.profile import Op, Signature
 from roofline.core.vocabulary import OpClass
 from roofline.traces import precision
 from roofline.traces.aten_kinds import COLLECTIVE
-from roofline.traces.counted import PHASES, Costed, Counted
+from roofline.traces.counted import PHASES, Costed, Counted, CountedOp
+from roofline.traces.hlo_classes import weight
 from roofline.traces.timing import Timed
 
 Kernels = tuple[tuple[int, int], ...]
@@ -20,12 +21,13 @@ Kernels = tuple[tuple[int, int], ...]
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """The tables of a profile that hold its ops."""
+    """The tables of a profile that hold its ops. source: the counted op of each, -1 for a kernel without one."""
 
     ops: tuple[Op, ...]
     signatures: tuple[Signature, ...]
     blocks: tuple[str, ...]
     kernels: tuple[str, ...]
+    source: tuple[int, ...]
 
 
 def op_rows(
@@ -44,11 +46,12 @@ def op_rows(
             continue  # beside a GPU: an op of the host, such as making a scalar
         kernels = table.renamed(timed.kernels[row]) if timed else ()
         phase, scope = int(counted.phase[row]), int(counted.scope[row])
+        blocks = ["optimizer" if when == optimizer else block_of_scope[at] for at, when in op.places]
         table.add(
             table.signature(counted.names_of_ops[row], op.costed, kernels),
             scope=scope,
             phase=phase,
-            block="optimizer" if phase == optimizer else block_of_scope[scope],
+            block="optimizer" if phase == optimizer else _main(op, blocks) or block_of_scope[scope],
             timed=timed,
             row=row,
             launches=launches,
@@ -56,6 +59,7 @@ def op_rows(
             writes=op.writes,
             kernels=kernels,
             constituents=tuple(table.signature(part.kind, part, ()) for part in op.costed.parts),
+            places=tuple((at, when, block) for (at, when), block in zip(op.places, blocks, strict=True)),
         )
     for number, name in enumerate(timed.extra if timed else ()):
         row = len(counted.ops) + number
@@ -64,12 +68,21 @@ def op_rows(
             scope=_top(counted),
             phase=PHASES.index("forward"),
             block="(no op)",
+            is_op=False,
             timed=timed,
             row=row,
             launches=1 if timed is None or timed.launches is None else int(timed.launches[row]),
             kernels=table.renamed(timed.kernels[row]) if timed else (),
         )
     return table.rows()
+
+
+def _main(op: CountedOp, blocks: Sequence[str]) -> str | None:
+    """The block that most of a fused op's parts belong to, by their work alone; None for an op without parts."""
+    sums: dict[str, float] = {}
+    for part, block in zip(op.costed.parts, blocks, strict=bool(blocks)):
+        sums[block] = sums.get(block, 0.0) + weight(part.cost)
+    return max(sums, key=sums.__getitem__, default=None)
 
 
 def _top(counted: Counted) -> int:
@@ -87,9 +100,10 @@ class _Tables:
         self._buffers: dict[int, int] = {}
         self._kernels: dict[str, int] = {}
         self._ops: list[Op] = []
+        self._source: list[int] = []
 
     def rows(self) -> Rows:
-        return Rows(tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels))
+        return Rows(tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels), tuple(self._source))
 
     def renamed(self, kernels: Kernels) -> Kernels:
         """Kernels by their number among those that occur in this step."""
@@ -130,6 +144,7 @@ class _Tables:
             reads=tuple(size for _, _, size in costed.reads),
             writes=tuple(size for _, _, size in costed.writes),
             inplace=costed.inplace,
+            executor=costed.executor,
         )
 
     def lost(self, kernel: str) -> int:
@@ -162,7 +177,10 @@ class _Tables:
         writes: Sequence[int] = (),
         kernels: Kernels = (),
         constituents: tuple[int, ...] = (),
+        places: tuple[tuple[int, int, str], ...] = (),
+        is_op: bool = True,
     ) -> None:
+        self._source.append(row if is_op else -1)
         self._ops.append(
             Op(
                 signature=signature,
@@ -177,6 +195,7 @@ class _Tables:
                 writes=tuple(map(self._buffer, writes)),
                 kernels=kernels,
                 constituents=constituents,
+                places=tuple((at, when, self._blocks.setdefault(part, len(self._blocks))) for at, when, part in places),
             )
         )
 

@@ -1,0 +1,342 @@
+"""What the eager step knows and the compiled one does not: the layer of every op, and what the program asks for.
+
+A compiled step runs no module hooks, and its products may be merged, repeated or turned into something else. Its
+eager twin (the same step, dispatched op by op) is counted beside it. Both are sequences of ops that touch the same
+weights in about the same order, so scopes are carried over by buffers first, by order second, and by data last.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces.alignment import align
+from roofline.traces.counted import PHASES, Costed, Counted
+from roofline.traces.eager_model_flops import with_model_flops
+
+__all__ = ["with_model_flops", "with_scopes"]
+
+_FORWARD, _BACKWARD, _OPTIMIZER = map(PHASES.index, ("forward", "backward", "optimizer"))
+#: Matched before all others: compilers keep them, and there are few of them.
+_ANCHORS = frozenset(("contraction", "attention", "normalisation", "softmax", "embedding"))
+_PRODUCTS = frozenset(("contraction", "attention"))
+
+#: A buffer as one write left it: (storage, number of the write; 0: as the step found it).
+_Version = tuple[int, int]
+
+
+# Scopes
+
+
+def with_scopes(
+    counted: Counted, eager: Counted, known: NDArray[np.bool_] | None = None, shared: bool = False
+) -> Counted:
+    """`counted` with the scopes of `eager`, where an op has none of its own.
+
+    known: ops whose scope stands; by default those with a scope that is not the outermost. shared: both runs were
+    recorded together, so that one storage number is one buffer in both. The optimizer's ops keep their scope. For the
+    others, the first rule that says something holds:
+
+    1. weight: an op that reads a buffer which the step never writes and of which the forward pass of one layer alone
+       reads is that layer's (with `shared` as the eager step tells it, else by the ops whose scope is known);
+    2. sibling: in the backward pass, a product or sum that reads the same gradient (or a copy of it) as a product
+       that rule 1 placed: the gradient of a weight belongs with that of the layer's input;
+    3. order: per phase, products, attention, norms, softmax and lookups are aligned with the eager ones by work, the
+       ops between two such by kind and shapes, then by kind, at last whatever their order;
+    4. data: the layer that wrote what the op reads (in the backward pass: that wrote the gradient), else the one that
+       reads what it writes, as for a mask that the compiled program builds and the eager one does not;
+    5. place: the nearest op before in the phase, else after it, else the outermost scope.
+    """
+    names, place = _merged(counted.scopes, eager.scopes)
+    theirs = place[eager.scope] if len(eager.scope) else np.zeros(0, np.int64)
+    if known is None:
+        known = np.asarray([bool(counted.scopes[scope]) for scope in counted.scope.tolist()], bool)
+    mine = np.where(known | (counted.phase == _OPTIMIZER), counted.scope, -1)
+    here, there = _buffers(counted), _buffers(eager)
+    weights = _Weights(here.written | there.written if shared else here.written)
+    weights.learn(counted, here, mine)
+    if shared:
+        weights.learn(eager, there, theirs)
+        weights.forget(_readers(counted, here), _readers(eager, there))
+    mine = _siblings(counted, here, weights.place(counted, here, mine))
+    tags = None
+    if shared:
+        tags = _siblings(eager, there, weights.place(eager, there, np.full(len(theirs), -1, np.int64)))
+    for phase in (_FORWARD, _BACKWARD):
+        mine = _by_order(counted, mine, eager, theirs, tags, phase)
+    mine = _by_data(counted, here, mine)
+    for phase in range(len(PHASES)):
+        rows = np.flatnonzero(counted.phase == phase)
+        mine[rows] = _nearest(mine[rows])
+    if (mine < 0).any() and "" not in names:
+        names = (*names, "")
+    return replace(counted, scopes=names, scope=np.where(mine < 0, names.index("") if "" in names else 0, mine))
+
+
+def _merged(first: Sequence[str], second: Sequence[str]) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The names of both tables, those of the first in their places, and where the second's are."""
+    table = {name: number for number, name in enumerate(first)}
+    place = [table.setdefault(name, len(table)) for name in second]
+    return tuple(table), np.asarray(place, np.int64)
+
+
+@dataclass(slots=True)
+class _Buffers:
+    """Which write of which buffer each op reads and makes.
+
+    A copy has the version of what it copies, as long as that is one. written: buffers that the passes write.
+    writer: the op that made a version.
+    """
+
+    reads: list[tuple[_Version, ...]] = field(default_factory=list)
+    writes: list[tuple[_Version, ...]] = field(default_factory=list)
+    written: set[int] = field(default_factory=set)
+    writer: dict[_Version, int] = field(default_factory=dict)
+
+
+def _buffers(counted: Counted) -> _Buffers:
+    found = _Buffers()
+    number: dict[int, int] = {}
+    copied: dict[_Version, _Version] = {}
+    for row, op in enumerate(counted.ops):
+        reads = tuple((one, number.get(one, 0)) for one in op.reads if one >= 0)
+        reads = tuple(copied.get(version, version) for version in reads)
+        writes = []
+        for one in op.writes:
+            if one < 0:
+                continue
+            number[one] = number.get(one, 0) + 1
+            version = (one, number[one])
+            if op.costed.op_class == "movement" and len(reads) == 1:
+                copied[version] = reads[0]
+            found.writer[version] = row
+            writes.append(version)
+        found.reads.append(reads)
+        found.writes.append(tuple(writes))
+        if counted.phase[row] != _OPTIMIZER:
+            found.written.update(op.writes)
+    return found
+
+
+class _Weights:
+    """Which layer reads a buffer that the passes do not write, itself or a copy of it (as autocast makes).
+
+    A weight that two layers share is told apart by the class of the op that reads it (a lookup or a product).
+    """
+
+    def __init__(self, written: set[int]) -> None:
+        self._written = written
+        self._scopes: dict[tuple[int, str | None], set[int]] = {}
+
+    def learn(self, counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> None:
+        for row in np.flatnonzero((counted.phase == _FORWARD) & (scope >= 0)).tolist():
+            for storage, _ in buffers.reads[row]:
+                if storage not in self._written:
+                    for key in ((storage, counted.ops[row].costed.op_class), (storage, None)):
+                        self._scopes.setdefault(key, set()).add(int(scope[row]))
+
+    def forget(self, ours: Counter[int], theirs: Counter[int]) -> None:
+        """Drop what either step does not read, and what more ops read than in the eager step.
+
+        A frozen graph keeps equal constants (biases of 0, say) once.
+        """
+        self._scopes = {key: scopes for key, scopes in self._scopes.items() if 0 < ours[key[0]] <= theirs[key[0]]}
+
+    def place(self, counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
+        """`scope` with rule 1 applied to the ops that have none (-1)."""
+        result = scope.copy()
+        for row in np.flatnonzero((scope < 0) & (counted.phase != _OPTIMIZER)).tolist():
+            kinds = (counted.ops[row].costed.op_class, None)
+            found = (self._scopes.get((storage, kind), ()) for kind in kinds for storage, _ in buffers.reads[row])
+            result[row] = next((next(iter(scopes)) for scopes in found if len(scopes) == 1), -1)
+        return result
+
+
+def _readers(counted: Counted, buffers: _Buffers) -> Counter[int]:
+    """How many ops of the forward pass, copies aside, read each buffer or a copy of it."""
+    forward = np.flatnonzero(counted.phase == _FORWARD).tolist()
+    rows = [row for row in forward if counted.ops[row].costed.op_class != "movement"]
+    return Counter(storage for row in rows for storage in {storage for storage, _ in buffers.reads[row]})
+
+
+def _siblings(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`scope` with rule 2 applied to the ops of the backward pass that have none."""
+    backward = np.flatnonzero(counted.phase == _BACKWARD).tolist()
+    readers: dict[_Version, set[int]] = {}
+    for row in backward:
+        if scope[row] >= 0 and counted.ops[row].costed.op_class == "contraction":
+            for version in _gradients(counted, buffers, row):
+                readers.setdefault(version, set()).add(int(scope[row]))
+    result = scope.copy()
+    for row in backward:
+        if scope[row] < 0 and counted.ops[row].costed.op_class in ("contraction", "reduction"):
+            found = [readers[version] for version in _gradients(counted, buffers, row) if version in readers]
+            if len(found) == 1 and len(found[0]) == 1:
+                result[row] = next(iter(found[0]))
+    return result
+
+
+def _gradients(counted: Counted, buffers: _Buffers, row: int) -> list[_Version]:
+    """What an op reads of what the backward pass wrote."""
+    made = ((version, buffers.writer.get(version, -1)) for version in buffers.reads[row])
+    return [version for version, writer in made if writer >= 0 and counted.phase[writer] == _BACKWARD]
+
+
+# Order
+
+_Key = Callable[[Costed], object]
+
+
+def _work(costed: Costed) -> object:
+    if costed.op_class in _PRODUCTS:
+        return costed.op_class, costed.cost.flops
+    return _kind(costed), costed.shapes
+
+
+def _kind_and_shapes(costed: Costed) -> object:
+    return _kind(costed), costed.shapes
+
+
+#: One thing under several names: eager dropout on a CPU draws its mask and multiplies by it, and so it does backward.
+_SAME_KIND = {"bernoulli": "dropout", "dropout_backward": "mul"}
+
+
+def _kind(costed: Costed) -> str:
+    if costed.op_class in _PRODUCTS:
+        return costed.op_class
+    plain = costed.kind.removeprefix("native_")
+    return _SAME_KIND.get(plain, plain)
+
+
+#: How ops are compared in order, the surest first: (anchors alone, what must be equal, among those of one tag).
+_LEVELS: tuple[tuple[bool, _Key, bool], ...] = (
+    (True, _work, True),
+    (True, _work, False),
+    (True, _kind, False),
+    (False, _kind_and_shapes, True),
+    (False, _kind_and_shapes, False),
+    (False, _kind, False),
+)
+
+
+def _by_order(
+    counted: Counted,
+    mine: NDArray[np.int64],
+    eager: Counted,
+    theirs: NDArray[np.int64],
+    tags: NDArray[np.int64] | None,
+    phase: int,
+) -> NDArray[np.int64]:
+    """`mine` with rule 3 applied to the ops of a phase.
+
+    tags: the scopes of the eager ops that the first rules can place; those of both sides are matched with each other
+    first.
+    """
+    here, there = np.flatnonzero(counted.phase == phase), np.flatnonzero(eager.phase == phase)
+    own, other = [counted.ops[row].costed for row in here.tolist()], [eager.ops[row].costed for row in there.tolist()]
+    own_tags = mine[here] if tags is not None else np.full(len(here), -1, np.int64)
+    other_tags = tags[there] if tags is not None else np.full(len(there), -1, np.int64)
+    pairs: list[tuple[int, int]] = []
+    fixed = pairs
+    for anchors, key, tagged in _LEVELS:
+        codes: dict[object, int] = {}
+        a = _codes(own, own_tags if tagged else np.zeros_like(own_tags), key, codes)
+        b = _codes(other, other_tags if tagged else np.zeros_like(other_tags), key, codes)
+        left, right = _chosen(own, anchors), _chosen(other, anchors)
+        ends = [*pairs, (len(own), len(other))]
+        begin = (-1, -1)
+        for end in ends:
+            i = left[(left > begin[0]) & (left < end[0])]
+            j = right[(right > begin[1]) & (right < end[1])]
+            if len(i) and len(j):
+                twin = align(a[i], b[j])
+                found = np.flatnonzero(twin >= 0)
+                pairs += zip(i[found].tolist(), j[twin[found]].tolist(), strict=True)
+            begin = end
+        pairs = sorted(
+            (i, j) for i, j in set(pairs) if mine[here[i]] < 0 or theirs[there[j]] == mine[here[i]]
+        )  # an op whose scope is known is no anchor beside one of another scope
+        fixed = pairs if anchors else fixed
+    taken = {i for i, _ in pairs} | set(np.flatnonzero(mine[here] >= 0).tolist())
+    given = {j for _, j in pairs} | set(np.flatnonzero(other_tags >= 0).tolist())
+    result = mine.copy()
+    for i, j in [*pairs, *_out_of_order(own, other, taken, given, fixed)]:
+        if result[here[i]] < 0:
+            result[here[i]] = theirs[there[j]]
+    return result
+
+
+def _out_of_order(
+    own: Sequence[Costed], other: Sequence[Costed], taken: set[int], given: set[int], fixed: Sequence[tuple[int, int]]
+) -> list[tuple[int, int]]:
+    """What is left between two matched anchors (`fixed`) matched whatever its order: by kind and shapes, then kind.
+
+    taken, given: positions in `own` and `other` that are no longer to be matched.
+    """
+    found: list[tuple[int, int]] = []
+    taken, given = set(taken), set(given)
+    begin = (-1, -1)
+    for end in [*fixed, (len(own), len(other))]:
+        for key in (_kind_and_shapes, _kind):
+            waiting: dict[object, list[int]] = {}
+            for j in range(begin[1] + 1, end[1]):
+                if j not in given:
+                    waiting.setdefault(key(other[j]), []).append(j)
+            for i in range(begin[0] + 1, end[0]):
+                same = waiting.get(key(own[i])) if i not in taken else None
+                if same:
+                    found.append((i, same.pop(0)))
+                    taken.add(i)
+                    given.add(found[-1][1])
+        begin = end
+    return found
+
+
+def _codes(costed: Iterable[Costed], tags: NDArray[np.int64], key: _Key, codes: dict[object, int]) -> NDArray[np.int64]:
+    named = zip(costed, tags.tolist(), strict=True)
+    return np.asarray([codes.setdefault((key(one), tag), len(codes)) for one, tag in named], np.int64)
+
+
+def _chosen(costed: Sequence[Costed], anchors: bool) -> NDArray[np.int64]:
+    return np.asarray([i for i, one in enumerate(costed) if not anchors or one.op_class in _ANCHORS], np.int64)
+
+
+# Data and place
+
+
+def _by_data(counted: Counted, buffers: _Buffers, scope: NDArray[np.int64]) -> NDArray[np.int64]:
+    """`scope` with rule 4: producers in order, then consumers in reverse, then producers of what is left."""
+    result = scope.copy()
+    reader: dict[_Version, list[int]] = {}
+    for row, versions in enumerate(buffers.reads):
+        for version in versions:
+            reader.setdefault(version, []).append(row)
+
+    def from_producers(row: int) -> int:
+        writers = [buffers.writer[version] for version in buffers.reads[row] if version in buffers.writer]
+        same = [writer for writer in writers if counted.phase[writer] == counted.phase[row]]
+        return next((int(result[writer]) for writer in reversed(same or writers) if result[writer] >= 0), -1)
+
+    def from_consumers(row: int) -> int:
+        rows = (one for version in buffers.writes[row] for one in reader.get(version, ()))
+        return next((int(result[one]) for one in rows if result[one] >= 0 and counted.phase[one] != _OPTIMIZER), -1)
+
+    order = range(len(counted.ops))
+    for rows, rule in ((order, from_producers), (reversed(order), from_consumers), (order, from_producers)):
+        for row in rows:
+            if result[row] < 0:
+                result[row] = rule(row)
+    return result
+
+
+def _nearest(scope: NDArray[np.int64]) -> NDArray[np.int64]:
+    """Rule 5 for the ops of one phase."""
+    placed = np.flatnonzero(scope >= 0)
+    if not len(placed):
+        return scope
+    before = np.searchsorted(placed, np.arange(len(scope)), side="right") - 1
+    return scope[placed[np.maximum(before, 0)]]

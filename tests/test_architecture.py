@@ -194,7 +194,9 @@ def test_torch_is_only_where_aten_calls_are_costed() -> None:
         file
         for folder in ("roofline/backends", "roofline/devices", "roofline/cli", "models")
         for file in files(folder)
-        if not Path(file).name.startswith(("_torch_", "_jax_framework", "_jax_verify", "_tensorflow_", "_keras_"))
+        if not Path(file).name.startswith(
+            ("_torch_", "_torchscript", "_jax_framework", "_jax_verify", "_tensorflow_", "_keras_")
+        )
     ],
 )
 def test_frameworks_are_imported_in_functions_only(file: str) -> None:

@@ -1,0 +1,228 @@
+"""Recording a step that torch.compile made: compile it under watch, count it beside its eager form, time it."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+
+from roofline.backends import (
+    Plan,
+    Recording,
+    Say,
+    _torch_counting,
+    _torch_dynamo,
+    _torch_inductor,
+    _torch_inductor_parts,
+    _torch_inductor_rates,
+    _torch_record,
+    _torch_running,
+)
+from roofline.core.device import Ceiling
+from roofline.core.profile import Compilation
+from roofline.core.step import Step
+from roofline.errors import InputError
+from roofline.traces import compiled, eager_twin
+from roofline.traces.aten import Engine
+from roofline.traces.counted import PHASES, Counted
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.op_rows import Rows
+
+MODES = ("default", "reduce-overhead", "max-autotune")
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """See `backends.torch_compile.record`."""
+    mode = plan.options.get("mode", "default")
+    torch.compiler.reset()  # what was compiled before was not seen being compiled
+    recorder = _torch_inductor.Recorder()
+    theirs = step.model is None or is_compiled(step.model)
+    counting = _Counting(recorder, mode, plan.device)
+    with recorder.compiling():
+        with _torch_dynamo.watch() as watched:
+            if not theirs and isinstance(step.model, torch.nn.Module):
+                counting.forward = compile_model(step.model, mode)
+            switches = {"torch.compile": "the step's own" if theirs else f"mode={mode}"}
+            recording = _torch_record.record(
+                step, plan, say, counting, switches, counting.keep, lambda: counting.reference
+            )
+        if counting.found is None:  # plain steps only
+            return recording
+        return msgspec.structs.replace(
+            recording,
+            compilation=counting.facts(_torch_dynamo.facts(watched, mode=mode)),
+            ceilings={**recording.ceilings, **(counting.ceilings() if recording.profiled else {})},
+        )
+
+
+def is_compiled(model: Any) -> bool:
+    """Whether the user compiled the model himself."""
+    return hasattr(model, "_orig_mod") or getattr(model, "_compiled_call_impl", None) is not None
+
+
+Forward = Callable[..., Any]
+
+
+def compile_model(model: torch.nn.Module, mode: str) -> Forward:
+    """Replace the model's forward by its compiled form, in place; returns the function that is compiled.
+
+    A forward of PyTorch's own is compiled through a function of ours: torch.compile takes up only code that is not
+    PyTorch's, and of an `nn.Sequential` nothing would be compiled (`model.compile()` leaves it eager in torch 2.13,
+    without a word).
+    """
+    original = model.forward
+    if Path(torch.__file__).parent not in Path(inspect.getsourcefile(original) or "").parents:
+        model.forward = compiled_forward(original, mode)  # type: ignore[method-assign]
+        return original
+
+    def forward(*args: Any, **kwargs: Any) -> Any:
+        return original(*args, **kwargs)
+
+    model.forward = compiled_forward(forward, mode)  # type: ignore[method-assign]
+    return forward
+
+
+def compiled_forward(forward: Forward, mode: str, graphs: bool = True) -> Forward:
+    """The compiled form of a function; without `graphs` a mode that has CUDA graphs is compiled without them."""
+    if graphs:
+        return torch.compile(forward, mode=None if mode == "default" else mode)
+    from torch._inductor import list_mode_options
+
+    return torch.compile(forward, options={**list_mode_options(mode), "triton.cudagraphs": False})
+
+
+@dataclass
+class _Counting:
+    """The C run: one step with compilation off, for what the program asks for, and one of compiled code."""
+
+    recorder: _torch_inductor.Recorder
+    mode: str
+    device: str
+    forward: Forward | None = None
+    found: compiled.Found | None = None
+    rows: Rows | None = None
+    reference: KinetoTrace | None = None
+    templates: bool = False
+    runs: int = 0
+
+    def __call__(self, step: Step) -> Counted:
+        with torch.compiler.set_stance("force_eager"):
+            asked = _torch_record.eager(step)
+        with self._without_graphs(step), self.recorder.running():
+            nodes = _torch_counting.record(step, compiled=True)
+        regions = self.recorder.regions
+        if not regions and not compiled.regions_without_a_record(nodes):
+            raise InputError(_nothing_compiled(step))
+        names = [] if not isinstance(step.model, torch.nn.Module) else [n for n, _ in step.model.named_modules()]
+        runs = _torch_inductor_parts.runs(regions, [name.removeprefix("_orig_mod.") for name in names])
+        if self.recorder.missing:
+            why = f"this PyTorch has changed what it tells ({self.recorder.missing})"
+            runs = tuple(compiled.Run((), (), (), why) for _ in range(compiled.regions_without_a_record(nodes)))
+        executor = _torch_inductor_rates.EXECUTOR if self.device == "cpu" else ""
+        found = compiled.count(nodes, runs, Engine(), _torch_inductor.REGION, executor)
+        self.runs = len(runs)
+        self.templates = any(site.templates for region in regions for site in region.graph.sites)
+        counted = eager_twin.with_scopes(found.counted, asked, found.placed)
+        counted = eager_twin.with_model_flops(_optimizer_phase(counted, asked), asked)
+        self.found = replace(found, counted=counted)
+        return counted
+
+    @contextmanager
+    def _without_graphs(self, step: Step) -> Iterator[None]:
+        """Where CUDA graphs replay kernels, no op launches them: the same code without graphs tells whose they are.
+
+        It is counted, and profiled for the order of its kernels; its times are not used.
+        """
+        if self.forward is None or self.device != "cuda" or self.mode == "default":
+            yield
+            return
+        graphed = step.model.forward
+        step.model.forward = compiled_forward(self.forward, self.mode, graphs=False)
+        try:
+            step.run()
+            step.run()
+            yield
+            self.reference = _torch_running.read(_torch_running.profiled(step.run, self.device, 3))
+        finally:
+            step.model.forward = graphed
+
+    def ceilings(self) -> dict[str, Ceiling]:
+        """What generated code can reach here, of what this step does."""
+        assert self.found is not None
+        if self.device != "cpu":
+            return {}
+        generated = [op.costed.cost for op in self.found.counted.ops if op.costed.executor]
+        return _torch_inductor_rates.measured(name for cost in generated for name in cost.functions or ())
+
+    def keep(self, rows: Rows) -> None:
+        """Remembers the rows of the profile; what Dynamo did is known only when all has run."""
+        self.rows = rows
+
+    def facts(self, known: Compilation) -> Compilation:
+        """What Dynamo says, with what was seen to run."""
+        assert self.found is not None
+        assert self.rows is not None
+        notes = [*known.notes, *_without_effect(self.mode, self.device, self.templates)]
+        notes += [
+            f"a compiled region is one op of unknown work: {reason}" for reason in dict.fromkeys(self.found.opaque)
+        ]
+        return msgspec.structs.replace(
+            known,
+            graphs=self.runs,
+            eager=_eager(self.rows, self.found),
+            opaque=len(self.found.opaque),
+            notes=tuple(notes),
+        )
+
+
+def _optimizer_phase(counted: Counted, asked: Counted) -> Counted:
+    """A compiled optimizer no longer announces itself: it is what follows the backward pass."""
+    optimizer, backward = PHASES.index("optimizer"), PHASES.index("backward")
+    passed = np.flatnonzero(counted.phase == backward)
+    if not len(passed) or (counted.phase == optimizer).any() or not (asked.phase == optimizer).any():
+        return counted
+    phase = counted.phase.copy()
+    phase[passed[-1] + 1 :] = optimizer
+    ops = tuple(
+        replace(op, places=tuple((scope, int(when)) for scope, _ in op.places))
+        for op, when in zip(counted.ops, phase.tolist(), strict=True)
+    )
+    return replace(counted, phase=phase, ops=ops)
+
+
+def _nothing_compiled(step: Step) -> str:
+    if step.model is None:
+        return (
+            "The step compiles nothing: give the Step its model, or call torch.compile in your file, or use "
+            "--backend torch."
+        )
+    return "torch.compile compiled nothing of this model: use --backend torch, or see TORCH_LOGS=graph_breaks."
+
+
+def _without_effect(mode: str, device: str, templates: bool) -> list[str]:
+    """What of a mode does nothing here."""
+    if device != "cpu" or mode == "default":
+        return []
+    notes = [f"mode={mode}: CUDA graphs need a GPU, on a CPU there are none"]
+    if mode == "max-autotune" and not templates:
+        notes.append("mode=max-autotune: no generated product was chosen, all products are the library's")
+    return notes
+
+
+def _eager(rows: Rows, found: compiled.Found) -> Mapping[str, tuple[int, float]]:
+    """By phase the ops that ran outside compiled graphs, and their time [s]."""
+    sums: dict[str, tuple[int, float]] = {}
+    for row, source in zip(rows.ops, rows.source, strict=True):
+        if source >= 0 and found.inside[source]:
+            continue
+        number, seconds = sums.get(PHASES[row.phase], (0, 0.0))
+        own = float(np.mean(row.own_ns)) * 1e-9 if row.own_ns else 0.0
+        sums[PHASES[row.phase]] = number + 1, seconds + own
+    return sums

@@ -1,0 +1,440 @@
+"""What Inductor generates, noted while it does: each kernel call with its buffers, its work and the ops it fused.
+
+All private interfaces of Inductor that we use are in this file and `_torch_inductor_loops.py`:
+
+- `debug.set_kernel_post_grad_provenance_tracing` is called once per emitted kernel call, in the order of the calls,
+  while the scheduler's nodes are still there (torch 2.11 to 2.13);
+- `CompiledFxGraph` is what runs a compiled graph; it is made from the graph that was lowered, and called with its
+  inputs.
+
+Where one of them is missing, changed or fails, the graph is marked broken and its runs become opaque ops; nothing
+crashes. `missing` says what a PyTorch lacks.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import sys
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+from torch.profiler import record_function
+
+from roofline.backends import _torch_inductor_loops
+
+#: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
+REGION = "roofline:region:"
+_HOOK = "set_kernel_post_grad_provenance_tracing"
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A buffer that a kernel touches: its name, and the bytes.
+
+    bytes: numbers or expressions of the sizes, of which the least counts; None where a library's kernel touches it.
+    """
+
+    buffer: str
+    bytes: tuple[Any, ...] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Site:
+    """One kernel call in the code of a compiled graph.
+
+    event: its name in a profile; name: Inductor's own. extern: a library's kernel, which the profiler shows as the op
+    that it is.
+    origins: the nodes of the graph that it does; templates: those of them that a template kernel does as a whole.
+    loops: its work, None where Inductor has no loops of it.
+    """
+
+    event: str
+    name: str
+    extern: bool
+    reads: tuple[Access, ...]
+    writes: tuple[Access, ...]
+    inplace: bool
+    origins: tuple[torch.fx.Node, ...]
+    templates: tuple[torch.fx.Node, ...] = ()
+    loops: tuple[_torch_inductor_loops.LoopWork, ...] = ()
+    sizes: tuple[Any, ...] = ()
+
+
+@dataclass(slots=True)
+class Graph:
+    """A compiled graph: its kernel calls in order, and the names and sizes of what goes in and out.
+
+    broken: why its inside is not known, or "".
+    """
+
+    backward: bool
+    sites: list[Site] = field(default_factory=list)
+    inputs: tuple[str, ...] = ()
+    outputs: tuple[str, ...] = ()
+    input_sizes: tuple[tuple[Any, ...], ...] = ()
+    broken: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class Region:
+    """One run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
+
+    storage: buffer name -> (identity, bytes). sizes: symbol -> number.
+    """
+
+    graph: Graph
+    sizes: Mapping[Any, int]
+    inputs: Mapping[str, tuple[int, float]]
+    outputs: Mapping[str, tuple[int, float]]
+
+
+def missing() -> str:
+    """What this PyTorch lacks of the interfaces used here, in a few words; "" where all is there."""
+    try:
+        from torch._inductor import debug, output_code
+        from torch._inductor.loop_body import LoopBody
+        from torch._inductor.virtualized import V
+    except ImportError as error:
+        return f"no {error.name or 'torch._inductor'}"
+    wanted = {
+        f"torch._inductor.debug.{_HOOK}": hasattr(debug, _HOOK),
+        "CompiledFxGraph": hasattr(output_code, "CompiledFxGraph"),
+        "LoopBody.op_counts": "op_counts" in getattr(LoopBody, "__annotations__", {}),
+        "virtualized.V.graph": hasattr(type(V), "graph"),
+    }
+    return ", ".join(name for name, there in wanted.items() if not there)
+
+
+class Recorder:
+    """Notes graphs while they are compiled (`compiling`) and their runs in the counting run (`running`)."""
+
+    def __init__(self) -> None:
+        """Nothing noted yet."""
+        self.regions: list[Region] = []
+        self.missing = missing()
+        self._lowered: dict[int, tuple[Any, Graph]] = {}  # by id; the lowered graph is kept, so that ids stay unique
+        self._compiled: dict[int, tuple[Any, Graph]] = {}
+        self._noting = False
+
+    @contextmanager
+    def compiling(self) -> Iterator[None]:
+        """While active, compiled graphs are noted. Compile inside, and run inside `running` what was compiled here."""
+        from torch._inductor import config
+
+        if self.missing:
+            yield
+            return
+        # Generated kernels show in a profile; a graph from a cache would be one that nobody saw being generated. The
+        # compiled C++ of a kernel may come from the cache on disk.
+        settings = {
+            "cpp.enable_kernel_profile": True,
+            "fx_graph_cache": False,
+            "fx_graph_remote_cache": False,
+            "autotune_local_cache": True,
+        }
+        known = {name: value for name, value in settings.items() if _has(config, name)}
+        with config.patch(known), _no_autograd_cache(), self._hooked(), self._made(), self._called():
+            yield
+
+    @contextmanager
+    def running(self) -> Iterator[None]:
+        """While active, each run of a compiled graph is noted and annotated."""
+        self._noting, self.regions = True, []
+        try:
+            yield
+        finally:
+            self._noting = False
+
+    @contextmanager
+    def _hooked(self) -> Iterator[None]:
+        from torch._inductor import debug
+
+        original = getattr(debug, _HOOK)
+
+        @functools.wraps(original)
+        def hook(schedule: Any, kernel_name: str, *args: Any, **kwargs: Any) -> Any:
+            self._emitted(schedule, kernel_name, bool(kwargs.get("is_extern", args[0] if args else False)))
+            return original(schedule, kernel_name, *args, **kwargs)
+
+        # Imported by name in several modules; those imported later get it from `debug`.
+        holders = [
+            module
+            for name, module in list(sys.modules.items())
+            if name.startswith("torch._inductor") and getattr(module, _HOOK, None) is original
+        ]
+        for module in holders:
+            setattr(module, _HOOK, hook)
+        try:
+            yield
+        finally:
+            for name, module in list(sys.modules.items()):
+                if name.startswith("torch._inductor") and getattr(module, _HOOK, None) is hook:
+                    setattr(module, _HOOK, original)
+
+    def _graph(self, lowered: Any) -> Graph:
+        found = self._lowered.get(id(lowered))
+        if found is None:
+            found = self._lowered[id(lowered)] = (lowered, Graph(bool(getattr(lowered, "is_backward", False))))
+        return found[1]
+
+    def _emitted(self, schedule: Any, name: str, extern: bool) -> None:
+        from torch._inductor.virtualized import V
+
+        lowered = V.graph
+        graph = self._graph(lowered)
+        try:
+            graph.sites.append(_extern(lowered, schedule, name) if extern else _generated(lowered, schedule, name))
+        except Exception as error:  # private interfaces: whatever they raise, the compilation must go on
+            graph.broken = f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+
+    @contextmanager
+    def _made(self) -> Iterator[None]:
+        """Ties each compiled graph to the lowered one that it was made from."""
+        from torch._inductor.output_code import CompiledFxGraph
+
+        original = CompiledFxGraph.__init__
+        signature = inspect.signature(original)
+
+        @functools.wraps(original)
+        def make(compiled: Any, *args: Any, **kwargs: Any) -> None:
+            original(compiled, *args, **kwargs)
+            lowered = signature.bind(compiled, *args, **kwargs).arguments.get("graph")
+            if lowered is None:
+                return
+            graph = self._graph(lowered)
+            try:
+                graph.inputs, graph.outputs = tuple(lowered.graph_input_names), tuple(lowered.get_output_names())
+                graph.input_sizes = tuple(_sizes(lowered.graph_inputs[name]) for name in graph.inputs)
+            except Exception as error:  # as above
+                graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+            self._compiled[id(compiled)] = (compiled, graph)
+
+        with _replaced(CompiledFxGraph, "__init__", make):
+            yield
+
+    @contextmanager
+    def _called(self) -> Iterator[None]:
+        from torch._inductor.output_code import CompiledFxGraph
+
+        original = CompiledFxGraph.__call__
+
+        @functools.wraps(original)
+        def call(compiled: Any, inputs: Any) -> Any:
+            if not self._noting:
+                return original(compiled, inputs)
+            _, graph = self._compiled.get(id(compiled), (None, Graph(False, broken="it was compiled before")))
+            given = list(inputs)  # the callee empties the list
+            number = len(self.regions)
+            before = {name: _identity(value) for name, value in _pairs(graph.inputs, given)}
+            self.regions.append(Region(graph, _bindings(graph, given), before, {}))
+            del given
+            with record_function(f"{REGION}{number}"):
+                results = original(compiled, inputs)
+            after = {name: _identity(value) for name, value in _pairs(graph.outputs, list(results))}
+            self.regions[number] = Region(graph, self.regions[number].sizes, before, after)
+            return results
+
+        with _replaced(CompiledFxGraph, "__call__", call):
+            yield
+
+
+@contextmanager
+def _replaced(owner: Any, name: str, value: Callable[..., Any]) -> Iterator[None]:
+    original = getattr(owner, name)
+    setattr(owner, name, value)
+    try:
+        yield
+    finally:
+        setattr(owner, name, original)
+
+
+def _has(config: Any, name: str) -> bool:
+    try:
+        functools.reduce(getattr, name.split("."), config)
+    except AttributeError:
+        return False
+    return True
+
+
+@contextmanager
+def _no_autograd_cache() -> Iterator[None]:
+    import torch._functorch.config as functorch
+
+    settings = {
+        name: False for name in ("enable_autograd_cache", "enable_remote_autograd_cache") if _has(functorch, name)
+    }
+    with functorch.patch(settings):  # type: ignore[attr-defined]
+        yield
+
+
+# ------------------------------------------------------------------------------------- while it is compiled
+
+
+def _nodes(schedule: Any) -> list[Any]:
+    """The scheduler's nodes of a kernel, taken out of fused ones."""
+    return [one for node in schedule if hasattr(node, "get_nodes") for one in node.get_nodes()]
+
+
+def _generated(lowered: Any, schedule: Any, name: str) -> Site:
+    nodes = _nodes(schedule)
+    reads, writes, mutated = _traffic(lowered, nodes)
+    origins: dict[Any, None] = {}
+    templates: dict[Any, None] = {}
+    loops = []
+    for node in nodes:
+        if node.node is None:
+            continue
+        body = getattr(node, "_body", None)
+        if body is not None:
+            loops.append(_torch_inductor_loops.count(body, lowered.get_dtype))
+            origins |= dict.fromkeys(node.node.origins)
+        else:
+            origin = node.node.get_origin_node()
+            known = [origin] if origin is not None else list(node.node.origins)
+            origins |= dict.fromkeys(known)
+            templates |= dict.fromkeys(known)
+    first = next((node for node in nodes if getattr(node, "_body", None) is not None), None)
+    on_cpu = any(device.type == "cpu" for device in (node.get_device() for node in nodes) if device is not None)
+    return Site(
+        event=f"graph_{lowered.graph_id}_{name}" if on_cpu else name,
+        name=name,
+        extern=False,
+        reads=reads,
+        writes=writes,
+        inplace=mutated or _reuses(lowered, nodes),
+        origins=tuple(origins),
+        templates=tuple(templates),
+        loops=tuple(loops),
+        sizes=() if first is None else tuple(size for sizes in first._body.sizes for size in sizes),
+    )
+
+
+def _extern(lowered: Any, node: Any, name: str) -> Site:
+    """A library's kernel. Its work comes from the op that the profiler shows; here only buffers and origin."""
+    overload = getattr(node, "op_overload", None)
+    origin = node.get_origin_node()
+    known = [origin] if origin is not None else list(node.origins)
+    exact = [one for one in known if one.target is overload]
+    names = [each.get_name() for each in node.inputs if hasattr(each, "get_name")]
+    return Site(
+        event=_event(name, overload),
+        name=name,
+        extern=True,
+        reads=tuple(Access(each, None) for each in dict.fromkeys(names)),
+        writes=(Access(node.get_name(), None),),
+        inplace=False,
+        origins=tuple(exact or known),
+    )
+
+
+def _event(name: str, overload: Any) -> str:
+    """`extern_kernels.addmm`, `torch.ops.aten.sort.default`, `aten.randint.low_out`: as the profiler names the op."""
+    plain = name.removeprefix("torch.ops.").removeprefix("extern_kernels.")
+    parts = plain.split(".")
+    if name.startswith("extern_kernels.") or len(parts) == 1:
+        schema = getattr(overload, "_schema", None)
+        return str(schema.name) if schema is not None else f"aten::{parts[0]}"
+    return f"{parts[0]}::{parts[1]}"
+
+
+def _traffic(lowered: Any, nodes: list[Any]) -> tuple[tuple[Access, ...], tuple[Access, ...], bool]:
+    """What a kernel reads from outside it, what it writes for others, and whether it writes over what it read."""
+    from torch._inductor.dependencies import MemoryDep, WeakDep
+
+    reads: dict[str, list[Any]] = {}
+    writes: dict[str, list[Any]] = {}
+    mutated: dict[str, list[str]] = {}
+    for node in nodes:
+        loops = getattr(node, "_body", None) is not None
+        for dep in node.read_writes.reads:
+            # A loop reads what it loads; that it comes after who wrote the target before it is an order, no read.
+            if isinstance(dep, MemoryDep) or not (loops or isinstance(dep, WeakDep)):
+                reads.setdefault(dep.name, []).append(dep)
+        for dep in node.read_writes.writes:
+            writes.setdefault(dep.name, []).append(dep)
+            if isinstance(dep, MemoryDep) and dep.mode is not None:  # atomic_add: read, added to and written
+                reads.setdefault(dep.name, []).append(dep)
+        for output in node.get_outputs():
+            mutated[output.get_name()] = list(output.get_mutations())
+    inside = {id(node) for node in nodes}
+
+    def needed(name: str) -> bool:
+        buffer = lowered.scheduler.name_to_buf.get(name)
+        users = [] if buffer is None else [user for user in buffer.users if not user.is_weak]
+        return buffer is None or bool(mutated.get(name)) or any(id(user.node) not in inside for user in users)
+
+    def size(name: str, deps: list[Any]) -> tuple[Any, ...]:
+        whole, each = lowered.get_numel(name), lowered.get_dtype(name).itemsize
+        parts: dict[str, Any] = {}
+        for dep in deps:
+            if isinstance(dep, MemoryDep):
+                parts[str(dep.index)] = _product(dep.size) if dep.is_indirect() else dep.get_numel()
+            else:
+                parts["*"] = whole
+        return sum(parts.values()) * each, whole * each  # no more can be touched than there is
+
+    made = set(writes)
+    read = tuple(
+        Access(name, size(name, deps))
+        for name, deps in reads.items()
+        if name not in made or any(getattr(dep, "mode", None) for dep in deps)
+    )
+    written = tuple(Access(name, size(name, deps)) for name, deps in writes.items() if needed(name))
+    over = {target for targets in mutated.values() for target in targets}
+    return read, written, any(access.buffer in over for access in read)
+
+
+def _product(sizes: Any) -> Any:
+    return functools.reduce(lambda a, b: a * b, sizes, 1)
+
+
+def _reuses(lowered: Any, nodes: list[Any]) -> bool:
+    """Whether a C++ kernel writes a result into the memory of an argument that dies with it."""
+    for device in {node.get_device() for node in nodes} - {None}:
+        group = getattr(lowered.scheduler.get_backend(device), "kernel_group", None)
+        reused = getattr(getattr(group, "args", None), "inplace_buffers", None) or {}
+        if any(len(getattr(buffer, "other_names", ())) > 1 for buffer in reused.values()):
+            return True
+    return False
+
+
+def _sizes(value: Any) -> tuple[Any, ...]:
+    """The sizes of an input, as expressions; of a number, itself."""
+    return tuple(value.get_size()) if hasattr(value, "get_size") else (value,)
+
+
+# ------------------------------------------------------------------------------------------- while it runs
+
+
+def _pairs(names: tuple[str, ...], values: list[Any]) -> Iterator[tuple[str, torch.Tensor]]:
+    for name, value in zip(names, values, strict=False):
+        if isinstance(value, torch.Tensor):
+            yield name, value
+
+
+def _identity(value: torch.Tensor) -> tuple[int, float]:
+    """Which storage a tensor lies in, and its bytes."""
+    return value.untyped_storage()._cdata, float(value.numel() * value.element_size())
+
+
+def _bindings(graph: Graph, given: list[Any]) -> dict[Any, int]:
+    """The numbers that the symbols of a graph's sizes have in this run."""
+    found: dict[Any, int] = {}
+    for sizes, value in zip(graph.input_sizes, given, strict=False):
+        actual = tuple(value.shape) if isinstance(value, torch.Tensor) else (value,)
+        for symbol, number in zip(sizes, actual, strict=False):
+            if getattr(symbol, "is_Symbol", False) and isinstance(number, int):
+                found[symbol] = number
+    return found
+
+
+def value(expression: Any, sizes: Mapping[Any, int]) -> float | None:
+    """What an expression comes to with these sizes; None where a size is only known while the kernel runs."""
+    if isinstance(expression, int | float):
+        return float(expression)
+    bound = expression.subs(dict(sizes)) if getattr(expression, "free_symbols", None) else expression
+    return float(bound) if getattr(bound, "is_number", False) else None

@@ -1,0 +1,370 @@
+"""From what Inductor noted to the launches of one run: the ops of the program that each kernel does, and its work.
+
+Inductor's graph holds the program taken apart: a layer norm is a variance, a subtraction, an rsqrt and more. Each node
+says which op of the program it came from and which module called that op, so the pieces are put together again.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
+from typing import Any, NamedTuple
+
+import msgspec
+import torch
+
+from roofline.backends._torch_inductor import Access, Graph, Region, Site, value
+from roofline.backends._torch_inductor_loops import PHILOX
+from roofline.core.cost import Cost, matrix, unknown
+from roofline.traces import aten_bytes, aten_contractions, aten_work
+from roofline.traces.aten import classify
+from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, CONTRACTIONS, FLOATING, base
+from roofline.traces.compiled import Launch, Part, Run
+from roofline.traces.counted import Costed
+from roofline.traces.hlo_classes import weight
+
+_NAMES = {
+    torch.float32: "fp32",
+    torch.float64: "fp64",
+    torch.float16: "fp16",
+    torch.bfloat16: "bf16",
+    torch.bool: "bool",
+    **{getattr(torch, f"{sign}int{bits}"): f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
+}
+#: Inductor's own primitives that compute nothing of the program.
+_FRAME = frozenset(["inductor_lookup_seed", "inductor_seeds", "inductor_seed", "inductor_force_stride_order"])
+_DRAWING = frozenset(["inductor_random", "inductor_randint"])
+_MOVING = frozenset(["convert_element_type", "iota", "device_put", "broadcast_in_dim"])
+
+
+def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, ...]:
+    """The regions of one step as the reader of the trace wants them. module_names: of `model.named_modules()`."""
+    known: dict[tuple[int, tuple[tuple[Any, int], ...]], tuple[Launch, ...]] = {}
+    names = frozenset(module_names)
+    found = []
+    for number, region in enumerate(regions):
+        graph = region.graph
+        reason = graph.broken or ("" if graph.sites else "nothing was noted while it was compiled")
+        launches: tuple[Launch, ...] = ()
+        key = (id(graph), tuple(sorted(region.sizes.items(), key=str)))
+        if not reason and key not in known:
+            try:
+                known[key] = _launches(graph, region.sizes, names)
+            except Exception as error:  # what a graph's nodes say of themselves is private too
+                reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+        if not reason:
+            launches = tuple(_placed(launch, region, number) for launch in known[key])
+        ends = [
+            tuple((("storage", identity), size) for identity, size in each.values())
+            for each in (region.inputs, region.outputs)
+        ]
+        found.append(Run(launches, *ends, unknown=reason))
+    return tuple(found)
+
+
+def _placed(launch: Launch, region: Region, number: int) -> Launch:
+    """A launch of a graph as one of a run: its buffers are those of the run."""
+    ends = {**region.inputs, **region.outputs}
+
+    def place(
+        accesses: tuple[tuple[object, float | None], ...],
+    ) -> tuple[tuple[object, float | None], ...]:
+        return tuple(
+            (("storage", ends[str(name)][0]) if name in ends else ("buffer", number, name), size)
+            for name, size in accesses
+        )
+
+    return replace(launch, reads=place(launch.reads), writes=place(launch.writes))
+
+
+def _launches(graph: Graph, sizes: Mapping[Any, int], names: frozenset[str]) -> tuple[Launch, ...]:
+    elsewhere = {node for site in graph.sites if site.extern for node in site.origins}
+    return tuple(_launch(site, sizes, names, elsewhere) for site in graph.sites)
+
+
+def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhere: set[Any]) -> Launch:
+    reads, writes = _bytes(site.reads, sizes), _bytes(site.writes, sizes)
+    if site.extern:
+        scope = next((found for node in site.origins if (found := scope_of(node, names)) is not None), None)
+        return Launch(site.event, site.name, True, reads, writes, scope=scope)
+    parts = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
+    products = sum(part.costed.cost.flops or 0.0 for part in parts)
+    numbers = [value(size, sizes) for size in site.sizes]
+    types = [dtype for part in parts if (dtype := part.costed.dtype) in FLOATING]
+    results = [dtype for part in parts if (dtype := part.costed.output) is not None]
+    return Launch(
+        event=site.event,
+        name=site.name,
+        extern=False,
+        reads=reads,
+        writes=writes,
+        inplace=site.inplace,
+        work=_work(site, sizes, products),
+        parts=tuple(parts),
+        shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
+        dtype=(types or results or [None])[0],
+        output=(results or [None])[-1],
+    )
+
+
+def _bytes(accesses: Sequence[Access], sizes: Mapping[Any, int]) -> tuple[tuple[object, float | None], ...]:
+    return tuple((each.buffer, _least(each.bytes, sizes)) for each in accesses)
+
+
+def _least(sums: tuple[Any, ...] | None, sizes: Mapping[Any, int]) -> float | None:
+    """The least of some sizes that are known; None where there is none, or where none is known."""
+    known = [found for each in sums or () if (found := value(each, sizes)) is not None]
+    return min(known, default=None)
+
+
+def _work(site: Site, sizes: Mapping[Any, int], products: float) -> Cost:
+    """Work of a kernel from its loops. products: FLOPs of products that are written out as loops, or in a template."""
+    strange = sorted({name for loop in site.loops for name in loop.strange})
+    if strange:
+        return unknown(f"the primitive {', '.join(strange)} is not in our table")
+    vector, ints, functions = 0.0, 0.0, dict[str, float]()
+    for loop in site.loops:
+        some, more = value(loop.vector, sizes), value(loop.ints, sizes)
+        evaluations = {name: value(number, sizes) for name, number in loop.functions.items()}
+        if some is None or more is None or None in evaluations.values():
+            return unknown("sizes that only the run knows")
+        vector, ints = vector + some, ints + more
+        for name, number in evaluations.items():
+            functions[name] = functions.get(name, 0.0) + (number or 0.0)
+    written_out = 0.0 if site.templates else products
+    rest = Cost(vector_flops=max(0.0, vector - written_out), int_ops=ints, functions=functions)
+    return rest + matrix(products) if products else rest
+
+
+# --------------------------------------------------------------------------------------------------- parts
+
+
+def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[Part]:
+    """The ops of the program that some nodes are pieces of, in order, each with its nodes; views are left out."""
+    order = {node: number for number, node in enumerate(next(iter(nodes)).graph.nodes)} if nodes else {}
+    groups: dict[object, list[Any]] = {}
+    alike: dict[object, object] = {}  # what pieces without autograd's number have in common with the others
+    for node in sorted(nodes, key=lambda one: order.get(one, 0)):
+        if not isinstance(node.target, torch._ops.OpOverload):
+            continue
+        key, number = _origin(node, names), _sequence(node)
+        whole = (key, number) if number is not None else alike.get(key, key)
+        if number is not None and key in groups:
+            groups[whole] = groups.pop(key)  # those that came before it belong to it
+        alike.setdefault(key, whole)
+        groups.setdefault(whole, []).append(node)
+    found = []
+    fallback = next((scope for node in nodes if (scope := scope_of(node, names)) is not None), "")
+    for members in groups.values():
+        part = _part(members, sizes)
+        if part is not None:
+            scopes = [scope for node in members if (scope := scope_of(node, names)) is not None]
+            found.append(Part(part[0], scopes[0] if scopes else fallback, part[1]))
+    return found
+
+
+def _origin(node: Any, names: frozenset[str]) -> object:
+    """What the pieces of one op share; a node that is an op by itself shares it with none."""
+    original = node.meta.get("original_aten")
+    if original is None or _plain(original) == _plain(node.target):
+        return node
+    return (_plain(original), scope_of(node, names), str(node.meta.get("partitioner_tag")))
+
+
+def _sequence(node: Any) -> Any:
+    """Autograd's number of the op; pieces that Inductor made itself have none, and it is -1 without autograd."""
+    number = node.meta.get("seq_nr")
+    return None if number == -1 else number
+
+
+def _plain(target: Any) -> str:
+    schema = getattr(target, "_schema", None)
+    return base(schema.name) if schema is not None else str(target)
+
+
+def scope_of(node: Any, names: frozenset[str]) -> str | None:
+    """The layer path of a node, as eager mode names it: each module as its caller's `named_modules` does."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    if not stack:  # the model itself is in no stack, and neither are nodes that Inductor made
+        return None if node.meta.get("original_aten") is None else ""
+    path: list[str] = []
+    outer = ""
+    for entry in stack.values():
+        name = _module(str(entry[0]), names)
+        if not name or name == outer:
+            continue
+        path.append(name.removeprefix(outer + ".") if outer and name.startswith(outer + ".") else name)
+        outer = name
+    return "/".join(path)
+
+
+def _module(expression: str, names: frozenset[str]) -> str:
+    """`L['self'].encoder.layer.0`: the longest end of it that is a module of the model; "" for the model itself."""
+    plain = expression.replace("._modules['", ".").replace("']", "").replace("[", ".").replace("]", "")
+    parts = plain.split(".")
+    for start in range(len(parts)):
+        name = ".".join(parts[start:])
+        if name in names:
+            return name
+    return ""
+
+
+def _part(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[Costed, float] | None:
+    """Some nodes as the one op that they are pieces of, with the weight of the pieces; None where they are views."""
+    pieces = [_node(node, sizes) for node in members]
+    if all(piece.view for piece in pieces):
+        return None
+    first = members[0]
+    original = first.meta.get("original_aten") or first.target
+    name = str(getattr(getattr(original, "_schema", None), "name", original))
+    total = Cost()
+    for piece in pieces:
+        total = total + msgspec.structs.replace(piece.cost, bytes_read=0.0, bytes_written=0.0)
+    if _decomposed(members):
+        flops = sum(2.0 * _numel(node, sizes) for node in members if base(node.target._schema.name) == "mul")
+        total = msgspec.structs.replace(matrix(flops), int_ops=total.int_ops)
+    alone = pieces[0].cost
+    read, written = (alone.bytes_read, alone.bytes_written) if len(pieces) == 1 else _boundary(members, sizes)
+    if total.quality != "unknown":
+        total = msgspec.structs.replace(total, bytes_read=read, bytes_written=written)
+    types = [_dtype(one) for one in first.all_input_nodes]
+    floating = [dtype for dtype in types if dtype in FLOATING]
+    costed = Costed(
+        cost=total,
+        kind=aten_contractions.kind(name),
+        op_class=classify(name),
+        shapes=_shapes(members, sizes),
+        dtype=(floating or [dtype for dtype in types if dtype] or [_dtype(first)])[0],
+        output=_dtype(members[-1]),
+    )
+    return costed, sum(weight(piece.cost) for piece in pieces)
+
+
+def _decomposed(members: Sequence[Any]) -> bool:
+    """Whether the pieces are a product that was taken apart into multiplications and sums."""
+    name = _plain(members[0].meta.get("original_aten") or members[0].target)
+    targets = {_plain(node.target) for node in members}
+    return (name in CONTRACTIONS or name in ATTENTION or name in ATTENTION_BACKWARD) and "mul" in targets
+
+
+class _Piece(NamedTuple):
+    """A node alone: its work and traffic, and whether it is a view."""
+
+    cost: Cost
+    view: bool = False
+
+
+def _node(node: Any, sizes: Mapping[Any, int]) -> _Piece:
+    name = base(node.target._schema.name)
+    if name in _FRAME:
+        return _Piece(Cost(), view=True)
+    number = _numel(node, sizes)
+    written = number * _itemsize(node)
+    if name in _DRAWING:
+        return _Piece(Cost(functions={PHILOX: number}, bytes_written=written))
+    if name in _MOVING:
+        return _Piece(Cost(bytes_read=sum(_span(one, sizes) for one in node.all_input_nodes), bytes_written=written))
+    if name == "fma":
+        read = sum(_span(one, sizes) for one in node.all_input_nodes)
+        return _Piece(Cost(vector_flops=2.0 * number, bytes_read=read, bytes_written=written))
+    try:
+        args, kwargs = _meta(node.args, sizes), _meta(dict(node.kwargs), sizes)
+        kwargs.pop("device", None)
+        kwargs.pop("pin_memory", None)
+        if _factory(node.target):
+            kwargs["device"] = "meta"
+        with torch.no_grad():
+            cost, out = aten_work.count(node.target, args, kwargs)
+        moved = aten_bytes.traffic(node.target, args, kwargs, out)
+    except Exception as error:  # meta kernels raise all kinds for what they do not support: the piece stays unknown
+        return _Piece(unknown(f"{name}: {type(error).__name__}"))
+    if moved.view and cost == Cost():
+        return _Piece(Cost(), view=True)
+    if cost.quality != "unknown":
+        read, made = (float(sum(access.bytes for access in each)) for each in (moved.reads, moved.writes))
+        cost = msgspec.structs.replace(cost, bytes_read=read, bytes_written=made)
+    return _Piece(cost)
+
+
+def _factory(target: Any) -> bool:
+    return any(argument.name == "device" for argument in target._schema.arguments)
+
+
+def _meta(argument: Any, sizes: Mapping[Any, int]) -> Any:
+    """Arguments of a node with meta tensors for tensors and numbers for sizes."""
+    if isinstance(argument, torch.fx.Node):
+        return _meta(argument.meta.get("val"), sizes)
+    if isinstance(argument, torch.Tensor):
+        shape, stride = [_int(n, sizes) for n in argument.shape], [_int(n, sizes) for n in argument.stride()]
+        return torch.empty_strided(shape, stride, dtype=argument.dtype, device="meta")
+    if isinstance(argument, torch.SymInt):
+        return _int(argument, sizes)
+    if isinstance(argument, list | tuple):
+        return type(argument)(_meta(one, sizes) for one in argument)
+    if isinstance(argument, dict):
+        return {name: _meta(one, sizes) for name, one in argument.items()}
+    return argument
+
+
+def _int(number: Any, sizes: Mapping[Any, int]) -> int:
+    if isinstance(number, int):
+        return number
+    found = value(number.node.expr, sizes)
+    if found is None:
+        raise ValueError("a size that only the run knows")
+    return int(found)
+
+
+def _tensors(node: Any) -> list[torch.Tensor]:
+    return aten_work.leaves(node.meta.get("val"))
+
+
+def _numel(node: Any, sizes: Mapping[Any, int]) -> float:
+    try:
+        return float(max((_elements(one, sizes, False) for one in _tensors(node)), default=0))
+    except ValueError:
+        return 0.0
+
+
+def _elements(tensor: torch.Tensor, sizes: Mapping[Any, int], distinct: bool) -> int:
+    number = 1
+    for size, stride in zip(tensor.shape, tensor.stride(), strict=True):
+        if not (distinct and isinstance(stride, int) and stride == 0):
+            number *= _int(size, sizes)
+    return number
+
+
+def _itemsize(node: Any) -> float:
+    return float(next((one.element_size() for one in _tensors(node)), 0))
+
+
+def _span(node: Any, sizes: Mapping[Any, int]) -> float:
+    try:
+        return float(sum(_elements(one, sizes, True) * one.element_size() for one in _tensors(node)))
+    except ValueError:
+        return 0.0
+
+
+def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float, float]:
+    """Bytes that go into the pieces of an op and come out of them: what passes between them does not count."""
+    inside = set(members)
+    given = dict.fromkeys(one for node in members for one in node.all_input_nodes if one not in inside)
+    taken = [node for node in members if not node.users or any(user not in inside for user in node.users)]
+    return sum(_span(one, sizes) for one in given), sum(_span(one, sizes) for one in taken)
+
+
+def _dtype(node: Any) -> str | None:
+    found = next((one.dtype for one in _tensors(node)), None)
+    return None if found is None else _NAMES.get(found, str(found).removeprefix("torch."))
+
+
+def _shapes(members: Sequence[Any], sizes: Mapping[Any, int]) -> str:
+    def shape(node: Any) -> str:
+        try:
+            return " ".join(f"[{', '.join(str(_int(n, sizes)) for n in one.shape)}]" for one in _tensors(node))
+        except ValueError:
+            return "[?]"
+
+    inside = set(members)
+    given = dict.fromkeys(one for node in members for one in node.all_input_nodes if one not in inside)
+    return ", ".join(filter(None, map(shape, given)))

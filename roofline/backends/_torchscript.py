@@ -1,0 +1,271 @@
+"""A step's model replaced by its TorchScript, run, counted beside its eager twin, and put into a recording."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import msgspec
+import numpy as np
+import torch
+from numpy.typing import NDArray
+from torch import nn
+from torch.autograd.profiler import profile, record_function
+
+from roofline.backends import (
+    Check,
+    Plan,
+    Recording,
+    Say,
+    _torch_counting,
+    _torch_record,
+    _torch_running,
+    _torch_verify,
+    _torchscript_fusion,
+)
+from roofline.backends._torch_running import STEP, quiet, synchronize
+from roofline.backends._torchscript_trace import GRAPH, Traced, traced
+from roofline.core.profile import Compilation
+from roofline.core.step import Step
+from roofline.errors import InputError
+from roofline.traces import eager_twin, nesting, timing
+from roofline.traces.aten import Engine
+from roofline.traces.calls import Call
+from roofline.traces.counted import NOTHING, PHASES, Counted
+from roofline.traces.counting import Nodes, count
+
+#: Calls before anything is counted: the executor watches the first and optimises at the second.
+WARM_UP = 3
+#: Annotations of the two halves of the counting run; like all that begin so they are no calls of the step.
+_EAGER, _TRACED = "roofline:run:eager", "roofline:run:traced"
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """See `backends.torchscript.record`."""
+    if not isinstance(step.model, nn.Module):
+        raise InputError(
+            "The step names no model, so there is nothing to trace: return a roofline.Step with model=your nn.Module."
+        )
+    if isinstance(step.model, torch.jit.ScriptModule):
+        return _record_scripted(step, plan, say)
+    with traced(step, plan.options.get("freeze")) as run:
+
+        def counting(step: Step) -> Counted:
+            return _count_beside_eager(step, run)
+
+        recording = _torch_record.record(step, plan, say, counting, switches(plan.device, run.frozen))
+    for note in run.notes():
+        say(note)
+    return msgspec.structs.replace(
+        recording,
+        compilation=Compilation(
+            compiler="TorchScript",
+            mode="traced, frozen" if run.frozen else "traced",
+            seconds=run.seconds,
+            graphs=len(run.graphs),
+            notes=run.notes(),
+        ),
+    )
+
+
+def _record_scripted(step: Step, plan: Plan, say: Say) -> Recording:
+    if "freeze" in plan.options:
+        raise InputError("The step's model is a TorchScript module already and runs as it is: leave freeze out.")
+    recording = _torch_record.record(step, plan, say, _count_scripted, switches(plan.device, None))
+    compilation = Compilation(compiler="TorchScript", mode="the step's own", graphs=1)
+    return msgspec.structs.replace(recording, compilation=compilation)
+
+
+def verify(step: Step) -> list[Check]:
+    """See `backends.torchscript.verify`."""
+    if not isinstance(step.model, nn.Module) or isinstance(step.model, torch.jit.ScriptModule):
+        return _torch_verify.verify(step)
+    with traced(step, None):
+        for _ in range(WARM_UP):
+            step.run()
+        return _torch_verify.verify(step)
+
+
+def switches(device: str, frozen: bool | None) -> dict[str, str]:
+    """What TorchScript decided. frozen None: the module is the user's own."""
+    own = torch._C
+    names = ("_jit_texpr_fuser_enabled", "_jit_can_fuse_on_gpu" if device == "cuda" else "_jit_can_fuse_on_cpu")
+    found = [getattr(own, name, None) for name in names]
+    fuses = None if None in found else all(one() for one in found if one is not None)
+    return {
+        "TorchScript": "the step's own module" if frozen is None else "traced",
+        **({} if frozen is None else {"TorchScript frozen": str(frozen)}),
+        **({} if fuses is None else {"TorchScript fuser": "NNC" if fuses else "off"}),
+    }
+
+
+# Counting
+
+
+def _count_beside_eager(step: Step, run: Traced) -> Counted:
+    """One eager step and one as traced in one recording, so that a buffer has one number in both."""
+    for _ in range(WARM_UP):
+        step.run()
+
+    def both() -> None:
+        run.eager = True
+        try:
+            with record_function(_EAGER):
+                step.run()
+                _wait()
+        finally:
+            run.eager = False
+        run.marked = True
+        try:
+            with record_function(_TRACED):
+                step.run()
+                _wait()
+        finally:
+            run.marked = False
+
+    nodes = _torch_counting.record(replace(step, run=both))
+    at = nodes.names.index(_TRACED)
+    engine = Engine()
+    eager = count(_Part(nodes, nodes.names.index(_EAGER) + 1, at), engine)
+    mine = _Part(nodes, at + 1, len(nodes))
+    fused = [group for graph in run.graphs.values() for group in _torchscript_fusion.groups(graph.module, engine)]
+    # The graph names modules by their attributes, under the module that was traced, of which the model is one part.
+    paths = {f"__module.model.{scope.replace('/', '.')}": scope for scope in eager.scopes}
+    counted = count(mine, engine, _torchscript_fusion.kernels(mine, fused, paths))
+    within = nesting.nearest(mine.parent, np.asarray([one == GRAPH for one in mine.names], bool)) >= 0
+    inside = within[[op.node for op in counted.ops]]
+    counted = eager_twin.with_scopes(counted, eager, _known(mine, counted, inside), shared=True)
+    return eager_twin.with_model_flops(counted, eager)
+
+
+def _count_scripted(step: Step) -> Counted:
+    """One step of a module that came as TorchScript: it has no eager twin, so its own layers are asked for."""
+    for _ in range(WARM_UP):
+        step.run()
+    nodes = _torch_counting.record(step)
+    engine = Engine()
+    fused = _torchscript_fusion.kernels(nodes, _torchscript_fusion.groups(step.model, engine), {})
+    counted = count(nodes, engine, fused)
+    names, own = _layers(step, counted)
+    scope = np.where(own >= 0, own, counted.scope)
+    known = (own >= 0) | _known(nodes, counted, own >= 0)
+    return eager_twin.with_scopes(replace(counted, scopes=names, scope=scope), NOTHING, known)
+
+
+def _known(nodes: Nodes, counted: Counted, inside: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """Which ops have the right scope from their marks: those outside the model, as of the loss, forward and backward.
+
+    inside: ops of the forward pass that the graph runs; they and their gradients have the scope around the model. Nor
+    do autograd's numbers tell from which layer a node of a differentiable graph is, or whose gradients add up.
+    """
+    sure = np.asarray([_node_of_an_op(name) for name in nodes.names], np.int64)
+    ancestor = nesting.nearest(nodes.parent, sure >= 0)
+    at = np.asarray([op.node for op in counted.ops], np.int64)
+    by_number = (ancestor[at] >= 0) & (sure[ancestor[at]] == 1)
+    around = [*np.unique(counted.scope[inside]), *np.flatnonzero([not name for name in counted.scopes])]
+    forward, backward = (counted.phase == PHASES.index(phase) for phase in ("forward", "backward"))
+    return ~np.isin(counted.scope, around) & (forward | (backward & by_number))
+
+
+def _node_of_an_op(name: str) -> int:
+    """Of an engine's annotation, 1 where it runs the gradient of one op, 0 where not; -1 for other calls."""
+    kind = name.partition("autograd::engine::evaluate_function: ")[2]
+    if not kind:
+        return -1
+    return int("DifferentiableGraph" not in kind and "AccumulateGrad" not in kind)
+
+
+def _wait() -> None:
+    if torch.cuda.is_available() and torch.cuda.is_initialized():
+        synchronize("cuda")
+
+
+@dataclass(frozen=True, slots=True)
+class _Part:
+    """The nodes from `begin` to before `end`, as `counting.Nodes`; calls around them are left out."""
+
+    whole: Nodes
+    begin: int
+    end: int
+
+    def _cut(self, column: NDArray[Any]) -> NDArray[Any]:
+        return column[self.begin : self.end]
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        return self.whole.names[self.begin : self.end]
+
+    @property
+    def is_op(self) -> NDArray[np.bool_]:
+        return self._cut(self.whole.is_op)
+
+    @property
+    def parent(self) -> NDArray[np.int64]:
+        return np.maximum(self._cut(self.whole.parent) - self.begin, -1)
+
+    @property
+    def sequence(self) -> NDArray[np.int64]:
+        return self._cut(self.whole.sequence)
+
+    @property
+    def thread(self) -> NDArray[np.int64]:
+        return self._cut(self.whole.thread)
+
+    def __len__(self) -> int:
+        return self.end - self.begin
+
+    def call(self, index: int, /) -> Call:
+        return self.whole.call(self.begin + index)
+
+
+def _layers(step: Step, counted: Counted) -> tuple[tuple[str, ...], NDArray[np.int64]]:
+    """The layer of each op as the profiler tells it for TorchScript: (scopes, index of each op's or -1)."""
+    watched = profile(use_kineto=True, with_modules=True)
+    with quiet():
+        watched.__enter__()
+    try:
+        with record_function(f"{STEP}#0"):
+            step.run()
+            _wait()
+    finally:
+        with quiet():
+            watched.__exit__(None, None, None)
+    trace = _torch_running.read(watched)
+    ((low, high),) = timing.windows(trace, STEP)
+    events = timing.step_events(trace, counted, low, high, STEP)
+    table = {name: number for number, name in enumerate(counted.scopes)}
+    own = np.full(len(counted.ops), -1, np.int64)
+    paths: dict[str, int] = {}
+    op = np.where(events.twin >= 0, np.append(counted.op_of, -1)[events.twin], -1)
+    forward = counted.phase == PHASES.index("forward")
+    for row in np.flatnonzero(np.append(forward, False)[op]).tolist():
+        hierarchy = events.events.arguments(row).get("Module Hierarchy")
+        if own[op[row]] >= 0 or not hierarchy:
+            continue  # the outermost event of an op comes first
+        if hierarchy not in paths:
+            path = _path(step.model, hierarchy)
+            paths[hierarchy] = -1 if path is None else table.setdefault(path, len(table))
+        own[op[row]] = paths[hierarchy]
+    return tuple(table), own
+
+
+def _path(model: nn.Module, hierarchy: str) -> str | None:
+    """The path of a module from what the profiler says: "TOP(Net)::forward.encoder(Encoder)::forward.3(Layer)::...".
+
+    A member of a list goes by its number alone there, so it is looked for below its caller: "encoder/layer.3". None:
+    an op that the compiler made, of which no layer is known ("TOP()::<forward op>.").
+    """
+    calls = re.findall(r"([^.()]+)\(([^()]*)\)::", hierarchy)
+    if [kind for _, kind in calls] in ([], [""]):
+        return None
+    segments: list[str] = []
+    caller = model
+    for name, _ in calls[1:]:
+        if "::" in name:
+            continue  # a function that the compiler put around them
+        below = {path: module for path, module in caller.named_modules() if path}
+        ends = [path for path in below if path == name or path.endswith(f".{name}")]
+        segments.append(min(ends, key=len, default=name))
+        caller = below.get(segments[-1], caller)
+    return "/".join(segments)

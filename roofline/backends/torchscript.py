@@ -1,0 +1,52 @@
+"""PyTorch with TorchScript: the step's model traced (for inference frozen too), or as the user scripted it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.step import Step
+
+REQUIRES = ("torch",)
+OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off")}
+MODELS = "roofline.models.torch"
+
+
+def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
+    """Thread counts, which OpenMP and MKL read when they are loaded."""
+    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
+
+
+def profiled_environment(device: str) -> dict[str, str]:
+    """Nothing: plain and profiled steps run in one process."""
+    return {}
+
+
+def workload_options(options: Mapping[str, str]) -> dict[str, str]:
+    """What the models are told: nothing, they are traced as they are."""
+    return {}
+
+
+def devices() -> tuple[str, ...]:
+    """What PyTorch can run on here."""
+    import torch
+
+    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """Time plain steps (T), profile a few (P) and count one (C) of the step with its model in TorchScript.
+
+    Raises InputError for a step without a model, for a model that cannot be traced, and for `freeze=on` where it
+    cannot be.
+    """
+    from roofline.backends import _torchscript
+
+    return _torchscript.record(step, plan, say)
+
+
+def verify(step: Step) -> list[Check]:
+    """The FLOPs that the traced step executes beside FlopCounterMode's, and fvcore's of the model before tracing."""
+    from roofline.backends import _torchscript
+
+    return _torchscript.verify(step)

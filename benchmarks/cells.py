@@ -22,7 +22,10 @@ from roofline.errors import RooflineError
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "cells"
 TABLE = ROOT / "docs" / "cells.md"
-BACKENDS = ("torch", "jax", "tensorflow", "tensorflow-xla", "keras-torch", "keras-jax", "keras-tensorflow", "keras2")
+BACKENDS = (
+    *("torch", "torch-compile", "torchscript", "jax", "tensorflow", "tensorflow-xla"),
+    *("keras-torch", "keras-jax", "keras-tensorflow", "keras2"),
+)
 MODELS = ("bert", "distilbert", "gpt2", "lenet5", "mlp")
 MODES = ("infer", "train")
 SIZES = ("tiny", "base")

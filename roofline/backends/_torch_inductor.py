@@ -1,6 +1,7 @@
 """What Inductor generates, noted while it does: each kernel call with its buffers, its work and the ops it fused.
 
-All private interfaces of Inductor that we use are in this file and `_torch_inductor_loops.py`:
+All private interfaces of Inductor that we use are in this file, `_torch_inductor_loops.py` and
+`_torch_inductor_traffic.py`:
 
 - `debug.set_kernel_post_grad_provenance_tracing` is called once per emitted kernel call, in the order of the calls,
   while the scheduler's nodes are still there (torch 2.11 to 2.13);
@@ -24,22 +25,12 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
-from roofline.backends import _torch_inductor_loops
+from roofline.backends import _torch_inductor_loops, _torch_inductor_traffic
+from roofline.backends._torch_inductor_traffic import Access
 
 #: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
 REGION = "roofline:region:"
 _HOOK = "set_kernel_post_grad_provenance_tracing"
-
-
-@dataclass(frozen=True, slots=True)
-class Access:
-    """A buffer that a kernel touches: its name, and the bytes.
-
-    bytes: numbers or expressions of the sizes, of which the least counts; None where a library's kernel touches it.
-    """
-
-    buffer: str
-    bytes: tuple[Any, ...] | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,11 +59,13 @@ class Site:
 class Graph:
     """A compiled graph: its kernel calls in order, and the names and sizes of what goes in and out.
 
-    broken: why its inside is not known, or "".
+    inner: the calls in graphs inside it, branches and bodies of loops: which of them run, and how often, only a run
+    tells. broken: why its inside is not known, or "".
     """
 
     backward: bool
     sites: list[Site] = field(default_factory=list)
+    inner: list[Site] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
     outputs: tuple[str, ...] = ()
     input_sizes: tuple[tuple[Any, ...], ...] = ()
@@ -184,10 +177,13 @@ class Recorder:
     def _emitted(self, schedule: Any, name: str, extern: bool) -> None:
         from torch._inductor.virtualized import V
 
-        lowered = V.graph
-        graph = self._graph(lowered)
+        lowered = outer = V.graph
+        while hasattr(outer, "parent"):
+            outer = outer.parent
+        graph = self._graph(outer)
         try:
-            graph.sites.append(_extern(lowered, schedule, name) if extern else _generated(lowered, schedule, name))
+            site = _extern(schedule, name) if extern else _generated(lowered, schedule, name)
+            (graph.sites if outer is lowered else graph.inner).append(site)
         except Exception as error:  # private interfaces: whatever they raise, the compilation must go on
             graph.broken = f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
 
@@ -281,39 +277,41 @@ def _nodes(schedule: Any) -> list[Any]:
 
 def _generated(lowered: Any, schedule: Any, name: str) -> Site:
     nodes = _nodes(schedule)
-    reads, writes, mutated = _traffic(lowered, nodes)
     origins: dict[Any, None] = {}
     templates: dict[Any, None] = {}
-    loops = []
+    loops: dict[int, _torch_inductor_loops.LoopWork] = {}
     for node in nodes:
         if node.node is None:
             continue
         body = getattr(node, "_body", None)
         if body is not None:
-            loops.append(_torch_inductor_loops.count(body, lowered.get_dtype))
+            loops[id(node)] = _torch_inductor_loops.count(body, lowered.get_dtype)
             origins |= dict.fromkeys(node.node.origins)
         else:
             origin = node.node.get_origin_node()
             known = [origin] if origin is not None else list(node.node.origins)
             origins |= dict.fromkeys(known)
             templates |= dict.fromkeys(known)
-    first = next((node for node in nodes if getattr(node, "_body", None) is not None), None)
+    reads, writes = _torch_inductor_traffic.traffic(lowered, nodes, loops)
+    over = {access.buffer for access in reads} & {access.buffer for access in writes}
+    first = next((node for node in nodes if id(node) in loops), None)
     on_cpu = any(device.type == "cpu" for device in (node.get_device() for node in nodes) if device is not None)
+    prefixed = on_cpu and lowered.graph_id is not None  # a graph inside another has no number
     return Site(
-        event=f"graph_{lowered.graph_id}_{name}" if on_cpu else name,
+        event=f"graph_{lowered.graph_id}_{name}" if prefixed else name,
         name=name,
         extern=False,
         reads=reads,
         writes=writes,
-        inplace=mutated or _reuses(lowered, nodes),
+        inplace=bool(over) or _torch_inductor_traffic.reuses(lowered, nodes),
         origins=tuple(origins),
         templates=tuple(templates),
-        loops=tuple(loops),
+        loops=tuple(loops.values()),
         sizes=() if first is None else tuple(size for sizes in first._body.sizes for size in sizes),
     )
 
 
-def _extern(lowered: Any, node: Any, name: str) -> Site:
+def _extern(node: Any, name: str) -> Site:
     """A library's kernel. Its work comes from the op that the profiler shows; here only buffers and origin."""
     overload = getattr(node, "op_overload", None)
     origin = node.get_origin_node()
@@ -339,67 +337,6 @@ def _event(name: str, overload: Any) -> str:
         schema = getattr(overload, "_schema", None)
         return str(schema.name) if schema is not None else f"aten::{parts[0]}"
     return f"{parts[0]}::{parts[1]}"
-
-
-def _traffic(lowered: Any, nodes: list[Any]) -> tuple[tuple[Access, ...], tuple[Access, ...], bool]:
-    """What a kernel reads from outside it, what it writes for others, and whether it writes over what it read."""
-    from torch._inductor.dependencies import MemoryDep, WeakDep
-
-    reads: dict[str, list[Any]] = {}
-    writes: dict[str, list[Any]] = {}
-    mutated: dict[str, list[str]] = {}
-    for node in nodes:
-        loops = getattr(node, "_body", None) is not None
-        for dep in node.read_writes.reads:
-            # A loop reads what it loads; that it comes after who wrote the target before it is an order, no read.
-            if isinstance(dep, MemoryDep) or not (loops or isinstance(dep, WeakDep)):
-                reads.setdefault(dep.name, []).append(dep)
-        for dep in node.read_writes.writes:
-            writes.setdefault(dep.name, []).append(dep)
-            if isinstance(dep, MemoryDep) and dep.mode is not None:  # atomic_add: read, added to and written
-                reads.setdefault(dep.name, []).append(dep)
-        for output in node.get_outputs():
-            mutated[output.get_name()] = list(output.get_mutations())
-    inside = {id(node) for node in nodes}
-
-    def needed(name: str) -> bool:
-        buffer = lowered.scheduler.name_to_buf.get(name)
-        users = [] if buffer is None else [user for user in buffer.users if not user.is_weak]
-        return buffer is None or bool(mutated.get(name)) or any(id(user.node) not in inside for user in users)
-
-    def size(name: str, deps: list[Any]) -> tuple[Any, ...]:
-        whole, each = lowered.get_numel(name), lowered.get_dtype(name).itemsize
-        parts: dict[str, Any] = {}
-        for dep in deps:
-            if isinstance(dep, MemoryDep):
-                parts[str(dep.index)] = _product(dep.size) if dep.is_indirect() else dep.get_numel()
-            else:
-                parts["*"] = whole
-        return sum(parts.values()) * each, whole * each  # no more can be touched than there is
-
-    made = set(writes)
-    read = tuple(
-        Access(name, size(name, deps))
-        for name, deps in reads.items()
-        if name not in made or any(getattr(dep, "mode", None) for dep in deps)
-    )
-    written = tuple(Access(name, size(name, deps)) for name, deps in writes.items() if needed(name))
-    over = {target for targets in mutated.values() for target in targets}
-    return read, written, any(access.buffer in over for access in read)
-
-
-def _product(sizes: Any) -> Any:
-    return functools.reduce(lambda a, b: a * b, sizes, 1)
-
-
-def _reuses(lowered: Any, nodes: list[Any]) -> bool:
-    """Whether a C++ kernel writes a result into the memory of an argument that dies with it."""
-    for device in {node.get_device() for node in nodes} - {None}:
-        group = getattr(lowered.scheduler.get_backend(device), "kernel_group", None)
-        reused = getattr(getattr(group, "args", None), "inplace_buffers", None) or {}
-        if any(len(getattr(buffer, "other_names", ())) > 1 for buffer in reused.values()):
-            return True
-    return False
 
 
 def _sizes(value: Any) -> tuple[Any, ...]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 import torch
+from torch.utils._sympy.functions import Max
 
 from roofline.core import formulas
 
@@ -50,13 +51,15 @@ class LoopWork:
     """Work of a loop nest, in numbers or in sympy expressions of the sizes.
 
     vector: FLOP; ints: integer and bit operations; functions: evaluations by name; strange: primitives that are not in
-    the table.
+    the table. by_table: buffer -> elements touched where other buffers say; searched: buffers that are sorted tables.
     """
 
     vector: Any = 0
     ints: Any = 0
     functions: dict[str, Any] = field(default_factory=dict)
     strange: set[str] = field(default_factory=set)
+    by_table: dict[str, Any] = field(default_factory=dict)
+    searched: set[str] = field(default_factory=set)
 
     def add(self, name: str, number: Any, floating: bool) -> None:
         """`number` executions of a primitive."""
@@ -73,7 +76,7 @@ class LoopWork:
                     self.functions[function] = self.functions.get(function, 0) + number * int(each)
             else:
                 self.ints = self.ints + number * int(times)
-        elif name not in WORKLESS and not name.startswith("set_"):  # set_indirect0: an index becomes a variable
+        elif name not in WORKLESS:
             self.strange.add(name)
 
 
@@ -95,7 +98,7 @@ class _Loops:
         self.body = body
         self.sizes = dict(zip((*body.iter_vars, *body.reduce_vars), (*body.sizes[0], *body.sizes[1]), strict=True))
         self.inner = frozenset(body.reduce_vars)
-        self._index: dict[str, frozenset[Any]] = {}
+        self.found: dict[str, frozenset[Any]] = {}  # an index found through a table: the variables that it depends on
 
     def times(self, variables: frozenset[Any]) -> Any:
         """Executions of what depends on these variables."""
@@ -105,14 +108,18 @@ class _Loops:
                 result = result * size
         return result
 
-    def of_index(self, name: str) -> frozenset[Any]:
-        """The variables in an index expression; what is found through a table depends on all of them."""
-        if name not in self._index:
-            free = self.body.indexing_exprs[name].free_symbols
-            mine = frozenset(free & self.sizes.keys())
-            strange = any(symbol in self.body.indirect_vars for symbol in free)
-            self._index[name] = frozenset(self.sizes) if strange else mine
-        return self._index[name]
+    def of_index(self, name: str) -> tuple[frozenset[Any], bool]:
+        """The variables that an index expression depends on, and whether it is found through a table."""
+        free = self.body.indexing_exprs[name].free_symbols
+        tables = [symbol for symbol in free if symbol in self.body.indirect_vars]
+        through = [self.found.get(str(symbol), frozenset(self.sizes)) for symbol in tables]
+        return frozenset(free & self.sizes.keys()).union(*through), bool(tables)
+
+    def combines(self, scan: str) -> str:
+        """What a scan computes: the function of PyTorch whose steps it does; "" where it does not say."""
+        made = getattr(self.body.submodules.get(scan), "clone", None)
+        combine = getattr(made, "keywords", {}).get("combine_fn")
+        return str(getattr(combine, "__qualname__", "")).partition(".")[0].replace("cummin", "cummax")
 
 
 def _block(
@@ -130,28 +137,56 @@ def _block(
         variables = frozenset().union(*(depends.get(one, frozenset()) for one in inputs))
         kind = _type(node, name, inputs, types, dtype_of)
         if name == "get_index":
-            variables = loops.of_index(node.args[0])
+            variables, _ = loops.of_index(node.args[0])
+        elif name.startswith("set_"):  # set_indirect0: what was computed becomes the index variable indirect0
+            loops.found[name.removeprefix("set_")] = variables
         elif name.startswith("masked_subblock"):
             sub = loops.body.subblocks.get(name)
             if sub is not None:
                 kind, below = _block(loops, sub.graph, around, dtype_of, work)
                 variables |= below
-        elif name in DRAWS or name.startswith("scan"):
-            work.add("add" if name.startswith("scan") else name, loops.times(around), True)
+        elif name.startswith("scan"):
+            combined = loops.combines(name)
+            if combined != "cummax":
+                work.add({"cumsum": "add", "cumprod": "mul"}.get(combined, name), loops.times(around), _floating(kind))
+            variables = around
+        elif name in DRAWS:
+            work.add(name, loops.times(around), True)
             variables = around
         elif name == "reduction":
             results = loops.times(around - loops.inner)
             _reduction(node, results, loops.times(around), work)
             variables = around - loops.inner
         else:
-            operands = [types[one] for one in inputs if one in types] or ([kind] if kind is not None else [])
-            floating = any(one.is_floating_point or one.is_complex for one in operands)
-            work.add(name, loops.times(variables), floating)
+            operands = [types[one] for one in inputs if one in types] or [kind]
+            work.add(name, loops.times(variables), any(map(_floating, operands)))
+            _touch(loops, node, name, around, dtype_of, work)
         depends[node] = variables
         if kind is not None:
             types[node] = kind
             last = (kind, variables)
     return last
+
+
+def _floating(dtype: torch.dtype | None) -> bool:
+    return dtype is not None and (dtype.is_floating_point or dtype.is_complex)
+
+
+def _touch(
+    loops: _Loops, node: Any, name: str, around: frozenset[Any], dtype_of: Callable[[str], torch.dtype], work: LoopWork
+) -> None:
+    """Notes what of a buffer is touched where that is not in the index expression, and what a store adds up."""
+    if name == "bucketize":
+        work.searched.add(node.args[2][0])
+    if name not in ("load", "store"):
+        return
+    buffer, index = node.args[1], node.args[2].args[0]
+    variables, through_table = loops.of_index(index)
+    if through_table:
+        touched = loops.times(variables)
+        work.by_table[buffer] = Max(work.by_table.get(buffer, 0), touched)
+    if name == "store" and (node.args[4:5] or (node.kwargs.get("mode"),))[0] == "atomic_add":
+        work.add("add", loops.times(around), _floating(dtype_of(buffer)))
 
 
 def _name(node: Any) -> str:
@@ -164,7 +199,7 @@ def _reduction(node: Any, results: Any, inputs: Any, work: LoopWork) -> None:
     _ops, _dtype, source, kind, *_ = node.args
     if kind.startswith(_COMPARING):
         return
-    if kind == "xor_sum" or not (source.is_floating_point or source.is_complex):
+    if kind == "xor_sum" or not _floating(source):
         work.ints = work.ints + inputs - results
     elif kind in PER_INPUT:
         work.vector = work.vector + inputs * int(PER_INPUT[kind])

@@ -13,12 +13,13 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from roofline.backends._torch_inductor import Access, Graph, Region, Site, value
+from roofline.backends._torch_inductor import Graph, Region, Site, value
 from roofline.backends._torch_inductor_loops import PHILOX
+from roofline.backends._torch_inductor_traffic import Access
 from roofline.core.cost import Cost, matrix, unknown
 from roofline.traces import aten_bytes, aten_contractions, aten_work
 from roofline.traces.aten import classify
-from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, CONTRACTIONS, FLOATING, base
+from roofline.traces.aten_kinds import CONTRACTIONS, FLOATING, base
 from roofline.traces.compiled import Launch, Part, Run
 from roofline.traces.counted import Costed
 from roofline.traces.hlo_classes import weight
@@ -36,29 +37,30 @@ _FRAME = frozenset(["inductor_lookup_seed", "inductor_seeds", "inductor_seed", "
 _DRAWING = frozenset(["inductor_random", "inductor_randint"])
 _MOVING = frozenset(["convert_element_type", "iota", "device_put", "broadcast_in_dim"])
 
+Launches = tuple[Launch, ...]
+
 
 def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, ...]:
     """The regions of one step as the reader of the trace wants them. module_names: of `model.named_modules()`."""
-    known: dict[tuple[int, tuple[tuple[Any, int], ...]], tuple[Launch, ...]] = {}
+    known: dict[tuple[int, tuple[tuple[Any, int], ...]], tuple[Launches, Launches]] = {}
     names = frozenset(module_names)
     found = []
     for number, region in enumerate(regions):
         graph = region.graph
-        reason = graph.broken or ("" if graph.sites else "nothing was noted while it was compiled")
-        launches: tuple[Launch, ...] = ()
+        reason = graph.broken or ("" if graph.sites or graph.inner else "nothing was noted while it was compiled")
         key = (id(graph), tuple(sorted(region.sizes.items(), key=str)))
         if not reason and key not in known:
             try:
                 known[key] = _launches(graph, region.sizes, names)
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
-        if not reason:
-            launches = tuple(_placed(launch, region, number) for launch in known[key])
         ends = [
             tuple((("storage", identity), size) for identity, size in each.values())
             for each in (region.inputs, region.outputs)
         ]
-        found.append(Run(launches, *ends, unknown=reason))
+        of_graph = ((), ()) if reason else known[key]
+        outer, inner = (tuple(_placed(launch, region, number) for launch in launches) for launches in of_graph)
+        found.append(Run(outer, *ends, unknown=reason, inner=inner))
     return tuple(found)
 
 
@@ -77,18 +79,24 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
     return replace(launch, reads=place(launch.reads), writes=place(launch.writes))
 
 
-def _launches(graph: Graph, sizes: Mapping[Any, int], names: frozenset[str]) -> tuple[Launch, ...]:
-    elsewhere = {node for site in graph.sites if site.extern for node in site.origins}
-    return tuple(_launch(site, sizes, names, elsewhere) for site in graph.sites)
+def _launches(graph: Graph, sizes: Mapping[Any, int], names: frozenset[str]) -> tuple[Launches, Launches]:
+    """The launches of a graph, and those of the graphs in it."""
+    elsewhere = {node for site in (*graph.sites, *graph.inner) if site.extern for node in site.origins}
+    outer, inner = (
+        tuple(_launch(site, sizes, names, elsewhere) for site in sites) for sites in (graph.sites, graph.inner)
+    )
+    return outer, inner
 
 
 def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhere: set[Any]) -> Launch:
     reads, writes = _bytes(site.reads, sizes), _bytes(site.writes, sizes)
     if site.extern:
-        scope = next((found for node in site.origins if (found := scope_of(node, names)) is not None), None)
-        return Launch(site.event, site.name, True, reads, writes, scope=scope)
-    parts = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
-    products = sum(part.costed.cost.flops or 0.0 for part in parts)
+        scopes = [scope for node in site.origins if (scope := scope_of(node, names)) is not None]
+        # In the backward pass a node that lies in no layer may only add up what layers gave: the eager twin knows.
+        scopes = [scope for scope in scopes if scope or not _in_backward(site.origins)]
+        return Launch(site.event, site.name, True, reads, writes, scope=next(iter(scopes), None))
+    made = _parts([node for node in site.origins if node not in elsewhere], sizes, names)
+    parts = [each.part for each in made]
     numbers = [value(size, sizes) for size in site.sizes]
     types = [dtype for part in parts if (dtype := part.costed.dtype) in FLOATING]
     results = [dtype for part in parts if (dtype := part.costed.output) is not None]
@@ -99,12 +107,16 @@ def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhe
         reads=reads,
         writes=writes,
         inplace=site.inplace,
-        work=_work(site, sizes, products),
+        work=_work(site, sizes, made),
         parts=tuple(parts),
         shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
         dtype=(types or results or [None])[0],
         output=(results or [None])[-1],
     )
+
+
+def _in_backward(nodes: Iterable[Any]) -> bool:
+    return any(node.meta.get("partitioner_tag") == "is_backward" for node in nodes)
 
 
 def _bytes(accesses: Sequence[Access], sizes: Mapping[Any, int]) -> tuple[tuple[object, float | None], ...]:
@@ -117,8 +129,8 @@ def _least(sums: tuple[Any, ...] | None, sizes: Mapping[Any, int]) -> float | No
     return min(known, default=None)
 
 
-def _work(site: Site, sizes: Mapping[Any, int], products: float) -> Cost:
-    """Work of a kernel from its loops. products: FLOPs of products that are written out as loops, or in a template."""
+def _work(site: Site, sizes: Mapping[Any, int], parts: Sequence[_Made]) -> Cost:
+    """Work of a kernel from its loops; of a template and of products that are written out as loops, from its parts."""
     strange = sorted({name for loop in site.loops for name in loop.strange})
     if strange:
         return unknown(f"the primitive {', '.join(strange)} is not in our table")
@@ -131,15 +143,27 @@ def _work(site: Site, sizes: Mapping[Any, int], products: float) -> Cost:
         vector, ints = vector + some, ints + more
         for name, number in evaluations.items():
             functions[name] = functions.get(name, 0.0) + (number or 0.0)
-    written_out = 0.0 if site.templates else products
-    rest = Cost(vector_flops=max(0.0, vector - written_out), int_ops=ints, functions=functions)
-    return rest + matrix(products) if products else rest
+    products = sum(each.part.costed.cost.flops or 0.0 for each in parts)
+    if site.templates and not products:
+        return unknown("a kernel from a template, of an op whose work is not known")
+    written_out = sum(each.written_out for each in parts)
+    if vector < written_out:  # a long sum is done by two kernels: each does its share of the product
+        products *= vector / written_out
+    vector = max(0.0, vector - written_out)
+    return Cost(vector_flops=vector, int_ops=ints, functions=functions) + (matrix(products) if products else Cost())
 
 
 # --------------------------------------------------------------------------------------------------- parts
 
 
-def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[Part]:
+class _Made(NamedTuple):
+    """A part, and the vector work that a product in it is written out as."""
+
+    part: Part
+    written_out: float
+
+
+def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]) -> list[_Made]:
     """The ops of the program that some nodes are pieces of, in order, each with its nodes; views are left out."""
     order = {node: number for number, node in enumerate(next(iter(nodes)).graph.nodes)} if nodes else {}
     groups: dict[object, list[Any]] = {}
@@ -156,10 +180,14 @@ def _parts(nodes: Sequence[Any], sizes: Mapping[Any, int], names: frozenset[str]
     found = []
     fallback = next((scope for node in nodes if (scope := scope_of(node, names)) is not None), "")
     for members in groups.values():
-        part = _part(members, sizes)
-        if part is not None:
-            scopes = [scope for node in members if (scope := scope_of(node, names)) is not None]
-            found.append(Part(part[0], scopes[0] if scopes else fallback, part[1]))
+        pieces = [_node(node, sizes) for node in members]
+        if all(piece.view for piece in pieces):
+            continue
+        scopes = [scope for node in members if (scope := scope_of(node, names)) is not None]
+        weights = sum(weight(piece.cost) for piece in pieces)
+        part = Part(_part(members, pieces, sizes), scopes[0] if scopes else fallback, weights)
+        written_out = sum(pieces[number].cost.vector_flops or 0.0 for number in _product(members))
+        found.append(_Made(part, written_out))
     return found
 
 
@@ -209,42 +237,48 @@ def _module(expression: str, names: frozenset[str]) -> str:
     return ""
 
 
-def _part(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[Costed, float] | None:
-    """Some nodes as the one op that they are pieces of, with the weight of the pieces; None where they are views."""
-    pieces = [_node(node, sizes) for node in members]
-    if all(piece.view for piece in pieces):
-        return None
+def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, int]) -> Costed:
+    """Some nodes as the one op that they are pieces of."""
     first = members[0]
     original = first.meta.get("original_aten") or first.target
-    name = str(getattr(getattr(original, "_schema", None), "name", original))
+    # Functional forms of ops that write over their arguments (batch norm's statistics) go by the name of the op.
+    name = str(getattr(getattr(original, "_schema", None), "name", original)).removesuffix("_functional")
+    product = _product(members)
     total = Cost()
-    for piece in pieces:
-        total = total + msgspec.structs.replace(piece.cost, bytes_read=0.0, bytes_written=0.0)
-    if _decomposed(members):
-        flops = sum(2.0 * _numel(node, sizes) for node in members if base(node.target._schema.name) == "mul")
-        total = msgspec.structs.replace(matrix(flops), int_ops=total.int_ops)
+    for number, (node, piece) in enumerate(zip(members, pieces, strict=True)):
+        if number not in product:
+            total = total + msgspec.structs.replace(piece.cost, bytes_read=0.0, bytes_written=0.0)
+        elif _plain(node.target) == "mul":
+            total = total + matrix(2.0 * _numel(node, sizes))
     alone = pieces[0].cost
     read, written = (alone.bytes_read, alone.bytes_written) if len(pieces) == 1 else _boundary(members, sizes)
-    if total.quality != "unknown":
-        total = msgspec.structs.replace(total, bytes_read=read, bytes_written=written)
+    if total.quality == "unknown":
+        read, written = None, None
     types = [_dtype(one) for one in first.all_input_nodes]
     floating = [dtype for dtype in types if dtype in FLOATING]
-    costed = Costed(
-        cost=total,
+    return Costed(
+        cost=msgspec.structs.replace(total, bytes_read=read, bytes_written=written),
         kind=aten_contractions.kind(name),
         op_class=classify(name),
         shapes=_shapes(members, sizes),
         dtype=(floating or [dtype for dtype in types if dtype] or [_dtype(first)])[0],
         output=_dtype(members[-1]),
     )
-    return costed, sum(weight(piece.cost) for piece in pieces)
 
 
-def _decomposed(members: Sequence[Any]) -> bool:
-    """Whether the pieces are a product that was taken apart into multiplications and sums."""
-    name = _plain(members[0].meta.get("original_aten") or members[0].target)
-    targets = {_plain(node.target) for node in members}
-    return (name in CONTRACTIONS or name in ATTENTION or name in ATTENTION_BACKWARD) and "mul" in targets
+def _product(members: Sequence[Any]) -> set[int]:
+    """Which pieces are a product that was taken apart: a multiplication of two tensors, and the sum over it.
+
+    What else there is (alpha and beta of `addmm`, the addition of its bias) is vector work.
+    """
+    if _plain(members[0].meta.get("original_aten") or members[0].target) not in CONTRACTIONS:
+        return set()
+    names = [_plain(node.target) for node in members]
+    both = [
+        name == "mul" and all(isinstance(one, torch.fx.Node) for one in node.args[:2])
+        for name, node in zip(names, members, strict=True)
+    ]
+    return {number for number, name in enumerate(names) if both[number] or (any(both) and name == "sum")}
 
 
 class _Piece(NamedTuple):

@@ -9,6 +9,7 @@ boundary.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 
@@ -27,6 +28,8 @@ from roofline.traces.counting import Generated, Nodes
 
 #: Annotation that the profiler shows around each run of a compiled graph.
 CALL = "## Call CompiledFxGraph"
+#: What generated kernels are called, C++ ones with the number of their graph.
+_GENERATED = re.compile(r"(graph_\d+_)?(cpp|triton)_")
 #: Set where the inside of a region is not known.
 OPAQUE = "opaque-regions"
 
@@ -70,13 +73,15 @@ class Launch:
 class Run:
     """One run of a compiled graph. unknown: why its launches are not known, or "".
 
-    inputs, outputs: (buffer, bytes) of what goes in and out.
+    inputs, outputs: (buffer, bytes) of what goes in and out. inner: launches in branches and bodies of loops, which run
+    any number of times.
     """
 
     launches: tuple[Launch, ...]
     inputs: tuple[tuple[object, float], ...]
     outputs: tuple[tuple[object, float], ...]
     unknown: str = ""
+    inner: tuple[Launch, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -151,18 +156,38 @@ def _regions(nodes: Nodes, annotation: str) -> NDArray[np.int64]:
 def _paired(
     nodes: Nodes, inside: NDArray[np.int64], unit: NDArray[np.int64], run: Run
 ) -> list[tuple[int, Launch]] | None:
-    """The nodes of a run with their launches, by order and name; None where a generated kernel has no twin."""
+    """The nodes of a run with their launches, by order and name; None where a generated kernel has no twin.
+
+    Those of branches and bodies of loops are known by name alone.
+    """
     ours = {launch.event for launch in run.launches if not launch.extern}
+    inner = _by_name(run.inner)
+    if inner is None or ours & inner.keys():
+        return None
     rows = [i for i in inside.tolist() if unit[i] == i or nodes.names[i] in ours]
     codes: dict[str, int] = {}
     here = np.asarray([codes.setdefault(nodes.names[i], len(codes)) for i in rows], np.int64)
     there = np.asarray([codes.setdefault(launch.event, len(codes)) for launch in run.launches], np.int64)
     twin = align(here, there)
     found = [(row, run.launches[t]) for row, t in zip(rows, twin.tolist(), strict=True) if t >= 0]
+    within = [(row, inner[nodes.names[row]]) for row in inside.tolist() if nodes.names[row] in inner]
     met = sum(not launch.extern for _, launch in found)
     wanted = sum(not launch.extern for launch in run.launches)
-    recorded = sum(nodes.names[i] in ours for i in rows)
-    return found if met == wanted == recorded else None
+    recorded = sum(nodes.names[i] in ours or bool(_GENERATED.match(nodes.names[i])) for i in inside.tolist())
+    return [*found, *within] if met == wanted == recorded - len(within) else None
+
+
+def _by_name(launches: Sequence[Launch]) -> dict[str, Launch] | None:
+    """Generated kernels by name; None where kernels of one name do not the same."""
+    found: dict[str, Launch] = {}
+    for launch in launches:
+        if not launch.extern and _figures(found.setdefault(launch.event, launch)) != _figures(launch):
+            return None
+    return found
+
+
+def _figures(launch: Launch) -> object:
+    return launch.work, [size for _, size in launch.reads], [size for _, size in launch.writes]
 
 
 class _Storages:

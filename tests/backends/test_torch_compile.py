@@ -10,11 +10,14 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn  # noqa: E402
 
-from roofline.backends import Plan, Recording, _torch_inductor, torch_compile  # noqa: E402
+from roofline.backends import Plan, Recording, _torch_inductor, _torch_inductor_parts, torch_compile  # noqa: E402
 from roofline.backends import torch as eager  # noqa: E402
-from roofline.backends._torch_inductor_loops import PHILOX  # noqa: E402
+from roofline.backends._torch_inductor_loops import PHILOX, LoopWork  # noqa: E402
+from roofline.core.cost import matrix  # noqa: E402
 from roofline.core.step import Step  # noqa: E402
 from roofline.errors import InputError  # noqa: E402
+from roofline.traces.compiled import Part  # noqa: E402
+from roofline.traces.counted import Costed  # noqa: E402
 
 ROWS, WIDTH = 32, 64
 COUNT = Plan(device="cpu", count_only=True)
@@ -152,18 +155,127 @@ def test_modules_of_pytorch_itself_are_compiled_too() -> None:
     assert facts.eager == {}
 
 
-def test_a_product_written_out_as_loops_stays_a_contraction() -> None:
-    class Outer(nn.Module):
-        def forward(self, a: Any, b: Any) -> Any:
-            return torch.mm(a, b)
+class Calls(nn.Module):
+    """A function as a module."""
 
-    recording = compiled(infer(Outer(), torch.randn(ROWS, 1), torch.randn(1, WIDTH)))
+    def __init__(self, function: Callable[..., Any]) -> None:
+        super().__init__()
+        self.function = function
+
+    def forward(self, *inputs: Any) -> Any:
+        return self.function(*inputs)
+
+
+def only_kernel(function: Callable[..., Any], *inputs: Any) -> Any:
+    """The one op of a function, a generated kernel; unlike `kernels`, also one of the class contraction."""
+    recording = compiled(infer(Calls(function), *inputs))
     (op,) = recording.ops
-    cost = recording.signatures[op.signature].cost
-    # K = 1: one multiply-add per result, 2 FLOP
-    assert cost.model_flops == cost.flops == 2 * ROWS * WIDTH
-    assert cost.vector_flops == 0
-    assert recording.signatures[op.signature].op_class == "contraction"
+    assert op.constituents
+    return recording.signatures[op.signature]
+
+
+def test_a_product_written_out_as_loops_stays_a_contraction() -> None:
+    kernel = only_kernel(lambda a, b: torch.relu(a @ b), torch.randn(4, 1), torch.randn(1, 8))
+    # K = 1: one multiply-add per result, 2 FLOP; one comparison with 0 per result for the relu
+    assert kernel.cost.model_flops == kernel.cost.flops == 2 * 4 * 8
+    assert kernel.cost.vector_flops == 4 * 8
+    assert kernel.op_class == "contraction"
+
+
+def test_only_the_product_itself_is_matrix_work() -> None:
+    kernel = only_kernel(
+        lambda c, a, b: torch.addmm(c, a, b, alpha=2.0, beta=0.5).tanh() * 3.0,
+        *(torch.randn(16), torch.randn(1, 16), torch.randn(16, 16)),
+    )
+    assert kernel.cost.model_flops == kernel.cost.flops == 2 * 16 * 16
+    assert kernel.cost.vector_flops == 16 * (1 + 1 + 1 + 1)  # alpha, beta, their sum, times 3
+    assert kernel.cost.functions == {"tanh": 16}
+
+
+def test_the_square_of_a_vector_is_a_product_too() -> None:
+    kernel = only_kernel(lambda a: torch.dot(a, a) + 1, torch.randn(64))
+    assert kernel.cost.flops == 2 * 64
+    assert kernel.cost.vector_flops == 1
+    assert (kernel.cost.bytes_read, kernel.cost.bytes_written) == (4 * 64, 4)
+
+
+def product_of(flops: float, vector: float) -> _torch_inductor_parts._Made:
+    costed = Costed(matrix(flops), "matmul", "contraction", "", "fp32", "fp32")
+    return _torch_inductor_parts._Made(Part(costed, "", 1.0), vector)
+
+
+def site(vector: float, templates: tuple[Any, ...] = ()) -> _torch_inductor.Site:
+    return _torch_inductor.Site("", "", False, (), (), False, (), templates, (LoopWork(vector=vector),))
+
+
+def test_a_sum_done_by_two_kernels_is_one_product() -> None:
+    # 1000 products and 1000 - 1 additions: 8 partial sums in the first kernel, their sum in the second
+    parts = [product_of(2.0 * 1000, 1000 + 999)]
+    first, second = (_torch_inductor_parts._work(site(n), {}, parts) for n in (1000 + 992, 7))
+    assert first.flops + second.flops == pytest.approx(2.0 * 1000)
+    assert first.vector_flops == second.vector_flops == 0
+
+
+def test_a_template_of_an_op_without_a_formula_is_unknown() -> None:
+    assert _torch_inductor_parts._work(site(0, templates=(object(),)), {}, []).quality == "unknown"
+
+
+# ---------------------------------------------------------------------------------------------- what moves
+
+
+def test_adding_into_rows_of_a_copy_reads_and_writes_the_table_once() -> None:
+    rows, picked = 100, 32
+    kernel = only_kernel(
+        lambda table, index, value: table.index_put((index,), value, accumulate=True),
+        *(torch.randn(rows, 16), torch.randint(0, rows, (picked,)), torch.randn(picked, 16)),
+    )
+    # The copy and the additions are two loops of one kernel: table, indices and values in, table out.
+    assert kernel.cost.bytes_read == 4 * rows * 16 + 8 * picked + 4 * picked * 16
+    assert kernel.cost.bytes_written == 4 * rows * 16
+    assert kernel.cost.vector_flops == picked * 16, "each value is added"
+
+
+def test_adding_into_rows_in_place_touches_those_rows() -> None:
+    kernel = only_kernel(
+        lambda table, index, value: table.index_put_((index,), value, accumulate=True),
+        *(torch.randn(100, 16), torch.randint(0, 100, (32,)), torch.randn(32, 16)),
+    )
+    assert kernel.cost.bytes_read == 8 * 32 + 2 * 4 * 32 * 16  # indices, values, and what they are added to
+    assert kernel.cost.bytes_written == 4 * 32 * 16
+    assert kernel.inplace
+
+
+def test_a_number_looked_up_for_each_row_is_read_once_per_row() -> None:
+    kernel = only_kernel(
+        lambda table, index, x: table[index][:, None] + x,
+        *(torch.randn(100), torch.randint(0, 100, (ROWS,)), torch.randn(ROWS, WIDTH)),
+    )
+    assert kernel.cost.bytes_read == (8 + 4) * ROWS + 4 * ROWS * WIDTH
+
+
+def test_a_concatenation_inside_a_kernel_does_not_move() -> None:
+    def rotate(x: Any, y: Any) -> Any:
+        half = WIDTH // 2
+        return x * y + torch.cat([-x[:, half:], x[:, :half]], 1)
+
+    kernel = only_kernel(rotate, torch.randn(ROWS, WIDTH), torch.randn(ROWS, WIDTH))
+    assert (kernel.cost.bytes_read, kernel.cost.bytes_written) == (2 * 4 * ROWS * WIDTH, 4 * ROWS * WIDTH)
+    assert kernel.cost.vector_flops == ROWS * WIDTH * 2 + ROWS * WIDTH // 2  # mul, add; half is negated
+
+
+def test_what_a_library_wrote_of_a_concatenation_is_read_and_no_more() -> None:
+    model = Calls(lambda x, y: torch.cat([x @ y, x * 2], 1) + 1)
+    (kernel,) = kernels(compiled(infer(model, torch.randn(ROWS, WIDTH), torch.randn(WIDTH, WIDTH))))
+    # in: x, and the half that the product wrote; out: the sum
+    assert (kernel.cost.bytes_read, kernel.cost.bytes_written) == (2 * 4 * ROWS * WIDTH, 2 * 4 * ROWS * WIDTH)
+
+
+def test_batch_norm_in_training_is_a_norm_and_writes_its_statistics() -> None:
+    (kernel,) = kernels(compiled(infer(nn.BatchNorm1d(WIDTH), torch.randn(ROWS, WIDTH))))
+    assert kernel.op_class == "normalisation"
+    # the input, weight and bias, running mean and variance, the number of batches; out: the result and the last three
+    assert kernel.cost.bytes_read == 4 * ROWS * WIDTH + 4 * 4 * WIDTH + 8
+    assert kernel.cost.bytes_written == 4 * ROWS * WIDTH + 2 * 4 * WIDTH + 8
 
 
 # ------------------------------------------------------------------------------------------- awkward steps
@@ -194,6 +306,50 @@ def test_a_graph_break_is_counted_and_what_is_between_is_eager() -> None:
     assert facts.graphs == 4, "each half, forward and backward"
     assert len(facts.breaks) == 1
     assert "item" in next(iter(facts.breaks))
+
+
+class Either(nn.Module):
+    """A branch in the graph: each side is a graph of its own inside it."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.cond(x.sum() > 0, lambda x: x.tanh() * 2, lambda x: (x * 3).exp(), (x,)) + 1
+
+
+@pytest.mark.parametrize("noted", [True, False])
+def test_of_a_branch_the_kernels_that_ran_count(monkeypatch: pytest.MonkeyPatch, noted: bool) -> None:
+    if not noted:
+        launches = _torch_inductor_parts._launches
+        monkeypatch.setattr(_torch_inductor_parts, "_launches", lambda *given: (launches(*given)[0], ()))
+    recording = compiled(infer(Either(), torch.ones(ROWS, WIDTH)))
+    facts = recording.compilation
+    assert facts is not None
+    if not noted:
+        assert facts.opaque == 1, "a kernel that nobody noted makes its region unknown"
+        return
+    test, branch, rest = (one.cost for one in kernels(recording))
+    assert test.vector_flops == ROWS * WIDTH - 1
+    assert (branch.vector_flops, branch.functions) == (ROWS * WIDTH, {"tanh": ROWS * WIDTH})
+    assert rest.vector_flops == ROWS * WIDTH
+    assert facts.opaque == 0
+
+
+class Twice(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.dense = nn.Linear(WIDTH, WIDTH)
+
+    def forward(self, x: Any) -> Any:
+        return self.dense(self.dense(x).tanh()).tanh()
+
+
+def test_a_layer_called_twice_has_all_three_products_of_its_backward_pass() -> None:
+    recording = compiled(train(Twice(), torch.randn(ROWS, WIDTH)))
+    backward = [op for op in recording.ops if recording.phases[op.phase] == "backward"]
+    costs = [(recording.scopes[op.scope], recording.signatures[op.signature].cost) for op in backward]
+    # The second gradient of the weight is multiplied and added to the first in one call, which autograd does in none.
+    assert [(scope, cost.flops, cost.model_flops) for scope, cost in costs if cost.flops] == [
+        ("dense", 2 * ROWS * WIDTH**2, 2 * ROWS * WIDTH**2)
+    ] * 3
 
 
 class Wide(nn.Module):

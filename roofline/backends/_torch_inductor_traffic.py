@@ -1,0 +1,176 @@
+"""What a kernel that Inductor generated moves, read from the scheduler's nodes: its inputs and outputs, nothing inside.
+
+A buffer that is written over has a name for each of its states (`mutation_real_name` knows the first); here all of them
+are one buffer.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Mapping, Set
+from dataclasses import dataclass, field
+from types import MappingProxyType
+from typing import Any
+
+from torch.utils._sympy.functions import Max
+
+from roofline.backends._torch_inductor_loops import LoopWork
+
+
+@dataclass(frozen=True, slots=True)
+class Access:
+    """A buffer that a kernel touches: its name, and the bytes.
+
+    bytes: numbers or expressions of the sizes, of which the least counts; None where a library's kernel touches it.
+    """
+
+    buffer: str
+    bytes: tuple[Any, ...] | None
+
+
+Accesses = tuple[Access, ...]
+
+
+def traffic(lowered: Any, nodes: list[Any], loops: Mapping[int, LoopWork]) -> tuple[Accesses, Accesses]:
+    """(what a kernel reads from outside it, what it writes for others).
+
+    lowered: the graph. nodes: the scheduler's nodes of the kernel, in the order they run. loops: the work of those that
+    are loops, by id of the node.
+    """
+    found = _Traffic(lowered, frozenset(map(id, nodes)))
+    for node in nodes:
+        found.add(node, loops.get(id(node)))
+    return found.accesses(found.reads, set(found.reads), found.made), found.accesses(found.writes, found.escaping)
+
+
+@dataclass(slots=True)
+class _Traffic:
+    """Buffer -> index expression -> elements. The same expression touches the same elements, however often.
+
+    inside: ids of the kernel's nodes. complete: buffers of which this kernel has written all. created: those that it
+    made. escaping: those whose contents somebody else uses. made: elements of a buffer that the kernel wrote itself
+    before it reads them.
+    """
+
+    lowered: Any
+    inside: Set[int]
+    reads: dict[str, dict[str, Any]] = field(default_factory=dict)
+    writes: dict[str, dict[str, Any]] = field(default_factory=dict)
+    complete: set[str] = field(default_factory=set)
+    created: set[str] = field(default_factory=set)
+    escaping: set[str] = field(default_factory=set)
+    made: dict[str, Any] = field(default_factory=dict)
+
+    def add(self, node: Any, work: LoopWork | None) -> None:
+        """The accesses of the next node; `work` None: it is no loop."""
+        from torch._inductor.dependencies import WeakDep
+
+        tables = {self._buffer(name): number for name, number in (work.by_table if work else {}).items()}
+        for dep in node.read_writes.reads:
+            # A loop reads what it loads; that it comes after who wrote the target before it is an order, no read.
+            loaded = not isinstance(dep, WeakDep) if work is None else _indexed(dep)
+            if loaded or (work is not None and dep.name in work.searched):
+                self._read(dep, tables)
+        over = {output.get_name() for output in node.get_outputs() if output.get_mutations()}
+        for dep in node.read_writes.writes:
+            buffer, adds = self._buffer(dep.name), getattr(dep, "mode", None) is not None
+            if adds:  # atomic_add: read, added to and written
+                self._read(dep, tables)
+            elements = _elements(self.lowered, buffer, dep, tables)
+            _touch(self.writes, buffer, dep, elements)
+            if dep.name not in over:
+                self.created.add(buffer)
+            whole = not adds and not _indirect(dep) and elements == self.lowered.get_numel(buffer)
+            if whole or dep.name not in over:
+                self.complete.add(buffer)
+            if buffer not in self.created or _used_outside(self.lowered.scheduler, dep.name, self.inside):
+                self.escaping.add(buffer)
+
+    def accesses(
+        self,
+        touched: Mapping[str, Mapping[str, Any]],
+        wanted: Set[str],
+        made: Mapping[str, Any] = MappingProxyType({}),
+    ) -> Accesses:
+        """Bytes: the elements of all accesses, but no more than there are beside those that the kernel `made`."""
+        found = []
+        for buffer in (one for one in touched if one in wanted):
+            each, whole = self.lowered.get_dtype(buffer).itemsize, self.lowered.get_numel(buffer)
+            elements = sum(touched[buffer].values())
+            found.append(Access(buffer, (elements * each, (whole - made.get(buffer, 0)) * each)))
+        return tuple(found)
+
+    def _buffer(self, name: str) -> str:
+        return str(self.lowered.scheduler.mutation_real_name.get(name, name))
+
+    def _read(self, dep: Any, tables: Mapping[str, Any]) -> None:
+        buffer = self._buffer(dep.name)
+        pieces = set(_pieces(self.lowered, buffer))
+        if pieces <= self.complete:
+            return
+        self.made[buffer] = sum(self.lowered.get_numel(piece) for piece in pieces & self.complete)
+        _touch(self.reads, buffer, dep, _elements(self.lowered, buffer, dep, tables))
+
+
+def _touch(accesses: dict[str, dict[str, Any]], buffer: str, dep: Any, elements: Any) -> None:
+    known = accesses.setdefault(buffer, {})
+    index = str(dep.index) if _indexed(dep) else "*"
+    known[index] = Max(known[index], elements) if index in known else elements
+
+
+def _elements(lowered: Any, buffer: str, dep: Any, tables: Mapping[str, Any]) -> Any:
+    """How many elements an access touches. tables: of buffers whose index is found through another one."""
+    if not _indexed(dep):
+        return lowered.get_numel(buffer)
+    if not _indirect(dep):
+        return dep.get_numel()  # without the dimensions that are broadcast
+    return tables.get(buffer, functools.reduce(lambda a, b: a * b, dep.size, 1))
+
+
+def _indexed(dep: Any) -> bool:
+    from torch._inductor.dependencies import MemoryDep
+
+    return isinstance(dep, MemoryDep)
+
+
+def _indirect(dep: Any) -> bool:
+    return _indexed(dep) and bool(dep.is_indirect())
+
+
+def _pieces(lowered: Any, buffer: str) -> list[str]:
+    """The buffers that one is made of: a concatenation has no kernel, its parts are written where they belong."""
+    from torch._inductor.ir import ConcatKernel
+
+    made = lowered.name_to_buffer.get(buffer)
+    if not isinstance(made, ConcatKernel):
+        return [buffer]
+    return [piece for part in made.inputs for piece in _pieces(lowered, part.get_name())]
+
+
+def _used_outside(scheduler: Any, name: str, inside: Set[int]) -> bool:
+    """Whether somebody beside the nodes `inside` (ids) uses this state of a buffer, itself or as part of another."""
+    from torch._inductor.scheduler import NopKernelSchedulerNode
+
+    buffer = scheduler.name_to_buf.get(name)
+    if buffer is None:
+        return True
+    for user in buffer.users:
+        if user.is_weak or id(user.node) in inside:
+            continue
+        if not isinstance(user.node, NopKernelSchedulerNode):
+            return True
+        # It counts among the users of its own result: that has the memory of its parts.
+        known = inside | {id(user.node)}
+        if any(_used_outside(scheduler, output.get_name(), known) for output in user.node.get_outputs()):
+            return True
+    return False
+
+
+def reuses(lowered: Any, nodes: list[Any]) -> bool:
+    """Whether a C++ kernel writes a result into the memory of an argument that dies with it."""
+    for device in {node.get_device() for node in nodes} - {None}:
+        group = getattr(lowered.scheduler.get_backend(device), "kernel_group", None)
+        reused = getattr(getattr(group, "args", None), "inplace_buffers", None) or {}
+        if any(len(getattr(buffer, "other_names", ())) > 1 for buffer in reused.values()):
+            return True
+    return False

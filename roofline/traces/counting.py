@@ -7,17 +7,18 @@ what the profiler times as one event. Calls inside it are part of it.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import Any, Protocol
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.traces import nesting
 from roofline.traces.aten import Engine
 from roofline.traces.calls import Call, tensors
-from roofline.traces.counted import Costed, Counted, CountedOp
+from roofline.traces.counted import Costed, Counted, CountedOp, Same
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"
@@ -85,9 +86,11 @@ def count(
 
     roots = np.flatnonzero(unit == np.arange(len(nodes)))
     ops: list[CountedOp] = []
+    again = _recomputed(nodes, phase)
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
+    same = Same()
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
         if one is not None:
@@ -102,6 +105,9 @@ def count(
         if costed.view:
             view[root] = True
             continue
+        if again[root] and costed.cost.model_flops:  # the forward pass asked for it once
+            costed = replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=0.0))
+            costed = same(costed)
         if costed.cost.quality == "unknown":
             unknown[call.name] = costed.cost.note
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
@@ -133,6 +139,20 @@ def count(
     )
 
 
+def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which calls repeat the forward pass within the backward one (activation checkpointing).
+
+    They make autograd nodes anew, later than the whole forward pass, and lie in a module that is called inside of a
+    backward node; what only differentiates a gradient again (`create_graph`) is in no module.
+    """
+    forward = nodes.sequence[phase == _FORWARD]
+    later = (nodes.sequence > forward.max(initial=-1)) & (phase == _BACKWARD)
+    scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
+    engine = nesting.nearest(nodes.parent, np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool))
+    depth = np.append(nesting.depths(nodes.parent), -1)
+    return later & (engine >= 0) & (depth[scope] > depth[engine])
+
+
 def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:
     """For each node its own value, else that of the nearest ancestor that has one; -1 for none."""
     source = nesting.nearest(parent, value >= 0)
@@ -157,6 +177,13 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
             own[index] = _OPTIMIZER
     inherited = _inherit(nodes.parent, own)
     phase = np.where(inherited >= 0, inherited, _FORWARD)
+    # An exception within the backward pass (checkpointing ends its repetition with one) costs calls their parents.
+    marks = np.asarray([name.startswith(PHASE + "backward") for name in nodes.names], bool)
+    call = nesting.nearest(nodes.parent, marks)
+    for mark in np.flatnonzero(marks).tolist():
+        inside = slice(mark, int(np.flatnonzero(call == mark)[-1]) + 1)
+        lost = (phase[inside] == _FORWARD) & (nodes.thread[inside] == nodes.thread[mark])
+        phase[inside] = np.where(lost, _BACKWARD, phase[inside])
     # Beside a GPU the engine has a thread of its own, on which all is backward (gradients are exchanged there too).
     _, first, thread = np.unique(nodes.thread, return_index=True, return_inverse=True)
     engine = np.asarray([nodes.names[index].startswith(_EVALUATE) for index in first.tolist()], bool)

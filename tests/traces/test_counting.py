@@ -224,6 +224,45 @@ def test_clipping_belongs_to_the_optimizer():
     assert {op.scope for op in ops if op.phase == "optimizer"} == {"optimizer"}
 
 
+class Checkpointed(nn.Module):
+    def __init__(self, reentrant):
+        super().__init__()
+        self.layers, self.reentrant = nn.ModuleList([nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh())] * 2), reentrant
+
+    def forward(self, x):
+        for layer in self.layers:
+            x = torch.utils.checkpoint.checkpoint(layer, x, use_reentrant=self.reentrant)
+        return x
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_what_checkpointing_runs_again_is_executed_and_was_asked_for_once(reentrant):
+    torch.manual_seed(0)
+    net, x = Checkpointed(reentrant), torch.randn(ROWS, WIDTH, requires_grad=True)
+    counted = counted_of(lambda: net(x).sum().backward())
+    product = 2 * ROWS * WIDTH * WIDTH
+    sums = {phase: [0.0, 0.0] for phase in counted_ops.PHASES}
+    for op, phase in zip(counted.ops, counted.phase.tolist(), strict=True):
+        sums[counted_ops.PHASES[phase]][0] += op.costed.cost.model_flops
+        sums[counted_ops.PHASES[phase]][1] += op.costed.cost.flops
+    assert sums["forward"] == [2 * product, 2 * product]
+    # Two gradients per product, and each of the two products once more.
+    assert sums["backward"] == [4 * product, 6 * product]
+
+
+def test_a_gradient_of_a_gradient_is_no_repetition():
+    torch.manual_seed(0)
+    net, x = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.Tanh()), torch.randn(ROWS, WIDTH, requires_grad=True)
+
+    def run():
+        (gradient,) = torch.autograd.grad(net(x).sum(), x, create_graph=True)
+        gradient.square().sum().backward()
+
+    products = [op.costed.cost for op in counted_of(run).ops if op.costed.cost.flops]
+    assert all(cost.model_flops == cost.flops for cost in products)
+    assert len(products) >= 4
+
+
 def test_inference_has_one_phase():
     net = nn.Sequential(nn.Linear(4, 8), nn.Tanh()).eval()
 

@@ -1,56 +1,36 @@
-"""The events of a Chrome trace, however damaged the file.
+"""The events of a Chrome trace, however long and however damaged the file.
 
-Three lanes, each slower than the one before: strict JSON; JSON after bare NaN/Infinity and invalid UTF-8 are
-mended; event by event. Whatever a lane mends or drops is counted in a Repair.
+The text is cut between events into chunks of a few MiB, which are decoded one after another: a file beyond memory
+needs no more than a chunk. Of a chunk there are four lanes, each slower than the one before: strict JSON with times
+as floats; strict JSON with times as text; JSON after bare NaN/Infinity and invalid UTF-8 are mended; event by event.
+Whatever a lane mends or drops is counted in a Repair.
 """
 
 from __future__ import annotations
 
-import json
-import re
-import zlib
-from collections.abc import Iterator
+import operator
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
+from itertools import compress, repeat
 from pathlib import Path
 from typing import Any
 
-import msgspec
+import numpy as np
 
 from roofline.errors import InputError
+from roofline.traces import chrome_json, chrome_text, chrome_times
+from roofline.traces.chrome_json import Complete, Event
 
-HEADER = (
-    "deviceProperties",
-    "baseTimeNanoseconds",
-    "record_shapes",
-    "schemaVersion",
-    "cuda_driver_version",
-    "cuda_runtime_version",
-    "hip_driver_version",
-    "hip_runtime_version",
-    "distributedInfo",
-    "with_stack",
-)
-_FEED, _BLOCK = 1 << 16, 1 << 20  # bytes of gzip that go in, and of text that come out, at a time
+_CHUNK = 1 << 21  # bytes of text that are decoded together
+_LONGEST = 1 << 24  # bytes without an event, and what follows is no trace
+_HOPELESS = 200_000  # damaged pieces; a file with more of them than of events is not read to its end
+_CARRIED = 4  # chunks that an event may be long and have been cut in the middle
+_OVERLAP = 256  # bytes in which an event begins, white space and all
+_DROPPED = "damaged pieces of JSON dropped"
+_BLANK = b" \t\r\n"
 
-
-class Event(msgspec.Struct, gc=False):
-    """One entry of traceEvents; times and `args` are left as text. Other fields are not read."""
-
-    ph: str = ""
-    cat: str | None = None
-    name: str | int | float | None = ""
-    pid: str | int | float | None = 0
-    tid: str | int | float | None = 0
-    ts: msgspec.Raw = msgspec.Raw(b"")
-    dur: msgspec.Raw = msgspec.Raw(b"")
-    args: msgspec.Raw = msgspec.Raw(b"{}")
-
-
-_LIST = msgspec.json.Decoder(list[Event])
-_OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
-_EVENT = msgspec.json.Decoder(Event)
-_BROKEN = (msgspec.DecodeError, UnicodeError, RecursionError, ValueError)
+_category, _phase = operator.attrgetter("cat"), operator.attrgetter("ph")
+_begin, _length = operator.attrgetter("ts"), operator.attrgetter("dur")
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,177 +44,221 @@ class Repair:
         return f"{self.what}: {self.count}"
 
 
-def read(source: str | Path | bytes, what: str, max_bytes: int) -> tuple[list[Event], dict[str, Any], list[Repair]]:
-    """The events, the header's fields named in HEADER, and the repairs; `what` is the trace's name in errors.
+@dataclass(frozen=True, slots=True, eq=False)
+class Chunk:
+    """Events that follow each other in the file, of the categories asked for; columns of one length.
 
-    Raises InputError if the file cannot be read, is larger inflated than `max_bytes`, or is no Chrome trace.
+    `kind`: int8, what the category stands for. `position`: int64, place in the file. `start`, `length`: int64 [ns],
+    and `timed`, `measured`: bool, which of them are numbers.
     """
-    repairs: list[Repair] = []
-    events, header = _parse(_inflate(_load(source, what, max_bytes), what, max_bytes, repairs), repairs)
-    if not events:
-        raise InputError(f"{what} is not a Chrome trace; give a file that torch.profiler's export_chrome_trace wrote.")
-    return events, header, repairs
+
+    events: Sequence[Event | Complete]
+    kind: np.ndarray
+    position: np.ndarray
+    start: np.ndarray
+    timed: np.ndarray
+    length: np.ndarray
+    measured: np.ndarray
+
+    def __len__(self) -> int:
+        return len(self.events)
 
 
-def plain(value: Any) -> str:
-    """Text of any value, without the lone surrogates that no encoder takes."""
-    return str(value).encode("utf-8", "replace").decode()
+class Reader:
+    """The complete events of one trace, chunk by chunk.
 
+    `recorded`: number of entries read, of every phase. `header`: the fields named in HEADER, complete after the last
+    chunk, as are the `repairs`.
+    """
 
-# Bytes -> text
+    def __init__(self, source: str | Path | bytes, what: str, max_bytes: int, kinds: Mapping[str, int]) -> None:
+        """`kinds`: the categories wanted, and numbers for them; `what`: the trace's name in errors."""
+        self.recorded = 0
+        self.header: dict[str, Any] = {}
+        self._kinds = kinds
+        self._what = what
+        self._counts: dict[str, int] = {}
+        self._batches = _batches(chrome_text.pieces(source, what, max_bytes, self._count))
+        self._floats = True  # until one is found that has lost its nanoseconds
+        self._before = b""  # the text before the list
+        self._listed = True
 
+    @property
+    def repairs(self) -> list[Repair]:
+        """What was mended or left out so far."""
+        return [Repair(what, count) for what, count in self._counts.items()]
 
-def _load(source: str | Path | bytes, what: str, max_bytes: int) -> bytes:
-    if isinstance(source, bytes):
-        return source
-    path = Path(source)
-    try:
-        if path.stat().st_size > max_bytes:
-            raise _too_large(what, max_bytes)
-        return path.read_bytes()
-    except OSError as error:
-        raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
+    def _count(self, what: str, count: int) -> None:
+        if count:
+            self._counts[what] = self._counts.get(what, 0) + count
 
+    def chunks(self) -> Iterator[Chunk]:
+        """The events in the order of the file.
 
-def _too_large(what: str, max_bytes: int) -> InputError:
-    return InputError(
-        f"{what} is larger than {max_bytes / 2**20:,.0f} MiB of JSON; record fewer steps, or without stacks."
-    )
-
-
-def _inflate(data: bytes, what: str, max_bytes: int, repairs: list[Repair]) -> bytes:
-    """The JSON text; of a damaged gzip file, what lies before the damage."""
-    if data[:2] != b"\x1f\x8b":
-        if len(data) > max_bytes:
-            raise _too_large(what, max_bytes)
-        return data.removeprefix(b"\xef\xbb\xbf")
-    text = bytearray()
-    try:
-        for piece in _pieces(data):
-            text += piece
-            if len(text) > max_bytes:
-                raise _too_large(what, max_bytes)
-    except EOFError:
-        repairs.append(Repair("gzip streams that end early, their last events missing", 1))
-    except zlib.error:
-        repairs.append(Repair("damaged blocks of gzip, the events after them missing", 1))
-    return bytes(text.removeprefix(b"\xef\xbb\xbf"))
-
-
-def _pieces(data: bytes) -> Iterator[bytes]:
-    """What gzip members in a row hold, in bounded pieces; zlib.error or EOFError once all before it was given."""
-    member, at = zlib.decompressobj(31), 0
-    while at < len(data) and not member.eof:
-        fed = data[at : at + _FEED]
-        at += len(fed)
-        while fed and not member.eof:
-            intact = member.copy()
-            try:
-                yield member.decompress(fed, _BLOCK)
-            except zlib.error:
-                yield from _bites(intact, fed)
-                raise
-            fed = member.unconsumed_tail
-        if member.eof:
-            at -= len(member.unused_data)
-            if data[at : at + 2] == b"\x1f\x8b":
-                member = zlib.decompressobj(31)
-    if not member.eof:
-        raise EOFError
-
-
-def _bites(member: Any, data: bytes) -> Iterator[bytes]:
-    """What lies before the damage in `data`: a call that fails keeps what it had, so the calls get smaller."""
-    for size in (1 << 14, 1 << 7, 1):
-        while True:
-            intact = member.copy()
-            try:
-                piece = member.decompress(data, size)
-            except zlib.error:
-                member = intact
+        Raises InputError if the file cannot be read, is larger inflated than allowed, or is no Chrome trace.
+        """
+        text = self._opening()
+        closed = False
+        for batch in self._batches:
+            seen = len(text)  # of one event, without a comma before another
+            text += batch
+            cut = chrome_json.last_comma(text, max(0, seen - _OVERLAP))
+            if cut < 0 and len(text) > _LONGEST:
+                self._count("pieces of more than 16 MiB without an event, at which reading ended", 1)
+                text = b""
                 break
-            if not piece and not member.unconsumed_tail:
-                return
-            yield piece
-            data = member.unconsumed_tail
-
-
-# Text -> events
-
-_BARE = re.compile(rb'("\s*:\s*|[\[,]\s*)[-+]?(?:NaN|nan|Infinity|infinity|Inf|inf|INF)(?=\s*[,}\]])')
-_HEAD = re.compile(rb'\{\s*"(?:ph|cat|name|ts|pid)"\s*:')
-
-
-def _parse(text: bytes, repairs: list[Repair]) -> tuple[list[Event], dict[str, Any]]:
-    """All events that can be read, and the header."""
-    try:
-        return _strict(text)
-    except _BROKEN:
-        pass
-    text, bare = _BARE.subn(rb"\1null", text)
-    valid = text.decode("utf-8", "replace").encode()
-    mended = [Repair("bare NaN or Infinity read as missing", bare)] if bare else []
-    if valid != text:
-        mended.append(Repair("invalid UTF-8 characters replaced", valid.count("�".encode())))
-    try:
-        events, header = _strict(valid)
-        repairs += mended
-        return events, header
-    except _BROKEN:
-        pass
-    events, lost = _salvage(valid)
-    repairs += mended
-    repairs.append(Repair("events salvaged one by one from damaged JSON", len(events)))
-    if lost:
-        repairs.append(Repair("damaged pieces of JSON dropped", lost))
-    return events, _salvage_header(valid)
-
-
-def _strict(text: bytes) -> tuple[list[Event], dict[str, Any]]:
-    if re.match(rb"\s*\[", text):
-        return _LIST.decode(text), {}
-    top = _OBJECT.decode(text)
-    events = _LIST.decode(top["traceEvents"]) if "traceEvents" in top else []
-    return events, {key: msgspec.json.decode(top[key]) for key in HEADER if key in top}
-
-
-def _salvage(text: bytes) -> tuple[list[Event], int]:
-    """The events that are whole, and the number of pieces that are not.
-
-    The text is cut where an event seems to begin; a quote inside a string is escaped, so no name looks like
-    that. Each piece is read once, so that no damage makes this slower than linear.
-    """
-    heads = [match.start() for match in _HEAD.finditer(text)]
-    found = [_salvage_event(text[head:end]) for head, end in pairwise([*heads, len(text)])]
-    events = [event for event in found if event is not None]
-    return events, len(found) - len(events)
-
-
-def _salvage_event(piece: bytes) -> Event | None:
-    try:
-        return _EVENT.decode(piece.rstrip(b" \t\r\n,"))
-    except _BROKEN:
-        pass
-    try:  # the last event of the list, or one whose values have unexpected types
-        value, _ = json.JSONDecoder().raw_decode(piece.decode("utf-8", "replace"))
-    except (ValueError, RecursionError):
-        return None
-    if not isinstance(value.get("ph"), str):
-        return None
-    numbers = {key: msgspec.Raw(json.dumps(value[key]).encode()) for key in ("ts", "dur", "args") if key in value}
-    texts = {key: plain(value[key]) for key in ("ph", "cat", "name", "pid", "tid") if key in value}
-    return Event(**texts, **numbers)
-
-
-def _salvage_header(text: bytes) -> dict[str, Any]:
-    """The header's fields that are still whole, before or after the events."""
-    header: dict[str, Any] = {}
-    for key in ("deviceProperties", "baseTimeNanoseconds", "record_shapes"):
-        match = re.search(rb'"%s"\s*:\s*' % key.encode(), text)
-        if match:
-            piece = text[match.end() : match.end() + (1 << 16)].decode("utf-8", "replace")
-            try:
-                header[key], _ = json.JSONDecoder().raw_decode(piece)
-            except (ValueError, RecursionError):
+            if cut < 0:
                 continue
-    return header
+            chunk, rest, closed = self._decoded(text[:cut], last=False)
+            yield chunk
+            text = (rest + text[cut:]).lstrip(_BLANK + b",")
+            if closed:
+                break
+            if self._counts.get(_DROPPED, 0) > max(_HOPELESS, self.recorded):
+                text = b""
+                break
+        while not closed and text:
+            chunk, text, closed = self._decoded(text, last=True)
+            yield chunk
+        if closed:
+            self._read_header(text)
+        else:
+            self._count("lists of events that break off, their last events missing", 1)
+            self.header = chrome_json.salvage_header(self._before)
+        if not self.recorded:
+            raise InputError(
+                f"{self._what} is not a Chrome trace; give a file that torch.profiler's export_chrome_trace wrote."
+            )
+
+    # Where the list of events begins and ends
+
+    def _opening(self) -> bytes:
+        """The text behind the bracket that opens the list; all of it where there is none."""
+        text = b""
+        for batch in self._batches:
+            text = text + batch if text else batch.removeprefix(b"\xef\xbb\xbf")
+            found = chrome_json.BARE_LIST.match(text) or chrome_json.NAMED_LIST.search(text)
+            if found:
+                self._before = text[: found.end() - 1]
+                return text[found.end() :]
+            if len(text) > _LONGEST:
+                break
+        self._listed = False
+        if chrome_json.header_of(text) is None and chrome_json.HEAD.search(text):
+            self._before = text
+            return text
+        self._batches = iter(())
+        return b""
+
+    def _read_header(self, behind: bytes) -> None:
+        """The header's fields, before and behind the list."""
+        behind += b"".join(batch for _, batch in zip(range(_LONGEST // _CHUNK), self._batches, strict=False))
+        if not self._before.strip():  # the list is all there is
+            if behind.strip(_BLANK) != b"]":
+                self._count(_DROPPED, 1)
+            return
+        text = self._before + b"[" + behind
+        header = chrome_json.header_of(text)
+        if header is None:
+            header = chrome_json.header_of(chrome_json.mended_text(text)[0])
+        if header is None:
+            self._count("damaged texts around the list of events", 1)
+            header = chrome_json.salvage_header(text)
+        self.header = header
+
+    # One chunk
+
+    def _decoded(self, text: bytes, last: bool) -> tuple[Chunk, bytes, bool]:
+        """The events of a text that begins with one, what is left of it, and whether the list ends there.
+
+        A text that cannot be decoded may hold the end of the list, or have been cut inside an event that holds a list
+        of objects: then brackets are counted to find where the last whole event ends. Else it is damaged.
+        """
+        chunk = None if last else self._whole(text)
+        if chunk is not None:
+            return chunk, b"", False
+        end, closed = chrome_json.outline(text)
+        more = not last and end < len(text) < end + _CARRIED * _CHUNK  # the text goes on, and may be sound
+        if closed or more or (last and end):
+            chunk = self._whole(text[:end])
+        if chunk is not None:
+            return chunk, text[end:].lstrip(_BLANK + b","), closed
+        if closed:
+            return self._salvaged(text[:end]), text[end:], True
+        return self._salvaged(text), b"", False
+
+    def _whole(self, text: bytes) -> Chunk | None:
+        """The events of a text that is sound, or is once its numbers and characters are mended; else None."""
+        listed = b"[" + text + b"]"
+        if self._floats:
+            try:
+                chunk = self._of_floats(chrome_json.QUICK.decode(listed))
+                if chunk is not None:
+                    return chunk
+            except chrome_json.BROKEN:
+                pass
+        try:
+            return self._of_texts(chrome_json.LIST.decode(listed))
+        except chrome_json.BROKEN:
+            pass
+        mended, repairs = chrome_json.mended_text(listed)
+        try:
+            chunk = self._of_texts(chrome_json.LIST.decode(mended))
+        except chrome_json.BROKEN:
+            return None
+        for what, count in repairs:
+            self._count(what, count)
+        return chunk
+
+    def _salvaged(self, text: bytes) -> Chunk:
+        mended, repairs = chrome_json.mended_text(text)
+        events, lost = chrome_json.salvage(mended)
+        for what, count in repairs:
+            self._count(what, count)
+        self._count("events salvaged one by one from damaged JSON", len(events))
+        self._count(_DROPPED, lost)
+        return self._of_texts(events)
+
+    def _of_floats(self, events: list[Any]) -> Chunk | None:
+        """None where a time is too large for a float to hold its nanoseconds."""
+        kind = self._kind(events)
+        kept = list(compress(events, (kind >= 0).tolist()))
+        start = chrome_times.from_floats(np.fromiter(map(_begin, kept), np.float64, len(kept)))
+        length = chrome_times.from_floats(np.fromiter(map(_length, kept), np.float64, len(kept)))
+        if start is None or length is None:
+            self._floats = False
+            return None
+        return self._chunk(kept, kind, *start, *length)
+
+    def _of_texts(self, events: list[Event]) -> Chunk:
+        kind = self._kind(events)
+        kept = list(compress(events, (kind >= 0).tolist()))
+        phases = list(map(_phase, kept))
+        if phases.count("X") < len(phases):
+            rows = np.flatnonzero(kind >= 0)
+            kind[rows[[phase != "X" for phase in phases]]] = -1
+            kept = list(compress(events, (kind >= 0).tolist()))
+        start = chrome_times.from_texts(list(map(_begin, kept)))
+        length = chrome_times.from_texts(list(map(_length, kept)))
+        return self._chunk(kept, kind, *start, *length)
+
+    def _kind(self, events: list[Any]) -> np.ndarray:
+        return np.fromiter(map(self._kinds.get, map(_category, events), repeat(-1)), np.int8, len(events))
+
+    def _chunk(self, kept: list[Any], kind: np.ndarray, *columns: np.ndarray) -> Chunk:
+        rows = np.flatnonzero(kind >= 0)
+        position = self.recorded + rows
+        self.recorded += len(kind)
+        return Chunk(kept, kind[rows], position, *columns)
+
+
+def _batches(pieces: Iterator[bytes]) -> Iterator[bytes]:
+    """The pieces joined to chunks."""
+    some, size = [], 0
+    for piece in pieces:
+        some.append(piece)
+        size += len(piece)
+        if size >= _CHUNK:
+            yield b"".join(some)
+            some, size = [], 0
+    yield b"".join(some)

@@ -7,6 +7,7 @@ correlation before, only checks the result and stands in where it fails.
 
 from __future__ import annotations
 
+import operator
 import re
 from dataclasses import dataclass
 
@@ -18,7 +19,11 @@ from roofline.traces.kineto import Events, KinetoTrace
 
 _LAUNCH = re.compile(r"Launch|Memcpy|Memset", re.IGNORECASE)
 _GRAPH = re.compile(r"GraphLaunch", re.IGNORECASE)
+# Calls that no kernel and no copy comes from, though they carry a correlation.
+_NEVER = re.compile(r"Synchronize|EventRecord|EventQuery|StreamQuery|WaitEvent|Occupancy|Attribute", re.IGNORECASE)
 _SHARED = 2  # device events behind one launch, more than that and the correlation ids are damaged
+_SKEW = 50_000  # [ns] clocks of host and device differ by less: a kernel that begins earlier is not of that launch
+_TRUSTED = 0.5  # External ids that agree with containment less often are no ids of these ops
 
 
 class _Geometry(msgspec.Struct, gc=False):
@@ -75,18 +80,29 @@ def link(trace: KinetoTrace) -> Links:
     """Links every device event to its launch and its op, as far as the trace tells."""
     ops, launches, device = trace.ops, trace.launches, trace.device
     is_graph = _matching(trace.names, _GRAPH)[launches.name]
-    launch = _launches(device, launches, _matching(trace.names, _LAUNCH)[launches.name])
+    launch = _launches(device, launches, *(_matching(trace.names, p)[launches.name] for p in (_LAUNCH, _NEVER)))
     graph = _at(launch, is_graph, False)
-    damaged = ~graph & (launch >= 0) & (np.bincount(launch + 1, minlength=1)[launch + 1] > _SHARED)
+    damaged = _shared(device, launch, graph) | _early(device, launches, launch)
     launch = np.where(damaged, -1, launch)
 
     intervals = (ops.thread, ops.start, ops.end, ops.order)
     launch_op = nesting.innermost(*intervals, launches.thread, launches.start, launches.end)
     op = _at(launch, launch_op, -1)
 
-    named = _named(device, ops)
+    named, copies = _named(device, ops)
     both = (named >= 0) & (op >= 0)
-    by_id = (named >= 0) & (op < 0)
+    agreement = float((named == op)[both].mean()) if both.any() else None
+    if agreement is not None and agreement < _TRUSTED:  # the ids are none of these ops
+        named = np.full(len(device), -1, np.int64)
+        conflict = np.zeros(len(device), bool)
+    else:
+        # One of the two ids is damaged, and nothing tells which: no join is better than a wrong one.
+        conflict = both & (named != op)
+    if copies:
+        conflict = (launch >= 0) & (device.external >= 0) & (device.external != device.correlation)
+    launch, op = np.where(conflict, -1, launch), np.where(conflict, -1, op)
+    damaged |= conflict
+    by_id = (named >= 0) & (op < 0) & ~conflict
     op = np.where(by_id, named, op)
     twin = _twins(trace, op)
     time = device.duration
@@ -94,14 +110,14 @@ def link(trace: KinetoTrace) -> Links:
         launch=launch,
         op=op,
         by_id=by_id,
-        graph=graph,
+        graph=graph & (launch >= 0),
         twin=twin,
         parent=nesting.parents(*intervals),
         launch_op=launch_op,
         linked=_share(time, op >= 0),
         launched=_share(time, launch >= 0),
         twinned=_share(time, twin >= 0),
-        agreement=float((named == op)[both].mean()) if both.any() else None,
+        agreement=agreement,
         compared=int(both.sum()),
         orphans=int(((launch < 0) & ~damaged).sum()),
         outside=int(((launch >= 0) & (op < 0)).sum()),
@@ -124,20 +140,43 @@ def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray
     return np.append(values, np.array(absent, values.dtype))[index]
 
 
-def _launches(device: Events, launches: Events, launching: np.ndarray) -> np.ndarray:
+def _shared(device: Events, launch: np.ndarray, graph: np.ndarray) -> np.ndarray:
+    """bool[device]: behind a launch that has too many device events to be the launch of all of them.
+
+    A graph launches any number; another call two at most, and those alike (one on each device, parts of a copy).
+    """
+    known = (launch >= 0) & ~graph
+    number = np.where(known, np.bincount(launch + 1, minlength=1)[launch + 1], 0)
+    names = device.name.astype(np.int64)
+    most = np.full(int(launch.max(initial=-1)) + 1, -1, np.int64)
+    least = np.full(len(most), np.iinfo(np.int64).max)
+    np.maximum.at(most, launch[known], names[known])
+    np.minimum.at(least, launch[known], names[known])
+    unlike = _at(np.where(known, launch, -1), most > least, False)
+    return known & ((number > _SHARED) | unlike)
+
+
+def _early(device: Events, launches: Events, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: begins before its launch. Where most do, the clocks disagree, and it says nothing."""
+    known = launch >= 0
+    early = known & (device.start + _SKEW < _at(launch, launches.start, 0))
+    return early if 2 * early.sum() < known.sum() else np.zeros(len(device), bool)
+
+
+def _launches(device: Events, launches: Events, launching: np.ndarray, never: np.ndarray) -> np.ndarray:
     """int64[device]: the launch of the same correlation, -1 for none.
 
     Of several, as in windows merged into one file, the last that begins before the device event. A call that
     launches goes before one that does not (a synchronisation may carry the id of what it waits for).
     """
     found = np.full(len(device), -1, np.int64)
-    for calls in (np.flatnonzero(launching), np.flatnonzero(~launching)):
+    for calls in (np.flatnonzero(launching), np.flatnonzero(~launching & ~never)):
         calls = calls[launches.correlation[calls] >= 0]
         if not len(calls):
             continue
         calls = calls[np.lexsort((launches.start[calls], launches.correlation[calls]))]
         # (correlation, start) as one number that sorts like the pair.
-        ids, times = np.unique(launches.correlation[calls]), np.unique(launches.start[calls])
+        ids, times = nesting.distinct(launches.correlation[calls]), nesting.distinct(launches.start[calls])
         stride = len(times) + 1
         code = np.searchsorted(ids, launches.correlation[calls])
         key = code * stride + np.searchsorted(times, launches.start[calls])
@@ -149,16 +188,19 @@ def _launches(device: Events, launches: Events, launching: np.ndarray) -> np.nda
     return found
 
 
-def _named(device: Events, ops: Events) -> np.ndarray:
-    """int64[device]: the op whose id the device event carries, -1 for none."""
+def _named(device: Events, ops: Events) -> tuple[np.ndarray, bool]:
+    """int64[device]: the op whose id the device event carries, -1 for none; and whether the ids repeat the correlation.
+
+    They did before 2024, and then name no op.
+    """
     has_id = device.external >= 0
-    copies = (device.external == device.correlation) & has_id
-    if not len(ops) or 2 * copies.sum() > has_id.sum():  # before 2024 the id repeats the correlation
-        return np.full(len(device), -1, np.int64)
+    copies = bool(2 * ((device.external == device.correlation) & has_id).sum() > has_id.sum())
+    if not len(ops) or copies:
+        return np.full(len(device), -1, np.int64), copies
     sequence = np.argsort(ops.external, kind="stable")
     ids = ops.external[sequence]
     at = np.minimum(np.searchsorted(ids, device.external), len(ids) - 1)
-    return np.where(has_id & (ids[at] == device.external), sequence[at], -1)
+    return np.where(has_id & (ids[at] == device.external), sequence[at], -1), copies
 
 
 # Twins
@@ -172,10 +214,11 @@ def _twins(trace: KinetoTrace, op: np.ndarray) -> np.ndarray:
     alike = np.flatnonzero((op >= 0) & np.isin(device.name, device.name[lost]))
     if not len(alike):
         return twin
-    kernels = _codes([(device.name[row], *_fields(_Geometry, device.args[row])) for row in [*lost, *alike]])
+    rows = np.concatenate([lost, alike])
+    kernels = _signatures(device, rows, _Geometry)
     of_lost, of_alike = kernels[: len(lost)], kernels[len(lost) :]
     owners, owner = np.unique(op[alike], return_inverse=True)
-    signatures = _codes([(trace.ops.name[row], *_fields(_Inputs, trace.ops.args[row])) for row in owners])[owner]
+    signatures = _signatures(trace.ops, owners, _Inputs)[owner]
     least = np.full(kernels.max() + 1, len(owners))
     most = np.full(kernels.max() + 1, -1)
     np.minimum.at(least, of_alike, signatures)
@@ -186,14 +229,13 @@ def _twins(trace: KinetoTrace, op: np.ndarray) -> np.ndarray:
     return twin
 
 
-def _fields(kind: type[msgspec.Struct], text: bytes) -> tuple[bytes, ...]:
-    try:
-        value = msgspec.json.decode(text, type=kind)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return ()
-    return tuple(bytes(getattr(value, name)) for name in kind.__struct_fields__)
-
-
-def _codes(values: list[tuple]) -> np.ndarray:
-    code = {value: index for index, value in enumerate(dict.fromkeys(values))}
-    return np.array([code[value] for value in values], np.int64)
+def _signatures(events: Events, rows: np.ndarray, kind: type[msgspec.Struct]) -> np.ndarray:
+    """int64[rows]: the same number for rows of the same name whose arguments of `kind` have the same text."""
+    values = events.decoded(rows, kind)
+    if None in values:  # arguments that are no object tell nothing
+        nothing = kind()
+        values = [nothing if value is None else value for value in values]
+    texts = [map(bytes, map(operator.attrgetter(name), values)) for name in kind.__struct_fields__]
+    keys = list(zip(events.name[rows].tolist(), *texts, strict=True))
+    code = {key: number for number, key in enumerate(dict.fromkeys(keys))}
+    return np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))

@@ -2,53 +2,76 @@
 
 from __future__ import annotations
 
+import dataclasses
 import re
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline.errors import InputError
+from roofline.traces import kineto_period
 from roofline.traces.kineto import KinetoTrace
-from roofline.traces.link import Links
+from roofline.traces.kineto_period import Repeated
+from roofline.traces.link import Links, link
 
 LIVE = "roofline:step#"
 PROFILER = "ProfilerStep#"
+PERIODIC = "(repetition)"
+_FAMILY = re.compile(r"(.*#)(\d{1,18})", re.DOTALL)
+_RAMP = 0.9  # a first step with fewer launches than this, of the median of the others, is not whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Steps:
-    """Disjoint windows, sorted. `start`, `end`: int64[n] [ns]; `number`: int64[n], as annotated.
+    """Disjoint windows, sorted. `start`, `end`: int64[n] [ns]; `number`: int64[n], as annotated, else from 0.
 
-    `source`: the prefix of the annotations, or "" where the whole trace is one step.
+    `source`: the prefix of the annotations; PERIODIC where the kernels repeat; "" where the whole trace is one step.
+    `repeated`: what repeats in the trace, looked for only where annotations do not mark several steps.
     """
 
     start: np.ndarray
     end: np.ndarray
     number: np.ndarray
     source: str
+    repeated: Repeated | None = None
 
     def __len__(self) -> int:
         return len(self.start)
 
+    def select(self, rows: np.ndarray) -> Steps:
+        """The given ones, by mask or by indices in order."""
+        return Steps(self.start[rows], self.end[rows], self.number[rows], self.source, self.repeated)
 
-def find(trace: KinetoTrace, prefix: str | None = None) -> Steps:
+
+def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = None) -> Steps:
     """The steps that annotations `prefix` + number mark on the host.
 
-    Without a prefix: our own marks, else ProfilerStep#N, else the whole trace from its first to its last op,
-    launch or device event. Marks that overlap, as in the traces of several processes merged, are no steps.
-    Raises InputError if a prefix is given and marks none.
+    Without a prefix: our own marks; else ProfilerStep#N; else the only family of annotations name#N, of at least two;
+    else the repetition of the kernels, where it leaves nothing over; else the whole trace, from its first to its last
+    op, launch or device event. Marks that overlap, as in the traces of several processes merged, are no steps.
+    `links`: those of the trace, where they are known. Raises InputError if a prefix is given and marks none.
     """
-    for candidate in (LIVE, PROFILER) if prefix is None else (prefix,):
-        steps = _annotated(trace, candidate)
-        if steps is not None:
-            return steps
     if prefix is not None:
-        raise InputError(f"no annotations of the trace named {prefix}N mark steps; name others, or none.")
+        steps = _annotated(trace, prefix)
+        if steps is None:
+            raise InputError(f"no annotations of the trace named {prefix}N mark steps; name others, or none.")
+        return steps
+    found = _annotated(trace, LIVE) or _annotated(trace, PROFILER) or _family(trace)
+    if found is not None and (len(found) > 1 or found.source == LIVE):
+        return found
+    if links is None and len(trace.device):
+        links = link(trace)
+    repeated = kineto_period.find(trace, links) if links is not None else None
+    if found is not None:
+        return dataclasses.replace(found, repeated=repeated)
+    if links is not None and repeated is not None and repeated.steps:
+        start, end = kineto_period.windows(trace, links, repeated)
+        return Steps(start, end, np.arange(len(start)), PERIODIC, repeated)
     tables = [table for table in (trace.ops, trace.launches, trace.device) if len(table)]
     if not tables:
         raise InputError("the trace holds no op, launch or kernel; record it with torch.profiler again.")
-    start, end = min(table.start.min() for table in tables), max(table.end.max() for table in tables)
-    return Steps(np.array([start]), np.array([end]), np.zeros(1, np.int64), "")
+    low, high = min(table.start.min() for table in tables), max(table.end.max() for table in tables)
+    return Steps(np.array([low]), np.array([high]), np.zeros(1, np.int64), "", repeated)
 
 
 def _annotated(trace: KinetoTrace, prefix: str) -> Steps | None:
@@ -60,6 +83,39 @@ def _annotated(trace: KinetoTrace, prefix: str) -> Steps | None:
     if not len(marks) or (marks.start[1:] < marks.end[:-1]).any():
         return None
     return Steps(marks.start, marks.end, number[rows], prefix)
+
+
+def _family(trace: KinetoTrace) -> Steps | None:
+    """The steps that the only family of numbered annotations marks, if they are counted up."""
+    used = {trace.names[code] for code in np.unique(trace.annotations.name).tolist()}
+    prefixes = {match[1] for name in used if (match := _FAMILY.fullmatch(name))}
+    families = [steps for prefix in sorted(prefixes) if (steps := _annotated(trace, prefix)) is not None]
+    families = [steps for steps in families if len(steps) > 1 and (np.diff(steps.number) > 0).all()]
+    return families[0] if len(families) == 1 else None
+
+
+def whole(steps: Steps, trace: KinetoTrace, links: Links) -> tuple[Steps, str | None]:
+    """The steps without the first one, if launches of it are missing, and then a sentence that says so.
+
+    A recording that begins inside a step misses what was launched before: kernels run in it whose launch is not in
+    the trace, or it launches less than 90 % of what the others do. A single step is kept.
+    """
+    if len(steps) < 2:
+        return steps, None
+    time = trace.device.duration
+    first = assign(steps, trace, links) == 0
+    lost = first & (links.launch < 0)
+    calls = np.unique(links.launch[links.launch >= 0])
+    launched = np.bincount(within(steps, trace.launches.start[calls]) + 1, minlength=len(steps) + 1)[1:]
+    share = float(time[lost].sum() / max(1, time[first].sum()))
+    usual = float(np.median(launched[1:]))
+    if share > 0.01:
+        reason = f"{share:.0%} of its device time was launched before the trace begins"
+    elif len(steps) > 2 and launched[0] < _RAMP * usual:
+        reason = f"it has {launched[0]:,} launches, the others {usual:,.0f}"
+    else:
+        return steps, None
+    return steps.select(np.arange(1, len(steps))), f"the first step is left out: {reason}"
 
 
 def assign(steps: Steps, trace: KinetoTrace, links: Links) -> np.ndarray:

@@ -5,7 +5,11 @@ from __future__ import annotations
 import contextlib
 import csv
 import gzip
+import io
 import json
+import tracemalloc
+import zipfile
+from collections import Counter
 
 import numpy as np
 import pytest
@@ -13,7 +17,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
-from roofline.traces import idle, intervals, kineto, link, nesting, steps
+from roofline.traces import chrome, chrome_text, chrome_times, idle, intervals, kineto, link, nesting, steps
 
 
 @pytest.fixture(scope="module")
@@ -97,14 +101,14 @@ def test_whole_microseconds_are_noticed(make_kineto):
 def test_nanoseconds_are_exact(time):
     sign = "-" if time < 0 else ""
     text = f"{sign}{abs(time) // 1000}.{abs(time) % 1000:03d}".encode()
-    value, usable = kineto.nanoseconds([text, b"0"])
+    value, usable = chrome_times.from_texts([text, b"0"])
     assert usable.all()
     assert value[0] == time
 
 
 @given(st.floats(-1e12, 1e12))
 def test_any_float_reads_as_the_nearest_nanosecond(time):
-    value, usable = kineto.nanoseconds([repr(time).encode()])
+    value, usable = chrome_times.from_texts([repr(time).encode()])
     assert usable.all()
     assert abs(value[0] - time * 1000) <= 0.5 + abs(time) * 1e-12
 
@@ -135,7 +139,7 @@ def test_any_float_reads_as_the_nearest_nanosecond(time):
     ],
 )
 def test_what_is_a_time(text, value):
-    found, usable = kineto.nanoseconds([text, b"1"])
+    found, usable = chrome_times.from_texts([text, b"1"])
     assert usable.tolist() == [value is not None, True]
     assert found.tolist() == [value or 0, 1000]
 
@@ -233,12 +237,211 @@ def test_salvage_loses_no_whole_event(make_kineto, name):
 
 
 @given(data=st.data())
+def test_a_cut_file_keeps_what_was_whole(make_kineto, data):
+    text = make_kineto.training(1).write()
+    packed = data.draw(st.booleans())
+    whole = gzip.compress(text, mtime=0) if packed else text
+    cut = whole[: data.draw(st.integers(0, len(whole) - 1))]
+    try:
+        trace = kineto.read(cut)
+    except InputError:
+        return
+    assert trace.warnings or cut.rstrip() == text.rstrip()
+    everything = kineto.read(text)
+    for name in ("ops", "launches", "device", "annotations"):
+        kept, known = (Counter(getattr(t, name).args) for t in (trace, everything))
+        assert kept <= known
+
+
+@given(data=st.data())
 def test_bytes_changed_anywhere_never_raise_another_error(make_kineto, data):
     text = bytearray(make_kineto.training(1).write()[:20_000])
     for _ in range(data.draw(st.integers(1, 4))):
         text[data.draw(st.integers(0, len(text) - 1))] = data.draw(st.integers(0, 255))
     with contextlib.suppress(InputError):
         kineto.read(bytes(text))
+
+
+# Chunks
+
+
+@pytest.fixture
+def small(monkeypatch):
+    """Chunks of a few events."""
+    monkeypatch.setattr(chrome_text, "_FEED", 300)
+    monkeypatch.setattr(chrome, "_CHUNK", 1500)
+    monkeypatch.setattr(chrome, "_LONGEST", 1 << 20)
+
+
+def columns(trace):
+    """Everything that is read of a trace."""
+    tables = [trace.ops, trace.launches, trace.device, trace.annotations, trace.syncs]
+    names = ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
+    values = [[getattr(table, name).tolist() for name in names] + [list(table.args)] for table in tables]
+    return values, trace.names, trace.threads, trace.metadata, trace.recorded, trace.origin, trace.warnings
+
+
+def test_chunks_make_no_difference(make_kineto, small):
+    text = make_kineto.training().write()
+    in_chunks = columns(kineto.read(text))
+    packed = columns(kineto.read(gzip.compress(text)))
+    assert in_chunks == packed
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(chrome, "_CHUNK", 1 << 22)
+        assert columns(kineto.read(text)) == in_chunks
+
+
+def test_times_as_text_and_as_floats_are_the_same(make_kineto, small, monkeypatch):
+    text = make_kineto.training().write()
+    quick = columns(kineto.read(text))
+    monkeypatch.setattr(chrome.Reader, "_of_floats", lambda self, events: None)
+    assert columns(kineto.read(text)) == quick
+
+
+def test_damage_in_chunks_is_mended_or_refused_as_well(damaged, small):
+    name, data = damaged
+    if name in REFUSED:
+        with pytest.raises(InputError, match=r"^the trace [^\n]*;[^\n]*\.$"):
+            kineto.read(data)
+        return
+    trace = kineto.read(data)
+    assert bool(trace.warnings) == (name not in SOUND)
+
+
+def test_damage_costs_the_damaged_event_alone(make_kineto, small):
+    text = make_kineto.training(1).write()
+    lines = text.split(b"\n")
+    lines[30] = lines[30].replace(b'"args": {', b'"args": ', 1)
+    mended = kineto.read(b"\n".join(lines))
+    assert mended.recorded == kineto.read(text).recorded - 1
+    assert kineto.Repair("damaged pieces of JSON dropped", 1) in mended.warnings
+
+
+def test_a_cut_inside_arguments_is_noticed(make_kineto, small):
+    # Lists of objects that begin as events do, in every event, longer than a chunk and shorter.
+    document = json.loads(make_kineto.training(1).write())
+    for number, event in enumerate(document["traceEvents"]):
+        event["args"]["nested"] = [{"name": "x" * 20, "of": '},{"name":'}] * (1 + number % 7 * 10)
+    text = json.dumps(document).encode()
+    trace = kineto.read(text)
+    assert trace.warnings == ()
+    assert trace.recorded == len(document["traceEvents"])
+
+
+@pytest.mark.parametrize("order", [0, 1])
+def test_the_header_may_stand_before_or_behind(make_kineto, small, order):
+    document = json.loads(make_kineto.training(1).write())
+    devices = [{"name": f"GPU {number}", "ph": 1} for number in range(40)]  # they begin as events do
+    parts = [("deviceProperties", devices), ("traceEvents", document["traceEvents"])]
+    trace = kineto.read(json.dumps(dict(parts[:: 1 - 2 * order])).encode())
+    assert trace.warnings == ()
+    assert trace.recorded == len(document["traceEvents"])
+    assert list(trace.device_properties) == devices
+
+
+def test_memory_does_not_grow_with_what_is_left_out(make_kineto, monkeypatch):
+    monkeypatch.setattr(chrome, "_CHUNK", 1 << 17)
+    monkeypatch.setattr(chrome_text, "_BLOCK", 1 << 17)
+    made = make_kineto.training(1).write()
+    frame = b'{"ph": "X", "cat": "python_function", "name": "f.py(1): g", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2.5},\n'
+    number = 200_000
+    head, events = made.split(b"[\n", 1)
+    packed = gzip.compress(head + b"[\n" + frame * number + events, compresslevel=1)
+    inflated = number * len(frame)
+    tracemalloc.start()
+    try:
+        trace = kineto.read(packed)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert trace.recorded == number + 33 + 19 + 21 + 3
+    assert inflated > 20e6
+    assert peak < inflated / 3
+
+
+def test_text_without_an_event_ends_the_reading(make_kineto, small):
+    text = make_kineto.training(1).write()
+    filler = b'"' + b"x" * (1 << 21) + b'"'
+    cut = text.index(b'{"ph": "X", "cat": "kernel"')
+    trace = kineto.read(text[:cut] + filler + b", " + text[cut:])
+    assert 0 < trace.recorded < kineto.read(text).recorded
+    assert any("without an event" in repair.what for repair in trace.warnings)
+    with pytest.raises(InputError, match="not a Chrome trace"):
+        kineto.read(gzip.compress(b'{"x": ' + filler * 5))
+
+
+def test_more_events_than_memory_are_refused(make_kineto, monkeypatch):
+    monkeypatch.setattr(kineto, "_MOST", 50)
+    with pytest.raises(InputError, match=r"more than 50 ops.*record fewer steps"):
+        kineto.read(make_kineto.training(1).write())
+
+
+# Archives
+
+
+def archive(*files, method=zipfile.ZIP_DEFLATED):
+    file = io.BytesIO()
+    with zipfile.ZipFile(file, "w", method) as packed:
+        for name, data in files:
+            packed.writestr(name, data)
+    return file.getvalue()
+
+
+@pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
+def test_a_zip_archive_of_one_trace(tmp_path, make_kineto, method):
+    text = make_kineto.training(1).write()
+    others = [("folder/", b""), ("readme.txt", b"{}"), ("__MACOSX/._t.json", b"x")]
+    expected = columns(kineto.read(text))
+    for name, data in (("../../t.json", text), ("t.json.gz", gzip.compress(text))):
+        path = tmp_path / "t.zip"
+        path.write_bytes(archive((name, data), *others, method=method))
+        assert columns(kineto.read(path)) == expected
+    assert [path.name for path in tmp_path.iterdir()] == ["t.zip"]  # nothing was unpacked
+    assert columns(kineto.read(archive(("trace", text)))) == expected
+
+
+@pytest.mark.parametrize(
+    ("files", "reason"),
+    [
+        ([], "with 0 traces"),
+        ([("a.json", b"[]"), ("b.json", b"[]")], "with 2 traces"),
+        ([("a.txt", b"[]"), ("b.txt", b"[]")], "with 2 traces"),
+        ([("a.json", b"hello")], "not a Chrome trace"),
+    ],
+)
+def test_archives_of_none_or_several_are_refused(files, reason):
+    data = archive(*files)
+    if not files:
+        data = b"PK\x03\x04" + data
+    with pytest.raises(InputError, match=reason if files else "zip archive"):
+        kineto.read(data)
+
+
+def test_unusual_and_damaged_archives(make_kineto):
+    text = make_kineto.training(1).write()
+    with pytest.raises(InputError, match="encrypted or packed in an unusual way; unpack it"):
+        kineto.read(archive(("a.json", text), method=zipfile.ZIP_LZMA))
+    packed = archive(("a.json", text))
+    encrypted = bytearray(packed)
+    encrypted[6] |= 1  # the flags before the file
+    with pytest.raises(InputError, match="encrypted or packed in an unusual way; unpack it"):
+        kineto.read(bytes(encrypted))
+    middle = len(packed) // 2
+    trace = kineto.read(packed[:middle] + bytes(100) + packed[middle + 100 :])
+    assert 0 < trace.recorded < 76
+    assert kineto.Repair("zip archives with a wrong checksum, their events perhaps damaged", 1) in trace.warnings
+    cut = kineto.read(packed[:middle])
+    assert 0 < cut.recorded < 76
+    assert kineto.Repair("zip archives that are damaged, their first file read", 1) in cut.warnings
+    with pytest.raises(InputError, match="damaged zip archive"):
+        kineto.read(packed[:20])
+
+
+def test_a_zip_bomb_is_refused():
+    bomb = archive(("a.json", bytes(3_000_000)))
+    assert len(bomb) < 10_000
+    with pytest.raises(InputError, match="larger than"):
+        kineto.read(bomb, max_bytes=1_000_000)
 
 
 @pytest.mark.parametrize("size", [50_000, 10**9])
@@ -267,7 +470,7 @@ def test_a_path_and_its_gzip_read_alike(tmp_path, make_kineto):
     path.write_bytes(gzip.compress(make_kineto.FILE.read_bytes()))
     plain, packed = kineto.read(make_kineto.FILE), kineto.read(path)
     assert packed.names == plain.names
-    assert packed.device.args == plain.device.args
+    assert list(packed.device.args) == list(plain.device.args)
 
 
 def test_two_times_far_apart_keep_one():

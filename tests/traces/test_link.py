@@ -5,7 +5,10 @@ from __future__ import annotations
 import json
 
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+from roofline.errors import InputError
 from roofline.traces import kineto, link
 
 
@@ -107,12 +110,159 @@ def test_a_launch_prefers_the_call_that_launches(make_kineto):
     assert links.launch.tolist() == [0]
 
 
+# What cannot be right is not joined
+
+
+def changed(text, change):
+    document = json.loads(text)
+    events = document["traceEvents"]
+    change([e for e in events if e["cat"] == "kernel"], events)
+    return kineto.read(json.dumps(document).encode())
+
+
+def test_damaged_ids_join_nothing_wrong(make_kineto):
+    text = make_kineto.training(1).write()
+    whole = link.link(kineto.read(text))
+
+    def swap(kernels, events):
+        kernels[4]["args"]["correlation"] = 8002  # of the gemm: the launch of another op
+
+    trace = changed(text, swap)
+    links = link.link(trace)
+    shared = trace.device.correlation == 8002
+    # The gemm shares its launch now, and loses it as well; their ids still name the ops of both.
+    assert shared.sum() == links.damaged == 2
+    assert (links.launch[shared] == -1).all()
+    assert links.launch[~shared].tolist() == whole.launch[~shared].tolist()
+    assert links.op.tolist() == whole.op.tolist()
+
+    def rename(kernels, events):
+        kernels[4]["args"]["External id"] = kernels[5]["args"]["External id"]
+
+    links = link.link(changed(text, rename))
+    wrong = links.launch == -1
+    assert wrong.sum() == links.damaged == 1
+    assert links.op[wrong].tolist() == [-1]
+    assert links.op[~wrong].tolist() == whole.op[~wrong].tolist()
+
+
+def test_without_ids_a_launch_of_two_kernels_is_of_neither(make_kineto):
+    def swap(kernels, events):
+        kernels[4]["args"]["correlation"] = 8002
+        for event in events:
+            event["args"].pop("External id", None)
+
+    links = link.link(changed(make_kineto.training(1).write(), swap))
+    assert links.damaged == 2
+    assert (links.op == -1).sum() == 2
+
+
+def test_parts_of_one_copy_share_their_launch(make_kineto):
+    made = make_kineto.Trace()
+    made.op("aten::copy_", 0, 10)
+    call = made.call("cudaMemcpyAsync", 2, 5)
+    made.copy("Memcpy PtoP", 20, 30, call, 8)
+    made.copy("Memcpy PtoP", 30, 40, call, 8)
+    links = link.link(kineto.read(made.write()))
+    assert links.launch.tolist() == [0, 0]
+    assert links.damaged == 0
+
+
+def test_a_kernel_before_its_launch_is_not_joined(make_kineto):
+    made = make_kineto.Trace()
+    for at in (0, 1000, 2000):
+        made.op("a", at, at + 10)
+        made.launch("k", at + 2, at + 20, at + 30)
+    made.kernel("early", 500, 510, made.correlation)
+    early = kineto.read(made.write().replace(b'"External id"', b'"Nothing"'))
+    links = link.link(early)
+    assert [early.names[code] for code in early.device.name[links.launch < 0]] == ["early", "k"]
+    # Behind the last launch there are two kernels of different names: neither is joined.
+    assert links.damaged == 2
+
+    made = make_kineto.Trace()  # clocks 100 us apart: every kernel seems to begin too early, and all are joined
+    for at in (0, 1000, 2000):
+        made.op("a", at + 100, at + 110)
+        made.launch("k", at + 102, at + 20, at + 30)
+    assert link.link(kineto.read(made.write())).linked == 1.0
+
+
+def test_no_kernel_comes_from_a_synchronisation(make_kineto):
+    made = make_kineto.Trace()
+    made.op("a", 0, 10)
+    made.kernel("k", 20, 30, made.call("cudaStreamSynchronize", 2, 9))
+    links = link.link(kineto.read(made.write()))
+    assert links.launch.tolist() == [-1]
+    assert links.orphans == 1
+
+
+def test_ids_of_something_else_are_not_believed(make_kineto):
+    def shift(kernels, events):
+        for event in events:
+            if event["cat"] in ("kernel", "gpu_memcpy"):
+                event["args"]["External id"] = event["args"]["External id"] % 30 + 2
+
+    links = link.link(changed(make_kineto.training(1).write(), shift))
+    assert links.agreement < 0.5
+    assert links.linked == 1.0
+    assert links.damaged == 0
+
+
+def test_among_ids_that_copy_the_correlation_one_that_does_not_is_damage(make_kineto):
+    def old(kernels, events):
+        for event in events:
+            if event["cat"] in ("kernel", "gpu_memcpy"):
+                event["args"]["External id"] = event["args"]["correlation"]
+        kernels[0]["args"]["correlation"] = 8021  # a synchronisation's
+        kernels[1]["args"]["correlation"] = 8004
+
+    links = link.link(changed(make_kineto.training(1).write(), old))
+    assert (links.launch == -1).sum() == 3  # those two, and the kernel that 8004 belongs to
+    assert links.damaged == 2
+    assert links.orphans == 1
+
+
+def joins(trace):
+    """Which launch each kernel was joined to and which op, by their times, and the kernels and calls there are."""
+    links = link.link(trace)
+    device, launches, ops = trace.device, trace.launches, trace.ops
+    at = trace.origin
+    found = set()
+    for row in range(len(device)):
+        kernel = (int(device.start[row]) + at, trace.names[device.name[row]])
+        if links.launch[row] >= 0:
+            found.add((kernel, "launch", int(launches.start[links.launch[row]]) + at))
+        if links.op[row] >= 0:
+            op = links.op[row]
+            found.add((kernel, "op", (int(ops.start[op]) + at, trace.names[ops.name[op]])))
+    return found
+
+
+@settings(max_examples=400)
+@given(data=st.data())
+def test_a_changed_byte_never_joins_a_kernel_to_another_launch(make_kineto, data):
+    text = bytearray(make_kineto.training(1).write())
+    sound = joins(kineto.read(bytes(text)))
+    kernels = {kernel for kernel, _, _ in sound}
+    ends = {end for _, _, end in sound}
+    digits = [at for at, byte in enumerate(text) if chr(byte).isdigit()]
+    place = data.draw(st.sampled_from(digits) | st.integers(0, len(text) - 1))
+    text[place] = data.draw(st.sampled_from(b"0123456789") | st.integers(0, 255))
+    try:
+        found = joins(kineto.read(bytes(text)))
+    except InputError:
+        return
+    # The changed event itself may have another time or name, and then is none of these.
+    wrong = {join for join in found - sound if join[0] in kernels and join[2] in ends}
+    assert not wrong
+
+
 def twins(make_kineto, *inputs):
     """A kernel whose launch is missing, after ops with the given inputs that launch the same kernel."""
     made = make_kineto.Trace()
-    for index, given in enumerate(inputs):
+    for index, tensor in enumerate(inputs):
         zero = 100 * index
-        made.op("aten::add", zero, zero + 10, given, given)
+        made.op("aten::add", zero, zero + 10, tensor, tensor)
         made.launch("add_kernel", zero + 2, zero + 20, zero + 30)
     made.kernel("add_kernel", 900, 930, 1)
     made.kernel("add_kernel", 940, 950, 2, grid=(7, 1, 1))

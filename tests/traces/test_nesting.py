@@ -117,6 +117,11 @@ def test_children_are_counted():
     assert nesting.depths(parent).tolist() == [0, 1, 2, 1]
 
 
+@given(st.lists(st.integers(-5, 5)))
+def test_distinct_values_are_sorted(values):
+    assert nesting.distinct(np.array(values, np.int64)).tolist() == sorted(set(values))
+
+
 def test_equal_intervals_nest_by_order():
     parent = nesting.parents(*(np.array(c) for c in ([0, 0, 0], [5, 5, 5], [5, 5, 5], [2, 0, 1])))
     assert parent.tolist() == [2, -1, 1]

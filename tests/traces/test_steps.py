@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import numpy as np
 import pytest
 
 from roofline.errors import InputError
-from roofline.traces import kineto, link, steps
+from roofline.traces import kineto, kineto_period, link, steps
 
 
 @pytest.fixture(scope="module")
@@ -49,11 +51,168 @@ def test_marks_that_overlap_are_no_steps(make_kineto):
 
 
 def test_without_marks_the_trace_is_one_step(make_kineto):
-    trace = marked(make_kineto, "other#", [(0, 30), (30, 60)])
+    trace = marked(make_kineto, "other", [(0, 30), (30, 60)])
     found = steps.find(trace)
     # From the first launch, at 1, to the end of the last kernel, at 50.
     assert (found.end - found.start).tolist() == [49_000]
-    assert len(found) == 1
+    assert (found.source, len(found)) == ("", 1)
+
+
+def test_the_only_family_of_numbered_marks_comes_third(make_kineto):
+    found = steps.find(marked(make_kineto, "iteration#", [(0, 30), (30, 60)]))
+    assert (found.source, found.number.tolist()) == ("iteration#", [4, 5])
+
+
+@pytest.mark.parametrize("change", [{5: "other#4"}, {5: "iteration#4"}, {4: "iteration#6"}])
+def test_one_mark_or_marks_not_counted_up_are_no_family(make_kineto, change):
+    # Two families of one each; the same number twice; counted down.
+    made = make_kineto.Trace()
+    for number in (4, 5):
+        made.annotation(change.get(number, f"iteration#{number}"), 100 * number, 100 * number + 90)
+        made.launch("k", 100 * number + 1, 100 * number + 10, 100 * number + 20)
+    assert steps.find(kineto.read(made.write())).source == ""
+
+
+def test_two_families_tell_nothing(make_kineto):
+    made = make_kineto.Trace()
+    for number in range(3):
+        made.annotation(f"a#{number}", 100 * number, 100 * number + 90)
+        made.annotation(f"b#{number}", 100 * number + 10, 100 * number + 80)
+        made.launch("k", 100 * number + 11, 100 * number + 20, 100 * number + 30)
+    assert steps.find(kineto.read(made.write())).source == ""
+
+
+# Repetition
+
+
+def without_marks(text):
+    document = json.loads(text)
+    events = document["traceEvents"]
+    document["traceEvents"] = [e for e in events if not e["name"].startswith("roofline:step#")]
+    return kineto.read(json.dumps(document).encode())
+
+
+def test_steps_without_marks_are_found_by_their_repetition(make_kineto):
+    text = make_kineto.training(4).write()
+    marks = kineto.read(text)
+    trace = without_marks(text)
+    links = link.link(trace)
+    found = steps.find(trace, links=links)
+    assert (found.source, found.number.tolist()) == (steps.PERIODIC, [0, 1, 2, 3])
+    # Every kernel of the step occurs in each: 19 events, 1 ms apart. The same events belong to the same steps.
+    assert (found.repeated.count, found.repeated.share, found.repeated.similarity) == (4, 1.0, 1.0)
+    assert found.repeated.period == 1_000_000
+    assert str(found.repeated) == "a block of kernels repeats 4 times, 1 ms each, and covers 100% of device time"
+    expected = steps.assign(steps.find(marks), marks, link.link(marks))
+    assert steps.assign(found, trace, links).tolist() == expected.tolist()
+    # A window begins with the outermost op around its first launch: aten::to, at 96 of each ms.
+    assert ((found.start[1:] + trace.origin - marks.origin) % 1_000_000 == 96_000).all()
+    assert (found.start[1:] == found.end[:-1]).all()
+
+
+def test_a_repetition_begins_where_all_of_it_does(make_kineto):
+    # Twelve kernels a step, of which the first is launched twice in a row: it marks no step, and yet begins one.
+    made = make_kineto.Trace()
+    for number in range(4 * 12):
+        kernel = max(1, number % 12)
+        made.launch(f"k{kernel}", 100 * number, 100 * number + 10, 100 * number + 90)
+    found = steps.find(kineto.read(made.write()))
+    assert found.source == steps.PERIODIC
+    assert found.repeated.cuts.tolist() == [0, 12, 24, 36]
+    assert found.start.tolist() == [0, 1_200_000, 2_400_000, 3_600_000]
+
+
+def test_two_repetitions_are_reported_and_are_no_steps(make_kineto):
+    found = steps.find(without_marks(make_kineto.training(2).write()))
+    assert (found.source, len(found)) == ("", 1)
+    assert (found.repeated.count, found.repeated.steps) == (2, False)
+
+
+def layered(make_kineto, layers, kernels, other):
+    """One step: an embedding, layers of some kernels of 10 us each, and a head; `other` us for each of the ends."""
+    made = make_kineto.Trace()
+    at = 0
+    names = [("embedding", other), *((f"k{i}", 10) for _ in range(layers) for i in range(kernels)), ("head", other)]
+    for name, length in names:
+        made.launch(name, 2 * at + 10, 2 * at + 20, 2 * at + 20 + length)
+        at += length
+    trace = kineto.read(made.write())
+    return steps.find(trace)
+
+
+def test_layers_are_no_steps(make_kineto):
+    # 12 x 12 kernels of 10 us and two ends of 4 us: 1440 of 1448, which a share alone would take for 12 steps.
+    found = layered(make_kineto, 12, 12, 4)
+    assert (found.source, len(found)) == ("", 1)
+    assert found.repeated.count == 12
+    assert found.repeated.share == pytest.approx(1440 / 1448)
+    assert not found.repeated.steps
+    # Two ends of 100 us: 1440 of 1640 does not even reach the share.
+    assert layered(make_kineto, 12, 12, 100).repeated.share == pytest.approx(1440 / 1640)
+
+
+def test_a_loop_of_few_kernels_is_no_steps(make_kineto):
+    made = make_kineto.Trace()
+    for number in range(30):
+        made.launch(f"k{number % 3}", 100 * number, 100 * number + 10, 100 * number + 90)
+    found = steps.find(kineto.read(made.write()))
+    assert (len(found), found.repeated.count, found.repeated.steps) == (1, 10, False)
+
+
+def test_a_trace_of_a_cpu_repeats_nothing(make_kineto):
+    made = make_kineto.Trace()
+    made.op("aten::add", 0, 10)
+    found = steps.find(kineto.read(made.write()))
+    assert (len(found), found.repeated) == (1, None)
+
+
+# The first step
+
+
+def test_a_first_step_whose_launches_are_missing_is_left_out(make_kineto):
+    document = json.loads(make_kineto.training(3).write())
+    launches = [e for e in document["traceEvents"] if e["name"] == "cudaLaunchKernel"]
+    gone = {e["args"]["correlation"] for e in launches[:2]}  # of the gemm, 70 us, and the gelu, 20 us
+
+    def kept(event):
+        return event["cat"] != "cuda_runtime" or event["args"]["correlation"] not in gone
+
+    document["traceEvents"] = [event for event in document["traceEvents"] if kept(event)]
+    trace = kineto.read(json.dumps(document).encode())
+    links = link.link(trace)
+    left, reason = steps.whole(steps.find(trace), trace, links)
+    assert left.number.tolist() == [1, 2]
+    # Device time of a step: 90 + 40 of gemm, gelu, norm, loss and copies; 204 backward; 120; 40 + 4 + 10 + 3 + 10.
+    device = trace.device
+    first = (device.start + trace.origin - make_kineto.FIRST) < 1_000_000
+    share = 90_000 / device.duration[first].sum()
+    assert reason == f"the first step is left out: {share:.0%} of its device time was launched before the trace begins"
+
+
+def test_a_first_step_that_launches_less_is_left_out(make_kineto):
+    document = json.loads(make_kineto.training(3).write())
+    first = min(e["ts"] for e in document["traceEvents"])
+
+    def kept(event):
+        return event["cat"] == "user_annotation" or event["ts"] >= first + 290
+
+    document["traceEvents"] = [event for event in document["traceEvents"] if kept(event)]
+    kernels = {e["args"]["correlation"] for e in document["traceEvents"] if e["cat"] == "cuda_runtime"}
+    document["traceEvents"] = [
+        e for e in document["traceEvents"] if e["args"].get("correlation") in kernels or e["cat"] != "kernel"
+    ]
+    trace = kineto.read(json.dumps(document).encode())
+    left, reason = steps.whole(steps.find(trace), trace, link.link(trace))
+    assert left.number.tolist() == [1, 2]
+    # Of the 19 launches of a step, 10 begin after 290 us: those of the optimizer and of the backward pass from 294 on.
+    assert reason == "the first step is left out: it has 10 launches, the others 19"
+
+
+def test_whole_first_steps_and_single_ones_stay(trace, make_kineto):
+    found = steps.find(trace)
+    assert steps.whole(found, trace, link.link(trace)) == (found, None)
+    single = kineto.read(make_kineto.training(1).write())
+    assert steps.whole(steps.find(single), single, link.link(single))[1] is None
 
 
 def test_a_device_event_belongs_where_it_was_launched(make_kineto):
@@ -119,3 +278,32 @@ def test_steps_of_recorded_traces(recorded, name, source, count):
     assert (found.source, len(found)) == (source, count)
     start, end = steps.device_windows(found, trace, steps.assign(found, trace, link.link(trace)))
     assert (end >= start).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "count", "share"),
+    [
+        ("a100_recsys_train.json.gz", 6, 0.89),  # the steps, but the window cuts the first
+        ("b200_eager.json.gz", 18, 0.74),  # layers
+        ("mi300x_vllm_decode_graph.json.gz", 12, 0.94),
+        ("v100_recsys_train.json.gz", None, None),  # cut at its head
+        ("h100_bert_small_infer.json.gz", None, None),
+    ],
+)
+def test_repetition_in_recorded_traces(recorded, name, count, share):
+    trace = kineto.read(recorded(name))
+    repeated = kineto_period.find(trace, link.link(trace))
+    if count is None:
+        assert repeated is None
+        return
+    assert (repeated.count, repeated.steps) == (count, False)
+    assert repeated.share == pytest.approx(share, abs=6e-3)
+
+
+def test_the_first_step_of_a_recorded_trace_is_not_whole(recorded):
+    trace = kineto.read(recorded("v100_recsys_train.json.gz"))
+    left, said = steps.whole(steps.find(trace), trace, link.link(trace))
+    assert len(left) == 5
+    assert said == "the first step is left out: 27% of its device time was launched before the trace begins"
+    trace = kineto.read(recorded("a100_recsys_train.json.gz"))
+    assert steps.whole(steps.find(trace), trace, link.link(trace))[1] is None

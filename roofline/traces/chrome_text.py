@@ -1,0 +1,174 @@
+"""The JSON text of a trace, in bounded pieces, from a plain file, gzip, or a zip archive that holds one.
+
+No more of a file is in memory than a piece, whatever it inflates to. Of a damaged file, what lies before the damage
+is given, and the damage is reported.
+"""
+
+from __future__ import annotations
+
+import io
+import struct
+import zipfile
+import zlib
+from collections.abc import Callable, Generator, Iterator
+from itertools import chain
+from pathlib import Path
+from typing import Any, BinaryIO
+
+from roofline.errors import InputError
+
+Report = Callable[[str, int], None]  # what was mended or left out, and how often
+
+_FEED, _BLOCK = 1 << 16, 1 << 20  # bytes of gzip that go in, and of text that come out, at a time
+_GZIP, _ZIP = b"\x1f\x8b", b"PK\x03\x04"
+# What stands before a file in an archive: signature, flags, method, length of its name and of more fields.
+_LOCAL = struct.Struct("<4s2xHH16xHH")
+
+
+def pieces(source: str | Path | bytes, what: str, max_bytes: int, report: Report) -> Iterator[bytes]:
+    """The text in pieces of at most 1 MiB; `what` is the trace's name in errors.
+
+    Raises InputError if the file cannot be read, is longer than `max_bytes` or inflates to more, or is an archive
+    without exactly one trace.
+    """
+    total = 0
+    try:
+        with _open(source, what, max_bytes) as file:
+            for piece in _inflated(file, what, report):
+                total += len(piece)
+                if total > max_bytes:
+                    raise _too_large(what, max_bytes)
+                yield piece
+    except OSError as error:
+        raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
+
+
+def _open(source: str | Path | bytes, what: str, max_bytes: int) -> BinaryIO:
+    if isinstance(source, bytes):
+        if len(source) > max_bytes:
+            raise _too_large(what, max_bytes)
+        return io.BytesIO(source)
+    path = Path(source)
+    if path.stat().st_size > max_bytes:
+        raise _too_large(what, max_bytes)
+    return path.open("rb")
+
+
+def _too_large(what: str, max_bytes: int) -> InputError:
+    return InputError(
+        f"{what} is larger than {max_bytes / 2**20:,.0f} MiB of JSON; record fewer steps, or without stacks."
+    )
+
+
+def _inflated(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
+    start = file.read(len(_ZIP))
+    file.seek(0)
+    feeds = _unzip(file, what, report) if start == _ZIP else _feeds(file)
+    first = next(feeds, b"")
+    feeds = chain([first], feeds)
+    if not first.startswith(_GZIP):
+        return feeds
+    return _until_damaged(_members(feeds), "gzip", report)
+
+
+def _feeds(file: BinaryIO, size: int | None = None) -> Iterator[bytes]:
+    """What is left of a file, or `size` bytes of it."""
+    while fed := file.read(_FEED if size is None else min(_FEED, size)):
+        size = None if size is None else size - len(fed)
+        yield fed
+
+
+def _until_damaged(stream: Iterator[bytes], what: str, report: Report) -> Iterator[bytes]:
+    try:
+        yield from stream
+    except EOFError:
+        report(f"{what} streams that end early, their last events missing", 1)
+    except zlib.error:
+        report(f"damaged blocks of {what}, the events after them missing", 1)
+
+
+def _members(feeds: Iterator[bytes]) -> Iterator[bytes]:
+    """What gzip members in a row hold; zlib.error or EOFError once all before it was given."""
+    while True:
+        behind = yield from _member(feeds, 31)
+        if len(behind) < len(_GZIP):
+            behind += next(feeds, b"")
+        if not behind.startswith(_GZIP):  # the end, or padding behind it
+            return
+        feeds = chain([behind], feeds)
+
+
+def _member(feeds: Iterator[bytes], wrapping: int) -> Generator[bytes, None, bytes]:
+    """What one stream in zlib's `wrapping` holds; returns what follows it in the last feed."""
+    member = zlib.decompressobj(wrapping)
+    for feed in feeds:
+        rest = feed
+        while rest:
+            intact = member.copy()
+            try:
+                yield member.decompress(rest, _BLOCK)
+            except zlib.error:
+                yield from _bites(intact, rest)
+                raise
+            if member.eof:
+                return member.unused_data
+            rest = member.unconsumed_tail
+    while piece := member.decompress(b"", _BLOCK):  # what the last call had no room for
+        yield piece
+    if not member.eof:
+        raise EOFError
+    return b""
+
+
+def _bites(member: Any, data: bytes) -> Iterator[bytes]:
+    """What lies before the damage in `data`: a call that fails keeps what it had, so the calls get smaller."""
+    for size in (1 << 14, 1 << 7, 1):
+        while True:
+            intact = member.copy()
+            try:
+                piece = member.decompress(data, size)
+            except zlib.error:
+                member = intact
+                break
+            if not piece and not member.unconsumed_tail:
+                return
+            yield piece
+            data = member.unconsumed_tail
+
+
+def _unzip(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
+    """The one trace of an archive; names serve to find it, and are used for nothing else."""
+    try:
+        with zipfile.ZipFile(file) as archive:
+            member = _only(archive, what)
+            offset, size, expected = member.header_offset, member.compress_size, member.CRC
+    except (zipfile.BadZipFile, NotImplementedError, ValueError, struct.error):
+        # The list of files stands at the end, and is lost first; the first file may still be there.
+        report("zip archives that are damaged, their first file read", 1)
+        offset, size, expected = 0, None, None
+    file.seek(offset)
+    header = file.read(_LOCAL.size)
+    if len(header) < _LOCAL.size or not header.startswith(_ZIP):
+        raise InputError(f"{what} is a damaged zip archive; unpack it and give the trace that it holds.")
+    _, flags, method, name, extra = _LOCAL.unpack(header)
+    if flags & 1 or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
+        raise InputError(f"{what} is a zip archive that is encrypted or packed in an unusual way; unpack it first.")
+    file.seek(name + extra, io.SEEK_CUR)
+    stream = _feeds(file, size)
+    if method == zipfile.ZIP_DEFLATED:
+        stream = _until_damaged(_member(stream, -15), "zip", report)
+    checksum = 0
+    for piece in stream:
+        checksum = zlib.crc32(piece, checksum)
+        yield piece
+    if expected not in (None, checksum):
+        report("zip archives with a wrong checksum, their events perhaps damaged", 1)
+
+
+def _only(archive: zipfile.ZipFile, what: str) -> zipfile.ZipInfo:
+    files = [info for info in archive.infolist() if not info.is_dir() and not info.filename.startswith("__MACOSX/")]
+    traces = [info for info in files if info.filename.lower().endswith((".json", ".json.gz"))]
+    found = traces or files
+    if len(found) != 1:
+        raise InputError(f"{what} is a zip archive with {len(found)} traces; unpack it and give one trace.")
+    return found[0]

@@ -22,9 +22,10 @@ from roofline.traces.aten_kinds import (
     CONTRACTIONS,
     DTYPES,
     FLOATING,
+    WORKLESS_CALLS,
     base,
 )
-from roofline.traces.calls import Call, Tensor, describe, tensors
+from roofline.traces.calls import Call, describe, tensors
 from roofline.traces.counted import Access, Costed
 
 
@@ -50,14 +51,14 @@ class Engine:
 def _cost(call: Call) -> Costed:
     user = custom.registered(call.name)
     if user is not None:
-        return _by_formula(call, *user)
+        return custom.cost(call, *user)
     if call.name == "aten::_local_scalar_dense":
         return _scalar(call)
     reasons: list[str] = []
     try:
         candidates = aten_schema.overloads(call)
     except aten_schema.Unresolved as reason:
-        return _unknown(call, str(reason))
+        return _unknown(call, str(reason) if call.inputs else "its arguments were not recorded")
     for overload in candidates[:4]:
         try:
             return _by_schema(call, overload)
@@ -80,8 +81,10 @@ def _cost(call: Call) -> Costed:
 def _by_schema(call: Call, overload: Any) -> Costed:
     if overload.is_view and not aten_schema.is_composite(call.name, overload._overloadname):
         return _costed(call, Cost(), moved_view=True)
-    args, kwargs, assumed = aten_schema.build(overload, call)
     plain = base(call.name)
+    if plain in WORKLESS_CALLS:
+        return _costed(call, Cost(), moved_view=True)  # not even run: some of them warn
+    args, kwargs, assumed = aten_schema.build(overload, call)
     data_dependent = plain in ("index_put", "_index_put_impl") and aten_work.is_masked(args[1])
     try:
         with torch.no_grad():
@@ -176,23 +179,6 @@ def _scalar(call: Call) -> Costed:
 
 def _unknown(call: Call, why: str) -> Costed:
     return _costed(call, unknown(why))
-
-
-def _by_formula(call: Call, function: Any, op_class: OpClass) -> Costed:
-    """A user's formula gives the work; its bytes are put on the arguments and results in proportion to their size."""
-    cost = function(*call.inputs)
-    arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
-    reads = _divide(cost.bytes_read, arguments, True)
-    writes = _divide(cost.bytes_written, results, False) or _divide(cost.bytes_written, arguments[:1], True)
-    return replace(_costed(call, cost), op_class=op_class, reads=reads, writes=writes)
-
-
-def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
-    sizes = [tensor.distinct * DTYPES.get(tensor.dtype, ("", 1))[1] for tensor in many]
-    whole = sum(sizes)
-    if not total or not whole:
-        return ()
-    return tuple((is_input, number, total * size / whole) for number, size in enumerate(sizes))
 
 
 def classify(name: str) -> OpClass:

@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from math import prod
 from typing import Any
 
 from roofline.core import formulas
 from roofline.core.cost import Cost
+from roofline.traces import attention_pairs
 from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, base
+from roofline.traces.attention_pairs import Lengths, Mask, varlen
 
 
 def _bias(out: Any) -> Cost:
@@ -137,40 +140,71 @@ def _convolution_backward(
     return cost
 
 
-def _attention_shape(q: Any, k: Any, v: Any) -> tuple[int, int, int, int, int, int]:
-    *batch, heads, queries, width = q.shape
-    number = 1
-    for size in batch:
-        number *= size
-    return number, heads, queries, k.shape[-2], width, v.shape[-1]
+#: Kernels of flash-attention, whose causal mask ends at the lower right corner (torch/nn/attention/bias.py says so of
+#: the op with the long name); torch's own `is_causal` begins at the upper left one.
+_LOWER_RIGHT = frozenset(
+    (
+        "_scaled_dot_product_flash_attention _scaled_dot_product_flash_attention_backward _flash_attention_forward "
+        "_flash_attention_backward"
+    ).split()
+)
+#: These take [batch, length, heads, width], or with sums of lengths [sum of lengths, heads, width].
+_LENGTH_FIRST = ("_flash_attention_forward", "_flash_attention_backward", "_efficient_attention_")
 
 
 def attention(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Cost:
     """The work of a fused attention kernel, by the names of its arguments."""
     named = by_name(overload, args, kwargs)
-    q, k, v = named["query"], named["key"], named["value"]
-    if overload._schema.name.endswith(("_flash_attention_forward", "_efficient_attention_forward")):
-        q, k, v = (t.transpose(-2, -3) for t in (q, k, v))  # these two are [batch, length, heads, width]
-    cost = formulas.attention(*_attention_shape(q, k, v), causal=bool(named.get("is_causal")))
-    return cost + _mask(named, q, k)
+    lengths, heads = _lengths(base(overload._schema.name), named)
+    widths = named["query"].shape[-1], named["value"].shape[-1]
+    return attention_pairs.forward(lengths, heads, *widths, _pattern(overload, named)) + _mask(named, lengths, heads)
 
 
 def attention_backward(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Cost:
     """The work of the gradients of one."""
     named = by_name(overload, args, kwargs)
-    q, k, v = named["query"], named["key"], named["value"]
-    if overload._schema.name.endswith(("::_flash_attention_backward", "::_efficient_attention_backward")):
-        q, k, v = (t.transpose(-2, -3) for t in (q, k, v))
-    cost = formulas.attention_backward(*_attention_shape(q, k, v), causal=bool(named.get("is_causal")))
-    return cost + _mask(named, q, k)
+    lengths, heads = _lengths(base(overload._schema.name), named)
+    widths = named["query"].shape[-1], named["value"].shape[-1]
+    return attention_pairs.backward(lengths, heads, *widths, _pattern(overload, named)) + _mask(named, lengths, heads)
 
 
-def _mask(named: dict[str, Any], q: Any, k: Any) -> Cost:
+def _lengths(name: str, named: dict[str, Any]) -> tuple[Lengths, int]:
+    """Sequences and their lengths, and the number of query heads."""
+    q, k = named["query"], named["key"]
+    if not name.startswith(_LENGTH_FIRST):
+        *batch, heads, queries, _ = q.shape
+        return Lengths(prod(batch), queries, k.shape[-2]), heads
+    sums = next((named[one] for one in ("cum_seq_q", "cu_seqlens_q") if named.get(one) is not None), None)
+    if sums is None or not sums.numel():
+        *batch, queries, heads, _ = q.shape
+        return Lengths(prod(batch), queries, k.shape[-3]), heads
+    longest = [next((named[one] for one in names if isinstance(named.get(one), int)), None) for names in _LONGEST]
+    return varlen(q.shape[-3], k.shape[-3], sums.numel() - 1, *longest), q.shape[-2]
+
+
+_LONGEST = (("max_q", "max_seqlen_q"), ("max_k", "max_seqlen_k"))
+
+
+def _pattern(overload: Any, named: dict[str, Any]) -> Mask:
+    """Which pairs are looked at: causal in one of two ways, and within a window."""
+    name = base(overload._schema.name)
+    kind = named.get("custom_mask_type")  # of _efficient_attention: 1 from the upper left, 2 to the lower right
+    causal = bool(named.get("is_causal")) or kind in (1, 2)
+    left, right = named.get("window_size_left"), named.get("window_size_right")
+    window = named.get("window_size")  # of _efficient_attention: so many keys up to the query's own
+    if isinstance(window, int) and window > 0:
+        left = window - 1
+    left = left if isinstance(left, int) and left >= 0 else None
+    right = 0 if causal else right if isinstance(right, int) and right >= 0 else None
+    return Mask(left, right, bottom_right=name in _LOWER_RIGHT or kind == 2)
+
+
+def _mask(named: dict[str, Any], lengths: Lengths, heads: int) -> Cost:
     """Adding a mask or bias is one addition per score."""
-    mask = next((named[name] for name in ("attn_mask", "attn_bias") if named.get(name) is not None), None)
+    mask = next((named[name] for name in ("attn_mask", "attn_bias", "bias") if named.get(name) is not None), None)
     if mask is None:
         return Cost()
-    return Cost(vector_flops=float(q.numel() // max(1, q.shape[-1]) * k.shape[-2]))
+    return Cost(vector_flops=float(lengths.number * heads * lengths.queries * lengths.keys))
 
 
 def by_name(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:

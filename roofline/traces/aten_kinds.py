@@ -70,8 +70,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "_masked_softmax _masked_softmax_backward softmax log_softmax logsumexp",
     "reduction": "sum mean amax amin max min prod any all argmax argmin norm linalg_vector_norm var var_mean std "
     "std_mean cumsum cumprod nansum aminmax nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
-    "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy max_pool2d_with_indices "
-    "max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
+    "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits "
+    "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
     "_adaptive_avg_pool2d_backward count_nonzero",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag take index_copy index_fill "

@@ -13,6 +13,7 @@ from typing import Any
 import torch
 
 from roofline.traces import custom
+from roofline.traces.aten_kinds import base
 from roofline.traces.calls import Call, Tensor
 
 DTYPE: dict[str, torch.dtype] = {
@@ -237,6 +238,10 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
             value = _default(argument, call)
             if given and not argument.has_default_value() and kind != "Tensor":  # a tensor may well be undefined
                 assumed.append(argument.name)
+        if argument.name == "max" and base(call.name) == "clamp" and value is None and positional[-1] is None:
+            # There is a limit, or the call could not have run: of traces without values neither is known.
+            positional[-1], value = 0.0, 0.0
+            assumed.append("min and max")
         if argument.kwarg_only:
             if value is not None or not argument.has_default_value():
                 keyword[argument.name] = value

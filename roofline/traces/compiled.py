@@ -12,6 +12,7 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import msgspec
 import numpy as np
@@ -21,10 +22,12 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.traces import counting, nesting
 from roofline.traces.alignment import align
-from roofline.traces.aten import Engine
 from roofline.traces.calls import tensors
 from roofline.traces.counted import Costed, Counted, Same
 from roofline.traces.counting import Generated, Nodes
+
+if TYPE_CHECKING:
+    from roofline.traces.aten import Engine
 
 #: Annotation that the profiler shows around each run of a compiled graph.
 CALL = "## Call CompiledFxGraph"

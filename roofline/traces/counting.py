@@ -9,16 +9,18 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline.traces import nesting
-from roofline.traces.aten import Engine
 from roofline.traces.calls import Call, tensors
 from roofline.traces.counted import Costed, Counted, CountedOp, Same
+
+if TYPE_CHECKING:  # it imports torch, which the costs of known calls need not
+    from roofline.traces.aten import Engine
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"

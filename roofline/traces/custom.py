@@ -1,4 +1,4 @@
-"""A user's own op, given its formula: one function, for live runs and imported traces alike.
+"""An op of one's own, given its formula: one function, for live runs and imported traces alike.
 
     @roofline.formula("mylib::rotary")
     def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Cost:
@@ -6,32 +6,62 @@
 
 The function gets the recorded arguments: tensors as `roofline.traces.calls.Tensor` (shape, stride, dtype), the rest as
 values. It must return a Cost; what it leaves out is no work, what it sets to None is unknown.
+
+Formulas of libraries that many use come with this package, in roofline/formulas/, one file per library; they are
+loaded when the first op is looked up, and a formula of the user's for the same op goes before them.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import dataclass
+from importlib import import_module
+from pathlib import Path
 
-from roofline.core.cost import Cost
+from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import CLASSES, OpClass
 from roofline.errors import InputError
+from roofline.traces.aten_kinds import DTYPES, FLOATING
+from roofline.traces.calls import Call, Tensor, describe, tensors
+from roofline.traces.counted import Access, Costed
 
-_FORMULAS: dict[str, tuple[Callable[..., Cost], OpClass]] = {}
+_PACKAGE = "roofline.formulas"
 
 
-def formula(name: str, op_class: OpClass = "other") -> Callable[[Callable[..., Cost]], Callable[..., Cost]]:
-    """Register the formula of op `name` ("namespace::op"), of class `op_class`. InputError where it has one already."""
+@dataclass(frozen=True, slots=True)
+class Formula:
+    """What is registered for an op. forward: see `formula`."""
+
+    function: Callable[..., Cost]
+    op_class: OpClass
+    forward: str = ""
+
+
+_FORMULAS: dict[str, Formula] = {}
+_SUPPLIED: dict[str, Formula] = {}  # by this package
+_loading: list[bool] = []  # empty: not begun; [True]: at it; [False]: done
+
+
+def formula(
+    name: str, op_class: OpClass = "other", forward: str = ""
+) -> Callable[[Callable[..., Cost]], Callable[..., Cost]]:
+    """Register the formula of op `name` ("namespace::op"), of class `op_class`. InputError where it has one already.
+
+    forward: for a node of the backward pass that is recorded with its gradients only ("torch::autograd::CppNode<...>"),
+    the op of the forward pass that made it: its recorded arguments follow the node's own.
+    """
     if "::" not in name:
         raise InputError(f"A formula needs the op's full name, as in 'mylib::{name}'.")
     if op_class not in CLASSES:
         raise InputError(f"There is no op class {op_class!r}; there are: {', '.join(CLASSES)}.")
 
     def register(function: Callable[..., Cost]) -> Callable[..., Cost]:
-        known = _FORMULAS.get(name)
+        table = _SUPPLIED if _loading == [True] else _FORMULAS
+        known = table.get(name)
         # A module that is imported again registers the same function anew.
-        if known is not None and known[0].__qualname__ != function.__qualname__:
-            raise InputError(f"{name} has a formula already ({known[0].__qualname__}); remove one of the two.")
-        _FORMULAS[name] = (function, op_class)
+        if known is not None and known.function.__qualname__ != function.__qualname__:
+            raise InputError(f"{name} has a formula already ({known.function.__qualname__}); remove one of the two.")
+        table[name] = Formula(function, op_class, forward)
         return function
 
     return register
@@ -39,9 +69,64 @@ def formula(name: str, op_class: OpClass = "other") -> Callable[[Callable[..., C
 
 def registered(name: str) -> tuple[Callable[..., Cost], OpClass] | None:
     """The formula and class of an op, or None."""
-    return _FORMULAS.get(name)
+    found = entry(name)
+    return None if found is None else (found.function, found.op_class)
+
+
+def entry(name: str) -> Formula | None:
+    """What is registered for an op, by the user or by this package."""
+    if name.startswith("aten::"):
+        return _FORMULAS.get(name)  # none of the package's is for these
+    _load()
+    return _FORMULAS.get(name) or _SUPPLIED.get(name)
 
 
 def forget(name: str) -> None:
     """Take a formula back."""
     _FORMULAS.pop(name, None)
+
+
+def _load() -> None:
+    if _loading:
+        return
+    _loading.append(True)
+    try:
+        for path in sorted((Path(__file__).parents[1] / "formulas").glob("[a-z]*.py")):
+            import_module(f"{_PACKAGE}.{path.stem}")
+    finally:
+        _loading[0] = False
+
+
+def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed:
+    """A call by its formula; its bytes are put on the arguments and results in proportion to their size.
+
+    Arguments that the formula cannot take (a trace of another version of the library, a damaged one) leave the call
+    unknown, with the formula's own reason.
+    """
+    try:
+        work = function(*call.inputs)
+    except Exception as error:  # a user's code, on whatever a trace holds
+        reason = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
+        work = unknown(f"its formula does not fit the recorded arguments ({reason})")
+    arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+    types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in arguments]
+    made = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in results]
+    floating = [dtype for dtype in types if dtype in FLOATING]
+    return Costed(
+        cost=work,
+        kind=call.name.partition("::")[2].rstrip("_").lstrip("_") or call.name,
+        op_class=op_class,
+        shapes=describe(call),
+        dtype=(floating or types or made or [None])[0],
+        output=(made or floating or [None])[0],
+        reads=_divide(work.bytes_read, arguments, True),
+        writes=_divide(work.bytes_written, results, False) or _divide(work.bytes_written, arguments[:1], True),
+    )
+
+
+def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
+    sizes = [tensor.distinct * DTYPES.get(tensor.dtype, ("", 1))[1] for tensor in many]
+    whole = sum(sizes)
+    if not total or not whole:
+        return ()
+    return tuple((is_input, number, total * size / whole) for number, size in enumerate(sizes))

@@ -5,23 +5,65 @@ This is how a trace recorded elsewhere is costed, and by the same engine as a li
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from typing import Any
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import aten_schema, nesting
+from roofline.traces import nesting
 from roofline.traces.aten_kinds import DTYPES
 from roofline.traces.calls import Call, Tensor
 from roofline.traces.kineto import Events, KinetoTrace
 
 _LISTS = ("TensorList", "GenericList")
+_NOTHING = msgspec.Raw(b"")
 
 
-@dataclass(frozen=True, slots=True)
+class Recorded(msgspec.Struct, gc=False):
+    """What the `args` of a cpu_op say of the call. dims, types, strides, values: undecoded, of one length."""
+
+    sequence: Any = msgspec.field(default=-1, name="Sequence number")
+    dims: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Dims")
+    types: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input type")
+    strides: msgspec.Raw = msgspec.field(default=_NOTHING, name="Input Strides")
+    values: msgspec.Raw = msgspec.field(default=_NOTHING, name="Concrete Inputs")
+
+    @property
+    def text(self) -> tuple[bytes, ...]:
+        """The recorded arguments as text: equal texts are equal calls."""
+        return bytes(self.dims), bytes(self.types), bytes(self.strides), bytes(self.values)
+
+
+def recorded(events: Events) -> list[Recorded]:
+    """What each event says of its call, nothing where its `args` are damaged."""
+    args = [events.args[row] for row in range(len(events))]
+    try:
+        found = msgspec.json.decode(b"[" + b",".join(args) + b"]", type=list[Recorded])
+        if len(found) == len(args):
+            return found
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        pass
+    return [_alone(text) for text in args]
+
+
+def _alone(text: bytes) -> Recorded:
+    try:
+        return msgspec.json.decode(text, type=Recorded)
+    except (msgspec.DecodeError, UnicodeError, RecursionError):
+        return Recorded()
+
+
+@dataclass(frozen=True, slots=True, eq=False)
 class KinetoNodes:
-    """See `counting.Nodes`; `events` are the ops and annotations of one step, in order of start."""
+    """See `counting.Nodes`; `events` are the ops and annotations of one step, in order of start.
+
+    arguments: of each event, undecoded. given: calls whose recorded arguments were completed from elsewhere in the
+    trace. rows: int64, the row of each event in the trace's ops, -1 for an annotation; None where it was not asked.
+    """
 
     names: tuple[str, ...]
     is_op: NDArray[np.bool_]
@@ -29,40 +71,79 @@ class KinetoNodes:
     sequence: NDArray[np.int64]
     thread: NDArray[np.int64]
     events: Events
+    arguments: list[Recorded]
+    given: Mapping[int, Call] = field(default_factory=dict)
+    rows: NDArray[np.int64] | None = None
+    made: dict[tuple[str, tuple[bytes, ...]], Call] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
 
     def call(self, index: int) -> Call:
-        """The recorded arguments of one event; without shapes there are none, and the cost is unknown."""
-        return call(self.names[index], self.events.arguments(index))
+        """The recorded arguments of one event; without shapes there are none, and the cost is unknown.
+
+        Equal calls are one object, so that whoever costs them can tell by identity.
+        """
+        if index in self.given:
+            return self.given[index]
+        key = (self.names[index], self.arguments[index].text)
+        found = self.made.get(key)
+        if found is None:
+            found = self.made[key] = decoded(*key)
+        return found
 
 
 def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
-    """The calls among `events` (rows of the trace's ops and annotations, in order of start)."""
-    names = tuple(trace.names[code] for code in events.name.tolist())
-    known = {name: "::" in name and aten_schema.packet(name) is not None for name in set(names)}
+    """The calls among `events` (rows of the trace's ops and annotations, in order of start), asking torch about each.
+
+    For traces that were recorded elsewhere `import_costs.Costs.nodes` knows more, and asks torch only where it must.
+    """
+    from roofline.traces import aten_schema
+
+    plain = columns(trace, events)
+    known = {name: "::" in name and aten_schema.packet(name) is not None for name in set(plain.names)}
     counted = {name: aten_schema.computes(name, None, known[name]) for name in known}
-    sequence = [events.arguments(row).get("Sequence number", -1) for row in range(len(events))]
+    for index, name in enumerate(plain.names):
+        if not aten_schema.is_mixed(name):
+            plain.is_op[index] = counted[name]
+            continue
+        try:
+            overload = aten_schema.overloads(plain.call(index))[0]
+        except aten_schema.Unresolved:
+            plain.is_op[index] = counted[name]
+            continue
+        plain.is_op[index] = aten_schema.computes(name, overload._overloadname, known=True)
+    return plain
+
+
+def columns(trace: KinetoTrace, events: Events) -> KinetoNodes:
+    """The events as nodes of which none is an op yet."""
+    arguments = recorded(events)
+    sequence = [one.sequence for one in arguments]
     return KinetoNodes(
-        names=names,
-        is_op=np.asarray([_computes(name, counted[name], events, row) for row, name in enumerate(names)], bool),
+        names=tuple(trace.names[code] for code in events.name.tolist()),
+        is_op=np.zeros(len(events), bool),
         parent=nesting.parents(events.thread, events.start, events.end, events.order),
-        sequence=np.asarray([n if isinstance(n, int) and 0 <= n < 1 << 62 else -1 for n in sequence], np.int64),
+        sequence=np.asarray([n if type(n) is int and 0 <= n < 1 << 62 else -1 for n in sequence], np.int64),
         thread=events.thread.astype(np.int64),
         events=events,
+        arguments=arguments,
     )
 
 
-def _computes(name: str, otherwise: bool, events: Events, row: int) -> bool:
-    """Whether the overload that was called computes, where an op has wrappers among its overloads."""
-    if not aten_schema.is_mixed(name):
-        return otherwise
+def decoded(name: str, text: tuple[bytes, ...]) -> Call:
+    """The call of an op from its recorded arguments as text."""
+    values = [_json(part) for part in text]
+    return call(name, dict(zip(("Input Dims", "Input type", "Input Strides", "Concrete Inputs"), values, strict=True)))
+
+
+def _json(text: bytes) -> Any:
+    if not text:
+        return None
     try:
-        overload = aten_schema.overloads(call(name, events.arguments(row)))[0]
-    except aten_schema.Unresolved:
-        return otherwise
-    return aten_schema.computes(name, overload._overloadname, known=True)
+        return json.loads(text)  # not msgspec: numbers beyond 64 bits stay whole
+    except (ValueError, RecursionError):
+        return None
 
 
 def call(name: str, args: dict[str, Any]) -> Call:
@@ -83,15 +164,26 @@ def _argument(shape: Any, kind: Any, stride: Any, value: Any) -> Any:
     if not isinstance(kind, str):
         return None  # a damaged trace
     if kind in DTYPES and _whole(shape):
-        fits = _whole(stride) and len(stride) == len(shape)
-        return Tensor(tuple(shape), tuple(stride) if fits else None, kind, device="")
+        return Tensor(tuple(shape), _stride(shape, stride), kind, device="")
     if kind in _LISTS and isinstance(shape, list):
-        # The element type of a list is not recorded in a Chrome trace: the op stays unknown rather than guessed. The
-        # sizes of a long one are not either: it seems to be empty.
-        return tuple(Tensor(tuple(one), None, "", device="") for one in shape if _whole(one)) or None
+        # The element type of a list is not recorded in a Chrome trace: whoever knows it from elsewhere sets it, else
+        # the op stays unknown rather than guessed. The sizes of a long list are not either: it seems to be empty.
+        strides = stride if isinstance(stride, list) and len(stride) == len(shape) else [None] * len(shape)
+        return (
+            tuple(
+                Tensor(tuple(one), _stride(one, each), "", device="")
+                for one, each in zip(shape, strides, strict=True)
+                if _whole(one)
+            )
+            or None
+        )
     if _whole(shape) and shape:
         return Tensor(tuple(shape), None, kind, device="")  # of a type unknown here, and unknown it stays
     return _concrete(value)
+
+
+def _stride(shape: list[int], stride: Any) -> tuple[int, ...] | None:
+    return tuple(stride) if _whole(stride) and len(stride) == len(shape) else None
 
 
 def _whole(value: Any) -> bool:

@@ -225,8 +225,11 @@ def test_convolution_backward_does_what_its_mask_says(mask, products, summed, re
 PRODUCT = 2 * 2 * 4 * 6 * 9 * 8
 SCORES = 2 * 4 * 6 * 9
 Q, KV = (2, 4, 6, 8), (2, 4, 9, 8)
-# Query i sees keys 0..i: 1 + 2 + ... + 6 = 21 of 54.
+# Query i sees keys 0..i: 1 + 2 + ... + 6 = 21 of 54. Flash-attention's mask ends at the lower right corner: the last
+# query sees all keys, query i keys 0..i+3: 4 + 5 + ... + 9 = 39.
 CAUSAL = 21
+LOWER_RIGHT = 39
+LOWER_RIGHT_OPS = ("_scaled_dot_product_flash_attention", "_flash_attention_forward")
 
 
 def qkv(dtype="float", swap=False):
@@ -250,7 +253,7 @@ def test_fused_attention(name, causal):
     found = costed(name, *FORWARDS[name](causal))
     cost = found.cost
     assert (cost.model_flops, cost.flops) == (2 * PRODUCT, 2 * PRODUCT)
-    pairs = CAUSAL if causal else 54
+    pairs = (LOWER_RIGHT if name in LOWER_RIGHT_OPS else CAUSAL) if causal else 54
     assert cost.useful_flops == 2 * PRODUCT * pairs / 54
     assert cost.functions == {"exp": 8 * pairs}
     assert (found.op_class, found.kind) == ("attention", "attention")
@@ -292,10 +295,27 @@ def test_fused_attention_backward(name, causal):
     """Four products are asked for; the scores are computed again, which is the fifth."""
     found = costed(name, *BACKWARDS[name](causal))
     assert (found.cost.model_flops, found.cost.flops) == (4 * PRODUCT, 5 * PRODUCT)
-    pairs = CAUSAL if causal else 54
+    pairs = (LOWER_RIGHT if name == "_scaled_dot_product_flash_attention_backward" else CAUSAL) if causal else 54
     assert found.cost.useful_flops == 5 * PRODUCT * pairs / 54
     # An undefined tensor, such as cum_seq_q, is a fact and no assumption.
     assert (found.cost.quality, found.op_class, found.kind) == ("exact", "attention", "attention_backward")
+
+
+@pytest.mark.parametrize(("kind", "pairs"), [(0, 54), (1, CAUSAL), (2, LOWER_RIGHT)])
+def test_memory_efficient_attention_has_two_causal_masks(kind, pairs):
+    found = work("_efficient_attention_forward", *qkv(swap=True), *[None] * 5, 0.0, kind, True, None, None, None)
+    assert (found.flops, found.useful_flops) == (2 * PRODUCT, 2 * PRODUCT * pairs / 54)
+
+
+def test_packed_sequences_attend_within_each():
+    """Two sequences of 6 queries and 9 keys laid end to end: the pairs of a batch of two, not of 12 and 18."""
+    q, k, v = [tensor(2 * n, 4, 8, dtype="c10::Half") for n in (6, 9, 9)]
+    sums = tensor(3, dtype="int"), tensor(3, dtype="int")
+    found = costed("_flash_attention_forward", q, k, v, *sums, 6, 9, 0.0, True, False).cost
+    assert (found.flops, found.useful_flops, found.quality) == (2 * PRODUCT, 2 * PRODUCT * LOWER_RIGHT / 54, "exact")
+    # Longer than the mean of six: their lengths differ, and no trace says by how much.
+    found = costed("_flash_attention_forward", q, k, v, *sums, 7, 9, 0.0, False, False).cost
+    assert (found.flops, found.quality, found.note) == (2 * PRODUCT, "assumed", "sequences of equal length")
 
 
 def test_grouped_queries_multiply_as_many_scores_as_there_are_query_heads():

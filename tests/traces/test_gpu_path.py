@@ -391,9 +391,9 @@ def test_bert_small_on_h100(recorded):
 def test_eager_pytorch_on_b200(recorded):
     found = Path(recorded("b200_eager.json.gz"), prefix=None, skip_first=False, device="b200")
     quality, time = shares(found)
-    # 11.67 ms of kernels, 0.180 of them with a known cost; the rest is in ops that are not torch's.
+    # 11.67 ms of kernels, 0.253 of them with a known cost; the rest is in ops of others that have no formula.
     assert time == pytest.approx(11.67e-3, rel=1e-3)
-    assert quality["exact"] == pytest.approx(0.180, abs=1e-3)
+    assert quality["exact"] == pytest.approx(0.2526, abs=1e-3)
     assert found.analysis.by("class")["communication"].seconds > 0.1 * found.analysis.busy  # notes: 2.14 ms
     hold_identities(found.analysis)
 

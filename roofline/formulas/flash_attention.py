@@ -1,0 +1,95 @@
+"""flash-attention's own ops (flash_attn 2.x), fixed and variable lengths, forward and backward.
+
+Arguments as flash_attn/flash_attn_interface.py registers them (Dao-AILab/flash-attention, v2.1 to v2.8):
+
+    _flash_attn_forward(q, k, v, dropout_p, softmax_scale, causal, window_size_left, window_size_right, softcap, ...)
+    _flash_attn_varlen_forward(q, k, v, cu_seqlens_q, cu_seqlens_k, max_seqlen_q, max_seqlen_k, dropout_p,
+                               softmax_scale, causal, window_size_left, window_size_right, softcap, ...)
+    _flash_attn_backward(dout, q, k, v, out, softmax_lse, dq, dk, dv, dropout_p, softmax_scale, causal, window ...)
+    _flash_attn_varlen_backward(dout, q, k, v, out, softmax_lse, dq, dk, dv, cu_seqlens_q, cu_seqlens_k, max_seqlen_q,
+                                max_seqlen_k, dropout_p, softmax_scale, causal, window ...)
+
+q is [batch, length, heads, width] or, packed, [sum of lengths, heads, width]. A causal mask ends at the lower right
+corner and a window (left, right) is laid around the same diagonal; -1 is no limit (the README, "2.1: Change behavior
+of causal flag" and "2.3: Local attention"). The lengths themselves are data: see `attention_pairs.varlen`.
+Compulsory traffic: q, k, v once (and dout, out, the log-sum-exp in the backward pass), out and the fp32 log-sum-exp of
+each query and head written (dq, dk, dv in the backward pass).
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from roofline.core.cost import Cost
+from roofline.traces.aten_kinds import DTYPES
+from roofline.traces.attention_pairs import Lengths, Mask, backward, forward, varlen
+from roofline.traces.calls import Tensor
+from roofline.traces.custom import formula
+
+_LSE = 4.0  # [byte] the log-sum-exp is fp32
+
+
+def size(tensor: Tensor) -> float:
+    """Bytes of the distinct elements. KeyError for a type of unknown size."""
+    return float(tensor.distinct * DTYPES[tensor.dtype][1])
+
+
+@formula("flash_attn::_flash_attn_forward", "attention")
+def fixed(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Cost:
+    """Batches of equal lengths; rest: dropout, scale, causal, window left and right, ..."""
+    batch, queries, heads, width = q.shape
+    lengths = Lengths(batch, queries, k.shape[1])
+    cost = forward(lengths, heads, width, v.shape[-1], _mask(rest[2:5]))
+    return _moved(cost, (q, k, v), _out(q, v) + _LSE * batch * queries * heads, rest[2:3])
+
+
+@formula("flash_attn::_flash_attn_varlen_forward", "attention")
+def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *rest: Any) -> Cost:
+    """Packed lengths; rest: longest query and key sequence, dropout, scale, causal, window left and right, ..."""
+    total, heads, width = q.shape
+    cost = forward(_packed(q, k, cu_q, rest), heads, width, v.shape[-1], _mask(rest[4:7]))
+    return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, rest[4:5])
+
+
+@formula("flash_attn::_flash_attn_backward", "attention")
+def fixed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *rest: Any) -> Cost:
+    """rest: dq, dk, dv, dropout, scale, causal, window left and right, ..."""
+    batch, queries, heads, width = q.shape
+    cost = backward(Lengths(batch, queries, k.shape[1]), heads, width, v.shape[-1], _mask(rest[5:8]))
+    return _moved(cost, (dout, q, k, v, out, lse), size(q) + size(k) + size(v), rest[5:6])
+
+
+@formula("flash_attn::_flash_attn_varlen_backward", "attention")
+def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, lse: Tensor, *rest: Any) -> Cost:
+    """rest: dq, dk, dv, sums of the lengths of queries and keys, the longest, dropout, scale, causal, window, ..."""
+    _, heads, width = q.shape
+    sums = tuple(rest[3:5])
+    lengths = _packed(q, k, sums[0], rest[5:7])
+    cost = backward(lengths, heads, width, v.shape[-1], _mask(rest[9:12]))
+    return _moved(cost, (dout, q, k, v, out, lse, *sums), size(q) + size(k) + size(v), rest[9:10])
+
+
+def _packed(q: Tensor, k: Tensor, cu_q: Tensor, longest: tuple[Any, ...]) -> Lengths:
+    whole = [value if type(value) is int else None for value in (*longest[:2], None, None)]
+    return varlen(q.shape[0], k.shape[0], cu_q.numel - 1, whole[0], whole[1])
+
+
+def _mask(given: tuple[Any, ...]) -> Mask:
+    """causal, window left, window right; a value that was not recorded is the function's default."""
+    causal, left, right = (*given, None, None, None)[:3]
+    left = left if type(left) is int and left >= 0 else None
+    right = 0 if causal is True else right if type(right) is int and right >= 0 else None
+    return Mask(left, right, bottom_right=True)
+
+
+def _out(q: Tensor, v: Tensor) -> float:
+    return size(q) / max(1, q.shape[-1]) * v.shape[-1]
+
+
+def _moved(cost: Cost, reads: tuple[Tensor, ...], written: float, causal: tuple[Any, ...]) -> Cost:
+    cost = msgspec.structs.replace(cost, bytes_read=sum(map(size, reads)), bytes_written=written)
+    if not causal or not isinstance(causal[0], bool):
+        cost = cost + Cost(quality="assumed", note="causal and window not recorded: full attention")
+    return cost

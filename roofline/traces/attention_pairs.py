@@ -1,0 +1,96 @@
+"""Which (query, key) pairs masks of fused attention leave, exactly, and the work on them (DESIGN section 3).
+
+Executed FLOPs are of the whole square, useful FLOPs of the pairs that the mask leaves. Sequences of one call may have
+different lengths (varlen); a trace records their number, their sum and the longest, not each of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roofline.core.cost import Cost, matrix
+
+
+@dataclass(frozen=True, slots=True)
+class Mask:
+    """Query i of `queries` sees the keys from i + shift - left to i + shift + right; None: no limit on that side.
+
+    bottom_right: shift = keys - queries, the last query sees the last key (flash-attention since 2.1); else 0 (torch's
+    `is_causal`).
+    """
+
+    left: int | None = None
+    right: int | None = None
+    bottom_right: bool = False
+
+
+def pairs(queries: int, keys: int, mask: Mask) -> int:
+    """(query, key) pairs that the mask leaves; in closed form, so that no length takes long."""
+    shift = keys - queries if mask.bottom_right else 0
+    above = queries * keys if mask.right is None else _clipped(shift + mask.right + 1, queries, keys)
+    below = 0 if mask.left is None else _clipped(shift - mask.left, queries, keys)
+    return max(0, above - below)
+
+
+def _clipped(first: int, number: int, most: int) -> int:
+    """The sum of i + first, held between 0 and `most`, over i in [0, number)."""
+    return _below(first + number, most) - _below(first, most)
+
+
+def _below(end: int, most: int) -> int:
+    """The sum of x, held between 0 and `most`, over 0 <= x < end."""
+    if end <= 0:
+        return 0
+    ramp = min(end, most + 1)
+    return ramp * (ramp - 1) // 2 + (end - ramp) * most
+
+
+@dataclass(frozen=True, slots=True)
+class Lengths:
+    """`number` sequences of which each has `queries` and `keys`; note: what was assumed of them."""
+
+    number: int
+    queries: float
+    keys: float
+    note: str = ""
+
+
+def varlen(total_q: int, total_k: int, number: int, longest_q: int | None, longest_k: int | None) -> Lengths:
+    """Packed sequences: exact where all are as long as the longest, else taken to be of equal length."""
+    number = max(1, number)
+    queries, keys = total_q / number, total_k / number
+    exact = number == 1 or (longest_q == queries and longest_k == keys)
+    return Lengths(number, queries, keys, "" if exact else "sequences of equal length")
+
+
+def forward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:
+    """softmax(Q K^T) V in one kernel: 2 products; the vector work is that of `formulas.attention`."""
+    full, kept = _counts(lengths, heads, mask)
+    cost = matrix(2.0 * full * (width + width_v), useful=2.0 * kept * (width + width_v))
+    return _assumed(cost + Cost(vector_flops=5.0 * kept, functions={"exp": kept}), lengths.note)
+
+
+def backward(lengths: Lengths, heads: int, width: int, width_v: int, mask: Mask) -> Cost:
+    """The gradients: 4 products asked for, 5 executed; the vector work is that of `formulas.attention_backward`."""
+    full, kept = _counts(lengths, heads, mask)
+    asked = 2.0 * (2 * width + 2 * width_v)
+    ran = asked + 2.0 * width
+    vector = 5.0 * kept + 2.0 * heads * lengths.number * lengths.queries * width_v
+    cost = matrix(full * asked, full * ran, kept * ran)
+    return _assumed(cost + Cost(vector_flops=vector, functions={"exp": kept}), lengths.note)
+
+
+def _counts(lengths: Lengths, heads: int, mask: Mask) -> tuple[float, float]:
+    """Pairs of all sequences and heads: of the square, and of what the mask leaves."""
+    times = float(heads * lengths.number)
+    full = lengths.queries * lengths.keys
+    # Mean lengths need not be whole: the mask is laid on the nearest whole ones.
+    rows, columns = round(lengths.queries), round(lengths.keys)
+    kept = float(pairs(rows, columns, mask))
+    if rows * columns != full:
+        kept *= full / max(1, rows * columns)
+    return times * full, times * kept
+
+
+def _assumed(cost: Cost, note: str) -> Cost:
+    return cost + Cost(quality="assumed", note=note) if note else cost

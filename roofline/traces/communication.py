@@ -1,0 +1,172 @@
+"""Communication in a trace: which device events it is, its payload, and how much of it nothing else hides.
+
+Collectives move their payload over a network, not main memory: `bytes_read` is what a rank sends, `bytes_written` what
+it receives, and the class `communication` keeps them off the roof of main memory (without a ceiling of the network they
+are uncosted). The time of a collective's kernel includes waiting for slower ranks; one rank's trace cannot tell.
+"""
+
+from __future__ import annotations
+
+import json
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from roofline.core.cost import Cost, unknown
+from roofline.traces import intervals
+from roofline.traces.aten_kinds import COLLECTIVE, DTYPES
+from roofline.traces.calls import Call, describe, tensors
+from roofline.traces.counted import Access, Costed
+from roofline.traces.kineto import KERNEL, KinetoTrace
+from roofline.traces.link import Links
+
+#: Types as c10 spells them in a collective's own arguments; bytes.
+_SIZES = {
+    **{"Byte": 1, "Char": 1, "Bool": 1, "Short": 2, "Half": 2, "BFloat16": 2, "Int": 4, "Float": 4},
+    **{"Long": 8, "Double": 8, "ComplexFloat": 8, "ComplexDouble": 16},
+}
+#: What the profiler records around every collective of torch.distributed, without tensors in 2022.
+PARAMETERS = "record_param_comms"
+_PREFIX = ("c10d::", "_c10d_functional::")
+
+
+def is_communication(name: str) -> bool:
+    """Whether an op or a kernel exchanges data between devices, by its name."""
+    return name.startswith(_PREFIX) or name == PARAMETERS or COLLECTIVE.search(name) is not None
+
+
+def is_collective(name: str) -> bool:
+    """Whether an op is torch.distributed's own: nothing but communication lies in it."""
+    return name.startswith(_PREFIX) or name == PARAMETERS
+
+
+@dataclass(frozen=True, slots=True)
+class Exposure:
+    """Communication in a stretch of time [s]: all of it, and what ran while nothing else did."""
+
+    total: float
+    exposed: float
+
+    @property
+    def hidden(self) -> float:
+        """What ran beside computation [s]."""
+        return self.total - self.exposed
+
+
+def device_rows(trace: KinetoTrace, links: Links) -> np.ndarray:
+    """bool[device]: events that communicate, by the name of the kernel or of the op that launched it.
+
+    An op's name counts for kernels only: copies beside a collective are copies.
+    """
+    by_name = np.asarray([is_communication(name) for name in trace.names], bool)
+    device = trace.device
+    kernel = by_name[device.name]
+    named = np.append(by_name[trace.ops.name], False)[links.op] if len(trace.ops) else np.zeros(len(device), bool)
+    return (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
+
+
+def exposed(
+    trace: KinetoTrace, links: Links, rows: np.ndarray | None = None, low: int | None = None, high: int | None = None
+) -> Exposure:
+    """How long a device communicated, and how long it did nothing else. rows: of `trace.device`, None for all.
+
+    low, high: the window [ns] that is looked at, None for no limit. Computation hides it: kernels, no copies or fills.
+    """
+    device, is_comm = trace.device, device_rows(trace, links)
+    chosen = np.arange(len(device)) if rows is None else np.arange(len(device))[rows]
+    start, end = device.start[chosen], device.end[chosen]
+    if low is not None or high is not None:
+        start, end = np.clip(start, low, high), np.clip(end, low, high)
+    comm, computing = is_comm[chosen], (device.kind[chosen] == KERNEL) & ~is_comm[chosen]
+    total = intervals.length(start[comm], end[comm])
+    others = intervals.length(start[computing], end[computing])
+    both = comm | computing
+    return Exposure(total * 1e-9, (intervals.length(start[both], end[both]) - others) * 1e-9)
+
+
+# Payloads
+
+
+def arguments(text: bytes) -> dict[str, Any]:
+    """`args` of an event; empty where they are damaged."""
+    try:
+        value = json.loads(text)
+    except (ValueError, RecursionError):
+        return {}
+    return value if isinstance(value, dict) else {}
+
+
+def costed(
+    call: Call,
+    ops: list[dict[str, Any]],
+    kernel: dict[str, Any],
+    around: Call | None = None,
+    exchanged: float | None = None,
+) -> Costed:
+    """A collective by what it said of its message: itself or calls in it (`ops`), or its kernel.
+
+    Else by its own tensors, or those of `around`, the nearest enclosing call that is a collective by its name: they are
+    taken for the payload, out and in, as all-to-all and all-reduce have it. exchanged: bytes of the gradients that it
+    is taken to hold.
+    """
+    for given in (*ops, kernel):
+        found = _said(given)
+        if found is not None:
+            sent, received, name, note = found
+            return _costed(call, Cost(bytes_read=sent, bytes_written=received, note=note), name)
+    for one in (call, around):
+        size = None if one is None else _size(one)
+        if one is not None and size:
+            note = f"payload from the tensors of {one.name[:80]}"
+            return _costed(call, Cost(bytes_read=size, bytes_written=size, quality="assumed", note=note), call.name)
+    if exchanged:
+        note = "payload: the gradients accumulated since the exchange before"
+        cost = Cost(bytes_read=exchanged, bytes_written=exchanged, quality="assumed", note=note)
+        return _costed(call, cost, call.name)
+    return _costed(call, unknown("communication: no size of a message was recorded"), call.name)
+
+
+def _said(given: dict[str, Any]) -> tuple[float, float, str, str] | None:
+    """(sent, received [byte], name, note) from `In msg nelems`, `Out msg nelems`, `dtype`, `Group size`."""
+    sent, received, kind = given.get("In msg nelems"), given.get("Out msg nelems"), given.get("dtype")
+    size = _SIZES.get(kind) if isinstance(kind, str) else None
+    if size is None or not _count(sent) or not _count(received):
+        return None
+    name, group = given.get("Collective name"), given.get("Group size")
+    note = f"payload of {name}" if isinstance(name, str) else "payload"
+    note = f"{note[:80]}, {group} ranks" if _count(group) else note[:80]
+    return float(sent * size), float(received * size), name if isinstance(name, str) else "", note
+
+
+def _count(value: Any) -> bool:
+    return type(value) is int and 0 <= value < 1 << 50
+
+
+def _size(call: Call) -> float | None:
+    """Bytes of the first tensor, or list of tensors, of a call."""
+    for value in call.inputs:
+        many = list(tensors(value))
+        if many:
+            sizes = [tensor.distinct * DTYPES[tensor.dtype][1] for tensor in many if tensor.dtype in DTYPES]
+            return float(sum(sizes)) if len(sizes) == len(many) else None
+        if value is None:
+            return None  # a list whose sizes were not recorded: what follows is not the message
+    return None
+
+
+def _costed(call: Call, cost: Cost, name: str) -> Costed:
+    many = list(tensors(call.inputs))
+    types = [DTYPES[tensor.dtype][0] for tensor in many if tensor.dtype in DTYPES]
+    reads: tuple[Access, ...] = ((True, 0, cost.bytes_read),) if many and cost.bytes_read else ()
+    writes: tuple[Access, ...] = ((True, 0, cost.bytes_written),) if many and cost.bytes_written else ()
+    return Costed(
+        cost=cost,
+        kind=(name.partition("::")[2] or name or "collective").strip("_")[:80],
+        op_class="communication",
+        shapes=describe(call),
+        dtype=(types or [None])[0],
+        output=(types or [None])[0],
+        reads=reads,
+        writes=writes,
+    )

@@ -1,0 +1,230 @@
+"""What an imported trace holds beside torch's ops: Triton kernels, communication, calls of libraries, lone copies.
+
+`import_costs` says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.cost import Cost, unknown
+from roofline.core.vocabulary import OpClass
+from roofline.traces import communication, custom, kernel_names, list_arguments, nesting
+from roofline.traces import triton_names as triton
+from roofline.traces.aten_kinds import DTYPES, base
+from roofline.traces.calls import Call, describe, tensors
+from roofline.traces.counted import Costed
+from roofline.traces.kineto import KERNEL, MEMCPY, MEMSET, KinetoTrace
+from roofline.traces.kineto_calls import KinetoNodes
+from roofline.traces.link import Links
+
+if TYPE_CHECKING:
+    from roofline.traces.counting import Generated
+
+
+def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
+    """int64[device]: the node that launched each device event, itself; -1 for none of these."""
+    rows = nodes.rows if nodes.rows is not None else np.full(len(nodes), -1, np.int64)
+    node = np.full(len(links.parent) + 1, -1, np.int64)
+    known = rows >= 0
+    node[rows[known]] = np.flatnonzero(known)
+    return np.where(links.op >= 0, node[links.op], -1)
+
+
+def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, Generated]:
+    """The calls that launch kernels and are no ops of torch's, with what is known of their work; by node.
+
+    Triton kernels of torch's compiler, communication, nodes of the backward pass that have a formula, and opaque calls:
+    their work is unknown and their class is that of most of their kernels' time. `nodes`: from `Costs.nodes`.
+    """
+    at = nodes_of(nodes, links)
+    unit = nesting.outermost(nodes.parent, nodes.is_op)
+    device = trace.device
+    rows = np.flatnonzero((at >= 0) & (np.append(unit, -1)[at] < 0))
+    order = np.argsort(at[rows], kind="stable")
+    owners, first = np.unique(at[rows][order], return_index=True)
+    events = np.split(rows[order], first[1:]) if len(owners) else []
+    forward = _forward_of(nodes, owners)
+    exchanged = _exchanged(trace, nodes, at)
+    found: dict[int, Generated] = {}
+    for node, mine in zip(owners.tolist(), events, strict=True):  # calls that launch and are no ops, of one step
+        name = nodes.names[node]
+        formula = custom.entry(name)
+        if formula is not None and formula.forward:
+            made = forward.get(node)
+            call = nodes.call(node)
+            if made is not None:
+                call = replace(call, inputs=(*call.inputs, *nodes.call(made).inputs))
+            found[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
+        elif triton.is_triton(name, nodes.events.args[node]):
+            found[node] = _generated(name, triton.costed(nodes.call(node)))
+        elif _communicates(trace, name, mine):
+            top = _top(nodes, node)
+            found[top] = _generated(nodes.names[top], _communication(trace, nodes, top, node, mine, exchanged.get(top)))
+        elif "::" in name and not name.startswith(("torch::autograd::", "autograd::")):
+            names = [trace.names[code] for code in device.name[mine].tolist()]
+            work = unknown("an op of a library's own, of which the trace says no work: give it a formula")
+            found[node] = _generated(name, plain_cost(nodes.call(node), work, _class(names, device.duration[mine])))
+    return found
+
+
+def _generated(name: str, costed: Costed) -> Generated:
+    from roofline.traces.counting import Generated
+
+    reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
+    return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())
+
+
+def _communicates(trace: KinetoTrace, name: str, rows: NDArray[np.int64]) -> bool:
+    if communication.is_collective(name):
+        return True
+    # By the name of an op of a library only what is itself a collective's kernel, or nothing else.
+    kernels = [trace.names[code] for code in trace.device.name[rows[trace.device.kind[rows] == KERNEL]].tolist()]
+    return bool(kernels) and (
+        communication.is_communication(name) or all(communication.is_communication(each) for each in kernels)
+    )
+
+
+def _top(nodes: KinetoNodes, node: int) -> int:
+    """The outermost op of torch.distributed around a call: one message is one op."""
+    top, row = node, int(nodes.parent[node])
+    while row >= 0:
+        if communication.is_collective(nodes.names[row]):
+            top = row
+        row = int(nodes.parent[row])
+    return top
+
+
+def _communication(
+    trace: KinetoTrace, nodes: KinetoNodes, top: int, node: int, rows: NDArray[np.int64], exchanged: float | None
+) -> Costed:
+    said = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
+    kernel = communication.arguments(trace.device.args[int(rows[0])])
+    return communication.costed(nodes.call(top), said, kernel, _around(nodes, top), exchanged)
+
+
+def _around(nodes: KinetoNodes, top: int) -> Call | None:
+    """The nearest call around an anonymous message that is a collective by its name.
+
+    An op of torch.distributed has the message among its own arguments, or nobody has.
+    """
+    if nodes.names[top] != communication.PARAMETERS:
+        return None
+    row = int(nodes.parent[top])
+    while row >= 0 and not nodes.names[row].startswith(("torch::autograd::", "autograd::", "ProfilerStep")):
+        if communication.is_communication(nodes.names[row].replace("2", "_to_")):  # All2All
+            return nodes.call(row)
+        row = int(nodes.parent[row])
+    return None
+
+
+def _exchanged(trace: KinetoTrace, nodes: KinetoNodes, at: NDArray[np.int64]) -> dict[int, float]:
+    """Bytes of each all-reduce of gradients whose list of tensors was recorded without sizes, by node.
+
+    Data-parallel training gathers gradients in buckets, in the order in which they come, and exchanges a bucket when
+    its last gradient has come: it holds what was accumulated since the exchange before.
+    """
+    tops = {
+        _top(nodes, node) for node in np.unique(at[at >= 0]).tolist() if communication.is_collective(nodes.names[node])
+    }
+    buckets = sorted(
+        (top for top in tops if nodes.names[top] == "c10d::allreduce_" and _above(nodes, top, _ACCUMULATES)),
+        key=lambda top: int(nodes.events.start[top]),
+    )
+    if not buckets:
+        return {}
+    came = list_arguments.gradients(trace, nodes.events)
+    size = DTYPES.get(came.dtype, ("", 4))[1]
+    total = np.append(0, np.cumsum(came.numel))
+    until = total[np.searchsorted(came.start, nodes.events.start[buckets], "right")]
+    return {top: float(size * n) for top, n in zip(buckets, np.diff(until, prepend=0).tolist(), strict=True) if n}
+
+
+_ACCUMULATES = "torch::autograd::AccumulateGrad"  # and the engine's annotation around it, in which hooks run
+
+
+def _above(nodes: KinetoNodes, row: int, name: str) -> bool:
+    while row >= 0 and not nodes.names[row].endswith(name):
+        row = int(nodes.parent[row])
+    return row >= 0
+
+
+def _class(names: list[str], time: NDArray[np.int64]) -> OpClass:
+    """The class in which most of the kernels' time lies."""
+    sums: dict[OpClass, float] = {}
+    for name, each in zip(names, time.tolist(), strict=True):
+        op_class = kernel_names.classify(name)
+        sums[op_class] = sums.get(op_class, 0.0) + each
+    return max(sums, key=sums.__getitem__, default="other")
+
+
+def plain_cost(call: Call, cost: Cost, op_class: OpClass) -> Costed:
+    """A call with a cost that no rule gave it, such as an unknown one."""
+    types = [DTYPES[tensor.dtype][0] for tensor in tensors(call.inputs) if tensor.dtype in DTYPES]
+    return Costed(
+        cost=cost,
+        kind=base(call.name).lstrip("_") or call.name,
+        op_class=op_class,
+        shapes=describe(call),
+        dtype=(types or [None])[0],
+        output=(types or [None])[0],
+    )
+
+
+def _forward_of(nodes: KinetoNodes, owners: NDArray[np.int64]) -> dict[int, int]:
+    """The op of the forward pass that made each node with a formula for both.
+
+    These ops have no sequence number of their own, but their nodes have: in the order of those they were made. Where
+    there are more of the one than of the other nothing is paired.
+    """
+    wanted: dict[str, list[int]] = {}
+    for node in owners.tolist():
+        formula = custom.entry(nodes.names[node]) if "::" in nodes.names[node] else None
+        if formula is not None and formula.forward:
+            wanted.setdefault(formula.forward, []).append(node)
+    found: dict[int, int] = {}
+    for name, backward in wanted.items():
+        forward = [row for row, other in enumerate(nodes.names) if other == name]
+        backward.sort(key=lambda node: int(nodes.sequence[node]))
+        if len(forward) == len(backward):
+            found |= dict(zip(backward, forward, strict=True))
+    return found
+
+
+# Device events without any op
+
+
+def lone(trace: KinetoTrace, row: int) -> Costed | None:
+    """A copy, fill or collective that no recorded op launched, by its own arguments; None for any other kernel.
+
+    Copies on the device read and write their bytes; those between host and device are of class transfer, and cross the
+    link once.
+    """
+    device = trace.device
+    name, kind = trace.names[device.name[row]], int(device.kind[row])
+    given = communication.arguments(device.args[row])
+    if kind == KERNEL:
+        if not communication.is_communication(name):
+            return None
+        return communication.costed(Call(name, None, ()), [], given)
+    size = given.get("bytes")
+    if kind not in (MEMCPY, MEMSET) or type(size) is not int or not 0 <= size < 1 << 50:
+        return None
+    lower = name.lower()
+    crossing = "htod" in lower or "dtoh" in lower
+    cost = Cost(bytes_read=0.0 if kind == MEMSET or "htod" in lower else float(size), bytes_written=float(size))
+    if "dtoh" in lower:
+        cost = msgspec.structs.replace(cost, bytes_written=0.0)
+    return Costed(
+        cost=cost,
+        kind="memset" if kind == MEMSET else "memcpy",
+        op_class="transfer" if crossing else "movement",
+        shapes=f"{size} bytes",
+        dtype=None,
+        output=None,
+    )

@@ -1,0 +1,253 @@
+"""What the calls of an imported trace cost: one engine, which remembers on disk and asks torch only for what is new.
+
+    costs = Costs(cost_cache.location())
+    nodes = costs.nodes(trace, events, links)             # the calls of one step, and which of them are counted
+    given = kernels(trace, links, nodes)                  # what is no op of torch's: Triton, communication, custom ops
+    counted = counting.count(nodes, costs, given)
+    costs.save()
+
+The counted op is the topmost one that torch knows and that is no wrapper. Where its cost is not known and it launches
+nothing itself, the ops inside it are counted instead. A wrapper that launches a kernel itself is counted after all, and
+any other call that launches kernels is one of unknown work, with the calls inside it beside it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import replace
+from importlib.util import find_spec
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.cost import Cost, unknown
+from roofline.core.vocabulary import OpClass
+from roofline.traces import communication, cost_cache, custom, kineto_calls, list_arguments, nesting
+from roofline.traces.aten_contractions import CONTRACTION
+from roofline.traces.aten_kinds import (
+    ATTENTION,
+    ATTENTION_BACKWARD,
+    CLASS_OF,
+    GATHERS,
+    PRIMITIVE,
+    REDUCTIONS,
+    base,
+)
+from roofline.traces.calls import Call
+from roofline.traces.counted import Costed
+from roofline.traces.foreign_calls import kernels, lone, nodes_of, plain_cost
+from roofline.traces.kineto import ANNOTATION, KERNEL, OP, Events, KinetoTrace
+from roofline.traces.kineto_calls import KinetoNodes
+from roofline.traces.link import Links
+from roofline.traces.link import link as link_all
+
+__all__ = ["Costs", "kernels", "lone"]
+
+#: What an op is, by its name: counted, a wrapper around others, either by its arguments, or none that torch knows.
+_OP, _WRAPPER, _MIXED, _NONE = "op", "wrapper", "mixed", "none"
+#: Ops that our own formulas and tables count without taking them apart: the version of torch does not matter.
+_OURS = frozenset(CONTRACTION) | ATTENTION | ATTENTION_BACKWARD | GATHERS | frozenset(PRIMITIVE) | REDUCTIONS
+_NEEDS_TORCH = "unknown to the cache, and torch is not installed: run `pip install 'roofline[torch]'`"
+
+
+class Costs:
+    """Costs calls as `aten.Engine` does, through a cache. missing: ops that needed torch where there is none."""
+
+    def __init__(self, cache: Path | None = None, torch: bool = True) -> None:
+        """cache: a file (`cost_cache.location()` is the user's), None for none. torch: whether it may be asked."""
+        self._cache = cost_cache.Cache(cache)
+        self._may = torch
+        self._engine: Any = None
+        self._by_call: dict[int, tuple[Call, Costed]] = {}
+        self._assumed: dict[int, tuple[Call, str]] = {}
+        self.missing: set[str] = set()
+
+    def save(self) -> None:
+        """Write what was learned to the cache; a folder that cannot be written is no error."""
+        self._cache.save()
+
+    def cost(self, call: Call) -> Costed:
+        """The work of a call; unknown, with the reason, where it cannot be known. Never raises for data."""
+        known = self._by_call.get(id(call))
+        if known is not None:
+            return known[1]
+        found = self._cost(call)
+        note = self._assumed.get(id(call))
+        if note is not None and found.cost.quality != "unknown":
+            found = replace(found, cost=found.cost + Cost(quality="assumed", note=note[1]))
+        self._by_call[id(call)] = call, found  # with the call, so that its identity stays taken
+        return found
+
+    def _cost(self, call: Call) -> Costed:
+        given = custom.registered(call.name)
+        if given is not None:
+            return custom.cost(call, *given)
+        if communication.is_collective(call.name):
+            return communication.costed(call, [], {})
+        canonical = call.canonical()
+        key = cost_cache.key(canonical)
+        found = self._cache.get(key)
+        if found is not None:
+            return found
+        engine = self._torch()
+        if engine is None:
+            if call.inputs:
+                self.missing.add(call.name)
+            why = _NEEDS_TORCH if call.inputs else "its arguments were not recorded"
+            return plain_cost(call, unknown(why), _class_of(call.name))
+        found = engine.cost(canonical)
+        self._cache.put(key, found, by_torch=base(call.name) not in _OURS)
+        return found
+
+    def nodes(
+        self, trace: KinetoTrace, events: Events, links: Links | None = None, rows: NDArray[np.int64] | None = None
+    ) -> KinetoNodes:
+        """The calls among `events` (ops and annotations of one step, in order of start), and which are counted.
+
+        links: of the whole trace, linked here where None. rows: the row of each event in `trace.ops`, -1 for an
+        annotation (`timing.StepEvents.source`), found here where None.
+        """
+        links = link_all(trace) if links is None else links
+        rows = _rows(trace, events) if rows is None else rows
+        plain = replace(kineto_calls.columns(trace, events), rows=rows)
+        annotation = events.kind == ANNOTATION
+        kinds = {name: self._kind(name) for name in set(plain.names)}
+        is_op = np.asarray([kinds[name] == _OP for name in plain.names], bool) & ~annotation
+        for index, name in enumerate(plain.names):
+            if kinds[name] == _MIXED and not annotation[index]:
+                is_op[index] = self._computes(plain.call(index))
+        launching = _launching(plain, links)
+        plain = replace(plain, is_op=is_op)
+        launched = _launched(trace, plain, links)
+        lists = list_arguments.completed(trace, plain, launched, _optimizer(plain))
+        given = {row: one.call for row, one in lists.items()}
+        for one in lists.values():
+            if one.assumed:
+                self._assumed[id(one.call)] = one.call, one.assumed
+        plain = replace(plain, given=given)
+        return self._units(plain, launching, annotation, kinds)
+
+    def _units(
+        self, nodes: KinetoNodes, launching: NDArray[np.bool_], annotation: NDArray[np.bool_], kinds: Mapping[str, str]
+    ) -> KinetoNodes:
+        """Which calls are counted, with their parents such that none stands in another."""
+        is_op, parent = nodes.is_op.copy(), nodes.parent
+        while True:  # as deep as ops of unknown cost lie in each other
+            unit = nesting.outermost(parent, is_op)
+            inner = np.unique(unit[is_op & (unit != np.arange(len(unit)))])  # units with ops in them
+            inner = inner[~launching[inner]]
+            open_ = [row for row in inner.tolist() if self.cost(nodes.call(row)).cost.quality == "unknown"]
+            if not open_:
+                break
+            is_op[open_] = False
+        outside = launching & (unit < 0) & ~annotation
+        for row in np.flatnonzero(outside).tolist():
+            # A wrapper that launches for itself, as `aten::rms_norm` with a fused kernel does.
+            is_op[row] = kinds[nodes.names[row]] == _WRAPPER
+        opaque = outside & ~is_op
+        # Calls inside an opaque one stand beside it, so that it keeps only what it launches itself.
+        while True:
+            jump = (parent >= 0) & opaque[parent]
+            if not jump.any():
+                break
+            parent = np.where(jump, parent[parent], parent)
+        return replace(nodes, is_op=is_op, parent=parent)
+
+    def _kind(self, name: str) -> str:
+        if "::" not in name:
+            return _NONE
+        formula = custom.entry(name)
+        if formula is not None:
+            return _NONE if formula.forward else _OP  # of the backward pass: it needs the arguments of its forward op
+        if communication.is_communication(name) or name.startswith(("autograd::", "torch::autograd::")):
+            return _NONE
+        found = self._cache.names.get(name)
+        if found is None:
+            if self._torch() is None:
+                # Told by the calls inside it: a wrapper has some, and an op of unknown cost gives way to them.
+                return _OP if name.startswith("aten::") else _NONE
+            from roofline.traces import aten_schema
+
+            known = aten_schema.packet(name) is not None
+            mixed = known and aten_schema.is_mixed(name)
+            computes = known and aten_schema.computes(name, None, known)
+            found = _MIXED if mixed else _OP if computes else _WRAPPER if known else _NONE
+            self._cache.names[name] = found
+        return found
+
+    def _computes(self, call: Call) -> bool:
+        """Whether the overload that was called computes, where an op has wrappers among its overloads."""
+        key = cost_cache.key(call.canonical())
+        found = self._cache.wrappers.get(key)
+        if found is None:
+            if self._torch() is None:
+                return True
+            from roofline.traces import aten_schema
+
+            try:
+                overload = aten_schema.overloads(call)[0]._overloadname
+                found = aten_schema.computes(call.name, overload, known=True)
+            except aten_schema.Unresolved:
+                found = aten_schema.computes(call.name, None, known=True)
+            self._cache.wrappers[key] = found
+        return found
+
+    def _torch(self) -> Any:
+        """The engine that asks torch, loaded when it is first needed; None where there is none."""
+        if self._engine is None and self._may:
+            if find_spec("torch") is None:
+                self._may = False
+                return None
+            from roofline.traces.aten import Engine
+
+            self._engine = Engine()
+        return self._engine
+
+
+# What is launched where
+
+
+def _rows(trace: KinetoTrace, events: Events) -> NDArray[np.int64]:
+    """The row of each event in the trace's ops, -1 for what is none; found by name, thread and times.
+
+    Of ops that are the same in all of these (nested ones, where times are whole microseconds) the first stands for all.
+    """
+    ops = trace.ops
+    columns = ("start", "end", "name", "thread")
+    table = np.stack([np.concatenate([getattr(ops, one), getattr(events, one)]).astype(np.int64) for one in columns])
+    _, first, code = np.unique(table, axis=1, return_index=True, return_inverse=True)
+    found = first[code.ravel()[len(ops) :]]
+    return np.where((found < len(ops)) & (events.kind == OP), found, -1)
+
+
+def _launching(nodes: KinetoNodes, links: Links) -> NDArray[np.bool_]:
+    found = np.zeros(len(nodes), bool)
+    at = nodes_of(nodes, links)
+    found[at[at >= 0]] = True
+    return found
+
+
+def _launched(trace: KinetoTrace, nodes: KinetoNodes, links: Links) -> dict[int, Iterable[str]]:
+    """Names of the kernels that each op launched, itself or by calls inside it."""
+    at = nodes_of(nodes, links)
+    unit = nesting.outermost(nodes.parent, nodes.is_op)
+    rows = np.flatnonzero((at >= 0) & (trace.device.kind == KERNEL))
+    pairs = np.unique(np.stack([unit[at[rows]], trace.device.name[rows].astype(np.int64)], axis=1), axis=0)
+    found: dict[int, list[str]] = {}
+    for node, name in pairs.tolist():  # distinct ones
+        if node >= 0:
+            found.setdefault(node, []).append(trace.names[name])
+    return dict(found)
+
+
+def _optimizer(nodes: KinetoNodes) -> NDArray[np.bool_]:
+    marked = np.asarray([name.startswith("Optimizer.") or "optimizer" in name for name in nodes.names], bool)
+    return nesting.nearest(nodes.parent, marked) >= 0
+
+
+def _class_of(name: str) -> OpClass:
+    """The class of an op by our own tables, for where torch cannot be asked what is pointwise."""
+    plain = base(name).removeprefix("_foreach_")
+    return CLASS_OF.get(plain, "pointwise" if plain in PRIMITIVE else "other")

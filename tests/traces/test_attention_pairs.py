@@ -1,0 +1,59 @@
+"""Which pairs masks leave, against masks written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roofline.core import formulas
+from roofline.traces.attention_pairs import Lengths, Mask, backward, forward, pairs, varlen
+
+limits = st.one_of(st.none(), st.integers(0, 40))
+
+
+@given(st.integers(0, 30), st.integers(0, 30), limits, limits, st.booleans())
+def test_pairs_are_those_of_the_mask_written_out(queries, keys, left, right, bottom_right):
+    query, key = np.arange(queries)[:, None], np.arange(keys)[None, :]
+    at = query + (keys - queries if bottom_right else 0)
+    seen = np.ones((queries, keys), bool)
+    if left is not None:
+        seen &= key >= at - left
+    if right is not None:
+        seen &= key <= at + right
+    assert pairs(queries, keys, Mask(left, right, bottom_right)) == seen.sum()
+
+
+def test_lengths_of_millions_take_no_time():
+    # Causal: n (n + 1) / 2.
+    assert pairs(2**40, 2**40, Mask(right=0)) == 2**39 * (2**40 + 1)
+
+
+@pytest.mark.parametrize("causal", [False, True])
+def test_equal_lengths_cost_what_core_says(causal):
+    given_ = (2, 4, 6, 9, 8, 5)  # batch, heads, queries, keys, widths
+    mask = Mask(right=0 if causal else None)
+    assert forward(Lengths(2, 6, 9), 4, 8, 5, mask) == formulas.attention(*given_, causal=causal)
+    assert backward(Lengths(2, 6, 9), 4, 8, 5, mask) == formulas.attention_backward(*given_, causal=causal)
+
+
+def test_packed_sequences_of_the_longest_length_are_exact():
+    # 3 sequences of 100: 3 * 100^2 pairs, each 2 * 2 * 64 FLOP, 8 heads; causal 3 * 5050.
+    lengths = varlen(300, 300, 3, 100, 100)
+    cost = forward(lengths, 8, 64, 64, Mask(right=0, bottom_right=True))
+    assert cost.flops == 3 * 100**2 * 4 * 64 * 8
+    assert cost.useful_flops == 3 * 5050 * 4 * 64 * 8
+    assert cost.quality == "exact"
+    # One sequence needs no longest.
+    assert varlen(70, 90, 1, None, None) == Lengths(1, 70, 90)
+
+
+def test_packed_sequences_of_other_lengths_are_assumed_equal():
+    # 300 queries in 4 sequences, the longest 120: 75 each, 4 * 75^2 pairs.
+    cost = forward(varlen(300, 300, 4, 120, 120), 1, 1, 1, Mask())
+    assert (cost.flops, cost.quality, cost.note) == (4 * 75**2 * 4, "assumed", "sequences of equal length")
+    # Mean lengths that are not whole: 2 of 2.5, masked as if of 2, whose share is 3 of 4.
+    cost = forward(varlen(5, 5, 2, 3, 3), 1, 1, 1, Mask(right=0))
+    assert (cost.flops, cost.useful_flops) == (2 * 2.5**2 * 4, 2 * 2.5**2 * 4 * 3 / 4)
+    assert forward(varlen(0, 0, 0, 0, 0), 1, 1, 1, Mask(right=0)).flops == 0

@@ -1,0 +1,71 @@
+"""What names of kernels tell; all of them are from real traces."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.traces import kernel_names
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("sm90_xmma_gemm_bf16bf16_bf16f32_f32_tn_n_tilesize128x128x64_warpgroupsize1x1x1", "contraction"),
+        ("nvjet_tst_128x64_64x8_1x2_h_bz_coopB_TNT", "contraction"),
+        ("volta_sgemm_128x32_nt", "contraction"),
+        ("void cutlass::Kernel2<cutlass_80_wmma_tensorop_bf16_s161616gemm_bf16_32x32_128x2_tn_align8>", "contraction"),
+        ("Cijk_Alik_Bljk_BBS_BH_Bias_HA_S_SAV_UserArgs_MT32x32x256_MI16x16x1", "contraction"),
+        ("_matmul_ogs_NNT_bf16xbf16xmxfp4_16x128x256x1_swiglu", "contraction"),
+        ("bmm_MxE4m3_MxE2m1MxE4m3_Fp32_t128x16x256u2_s3_et128x16_m128x", "contraction"),
+        ("sm80_xmma_fprop_implicit_gemm_tf32f32_tf32f32_f32_nhwckrsc_nchw", "contraction"),
+        ("void pytorch_flash::flash_fwd_kernel<pytorch_flash::Flash_fwd_kernel_traits<64, 128>>", "attention"),
+        ("fmhaSm100aKernel_QkvE4m3OBfloat16H64PagedKvCausalP16VarSeqQ128Kv128", "attention"),
+        ("kernel_unified_attention_3d", "attention"),
+        ("void at::native::(anonymous namespace)::vectorized_layer_norm_kernel<c10::BFloat16, float>", "normalisation"),
+        ("_ZN7ck_tile6kentryILi1ENS_12Rmsnorm2dFwdINS_27Rmsnorm2dFwdPipeline", "normalisation"),
+        ("void (anonymous namespace)::softmax_warp_forward<float, float, float, 8, false>", "softmax"),
+        ("void at::native::vectorized_elementwise_kernel<4, at::native::GeluCUDAKernelImpl>", "pointwise"),
+        ("void at::native::reduce_kernel<512, 1, at::native::ReduceOp<float>>", "reduction"),
+        ("void at::native::(anonymous namespace)::CatArrayBatchedCopy<float, unsigned int, 2, 128, 1>", "movement"),
+        ("void multi_tensor_apply_kernel<TensorListMetadata<4>, AdamFunctor<float>>", "optimizer"),
+        ("void split_embedding_codegen_forward_unweighted_kernel<float, float, long>", "embedding"),
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL(ncclDevKernelArgsStorage<4096ul>)", "communication"),
+        ("void (anonymous namespace)::multimem_all_reduce_kernel<c10::BFloat16, 16>", "communication"),
+        ("Memcpy HtoD (Pinned -> Device)", "transfer"),
+        ("Memcpy DtoH (Device -> Pageable)", "transfer"),
+        ("Memcpy DtoD (Device -> Device)", "movement"),
+        ("Memset (Device)", "movement"),
+        ("triton_poi_fused__to_copy_1", "movement"),
+        ("triton_red_fused_add_1", "reduction"),
+        ("_combined_routing_compute", "other"),
+        ("", "other"),
+    ],
+)
+def test_class(name, expected):
+    assert kernel_names.classify(name) == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("void CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<2u>, unsigned int, 4>", "c10::Half"),
+        ("void CatArrayBatchedCopy<at::native::(anonymous namespace)::OpaqueType<4u>, unsigned int, 3>", "float"),
+        ("void CatArrayBatchedCopy<OpaqueType<8u>, unsigned int>", "long int"),
+        ("void CatArrayBatchedCopy<OpaqueType<16u>, unsigned int>", None),
+        ("void CatArrayBatchedCopy<float, unsigned int, 2, 128, 1>(float*, CatArrInputTensorMetadata<float>)", "float"),
+        ("void multi_tensor_apply_kernel<TensorListMetadata<2>, BinaryOp<c10::BFloat16, 2>>", "c10::BFloat16"),
+        ("void f<c10::Half>", "c10::Half"),
+        ("void f<double, unsigned int>", "double"),
+        ("void f<int, 4>", "int"),
+        ("void f<unsigned int>", None),
+        ("triton_poi_fused_cat_0", None),
+        ("Memcpy DtoD (Device -> Device)", None),
+    ],
+)
+def test_element_type(name, expected):
+    assert kernel_names.element(name, short="c10::Half") == expected
+
+
+def test_long_and_odd_names_take_no_time():
+    assert kernel_names.classify("<" * 10**6) == "other"
+    assert kernel_names.element("OpaqueType<" + "9" * 10**6) is None

@@ -22,6 +22,7 @@ PLAIN = {"roofline.errors", "roofline.units"}
 ALLOWED: dict[str, set[str]] = {
     "roofline/core": {"numpy", "msgspec", "roofline.core", *PLAIN},
     "roofline/traces": {"numpy", "msgspec", "torch", "google.protobuf", "roofline.core", "roofline.traces", *PLAIN},
+    "roofline/formulas": {"msgspec", "roofline.core", "roofline.traces", *PLAIN},
     "roofline/devices": {
         *("numpy", "msgspec", "psutil", "pynvml", "torch", "roofline.core", "roofline.devices", "roofline.plugins"),
         *PLAIN,
@@ -51,6 +52,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiles": set(),
     "roofline/cli": {
         *("typer", "msgspec", "roofline.__version__", "roofline.cli", "roofline.session", "roofline.plugins"),
+        "roofline.importing",
         *("roofline.core", "roofline.devices", "roofline.models", "roofline.renderers", "roofline.backends._request"),
         *PLAIN,
     },
@@ -62,6 +64,10 @@ ALLOWED_FILES: dict[str, set[str]] = {
     "roofline/errors.py": set(),
     "roofline/units.py": set(),
     "roofline/plugins.py": {"roofline.errors"},
+    "roofline/importing.py": {
+        *("msgspec", "numpy", "roofline.__version__", "roofline.core", "roofline.devices", "roofline.traces"),
+        *PLAIN,
+    },
     "roofline/session.py": {
         *("msgspec", "roofline.__version__", "roofline.backends", "roofline.core", "roofline.devices"),
         *("roofline.plugins", "roofline.models", *PLAIN),

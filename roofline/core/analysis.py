@@ -148,7 +148,7 @@ class Analysis:
 
     def _ideal(self) -> float | None:
         bandwidth = self.device.bandwidth
-        if self.peak is None or bandwidth is None:
+        if self.peak is None or bandwidth is None or not _buffers_known(self.profile):
             return None
         return max(self.total.model_flops / self.peak, external_bytes(*_accesses(self.profile)) / bandwidth)
 
@@ -268,7 +268,7 @@ class Analysis:
         if self.scale < INFLATED:
             flags.append("inflated")
         if len(self.profile.wall.steps) < 10:
-            flags.append("few-steps")
+            flags.append("few-traced-steps" if self.profile.imported else "few-steps")
         if self.above_ceiling:
             flags.append("above-ceiling")
         return tuple(dict.fromkeys(flags))
@@ -309,10 +309,10 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
     own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
     share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
     executor = _executor(profile)
-    cold_read, cold_written = cold_bytes(*_accesses(profile), device.llc)
+    cold_read, cold_written, cold_high = _cold(profile, device)
     rows = [
-        terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written)
-        for op, read, written in zip(ops, cold_read, cold_written, strict=True)
+        terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written, high)
+        for op, read, written, high in zip(ops, cold_read, cold_written, cold_high, strict=True)
     ]
     costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)
     compute = _column(rows, "compute")
@@ -321,9 +321,14 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
     launch = _column(rows, "launch")
     stacked = np.stack([compute, memory, launch]) if len(ops) else np.zeros((3, 0))
     filled = np.nan_to_num(stacked, nan=-1.0)
+    # The upper end of the interval, where it is not known what the cache still held; else the same.
+    upper = filled.copy()
+    upper[1] = np.maximum(filled[1], np.nan_to_num(memory_high, nan=-1.0))
     # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
-    costed &= filled.max(axis=0, initial=0.0) > 0
-    binding = filled.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
+    costed &= upper.max(axis=0, initial=0.0) > 0
+    # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
+    shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)
+    binding = shown.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
     floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
     floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
     uncosted = np.where(costed, 0.0, own)
@@ -345,7 +350,7 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
         floor_high=floor_high,
         loss=loss,
         bound=np.where(costed, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=costed & _near_ridge(filled, rows, device),
+        near_ridge=costed & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),
@@ -356,6 +361,27 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
     )
     missing = tuple(sorted({name for row, known in zip(rows, costed, strict=True) if known for name in row.missing}))
     return Analysis(profile, device, table, scale, inflation, missing)
+
+
+def _buffers_known(profile: Profile) -> bool:
+    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
+    return profile.imported is None or profile.imported.buffers
+
+
+def _cold(profile: Profile, device: Device) -> tuple[list[float], list[float], list[float | None]]:
+    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end of the interval.
+
+    Without a history of buffers what exceeds the cache is cold for sure and all may be; with one the interval is a
+    point (None).
+    """
+    reads, writes = _accesses(profile)
+    if _buffers_known(profile):
+        cold_read, cold_written = cold_bytes(reads, writes, device.llc)
+        return cold_read, cold_written, [None] * len(profile.ops)
+    size = device.llc or 0.0
+    sums = [[sum(each for _, each in op) for op in accesses] for accesses in (reads, writes)]
+    low = [[max(0.0, whole - size) for whole in many] for many in sums]
+    return low[0], low[1], [read + written for read, written in zip(*sums, strict=True)]
 
 
 Accesses = list[tuple[tuple[int, float], ...]]

@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from roofline.core.analysis import Analysis
+from roofline.core.profile import Imported
 from roofline.core.totals import Total
 from roofline.core.vocabulary import BOUNDS
 
@@ -17,7 +18,7 @@ MAX_ROWS = 5000
 
 def total(value: Total, timed: bool = True) -> dict[str, Any]:
     """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured."""
-    costed = value.own_seconds > value.uncosted if value.own_seconds else value.costed > 0
+    costed = value.costed > 0  # work is known without a ceiling, too
     row = {
         "ops": value.ops,
         "kernels": value.kernels,
@@ -140,6 +141,7 @@ def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
+        "imported": msgspec.to_builtins(_whole(profile.imported)),
     }
     if not timed:
         # One step was run to be counted, and nothing was timed.
@@ -171,6 +173,11 @@ def _compilation(analysis: Analysis) -> dict[str, Any] | None:
         "opaque": facts.opaque,
         "notes": list(facts.notes),
     }
+
+
+def _whole(facts: Imported | None) -> dict[str, Any] | None:
+    """What a trace says about itself; every field is there, and null where it is not known."""
+    return None if facts is None else {name: getattr(facts, name) for name in facts.__struct_fields__}
 
 
 def _ops(analysis: Analysis) -> list[dict[str, Any]]:

@@ -158,6 +158,38 @@ class Compilation(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True)
     notes: tuple[str, ...] = ()
 
 
+class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """What a trace recorded elsewhere says about itself. Times in seconds, of the whole trace; unknown is None.
+
+    files: names of the traces, without folders. span: from the first device event to the end of the last one; busy: the
+    union of all device events, of all steps; idle: the rest of the span. Of a CPU's trace they are those of its ops.
+    steps: how many the trace holds; marks: what marks them ("ProfilerStep#", ...; "" where it is one step as a whole).
+    linked, launched, twinned: shares of the summed time of device events that have an op, that have a launch, and whose
+    op is known from a twin alone. communication, exposed: time in collectives per step, and of it what no computation
+    hides [s]. waiting: of it what this rank waited for slower ones, known only beside the traces of the other ranks.
+    rank: of how many (`ranks`). buffers: whether the trace says which buffers ops share; without it floors are
+    intervals. warnings: what was mended, left out or assumed, in sentences. notes: what to record for a fuller profile.
+    """
+
+    files: tuple[str, ...] = ()
+    span: float | None = None
+    busy: float | None = None
+    idle: float | None = None
+    steps: int = 1
+    marks: str = ""
+    linked: float | None = None
+    launched: float | None = None
+    twinned: float | None = None
+    communication: float | None = None
+    exposed: float | None = None
+    waiting: float | None = None
+    rank: int | None = None
+    ranks: int | None = None
+    buffers: bool = False
+    warnings: tuple[str, ...] = ()
+    notes: tuple[str, ...] = ()
+
+
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md."""
 
@@ -193,6 +225,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory: Memory = Memory()
     flags: tuple[str, ...] = ()
     compilation: Compilation | None = None
+    imported: Imported | None = None
 
 
 class _Peek(msgspec.Struct):

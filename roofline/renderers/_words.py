@@ -17,6 +17,15 @@ _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?
 
 FLAGS = {
     "few-steps": "Fewer than 10 plain steps were timed, so the median and its interval are rough; raise --steps.",
+    "few-traced-steps": "The trace holds fewer than 10 complete steps, so the median and its interval are rough; "
+    "record more (schedule(active=10)).",
+    "model-flops-derived": "A trace shows what ran and not what was asked for: model FLOPs are those of the ops that "
+    "ran, without what checkpointing computes again.",
+    "no-shapes": "The trace was recorded without shapes, so no work is known; add record_shapes=True to "
+    "torch.profiler.profile(...).",
+    "no-ceilings": "The device of the trace is not known here, so nothing has a floor; name it with --device.",
+    "command-buffers": "Kernels were replayed from command buffers, which do not name their instructions; record with "
+    "XLA_FLAGS=--xla_gpu_enable_command_buffer= for their work.",
     "inflated": "After the profiler's cost was subtracted the profiled steps were still over 5 % slower than the plain "
     "ones; op times were scaled down by one factor.",
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
@@ -34,7 +43,7 @@ FLAGS = {
     "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
     "torch-compile.",
     "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
-    "their work is unknown.",
+    "their work is unknown. An import gets them with --capture.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 
@@ -178,6 +187,28 @@ def compilation(analysis: Analysis) -> list[str]:
     lines += _some("graph break", [f"{plain(why)}{_times(number)}" for why, number in facts.breaks.items()])
     lines += _some("recompiled", [plain(why) for why in facts.recompilations])
     return lines + [plain(note) for note in facts.notes]
+
+
+def imported(analysis: Analysis) -> list[str]:
+    """What the trace of an import is, what it says as a whole, and what was left out of it, each its own."""
+    facts = analysis.profile.imported
+    if facts is None:
+        return []
+    lines = []
+    if facts.span is not None and facts.busy is not None and facts.idle is not None:
+        marks = f" ({plain(facts.marks)})" if facts.marks else ""
+        busy, idle = units.seconds(facts.busy), units.seconds(facts.idle)
+        steps = f"{_number(facts.steps, 'step')}{marks}, {len(analysis.profile.wall.steps)} used"
+        lines.append(f"{units.seconds(facts.span)} in all, {busy} busy, {idle} idle; {steps}")
+    if facts.linked is not None:
+        twins = f", {units.percent(facts.twinned)} more by their twins" if facts.twinned else ""
+        lines.append(f"{units.percent(facts.linked)} of the kernels' time linked to ops{twins}")
+    if facts.communication:
+        exposed = "" if facts.exposed is None else f", {units.seconds(facts.exposed)} of it beside no computation"
+        waiting = "" if facts.waiting is None else f", {units.seconds(facts.waiting)} of it waiting for slower ranks"
+        lines.append(f"{units.seconds(facts.communication)} of communication per step{exposed}{waiting}")
+    lines += _some("warning", [plain(warning) for warning in facts.warnings])
+    return lines
 
 
 def _number(number: int, what: str) -> str:

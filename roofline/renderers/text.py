@@ -111,6 +111,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
     if analysis.above_ceiling:
         yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
+    for number, words in enumerate(_words.imported(analysis)):
+        yield "" if number else "trace", words
     for number, flag in enumerate(analysis.flags):
         yield "" if number else "flags", _words.flag(flag)
 

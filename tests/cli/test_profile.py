@@ -28,7 +28,7 @@ TOP = {
     *("groups", "phases", "blocks", "parameters", "trainable", "samples", "tokens", "memory", "above_ceiling", "flags"),
 }
 #: What is there beyond it (docs/profile-format.md).
-EXTRAS = {"near_ridge", "mfu", "missing_ceilings"}
+EXTRAS = {"near_ridge", "mfu", "missing_ceilings", "compilation", "imported"}
 BELOW = {
     "device": {"name", "kind", "ceilings"},
     "wall": {

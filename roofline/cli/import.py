@@ -1,0 +1,75 @@
+"""`roofline import`: from a trace that was recorded elsewhere to a profile."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+
+def command(
+    traces: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TRACE...", help="Traces of torch.profiler (.json, .json.gz, .zip) or of JAX (.xplane.pb)."
+        ),
+    ],
+    device: Annotated[
+        str | None,
+        typer.Option(metavar="NAME|FILE", help="Whose ceilings to use. By default those of the device it names."),
+    ] = None,
+    capture: Annotated[
+        str | None,
+        typer.Option(metavar="TRACE", help="The trace of the graphs' capture, for kernels replayed from graphs."),
+    ] = None,
+    output: Annotated[
+        str | None, typer.Option("-o", "--output", metavar="FILE.json", help="Where the profile is written.")
+    ] = None,
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+) -> None:
+    """Make a profile of a trace that somebody recorded, on whatever machine.
+
+    Nothing is run: ops, work, bounds and gaps come from the trace, ceilings from the device it names. Several traces
+    are the ranks of one job, and each gives a profile. Example: roofline import trace.json.gz -o trace-profile.json
+    """
+    import sys
+    from pathlib import Path
+
+    from roofline import importing
+    from roofline.cli._paths import check_output
+    from roofline.cli.profile import _check_writable, _command_line
+    from roofline.core.analysis import analyze
+    from roofline.core.profile import save
+    from roofline.renderers import text
+    from roofline.session import default_name
+
+    if output is not None:
+        # Of several ranks the names are known later; the ending and the folder are not.
+        check_output(Path(output), force or len(traces) > 1, (".json",))
+    _check_writable(Path.cwd() if output is None else Path(output).parent)
+    profiles = importing.read(
+        traces, device=device, capture=capture, command=_command_line(), say=lambda words: print(words, file=sys.stderr)
+    )
+    if output is None:
+        paths = [default_name(one, Path.cwd()) for one in profiles]
+    elif len(profiles) == 1:
+        paths = [Path(output)]
+    else:
+        paths = [_of_rank(Path(output), one.imported.rank if one.imported else None) for one in profiles]
+        for path in paths:
+            check_output(path, force, (".json",))
+    for one, path in zip(profiles, paths, strict=True):
+        save(one, path)
+    slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
+    print(text.render(analyze(profiles[slowest]), None))
+    for path in paths:
+        print(f"Wrote {path}")
+    print(f"Next: roofline show {paths[slowest]} --by op")
+
+
+def _of_rank(path: Path, rank: int | None) -> Path:
+    """FILE.json -> FILE-rank3.json."""
+    return path.with_name(f"{path.stem}-rank{rank}.json")

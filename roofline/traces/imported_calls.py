@@ -1,0 +1,180 @@
+"""The calls of one step of an imported trace that lead to work on the device: ops, launches and the user's ranges.
+
+Most ops of a trace launch nothing themselves and hold no op that does (views, wrappers of shapes); only those on the
+way to a device event are decoded, which keeps a trace of a million events to a few thousand calls per step.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces.calls import Call
+from roofline.traces.counting import PHASE, SCOPE, Nodes
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.kineto_events import Events
+from roofline.traces.link import Links
+
+Rows = NDArray[np.int64]
+
+OP, LAUNCH, ANNOTATION = range(3)
+
+#: Annotations that frameworks make around their own work: they are no part of a model.
+_NO_SCOPE = re.compile(
+    r"ProfilerStep#|nccl:|gloo:|mpi:|Torch-Compiled Region|TorchDynamo |## Call CompiledFxGraph|AOTDispatcher "
+    r"|Pregraph bytecode|CompiledFunction|Optimizer\.|PyTorch Profiler|cudaGraph|roofline:"
+)
+_OPTIMIZER = re.compile(r"\W*optim(izer)?([._ ]?step)?\W*", re.IGNORECASE)
+_BACKWARD = re.compile(r"\W*backward([._ ]?pass)?\W*", re.IGNORECASE)
+_LONGEST_SCOPE = 200  # characters of a path; what lies deeper belongs to the scope above
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class StepCalls:
+    """Calls in order of start. table: OP, LAUNCH or ANNOTATION; row: in that table of the trace, both int64[n]."""
+
+    events: Events
+    table: Rows
+    row: Rows
+
+    def __len__(self) -> int:
+        return len(self.row)
+
+    @property
+    def ops(self) -> Rows:
+        """int64[n]: the row of each call in the trace's ops, -1 for what is no op."""
+        return np.where(self.table == OP, self.row, -1)
+
+    def index(self, table: int, size: int) -> Rows:
+        """int64[size + 1]: for each row of a table of the trace its place among the calls, -1 for none (and at -1)."""
+        place = np.full(size + 1, -1, np.int64)
+        here = np.flatnonzero(self.table == table)
+        place[self.row[here]] = here
+        return place
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Path:
+    """What leads to device events: bool per op of the trace, and per launch."""
+
+    ops: NDArray[np.bool_]
+    launches: NDArray[np.bool_]
+
+
+def path(trace: KinetoTrace, links: Links, launches: Rows | None = None) -> Path:
+    """The ops and launches that lead to device events; `launches`: rows that count although nothing ran (captured)."""
+    launched = np.zeros(len(trace.launches) + 1, bool)
+    launched[links.launch] = True
+    launched[-1] = False
+    start = [links.op[links.op >= 0]]
+    if launches is not None:
+        launched[launches] = True
+        inside = links.launch_op[launches]
+        start.append(inside[inside >= 0])
+    marked = np.zeros(len(trace.ops) + 1, bool)
+    current = np.unique(np.concatenate(start))
+    while len(current):  # one round per level of nesting
+        current = current[~marked[current]]
+        marked[current] = True
+        current = np.unique(links.parent[current])
+        current = current[current >= 0]
+    return Path(marked[:-1], launched[:-1])
+
+
+def calls(trace: KinetoTrace, on: Path, windows: Sequence[tuple[int, int]]) -> StepCalls:
+    """The calls on the path that began in one of the windows [ns], ends included, and the annotations around them."""
+    tables = (trace.ops, trace.launches, trace.annotations)
+    around = np.zeros(len(trace.annotations), bool)
+    for low, high in windows:
+        around |= (trace.annotations.start <= high) & (trace.annotations.end >= low)
+    rows = [
+        np.flatnonzero(on.ops & _inside(trace.ops.start, windows)),
+        np.flatnonzero(on.launches & _inside(trace.launches.start, windows)),
+        np.flatnonzero(around),
+    ]
+    parts = [table.select(row) for table, row in zip(tables, rows, strict=True)]
+    names = ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
+    columns = {name: np.concatenate([getattr(part, name) for part in parts]) for name in names}
+    # Where times collide an op is around its launch, and an annotation around both.
+    rank = np.repeat([1, 2, 0], [len(row) for row in rows])
+    order = np.lexsort((columns["order"], rank, -columns["end"], columns["start"]))
+    columns["order"] = np.argsort(order, kind="stable").astype(np.int64)
+    events = Events(**columns, args=[text for part in parts for text in part.args]).select(order)
+    table = np.repeat([OP, LAUNCH, ANNOTATION], [len(row) for row in rows])
+    return StepCalls(events, table[order], np.concatenate(rows)[order])
+
+
+def _inside(time: Rows, windows: Sequence[tuple[int, int]]) -> NDArray[np.bool_]:
+    found = np.zeros(len(time), bool)
+    for low, high in windows:
+        found[np.searchsorted(time, low) : np.searchsorted(time, high, "right")] = True  # tables are sorted by start
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Marked:
+    """Nodes whose user annotations are scopes and phases, as our own marks are in a live run."""
+
+    inner: Nodes
+    names: tuple[str, ...]
+
+    @property
+    def is_op(self) -> NDArray[np.bool_]:
+        """See `counting.Nodes`."""
+        return self.inner.is_op
+
+    @property
+    def parent(self) -> Rows:
+        """See `counting.Nodes`."""
+        return self.inner.parent
+
+    @property
+    def sequence(self) -> Rows:
+        """See `counting.Nodes`."""
+        return self.inner.sequence
+
+    @property
+    def thread(self) -> Rows:
+        """See `counting.Nodes`."""
+        return self.inner.thread
+
+    def __len__(self) -> int:
+        return len(self.names)
+
+    def call(self, index: int, /) -> Call:
+        """See `counting.Nodes`."""
+        return self.inner.call(index)
+
+
+def marked(nodes: Nodes, step: StepCalls) -> Marked:
+    """The nodes of a step with the names of annotations turned into marks; nested ones are a path."""
+    names = list(nodes.names)
+    paths: dict[int, str] = {}
+    for index in np.flatnonzero(step.table == ANNOTATION).tolist():  # the ranges of one step
+        name = names[index]
+        if _OPTIMIZER.fullmatch(name):
+            names[index] = f"{PHASE}optimizer"
+        elif _BACKWARD.fullmatch(name):
+            names[index] = f"{PHASE}backward"
+        elif not _NO_SCOPE.match(name):
+            above = _above(nodes.parent, index, paths)
+            own = " ".join(name.strip("# \t").split()).replace("/", "|") or "(unnamed)"
+            whole = f"{above}/{own}" if above else own
+            paths[index] = whole if len(whole) <= _LONGEST_SCOPE else above or own[:_LONGEST_SCOPE]
+            names[index] = SCOPE + paths[index]
+    return Marked(nodes, tuple(names))
+
+
+def _above(parent: Rows, index: int, paths: Mapping[int, str]) -> str:
+    """The scope around a node. Ranges are nested a few deep; what is deeper than that is damage."""
+    for _ in range(64):
+        index = int(parent[index])
+        if index < 0:
+            return ""
+        if index in paths:
+            return paths[index]
+    return ""

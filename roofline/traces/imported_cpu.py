@@ -1,0 +1,80 @@
+"""From an imported Kineto trace of a CPU to the counted ops of a step and their times."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from roofline.errors import MeasurementError
+from roofline.traces import counting, intervals, steps, timing
+from roofline.traces.counted import Counted
+from roofline.traces.imported_calls import Path, calls, marked
+from roofline.traces.kineto import ANNOTATION, KinetoTrace
+from roofline.traces.kineto_events import Events
+from roofline.traces.timing import Timed
+
+if TYPE_CHECKING:
+    from roofline.traces.import_costs import Costs
+
+_MARK = "roofline:step"
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedCpu:
+    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; found, source: see `imported.Imported`."""
+
+    counted: Counted
+    timed: Timed
+    span: float
+    busy: float
+    found: int
+    source: str
+    shapes: bool
+
+
+def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
+    """The ops of the step nearest the median, and their times in all steps that are no outliers.
+
+    The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step.
+    """
+    marks = steps.find(trace)
+    walls = (marks.end - marks.start).astype(float)
+    number = int(np.abs(walls - np.median(walls)).argmin())
+    every = Path(np.ones(len(trace.ops), bool), np.zeros(len(trace.launches), bool))
+    step = calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))])
+    nodes = marked(costs.nodes(trace, step.events, rows=step.ops), step)
+    counted = counting.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
+    if not counted.ops:
+        raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
+    timed = timing.time_cpu(_with_marks(trace, marks), counted, _MARK, 0.0)
+    start, end = trace.ops.start, trace.ops.end
+    return ImportedCpu(
+        counted=counted,
+        timed=timed,
+        span=float(end.max() - start.min()) * 1e-9,
+        busy=float(intervals.length(start, end)) * 1e-9,
+        found=len(marks),
+        source=marks.source,
+        shapes=any(nodes.call(op.node).inputs for op in counted.ops),
+    )
+
+
+def _with_marks(trace: KinetoTrace, marks: steps.Steps) -> KinetoTrace:
+    """The trace with our marks around its steps and no other annotation: what `timing.time_cpu` reads."""
+    size = len(marks)
+    zeros = np.zeros(size, np.int64)
+    events = Events(
+        start=marks.start,
+        end=marks.end,
+        name=np.arange(len(trace.names), len(trace.names) + size).astype(np.int32),
+        thread=zeros.astype(np.int32),
+        kind=np.full(size, ANNOTATION, np.int8),
+        order=zeros - 1,
+        correlation=zeros - 1,
+        external=zeros - 1,
+        args=[b"{}"] * size,
+    )
+    names = (*trace.names, *(f"{_MARK}#{number}" for number in range(size)))
+    return replace(trace, annotations=events, names=names)

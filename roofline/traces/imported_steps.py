@@ -1,0 +1,123 @@
+"""The steps of an imported trace: which are complete, which one is counted, and which of the others do the same."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.errors import MeasurementError
+from roofline.traces import alignment, steps
+from roofline.traces.imported_calls import ANNOTATION, StepCalls
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.link import Links
+from roofline.traces.steps import Steps
+from roofline.traces.timing import OUTLIER
+
+Rows = NDArray[np.int64]
+
+#: Calls of a thread that differ between two steps beyond which what lies between their equal ends is not compared.
+MAX_UNEQUAL = 1500
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Chosen:
+    """The steps of a trace that a profile can be made of.
+
+    step: int64[device], the step of each device event, -1 for none. low, high: each step's window on the device [ns].
+    host: each step's window on the host [ns]. kept: numbers of steps that are complete and no outliers. counted: the
+    one whose ops are counted, of those that run the kernels that most steps run,
+    the one nearest their median. incomplete, dropped: how many steps were left out for
+    launches that are not in the trace, and as outliers.
+    """
+
+    step: Rows
+    low: Rows
+    high: Rows
+    host: tuple[tuple[int, int], ...]
+    kept: tuple[int, ...]
+    counted: int
+    incomplete: int
+    dropped: int
+
+
+def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
+    """The windows of the steps, and those to keep. MeasurementError where none took time on the device.
+
+    A lone step is the whole trace, from its first device event to its last: before the first one the trace does not
+    show what the device did. Of several the first is left out, whose window holds the ramp-up of the queue.
+    """
+    device = trace.device
+    if len(marks) == 1:
+        tables = [table for table in (trace.ops, trace.launches, device) if len(table)]
+        whole = (min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables))
+        low, high = np.asarray([device.start.min()]), np.asarray([device.end.max()])
+        if high[0] <= low[0]:
+            raise MeasurementError("No device event of the trace lasted any time; record the trace again.")
+        return Chosen(np.zeros(len(device), np.int64), low, high, (whole,), (0,), 0, 0, 0)
+    step = steps.assign(marks, trace, links)
+    low, high = steps.device_windows(marks, trace, step)
+    walls = (high - low).astype(np.float64)
+    used = np.bincount(step[step >= 0], minlength=len(marks)) > 0
+    usable = np.flatnonzero((walls > 0) & used & (np.arange(len(marks)) > 0))
+    if not len(usable):
+        usable = np.flatnonzero((walls > 0) & used)
+    if not len(usable):
+        raise MeasurementError("No step of the trace took any time on the device; record the trace again.")
+    lost = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))[usable]
+    complete = usable[lost == 0] if (lost == 0).any() else usable
+    alike = _most_alike(trace, step, complete)
+    # A step that ends late takes the time of the next one, whose window is what is left.
+    apart = walls[complete] / np.median(walls[alike])
+    kept = complete[(apart <= OUTLIER) & (apart >= 1 / OUTLIER)]
+    alike = np.intersect1d(alike, kept)
+    nearest = np.abs(walls[alike] - np.median(walls[alike]))
+    counted = int(alike[len(alike) - 1 - int(nearest[::-1].argmin())])  # of equally near ones the last: the warmest
+    host = tuple(zip(marks.start.tolist(), marks.end.tolist(), strict=True))
+    return Chosen(
+        step, low, high, host, tuple(kept.tolist()), counted, len(usable) - len(complete), len(complete) - len(kept)
+    )
+
+
+def _most_alike(trace: KinetoTrace, step: Rows, among: Rows) -> Rows:
+    """The steps of the largest group that runs the same kernels, each as often; of equally large groups the last."""
+    groups: dict[bytes, list[int]] = {}
+    for number in among.tolist():
+        names, times = np.unique(trace.device.name[step == number], return_counts=True)
+        groups.setdefault(names.tobytes() + times.tobytes(), []).append(number)
+    return np.asarray(max(reversed(groups.values()), key=len), np.int64)
+
+
+def aligned(step: StepCalls, counted: StepCalls) -> Rows:
+    """int64[step]: for each call the one of the counted step that it repeats, -1 where none is certain.
+
+    Calls are compared by name, thread by thread; both steps are of one trace, so that a thread is the same in both.
+    """
+    twin = np.full(len(step), -1, np.int64)
+    mine, theirs = np.flatnonzero(step.table != ANNOTATION), np.flatnonzero(counted.table != ANNOTATION)
+    names, others = step.events.name.astype(np.int64), counted.events.name.astype(np.int64)
+    for thread in np.unique(step.events.thread[mine]).tolist():
+        here = mine[step.events.thread[mine] == thread]
+        there = theirs[counted.events.thread[theirs] == thread]
+        found = _align(names[here], others[there])
+        twin[here] = np.where(found >= 0, np.append(there, -1)[found], -1)
+    return twin
+
+
+def _align(one: Rows, other: Rows) -> Rows:
+    """`alignment.align` for sequences that differ little; of others only the equal head and tail."""
+    shorter = min(len(one), len(other))
+    if not shorter or np.array_equal(one, other):
+        return alignment.align(one, other)
+    equal = one[:shorter] == other[:shorter]
+    head = shorter if equal.all() else int(equal.argmin())
+    rest = shorter - head
+    equal = one[len(one) - rest :][::-1] == other[len(other) - rest :][::-1]
+    tail = rest if equal.all() else int(equal.argmin())
+    if max(len(one), len(other)) - head - tail <= MAX_UNEQUAL:
+        return alignment.align(one, other)
+    place = np.full(len(one), -1, np.int64)
+    place[:head] = np.arange(head)
+    place[len(one) - tail :] = np.arange(len(other) - tail, len(other))
+    return place

@@ -1,0 +1,185 @@
+"""From an imported XPlane trace of a GPU (JAX, TensorFlow with XLA) to the counted ops of a step and their times.
+
+Work comes from the optimised programs in the trace. What a kernel belongs to is the instruction that its event names;
+where kernels were launched by a command buffer (a CUDA graph made by XLA) events name the buffer, or nothing.
+"""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.errors import MeasurementError
+from roofline.traces import executor_time, intervals, timing, xla
+from roofline.traces.counted import Counted
+from roofline.traces.executor_time import PICOSECOND
+from roofline.traces.timing import OUTLIER, Timed
+from roofline.traces.xplane import Line, XTrace
+
+Rows = NDArray[np.int64]
+
+_MARK = "roofline:step"
+_BUFFER = re.compile(r"command_buffer", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedXla:
+    """A step of a trace. Times in seconds; see `imported.Imported` and `imported.Figures`.
+
+    device: the plane of the device ("/device:GPU:0"); others: how many further devices ran kernels. rocm: the runtime
+    is HIP. buffers: kernels launched by command buffers, of `kernels`. linked: share of the kernels' time with an op.
+    """
+
+    counted: Counted
+    timed: Timed
+    span: float
+    busy: float
+    found: int
+    linked: float
+    device: str
+    others: int
+    rocm: bool
+    buffers: int
+    kernels: int
+    warnings: tuple[str, ...]
+
+
+def read(trace: XTrace) -> ImportedXla:
+    """The instructions that the device with the most kernel time ran, and their times in each step.
+
+    A step is one execution of the program that takes most of the time. MeasurementError where no kernel is in the
+    trace.
+    """
+    planes = sorted({line.plane for line in trace.lines if line.plane.startswith("/device:")})
+    on = {plane: _events(trace, plane) for plane in planes}
+    worked = {plane: rows for plane, rows in on.items() if len(rows)}
+    if not worked:
+        raise MeasurementError(
+            "No device of the trace ran a kernel: record it with the device tracer on (it is by default), or import a "
+            "trace of a GPU."
+        )
+    # Copies alone do not make the device of a program.
+    device = max(
+        worked,
+        key=lambda plane: (
+            (trace.hlo_op[worked[plane]] >= 0).any(),
+            int((trace.end - trace.start)[worked[plane]].sum()),
+        ),
+    )
+    rows = worked[device]
+    windows, steps, warnings = _windows(trace, rows)
+    marked = _with_marks(_without(trace, [plane for plane in planes if plane != device]), windows)
+    counted, owned = xla.count([marked], _MARK)
+    size = len(counted.ops)
+    parts = executor_time.aligned(executor_time.time_steps(marked, owned[0], size, _MARK, 0.0), size)
+    walls = [float(part.walls[0]) for part in parts]
+    timed = timing.merge(parts, float(np.median(walls)))
+    named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
+    by_buffer = (trace.graph[rows] != 0) | named[trace.hlo_op[rows]]
+    length = (trace.end - trace.start)[rows]
+    return ImportedXla(
+        counted=counted,
+        timed=timed,
+        span=float(trace.end[rows].max() - trace.start[rows].min()) * PICOSECOND,
+        busy=float(intervals.length(trace.start[rows], trace.end[rows])) * PICOSECOND,
+        found=steps,
+        linked=float(length[trace.hlo_op[rows] >= 0].sum() / length.sum()) if length.sum() else 0.0,
+        device=device,
+        others=len(worked) - 1,
+        rocm=any(name.startswith("hip") for name in trace.names),
+        buffers=int(by_buffer.sum()),
+        kernels=len(rows),
+        warnings=(*trace.warnings, *warnings),
+    )
+
+
+def _events(trace: XTrace, plane: str) -> Rows:
+    """The events of a device, in order of start."""
+    derived = xla._DERIVED  # what a viewer adds is no event of the device
+    mine = np.asarray([line.plane == plane and line.name not in derived for line in trace.lines] + [False], bool)
+    rows = np.flatnonzero(mine[trace.line] & (trace.end > trace.start))
+    return rows[np.argsort(trace.start[rows], kind="stable")]
+
+
+def _windows(trace: XTrace, rows: Rows) -> tuple[list[tuple[int, int]], int, list[str]]:
+    """(start, end) [ps] of each step to use, how many there are, and what was left out.
+
+    A step ends with its last kernel, where the next begins; the first begins with its first kernel, and is left out
+    where there are three or more: it holds what comes before a steady state.
+    """
+    mine = rows[trace.hlo_op[rows] >= 0]
+    whole = [(int(trace.start[rows].min()), int(trace.end[rows].max()))]
+    if not len(mine):
+        return whole, 1, []
+    programs, code = np.unique(trace.program[mine], return_inverse=True)
+    time = np.bincount(code, weights=(trace.end - trace.start)[mine])
+    main = mine[trace.program[mine] == programs[int(time.argmax())]]
+    number = _executions(trace, main)
+    count = int(number.max()) + 1
+    if count < 2:
+        return whole, 1, []
+    end = np.zeros(count, np.int64)
+    np.maximum.at(end, number, trace.end[main])
+    end = np.maximum.accumulate(end)
+    start = np.append(trace.start[main[number == 0]].min(), end[:-1])
+    windows = list(zip(start.tolist(), end.tolist(), strict=True))
+    if count < 3:
+        return windows, count, []
+    walls = (end - start)[1:]
+    near = walls <= OUTLIER * np.median(walls)
+    kept = [window for window, is_near in zip(windows[1:], near.tolist(), strict=True) if is_near]
+    slow = f", and {count - 1 - len(kept)} that took far longer than the others" if len(kept) < count - 1 else ""
+    return kept, count, [f"the first of {count} executions left out{slow}"]
+
+
+def _executions(trace: XTrace, rows: Rows) -> Rows:
+    """int64[rows]: the execution of the program that each kernel is of, numbered from 0.
+
+    By the run that the trace names; else by the shortest sequence of kernels that repeats itself from the first to the
+    last; else all are one.
+    """
+    run = trace.run[rows]
+    if (run > 0).all():
+        first = np.unique(run, return_index=True, return_inverse=True)
+        order = np.argsort(np.argsort(first[1]))
+        return order[first[2]]
+    keys = np.stack([trace.hlo_op[rows].astype(np.int64), trace.name[rows].astype(np.int64)])
+    code = np.unique(keys, axis=1, return_inverse=True)[1].ravel()
+    times = int(np.bincount(code).min())  # no more executions than the rarest kernel has events
+    for count in range(min(times, len(rows)), 1, -1):
+        period, rest = divmod(len(rows), count)
+        if not rest and np.array_equal(code[period:], code[:-period]):
+            return np.arange(len(rows)) // period
+    return np.zeros(len(rows), np.int64)
+
+
+_COLUMNS = (
+    *("start", "end", "name", "line", "hlo_op", "program", "run", "produces", "consumes", "scope", "bytes", "graph"),
+)
+
+
+def _without(trace: XTrace, planes: list[str]) -> XTrace:
+    """The trace without the events of some devices."""
+    gone = np.asarray([line.plane in planes for line in trace.lines] + [False], bool)
+    rows = np.flatnonzero(~gone[trace.line])
+    columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in _COLUMNS}
+    return replace(trace, **columns)
+
+
+def _with_marks(trace: XTrace, windows: list[tuple[int, int]]) -> XTrace:
+    """The trace with our marks around its steps, on a line of their own: what a live trace has."""
+    size = len(windows)
+    made = {name: np.full(size, -1) for name in ("hlo_op", "produces", "consumes", "scope", "bytes")}
+    made |= {name: np.zeros(size, np.int64) for name in ("program", "run", "graph")}
+    made["start"], made["end"] = np.asarray(windows, np.int64).T
+    made["name"] = np.arange(len(trace.names), len(trace.names) + size)
+    made["line"] = np.full(size, len(trace.lines))
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(trace, name), made[name].astype(getattr(trace, name).dtype)]) for name in _COLUMNS
+    }
+    names = (*trace.names, *(f"{_MARK}#{number}" for number in range(size)))
+    return replace(trace, names=names, lines=(*trace.lines, Line("/host:CPU", "roofline")), **columns)

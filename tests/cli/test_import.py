@@ -1,0 +1,336 @@
+"""The verb `import`: what it writes, prints and refuses, from files to saved profiles that the other verbs take."""
+
+from __future__ import annotations
+
+import gzip
+import importlib.util
+import json
+import os
+from pathlib import Path
+from types import ModuleType
+from typing import Any
+
+import pytest
+
+pytest.importorskip("torch")
+
+from roofline import cli
+from roofline.core.analysis import analyze
+from roofline.core.contract import contract
+from roofline.core.profile import Profile, load
+
+TESTS = Path(__file__).resolve().parents[1]
+RECORDED = Path(os.environ.get("ROOFLINE_TRACES", TESTS.parents[1] / "shared" / "traces"))
+
+
+@pytest.fixture(scope="session")
+def make() -> ModuleType:
+    spec = importlib.util.spec_from_file_location("make_kineto_for_cli", TESTS / "data" / "make_kineto.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = importlib.util.module_from_spec(spec)
+    import sys
+
+    sys.modules[spec.name] = module
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture(autouse=True)
+def _own_cache(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("ROOFLINE_CACHE", str(tmp_path / "cache"))
+    monkeypatch.chdir(tmp_path)
+
+
+def run(*arguments: object) -> int:
+    with pytest.raises(SystemExit) as left:
+        cli.main([str(argument) for argument in arguments])
+    return int(left.value.code or 0)
+
+
+def changed(text: bytes, **header: Any) -> bytes:
+    return json.dumps(json.loads(text) | header).encode()
+
+
+def near(value: float) -> Any:
+    return pytest.approx(value, rel=1e-9)
+
+
+def hold_identities(profile: Profile) -> dict[str, Any]:
+    document = contract(analyze(profile))
+    classes = document["classes"].values()
+    assert document["wall"]["median"] == near(sum(row["seconds"] for row in classes) + document["gap"])
+    for row in classes:
+        assert row["seconds"] == pytest.approx(row["floor"] + row["loss"] + row["uncosted"] - row["overlap"])
+        assert sum(row["bounds"].values()) == pytest.approx(row["seconds"])
+        assert row["floor_high"] >= row["floor"]
+    json.dumps(document, allow_nan=False)
+    return document
+
+
+# From a trace to a profile
+
+
+def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = tmp_path / "my.pt.trace.json.gz"
+    trace.write_bytes(gzip.compress(make.training().write()))
+    assert run("import", trace, "-o", "p.json", "--device", "h100-sxm") == 0
+    printed = capsys.readouterr()
+    assert printed.out.startswith("my train on NVIDIA H100 SXM: 1.00 ms per step")
+    assert "profiler overhead included" in printed.out
+    assert "Wrote p.json" in printed.out
+    profile = load(tmp_path / "p.json")
+    document = hold_identities(profile)
+    assert (profile.backend, profile.mode, profile.wall.source) == ("torch", "train", "profiled")
+    assert profile.command.startswith("roofline ")
+    assert (document["wall"]["steps"], document["busy"]) == (2, pytest.approx(441e-6))
+    assert document["imported"]["files"] == ("my.pt.trace.json.gz",)
+    assert (document["imported"]["steps"], document["imported"]["marks"]) == (3, "roofline:step#")
+    assert document["imported"]["exposed"] == near(40e-6)
+    for by in ("class", "op", "kernel", "block", "phase", "scope", "source"):
+        assert run("show", "p.json", "--by", by) == 0
+    assert run("plot", "p.json", "-o", "p.svg") == 0
+    assert (tmp_path / "p.svg").is_file()
+
+
+def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_path: Path) -> None:
+    # gelu reads and writes 32 x 512 float32, which the 50 MiB of an H100's cache may have held.
+    made = make.Trace()
+    made.annotation("ProfilerStep#0", 0, 100)
+    made.op("aten::gelu", 10, 20, make.H, "none")
+    made.launch("gelu", 11, 30, 40)
+    big = ([8192, 8192], "float", [8192, 1])  # 256 MiB
+    made.op("aten::relu", 50, 60, big)
+    made.launch("relu", 51, 70, 400)
+    (tmp_path / "t.json").write_bytes(made.write())
+    assert run("import", "t.json", "-o", "p.json", "--device", "h100-sxm") == 0
+    analysis = analyze(load(tmp_path / "p.json"))
+    table, bandwidth, cache = analysis.table, 3350e9, 52_428_800
+    assert table.floor_high[0] == near(2 * 4 * 32 * 512 / bandwidth)
+    assert table.memory[0] == 0
+    size = 4 * 8192 * 8192
+    assert table.floor[1] == near(2 * (size - cache) / bandwidth)
+    assert table.floor_high[1] == near(2 * size / bandwidth)
+    assert table.loss[1] == near(330e-6 - table.floor[1])
+    assert [("compute", "memory", "overhead", "unknown")[code] for code in table.bound] == ["memory", "memory"]
+    assert analysis.roofs["ideal"] is None
+    assert analysis.total.uncosted == 0
+
+
+def test_the_device_is_recognised_by_name_and_memory(make: ModuleType, tmp_path: Path) -> None:
+    text = make.training().write()
+    for name, memory, expected, ceilings in [
+        ("NVIDIA H100 80GB HBM3", 85018279936, "NVIDIA H100 SXM", True),
+        ("NVIDIA A100-SXM4-80GB", 85031714816, "NVIDIA A100 SXM 80GB", True),
+        ("NVIDIA A100-SXM4-80GB", 10 * 2**30, "NVIDIA A100-SXM4-80GB", False),  # a slice of one
+        ("Imaginary GPU", 80 * 2**30, "Imaginary GPU", False),
+        ("", 80 * 2**30, "NVIDIA GPU of 80 GiB", False),
+    ]:
+        properties = [{"id": 0, "name": name, "totalGlobalMem": memory}]
+        (tmp_path / "t.json").write_bytes(changed(text, deviceProperties=properties))
+        assert run("import", "t.json", "-o", "p.json", "--force") == 0
+        profile = load(tmp_path / "p.json")
+        assert bool(profile.device.ceilings) == ceilings, name
+        assert ("no-ceilings" in profile.flags) != ceilings
+        if not ceilings or "H100" in name:
+            assert profile.device.name == expected
+        hold_identities(profile)
+
+
+def test_a_device_can_be_a_file(make: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "t.json").write_bytes(make.training().write())
+    device = {"name": "Mine", "kind": "cuda", "ceilings": {"dram.copy": {"value": 1e12, "source": "measured"}}}
+    (tmp_path / "mine.json").write_text(json.dumps({"device": device}))
+    assert run("import", "t.json", "-o", "p.json", "--device", "mine.json") == 0
+    assert load(tmp_path / "p.json").device.name == "Mine"
+
+
+def test_a_cpus_ceilings_are_not_those_of_a_gpu(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.json").write_bytes(make.training().write())
+    (tmp_path / "cpu.json").write_text(json.dumps({"name": "My CPU", "kind": "cpu", "ceilings": {}}))
+    assert run("import", "t.json", "-o", "p.json", "--device", "cpu.json") == 2
+    assert "is the trace of a GPU, and My CPU is a CPU" in capsys.readouterr().err
+
+
+def test_without_shapes_one_sentence_says_what_to_add(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    trace = json.loads(make.training().write())
+    for event in trace["traceEvents"]:
+        for key in ("Input Dims", "Input type", "Input Strides", "Concrete Inputs"):
+            event["args"].pop(key, None)
+    (tmp_path / "t.json").write_text(json.dumps(trace))
+    assert run("import", "t.json", "-o", "p.json", "--device", "h100-sxm") == 0
+    told = [line for line in capsys.readouterr().err.splitlines() if "record_shapes=True" in line]
+    assert len(told) == 1
+    profile = load(tmp_path / "p.json")
+    assert "no-shapes" in profile.flags
+    # What is known is a scalar copied to the host, 2 of 521 µs.
+    assert hold_identities(profile)["quality"]["unknown"] == pytest.approx(1 - 2 / 521)
+
+
+def test_a_cpus_trace_is_a_cpus_profile(make: ModuleType, tmp_path: Path) -> None:
+    made = make.Trace()
+    for number in range(2):
+        made.annotation(f"ProfilerStep#{number}", 100 * number, 100 * number + 90)
+        made.op("aten::mm", 100 * number + 10, 100 * number + 50, make.X, make.WT)
+    (tmp_path / "t.json").write_bytes(changed(made.write(), deviceProperties=[]))
+    assert run("import", "t.json", "-o", "p.json") == 0
+    profile = load(tmp_path / "p.json")
+    assert (profile.device.kind, profile.device.ceilings) == ("cpu", {})
+    document = hold_identities(profile)
+    assert document["busy"] == near(40e-6)
+    assert document["gap"] == near(50e-6)
+    assert document["classes"]["contraction"]["flops"] == 2 * 32 * 256 * 512
+
+
+def test_what_is_mended_is_said_and_kept(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    trace = json.loads(make.training().write())
+    kernels = [event for event in trace["traceEvents"] if event["cat"] == "kernel"]
+    kernels[3]["dur"] = -5
+    (tmp_path / "t.json").write_text(json.dumps(trace))
+    assert run("import", "t.json", "-o", "p.json") == 0
+    assert "duration" in capsys.readouterr().err
+    facts = load(tmp_path / "p.json").imported
+    assert facts is not None
+    assert any("duration" in warning for warning in facts.warnings)
+
+
+def test_the_default_name(make: ModuleType, tmp_path: Path) -> None:
+    (tmp_path / "odd name;.json").write_bytes(make.training().write())
+    assert run("import", "odd name;.json", "--device", "h100-sxm") == 0
+    assert (tmp_path / "odd-name-torch-train-nvidia-h100-sxm-1.json").is_file()
+
+
+# Ranks
+
+
+def ranks(make: ModuleType, tmp_path: Path, *infos: dict[str, int] | None) -> list[str]:
+    for number, info in enumerate(infos):
+        text = make.training().write()
+        (tmp_path / f"r{number}.json").write_bytes(changed(text, distributedInfo=info) if info else text)
+    return [f"r{number}.json" for number in range(len(infos))]
+
+
+def test_ranks_give_a_profile_each(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    files = ranks(make, tmp_path, {"rank": 1, "world_size": 2}, {"rank": 0, "world_size": 2})
+    trace = json.loads((tmp_path / "r0.json").read_text())
+    for event in trace["traceEvents"]:
+        if "nccl" in event["name"]:
+            event["dur"] -= 20  # rank 1 comes 20 µs later, so that rank 0 waits for it
+    (tmp_path / "r0.json").write_text(json.dumps(trace))
+    assert run("import", *files, "-o", "job.json") == 0
+    assert capsys.readouterr().out.count("Wrote job-rank") == 2
+    profiles = [load(tmp_path / f"job-rank{number}.json") for number in range(2)]
+    assert [one.model for one in profiles] == ["r1-rank0", "r0-rank1"]
+    assert [one.imported and one.imported.waiting for one in profiles] == pytest.approx([20e-6, 0])
+    assert run("import", *files, "-o", "job.json") == 2  # the files are there
+
+
+@pytest.mark.parametrize(
+    ("second", "why"),
+    [
+        ({"rank": 0, "world_size": 2}, "are both of rank 0"),
+        ({"rank": 1, "world_size": 8}, "are no ranks of one job"),
+        (None, "does not say which rank it is of"),
+    ],
+)
+def test_files_that_do_not_belong_together(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str], second: dict[str, int] | None, why: str
+) -> None:
+    files = ranks(make, tmp_path, {"rank": 0, "world_size": 2}, second)
+    assert run("import", *files, "-o", "job.json") == 2
+    told = capsys.readouterr().err
+    assert why in told
+    assert told.count("\n") == 1
+    assert not list(tmp_path.glob("job*"))
+
+
+# Refusals: one sentence, an exit code, nothing written
+
+
+def refused(capsys: pytest.CaptureFixture[str], code: int, why: str, *arguments: object) -> None:
+    assert run("import", *arguments, "-o", "p.json") == code
+    told = capsys.readouterr().err.strip().splitlines()
+    assert [line[:10] for line in told] == ["roofline: "]
+    assert why in told[0]
+    assert not Path("p.json").exists()
+
+
+def test_bad_input(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    text = make.training().write()
+    (tmp_path / "good.json").write_bytes(text)
+    only_host = json.loads(text)
+    only_host["traceEvents"] = [e for e in only_host["traceEvents"] if e["cat"] not in ("kernel", "gpu_memcpy")]
+    (tmp_path / "host.json").write_text(json.dumps(only_host))
+    # The order of Kineto: host events first. Cut behind them, a GPU's trace looks like a CPU's.
+    hosts = [e for e in only_host["traceEvents"] if e["cat"] == "cpu_op"]
+    cut = json.dumps(only_host | {"traceEvents": hosts})
+    (tmp_path / "cut.json").write_text(cut[: int(len(cut) * 0.8)])
+    for name, content in [
+        ("empty.json", b""),
+        ("text.json", b"hello"),
+        ("html.json", b"<html></html>"),
+        ("none.json", b'{"traceEvents": []}'),
+        ("cut.json.gz", gzip.compress(text)[:20]),
+        ("x.xplane.pb", b"\x00\x01garbage"),
+    ]:
+        (tmp_path / name).write_bytes(content)
+    refused(capsys, 2, "absent.json", "absent.json")
+    refused(capsys, 2, "empty.json", "empty.json")
+    refused(capsys, 2, "not a Chrome trace", "text.json")
+    refused(capsys, 2, "not a Chrome trace", "html.json")
+    refused(capsys, 2, "none.json", "none.json")
+    refused(capsys, 2, "cut.json.gz", "cut.json.gz")
+    refused(capsys, 2, "x.xplane.pb", "x.xplane.pb")
+    refused(capsys, 4, "of its kernels none was recorded", "host.json")
+    refused(capsys, 4, "of its kernels none is left", "cut.json")
+    refused(capsys, 2, "no device called 'h1000'", "good.json", "--device", "h1000")
+    refused(capsys, 2, "holds no captured graph", "good.json", "--capture", "good.json")
+    refused(capsys, 2, "by itself", "good.json", "x.xplane.pb")
+
+
+def test_outputs_are_checked_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    (tmp_path / "there.json").write_text("mine")
+    for name, why in [
+        ("there.json", "add --force"),
+        ("no/p.json", "there is no folder"),
+        ("p.txt", "must end in .json"),
+    ]:
+        assert run("import", "absent.json", "-o", name) == 2
+        assert why in capsys.readouterr().err
+    assert (tmp_path / "there.json").read_text() == "mine"
+
+
+# Recorded by others
+
+
+@pytest.mark.parametrize(
+    ("name", "arguments"),
+    [
+        ("h100_bert_small_infer.json.gz", ()),
+        ("h100_qwen_0.5b_infer.json.gz", ()),
+        ("mi300x_vllm_decode_graph.json.gz", ("--device", "mi300x")),
+        ("mi300x_jax_conv.xplane.pb", ("--device", "mi300x")),
+        ("mi300x_jax_conv.xplane.pb", ()),
+    ],
+)
+def test_recorded_traces(name: str, arguments: tuple[str, ...], tmp_path: Path) -> None:
+    if not (RECORDED / name).exists():
+        pytest.skip(f"the recorded trace {name} is not at hand; set ROOFLINE_TRACES to its folder")
+    assert run("import", RECORDED / name, *arguments, "-o", "p.json") == 0
+    document = hold_identities(load(tmp_path / "p.json"))
+    for by in ("class", "op", "kernel"):
+        assert run("show", "p.json", "--by", by) == 0
+    assert run("plot", "p.json", "-o", "p.svg") == 0
+    if name.startswith("h100_bert"):
+        # All of the GPU's time has FLOPs and bytes, and all but one copy to the host (2.24 µs, no known link) a bound.
+        assert (document["coverage"]["flops"], document["coverage"]["bytes"]) == (1, 1)
+        assert document["bounds"]["unknown"] == pytest.approx(2.24e-6, rel=1e-3)
+    if "jax" in name:
+        assert document["imported"]["steps"] == 5
+        assert document["quality"] == {"exact": 1, "assumed": 0, "unknown": 0}
+        assert "optimised-only" in document["flags"]
+        assert document["classes"]["contraction"]["flops"] > 3e10

@@ -139,8 +139,11 @@ class Analysis:
         """Least times of the step [s].
 
         serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
-        ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give.
+        ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
+        it is not known, as all are without ceilings.
         """
+        if not self.device.ceilings:
+            return {"serial": None, "overlap": None, "ideal": None}
         overlap = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory)))
         ideal = self._ideal()
         # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.

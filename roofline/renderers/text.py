@@ -100,8 +100,11 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
     yield "coverage", shares + joined
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
-    roofs = [f"{name} {units.seconds(roof)} ({_ROOFS[name]})" for name, roof in analysis.roofs.items()]
-    yield "least step", "; ".join(roofs)
+    roofs = [
+        f"{name} {units.seconds(roof)} ({_ROOFS[name]})" for name, roof in analysis.roofs.items() if roof is not None
+    ]
+    if roofs:
+        yield "least step", "; ".join(roofs)
     unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
     if unattained:
         told = ", ".join(f"{name} {units.percent(seconds / wall)}" for name, seconds in unattained)

@@ -51,6 +51,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     matrix: dict[str, _Figure] = {}
     vector: dict[str, _Figure] = {}
     dram: dict[str, _Figure] = {}
+    link: dict[str, _Figure] = {}
     caches: tuple[_Level, ...] = ()
 
     def cite(self, source: str) -> str:
@@ -59,6 +60,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def device(self) -> Device:
         figures = {f"matrix.{name}": figure for name, figure in self.matrix.items()}
         figures |= {f"vector.{name}": figure for name, figure in self.vector.items()}
+        figures |= {f"link.{name}": figure for name, figure in self.link.items()}
         for pattern in PATTERNS:
             figure = self.dram.get(pattern, self.dram.get("any"))
             if figure is not None:

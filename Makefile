@@ -29,7 +29,7 @@ check: .venv/installed
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/read_xplane.py
-	$(BIN)/python benchmarks/read_kineto.py
+	$(BIN)/python benchmarks/import_kineto.py
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells.py

@@ -1,6 +1,9 @@
-"""What reading and linking a trace of torch.profiler costs: recorded ones repeated, each read in a new process.
+"""What a trace of torch.profiler costs: recorded ones repeated, read and linked, and imported whole.
 
-`python benchmarks/read_kineto.py [events...]`, by default 132 thousand and 1.06 million. The traces are those of
+Each run is a new process, imports and all. The first import of a trace costs its calls with torch, the others find them
+in the cache.
+
+`python benchmarks/import_kineto.py [events...]`, by default 132 thousand and 1.06 million. The traces are those of
 $ROOFLINE_TRACES, or of ../shared/traces; without them the synthetic trace of the tests is repeated.
 """
 
@@ -89,6 +92,17 @@ def measure(path: Path) -> None:
     print(after, before, between - before, after - between, memory, trace.recorded, kept, links.linked)
 
 
+def whole(path: Path) -> None:
+    """Imports the trace as a user does; prints peak memory [MB] and whether torch was imported."""
+    from roofline import importing
+    from roofline.core.profile import save
+
+    (profile,) = importing.read([path], say=lambda text: None)
+    save(profile, path.with_suffix(".profile"))
+    memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+    print(memory, int("torch" in sys.modules), len(profile.ops))
+
+
 def child(*arguments: object) -> tuple[list[str], float]:
     """What this file prints in a process of its own, and the CPU seconds of that process."""
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
@@ -99,7 +113,7 @@ def child(*arguments: object) -> tuple[list[str], float]:
 
 
 def main() -> None:
-    """Makes each trace, and reads it three times."""
+    """Makes each trace, reads it three times, and imports it three times."""
     os.environ.setdefault("OMP_NUM_THREADS", "1")
     sizes = [int(size) for size in sys.argv[1:]] or SIZES
     sources = [RECORDED / name for name in SOURCES if (RECORDED / name).exists()] or [SYNTHETIC]
@@ -118,6 +132,15 @@ def main() -> None:
                         f"{memory:,.0f} MB; {recorded:,.0f} events, {kept:,.0f} kept, linked {linked:.3f}",
                         flush=True,
                     )
+                os.environ["ROOFLINE_CACHE"] = folder
+                (Path(folder) / "costs.msgpack").unlink(missing_ok=True)
+                for _ in range(3):
+                    (memory, torch, ops), busy = child("import", path)
+                    how = "with torch" if int(torch) else "warm cache"
+                    print(
+                        f"  {busy:5.2f} s of CPU imported whole, {how}; peak {float(memory):,.0f} MB; {ops} ops",
+                        flush=True,
+                    )
 
 
 if __name__ == "__main__":
@@ -125,5 +148,7 @@ if __name__ == "__main__":
         repeat(Path(sys.argv[2]), int(sys.argv[3]), Path(sys.argv[4]))
     elif sys.argv[1:2] == ["read"]:
         measure(Path(sys.argv[2]))
+    elif sys.argv[1:2] == ["import"]:
+        whole(Path(sys.argv[2]))
     else:
         main()

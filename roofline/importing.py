@@ -400,9 +400,14 @@ def _is_tensorflow(modules: Mapping[int, tuple[str, bytes]]) -> bool:
 
 
 def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
-    """MeasurementError where a trace without device events is of a GPU: they were lost, or never recorded."""
+    """MeasurementError where a trace without device events is, or may be, of a GPU: lost, or never recorded."""
     launched = any("Launch" in trace.names[code] for code in np.unique(trace.launches.name).tolist())
     damaged = bool(trace.warnings) and bool(trace.device_properties)
+    # Kernels are written last: what is left of a GPU's trace that breaks off looks like a CPU's.
+    if not (launched or damaged) and any("missing" in repair.what for repair in trace.warnings):
+        raise MeasurementError(
+            f"{file.name} breaks off, and what is left holds no kernel, so it may have been of a GPU: export it whole."
+        )
     if launched or damaged:
         lost = "none is left in the file, which is damaged" if trace.warnings else "none was recorded"
         raise MeasurementError(

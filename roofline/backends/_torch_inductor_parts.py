@@ -213,8 +213,10 @@ def _plain(target: Any) -> str:
 def scope_of(node: Any, names: frozenset[str]) -> str | None:
     """The layer path of a node, as eager mode names it: each module as its caller's `named_modules` does."""
     stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
-    if not stack:  # the model itself is in no stack, and neither are nodes that Inductor made
-        return None if node.meta.get("original_aten") is None else ""
+    if not stack:
+        # The model itself is in no stack; nor are nodes that Inductor made, or gradients that autograd adds up.
+        own = node.meta.get("original_aten") is not None
+        return "" if own and node.meta.get("partitioner_tag") in (None, "is_forward") else None
     path: list[str] = []
     outer = ""
     for entry in stack.values():

@@ -82,7 +82,7 @@ def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys
     profile = load(tmp_path / "p.json")
     document = hold_identities(profile)
     assert (profile.backend, profile.mode, profile.wall.source) == ("torch", "train", "profiled")
-    assert profile.command.startswith("roofline ")
+    assert profile.command.startswith("roofline")
     assert (document["wall"]["steps"], document["busy"]) == (2, pytest.approx(441e-6))
     assert document["imported"]["files"] == ("my.pt.trace.json.gz",)
     assert (document["imported"]["steps"], document["imported"]["marks"]) == (3, "roofline:step#")

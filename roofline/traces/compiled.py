@@ -132,9 +132,9 @@ def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, ex
     counted = counting.count(nodes, engine, generated, scope_of)
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
+    # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.
     named = {node for node, one in generated.items() if one.scope is not None} | set(scope_of)
-    outer = np.asarray([bool(counted.scopes[scope]) for scope in counted.scope.tolist()], bool)
-    placed = np.asarray([op.node in named for op in counted.ops], bool) | (outer & ~inside_ops)
+    placed = np.asarray([op.node in named for op in counted.ops], bool)
     return Found(replace(counted, flags=flags), inside_ops, placed, tuple(opaque))
 
 

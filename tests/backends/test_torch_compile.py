@@ -14,7 +14,7 @@ from roofline.backends import Plan, Recording, _torch_inductor, _torch_inductor_
 from roofline.backends import torch as eager  # noqa: E402
 from roofline.backends._torch_inductor_loops import PHILOX, LoopWork  # noqa: E402
 from roofline.core.cost import matrix  # noqa: E402
-from roofline.core.step import Step  # noqa: E402
+from roofline.core.step import Step, scope  # noqa: E402
 from roofline.errors import InputError  # noqa: E402
 from roofline.traces.compiled import Part  # noqa: E402
 from roofline.traces.counted import Costed  # noqa: E402
@@ -137,6 +137,22 @@ def test_training_counts_as_eager_and_places_the_backward_pass() -> None:
     assert facts is not None
     assert (facts.graphs, facts.opaque, sum(facts.breaks.values())) == (2, 0, 0)
     assert facts.eager["forward"][0] == 1, "the sum after the model"
+
+
+def test_what_stays_eager_has_the_scope_of_its_eager_twin() -> None:
+    model, x = Wide(), torch.randn(ROWS, WIDTH)
+
+    def run() -> None:
+        model.zero_grad()
+        y = model(x)
+        with scope("loss"):
+            value = nn.functional.cross_entropy(y, torch.zeros(ROWS, dtype=torch.long))
+        value.backward()
+
+    recording = compiled(Step(run=run, model=model, mode="train"))
+    losses = [op for op in recording.ops if "loss" in recording.signatures[op.signature].kind]
+    assert {recording.scopes[op.scope] for op in losses} == {"loss"}
+    assert {recording.phases[op.phase] for op in losses} == {"forward", "backward"}
 
 
 def test_dropout_is_random_and_no_roof_stands_above_it() -> None:

@@ -35,8 +35,6 @@ from roofline.traces.counted import PHASES, Counted
 from roofline.traces.kineto import KinetoTrace
 from roofline.traces.op_rows import Rows
 
-MODES = ("default", "reduce-overhead", "max-autotune")
-
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """See `backends.torch_compile.record`."""

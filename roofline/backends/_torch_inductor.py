@@ -38,9 +38,8 @@ class Site:
     """One kernel call in the code of a compiled graph.
 
     event: its name in a profile; name: Inductor's own. extern: a library's kernel, which the profiler shows as the op
-    that it is.
-    origins: the nodes of the graph that it does; templates: those of them that a template kernel does as a whole.
-    loops: its work, None where Inductor has no loops of it.
+    that it is. origins: the nodes of the graph that it does; templates: those of them that a template kernel does as a
+    whole. loops: its work, empty where Inductor has no loops of it. sizes: of the first of its loops.
     """
 
     event: str
@@ -63,7 +62,6 @@ class Graph:
     tells. broken: why its inside is not known, or "".
     """
 
-    backward: bool
     sites: list[Site] = field(default_factory=list)
     inner: list[Site] = field(default_factory=list)
     inputs: tuple[str, ...] = ()
@@ -76,7 +74,7 @@ class Graph:
 class Region:
     """One run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
 
-    storage: buffer name -> (identity, bytes). sizes: symbol -> number.
+    sizes: symbol -> number. inputs, outputs: buffer name -> (identity of the storage, bytes).
     """
 
     graph: Graph
@@ -93,10 +91,11 @@ def missing() -> str:
         from torch._inductor.virtualized import V
     except ImportError as error:
         return f"no {error.name or 'torch._inductor'}"
+    body = getattr(LoopBody, "__annotations__", {})
     wanted = {
         f"torch._inductor.debug.{_HOOK}": hasattr(debug, _HOOK),
         "CompiledFxGraph": hasattr(output_code, "CompiledFxGraph"),
-        "LoopBody.op_counts": "op_counts" in getattr(LoopBody, "__annotations__", {}),
+        **{f"LoopBody.{name}": name in body for name in ("root_block", "subblocks", "indexing_exprs", "indirect_vars")},
         "virtualized.V.graph": hasattr(type(V), "graph"),
     }
     return ", ".join(name for name, there in wanted.items() if not there)
@@ -127,7 +126,6 @@ class Recorder:
             "cpp.enable_kernel_profile": True,
             "fx_graph_cache": False,
             "fx_graph_remote_cache": False,
-            "autotune_local_cache": True,
         }
         known = {name: value for name, value in settings.items() if _has(config, name)}
         with config.patch(known), _no_autograd_cache(), self._hooked(), self._made(), self._called():
@@ -171,7 +169,7 @@ class Recorder:
     def _graph(self, lowered: Any) -> Graph:
         found = self._lowered.get(id(lowered))
         if found is None:
-            found = self._lowered[id(lowered)] = (lowered, Graph(bool(getattr(lowered, "is_backward", False))))
+            found = self._lowered[id(lowered)] = (lowered, Graph())
         return found[1]
 
     def _emitted(self, schedule: Any, name: str, extern: bool) -> None:
@@ -222,7 +220,7 @@ class Recorder:
         def call(compiled: Any, inputs: Any) -> Any:
             if not self._noting:
                 return original(compiled, inputs)
-            _, graph = self._compiled.get(id(compiled), (None, Graph(False, broken="it was compiled before")))
+            _, graph = self._compiled.get(id(compiled), (None, Graph(broken="it was compiled before")))
             given = list(inputs)  # the callee empties the list
             number = len(self.regions)
             before = {name: _identity(value) for name, value in _pairs(graph.inputs, given)}

@@ -6,7 +6,7 @@ says which op of the program it came from and which module called that op, so th
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, NamedTuple
 
@@ -19,23 +19,21 @@ from roofline.backends._torch_inductor_traffic import Access
 from roofline.core.cost import Cost, matrix, unknown
 from roofline.traces import aten_bytes, aten_contractions, aten_work
 from roofline.traces.aten import classify
-from roofline.traces.aten_kinds import CONTRACTIONS, FLOATING, base
+from roofline.traces.aten_kinds import CONTRACTIONS, DTYPES, FLOATING, base
+from roofline.traces.aten_schema import DTYPE
 from roofline.traces.compiled import Launch, Part, Run
 from roofline.traces.counted import Costed
 from roofline.traces.hlo_classes import weight
 
-_NAMES = {
-    torch.float32: "fp32",
-    torch.float64: "fp64",
-    torch.float16: "fp16",
-    torch.bfloat16: "bf16",
-    torch.bool: "bool",
-    **{getattr(torch, f"{sign}int{bits}"): f"{sign}int{bits}" for sign in ("", "u") for bits in (8, 16, 32, 64)},
-}
+_NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
 #: Inductor's own primitives that compute nothing of the program.
 _FRAME = frozenset(["inductor_lookup_seed", "inductor_seeds", "inductor_seed", "inductor_force_stride_order"])
-_DRAWING = frozenset(["inductor_random", "inductor_randint"])
-_MOVING = frozenset(["convert_element_type", "iota", "device_put", "broadcast_in_dim"])
+#: Primitives that are no ops of aten's: their work by number of results.
+_PRIMITIVES: dict[str, Callable[[float], Cost]] = {
+    **dict.fromkeys(("inductor_random", "inductor_randint"), lambda number: Cost(functions={PHILOX: number})),
+    **dict.fromkeys(("convert_element_type", "iota", "device_put", "broadcast_in_dim"), lambda number: Cost()),
+    "fma": lambda number: Cost(vector_flops=2.0 * number),
+}
 
 Launches = tuple[Launch, ...]
 
@@ -251,11 +249,14 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
         if number not in product:
             total = total + msgspec.structs.replace(piece.cost, bytes_read=0.0, bytes_written=0.0)
         elif _plain(node.target) == "mul":
-            total = total + matrix(2.0 * _numel(node, sizes))
+            known = piece.cost.quality != "unknown"
+            total = total + (matrix(2.0 * _numel(node, sizes)) if known else piece.cost)
     alone = pieces[0].cost
-    read, written = (alone.bytes_read, alone.bytes_written) if len(pieces) == 1 else _boundary(members, sizes)
+    read, written = alone.bytes_read, alone.bytes_written
     if total.quality == "unknown":
         read, written = None, None
+    elif len(pieces) > 1:
+        read, written = _boundary(members, sizes)
     types = [_dtype(one) for one in first.all_input_nodes]
     floating = [dtype for dtype in types if dtype in FLOATING]
     return Costed(
@@ -294,16 +295,11 @@ def _node(node: Any, sizes: Mapping[Any, int]) -> _Piece:
     name = base(node.target._schema.name)
     if name in _FRAME:
         return _Piece(Cost(), view=True)
-    number = _numel(node, sizes)
-    written = number * _itemsize(node)
-    if name in _DRAWING:
-        return _Piece(Cost(functions={PHILOX: number}, bytes_written=written))
-    if name in _MOVING:
-        return _Piece(Cost(bytes_read=sum(_span(one, sizes) for one in node.all_input_nodes), bytes_written=written))
-    if name == "fma":
-        read = sum(_span(one, sizes) for one in node.all_input_nodes)
-        return _Piece(Cost(vector_flops=2.0 * number, bytes_read=read, bytes_written=written))
     try:
+        if name in _PRIMITIVES:
+            number = _numel(node, sizes)
+            read = sum(_span(one, sizes) for one in node.all_input_nodes)
+            return _Piece(_PRIMITIVES[name](number) + Cost(bytes_read=read, bytes_written=number * _itemsize(node)))
         args, kwargs = _meta(node.args, sizes), _meta(dict(node.kwargs), sizes)
         kwargs.pop("device", None)
         kwargs.pop("pin_memory", None)
@@ -356,10 +352,8 @@ def _tensors(node: Any) -> list[torch.Tensor]:
 
 
 def _numel(node: Any, sizes: Mapping[Any, int]) -> float:
-    try:
-        return float(max((_elements(one, sizes, False) for one in _tensors(node)), default=0))
-    except ValueError:
-        return 0.0
+    """Elements of a result. ValueError for a size that only the run knows, here as in `_span`."""
+    return float(max((_elements(one, sizes, False) for one in _tensors(node)), default=0))
 
 
 def _elements(tensor: torch.Tensor, sizes: Mapping[Any, int], distinct: bool) -> int:
@@ -375,18 +369,18 @@ def _itemsize(node: Any) -> float:
 
 
 def _span(node: Any, sizes: Mapping[Any, int]) -> float:
-    try:
-        return float(sum(_elements(one, sizes, True) * one.element_size() for one in _tensors(node)))
-    except ValueError:
-        return 0.0
+    return float(sum(_elements(one, sizes, True) * one.element_size() for one in _tensors(node)))
 
 
-def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float, float]:
+def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float | None, float | None]:
     """Bytes that go into the pieces of an op and come out of them: what passes between them does not count."""
     inside = set(members)
     given = dict.fromkeys(one for node in members for one in node.all_input_nodes if one not in inside)
     taken = [node for node in members if not node.users or any(user not in inside for user in node.users)]
-    return sum(_span(one, sizes) for one in given), sum(_span(one, sizes) for one in taken)
+    try:
+        return sum(_span(one, sizes) for one in given), sum(_span(one, sizes) for one in taken)
+    except ValueError:
+        return None, None
 
 
 def _dtype(node: Any) -> str | None:

@@ -161,7 +161,6 @@ def test_dropout_is_random_and_no_roof_stands_above_it() -> None:
     drawing = [one for one in kernels(recording) if PHILOX in (one.cost.functions or {})]
     assert [one.cost.functions for one in drawing] == [{PHILOX: ROWS * WIDTH}]
     assert drawing[0].op_class == "random"
-    assert PHILOX not in {name for name in dir(torch) if callable(getattr(torch, name))}, "so no rate is measured"
 
 
 def test_modules_of_pytorch_itself_are_compiled_too() -> None:
@@ -395,6 +394,25 @@ def test_a_dynamic_shape_is_counted_with_the_sizes_of_each_run() -> None:
     assert [one.cost.functions for one in kernels(recording)] == [{"erf": n * WIDTH} for n in rows]
 
 
+class Picks(nn.Module):
+    """Rows whose number depends on data."""
+
+    def forward(self, x: Any) -> Any:
+        return torch.nonzero(x).float().mul(0.5).exp()
+
+
+def test_sizes_that_only_the_run_knows_are_unknown_and_not_nothing() -> None:
+    with torch._dynamo.config.patch(capture_dynamic_output_shape_ops=True):
+        recording = compiled(infer(Picks(), torch.eye(8)))
+    (kernel,) = kernels(recording)
+    assert kernel.cost.quality == "unknown"
+    assert (kernel.cost.vector_flops, kernel.cost.bytes_read, kernel.cost.bytes_written) == (None, None, None)
+    (op,) = [op for op in recording.ops if op.constituents]
+    for part in op.constituents:
+        cost = recording.signatures[part].cost
+        assert (cost.quality, cost.bytes_read, cost.bytes_written) == ("unknown", None, None)
+
+
 class _Scaled(torch.autograd.Function):
     @staticmethod
     def forward(ctx: Any, x: Any, weight: Any) -> Any:
@@ -516,16 +534,17 @@ def test_where_inductor_changed_a_region_is_one_op_with_its_boundary(
 
 def test_every_kernel_call_is_joined_and_has_a_floor_of_its_own() -> None:
     plan = Plan(device="cpu", steps=4, profiled_steps=3, options={"mode": "reduce-overhead"})
-    recording = compiled(train(Residual(), torch.randn(ROWS, WIDTH)), plan)
+    recording = compiled(train(nn.Sequential(Residual(), nn.Dropout(0.5)), torch.randn(ROWS, WIDTH)), plan)
     assert recording.profiled is not None
     assert recording.profiled.joined == 1.0
     assert "unjoined" not in recording.flags
-    assert all(min(op.own_ns) > 0 for op in recording.ops)
+    assert all(sum(op.own_ns) > 0 for op in recording.ops if op.constituents)
     generated = [recording.signatures[op.signature] for op in recording.ops if op.constituents]
     assert {one.executor for one in generated} == {"inductor-cpp"}
     assert {"launch.inductor-cpp", "function.erf", "function.rsqrt"} <= recording.ceilings.keys()
-    # An eager op's event holds its dispatch; a generated kernel's is the kernel alone.
-    assert recording.ceilings["launch.inductor-cpp"].value < 2e-6
+    drawn = {name for one in generated for name in one.cost.functions or ()}
+    assert PHILOX in drawn
+    assert f"function.{PHILOX}" not in recording.ceilings, "no roof stands above random numbers"
     facts = recording.compilation
     assert facts is not None
     assert facts.seconds is not None

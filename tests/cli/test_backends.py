@@ -80,6 +80,10 @@ def test_a_training_step(once: Run, backend: str) -> None:
     assert set(document["versions"]) >= {"roofline", "python", *distributions}
     assert document["switches"].get("jit") == jit
     assert document["switches"]["dropout"] == "0.1"
+    if backend == "torch-compile":
+        facts = document["compilation"]
+        assert (facts["graphs"], facts["opaque"], facts["breaks"]) == (2, 0, {}), "forward and backward"
+        assert facts["eager"]["optimizer"]["ops"] > 0
     assert "in_process" not in document["flags"]
     assert "unjoined" not in document["flags"]
 

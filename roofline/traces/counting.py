@@ -29,6 +29,8 @@ PHASE = "roofline:phase:"
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
 _EVALUATE = "autograd::engine::evaluate_function"
+#: The node of a reentrant checkpoint.
+_CHECKPOINT = "CheckpointFunctionBackward"
 
 
 class Nodes(Protocol):
@@ -144,15 +146,21 @@ def count(
 def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Which calls repeat the forward pass within the backward one (activation checkpointing).
 
-    They make autograd nodes anew, later than the whole forward pass, and lie in a module that is called inside of a
-    backward node; what only differentiates a gradient again (`create_graph`) is in no module.
+    Reentrant checkpoints have a node of their own, which runs that part again and then goes back through it. Of the
+    others only our marks tell: what they repeat makes autograd nodes anew, later than the whole forward pass, and lies
+    in a module that is called inside of a backward node; what only differentiates a gradient again (`create_graph`) is
+    in no module.
     """
+    checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
+    evaluate = np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool)
+    innermost = nesting.nearest(nodes.parent, checkpoint | evaluate)
+    in_checkpoint = np.append(checkpoint, False)[innermost]
     forward = nodes.sequence[phase == _FORWARD]
     later = (nodes.sequence > forward.max(initial=-1)) & (phase == _BACKWARD)
     scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
-    engine = nesting.nearest(nodes.parent, np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool))
+    engine = nesting.nearest(nodes.parent, evaluate)
     depth = np.append(nesting.depths(nodes.parent), -1)
-    return later & (engine >= 0) & (depth[scope] > depth[engine])
+    return in_checkpoint | (later & (engine >= 0) & (depth[scope] > depth[engine]))
 
 
 def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:

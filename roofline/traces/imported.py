@@ -16,7 +16,17 @@ from numpy.typing import NDArray
 from roofline.core.cost import unknown
 from roofline.core.vocabulary import OpClass, Quality
 from roofline.errors import MeasurementError
-from roofline.traces import counting, idle, import_costs, imported_steps, intervals, kernel_names, nesting, steps
+from roofline.traces import (
+    communication,
+    counting,
+    idle,
+    import_costs,
+    imported_steps,
+    intervals,
+    kernel_names,
+    nesting,
+    steps,
+)
 from roofline.traces.calls import Call
 from roofline.traces.counted import Costed, Counted, CountedOp
 from roofline.traces.counting import Generated, Nodes
@@ -25,9 +35,9 @@ from roofline.traces.imported_calls import LAUNCH, OP, Path, StepCalls, calls, m
 from roofline.traces.imported_capture import Capture, Replays
 from roofline.traces.imported_steps import Chosen
 from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import Links, link
+from roofline.traces.link import Links, alike_kernels, link
 from roofline.traces.steps import Steps
-from roofline.traces.timing_cuda import TimedCuda
+from roofline.traces.timing_cuda import TimedCuda, kernel_times
 
 Rows = NDArray[np.int64]
 
@@ -47,8 +57,7 @@ class Figures:
 
     span: from the first device event to the end of the last. busy: union of all device events. linked, launched,
     twinned: shares of the summed time of device events that have an op, have a launch, and have no op but that of a
-    twin in the counted step. outside: device events launched outside any op. orphans: without a launch. replayed:
-    launched by a graph.
+    twin in the counted step.
     """
 
     span: float
@@ -56,10 +65,6 @@ class Figures:
     linked: float | None
     launched: float | None
     twinned: float | None
-    agreement: float | None
-    orphans: int
-    outside: int
-    replayed: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,7 +81,6 @@ class Imported:
     found: int
     source: str
     shapes: bool
-    links: Links
     chosen: Chosen
     communication: float
     exposed: float
@@ -102,7 +106,6 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     here = np.flatnonzero(chosen.step == chosen.counted)
     generated |= _unclaimed(trace, links, here, counted_calls, nodes, costs, generated)
     counted = counting.count(nodes, costs, generated)  # type: ignore[arg-type]  # the same protocol
-    counted = _without_recomputation(nodes, counted)
     number = _numbers(nodes, counted)
 
     replays = None if capture is None else Capture(capture, costs).replays(trace, links)
@@ -111,7 +114,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     owner = table.complete(owner, _within(trace, chosen, kept), chosen.step == chosen.counted)
     counted = table.counted(owner)
     timed = _timed(trace, links, chosen, kept, owner, counted, table.linked(owner))
-    communication, exposed = _communication(trace, chosen, kept, owner, counted)
+    stretches = [communication.exposed(trace, links, None, int(chosen.low[n]), int(chosen.high[n])) for n in kept]
     known = (nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index])
     return Imported(
         counted=counted,
@@ -120,11 +123,10 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         found=len(marks),
         source=marks.source,
         shapes=any(call.inputs for call in known),
-        links=links,
         chosen=replace(chosen, kept=tuple(kept)),
-        communication=communication,
-        exposed=exposed,
-        warnings=(*_left_out(chosen, marks, differing), *(replays.warnings if replays else ())),
+        communication=sum(one.total for one in stretches) / len(kept),
+        exposed=sum(one.exposed for one in stretches) / len(kept),
+        warnings=(*_left_out(chosen, marks, differing), *_unjoined(links), *(replays.warnings if replays else ())),
     )
 
 
@@ -143,10 +145,6 @@ def _figures(trace: KinetoTrace, links: Links, twins: NDArray[np.bool_]) -> Figu
         linked=links.linked,
         launched=links.launched,
         twinned=float(time[twins].sum() / time.sum()) if time.sum() else None,
-        agreement=links.agreement,
-        orphans=links.orphans,
-        outside=links.outside,
-        replayed=int(links.graph.sum()),
     )
 
 
@@ -160,6 +158,14 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
         if number:
             told.append(f"{number} {'step' if number == 1 else 'steps'} left out, {why}")
     return told
+
+
+def _unjoined(links: Links) -> list[str]:
+    """What the ids of the trace got wrong: no join is better than a wrong one, but it is told."""
+    if not links.damaged:
+        return []
+    events = "1 device event was" if links.damaged == 1 else f"{links.damaged} device events were"
+    return [f"{events} joined to no launch, because ids are repeated or contradict each other"]
 
 
 def _within(trace: KinetoTrace, chosen: Chosen, kept: list[int]) -> NDArray[np.bool_]:
@@ -257,34 +263,6 @@ def lost(kernel: str, why: str) -> Costed:
     return Costed(
         cost=unknown(why), kind="kernel", op_class=kernel_names.classify(kernel), shapes="", dtype=None, output=None
     )
-
-
-#: A node of the backward pass that runs a checkpointed part of the forward pass again before it goes back through it.
-_CHECKPOINT = "CheckpointFunctionBackward"
-_EVALUATE = "autograd::engine::evaluate_function"
-
-
-def _without_recomputation(nodes: Nodes, counted: Counted) -> Counted:
-    """The ops with model FLOPs of 0 where they compute again what a checkpoint did not keep.
-
-    They lie in the checkpoint's node and in none of the backward pass that it runs. A checkpoint without a node of its
-    own (use_reentrant=False) leaves no such trace.
-    """
-    is_checkpoint = np.asarray([name.startswith(_CHECKPOINT) for name in nodes.names], bool)
-    if not is_checkpoint.any():
-        return counted
-    is_node = np.asarray([name.startswith(_EVALUATE) for name in nodes.names], bool)
-    inner = nesting.nearest(nodes.parent, is_checkpoint | is_node)
-    again = np.append(is_checkpoint, False)[inner]
-    made: dict[int, Costed] = {}
-    ops = []
-    for op in counted.ops:
-        costed = op.costed
-        if again[op.node] and costed.cost.model_flops:
-            cost = msgspec.structs.replace(costed.cost, model_flops=0.0)
-            op = replace(op, costed=made.setdefault(id(costed), replace(costed, cost=cost)))
-        ops.append(op)
-    return replace(counted, ops=tuple(ops))
 
 
 def _numbers(nodes: Nodes, counted: Counted) -> Rows:
@@ -415,8 +393,7 @@ class _Table:
         known = np.flatnonzero(counted & (owner >= 0) & (links.op >= 0) & np.isin(device.name, device.name[lost]))
         if not len(lost) or not len(known):
             return owner
-        both = np.concatenate([lost, known])
-        alike = _codes([(int(device.name[row]), *_geometry(device.args[row])) for row in both.tolist()])
+        alike = alike_kernels(device, np.concatenate([lost, known]))
         works: dict[object, int] = {}
         work = np.asarray(
             [works.setdefault(_work(self._names[row], self._ops[row].costed), row) for row in owner[known].tolist()]
@@ -487,32 +464,10 @@ class _Table:
         )
 
 
-class _Geometry(msgspec.Struct, gc=False):
-    """What tells the launches of one kernel apart."""
-
-    grid: msgspec.Raw = msgspec.Raw(b"")
-    block: msgspec.Raw = msgspec.Raw(b"")
-    bytes: msgspec.Raw = msgspec.Raw(b"")
-
-
-def _geometry(args: bytes) -> tuple[bytes, ...]:
-    try:
-        found = msgspec.json.decode(args, type=_Geometry)
-    except (msgspec.DecodeError, UnicodeError, RecursionError):
-        return ()
-    return bytes(found.grid), bytes(found.block), bytes(found.bytes)
-
-
 def _work(name: str, costed: Costed) -> object:
     """What ops of equal work share, whatever the strides and values they were called with."""
     cost = costed.cost
     return name, costed.dtype, costed.op_class, cost.flops, cost.vector_flops, cost.bytes_read, cost.bytes_written
-
-
-def _codes(values: list[tuple[object, ...]]) -> Rows:
-    """A number for each value, the same for equal ones."""
-    numbers: dict[tuple[object, ...], int] = {}
-    return np.asarray([numbers.setdefault(value, len(numbers)) for value in values], np.int64)
 
 
 def _ranks(values: Rows) -> Rows:
@@ -574,7 +529,7 @@ def _timed(
         events=round(int(here.sum()) / len(kept)),
         dropped=chosen.dropped,
         unmatched={},
-        kernels=_kernels(trace, owner, here, total, len(kept)),
+        kernels=kernel_times(trace, owner, here, total, len(kept)),
         kernel_names=trace.names,
         launches=np.rint(kernels / len(kept)).astype(np.int64),
         graph_launches=round(len(np.unique(links.launch[replayed])) / len(kept)),
@@ -582,38 +537,3 @@ def _timed(
         unattributed=round(int(lost.sum()) / len(kept)),
         unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
     )
-
-
-def _communication(
-    trace: KinetoTrace, chosen: Chosen, kept: list[int], owner: Rows, counted: Counted
-) -> tuple[float, float]:
-    """Time in collectives per kept step, and of it the time in which no other kernel runs [s]."""
-    device = trace.device
-    collective = np.asarray([op.costed.op_class == "communication" for op in counted.ops] + [False], bool)[owner]
-    if not collective.any():
-        return 0.0, 0.0
-    whole = exposed = 0.0
-    for number in kept:
-        low, high = chosen.low[number], chosen.high[number]
-        rows = np.flatnonzero((device.start < high) & (device.end > low) & (device.kind == KERNEL))
-        start, end, mine = (
-            np.clip(device.start[rows], low, high),
-            np.clip(device.end[rows], low, high),
-            collective[rows],
-        )
-        whole += intervals.length(start[mine], end[mine])
-        exposed += intervals.length(start, end) - intervals.length(start[~mine], end[~mine])
-    return whole * 1e-9 / len(kept), exposed * 1e-9 / len(kept)
-
-
-def _kernels(
-    trace: KinetoTrace, owner: Rows, here: NDArray[np.bool_], total: int, kept: int
-) -> list[tuple[tuple[int, int], ...]]:
-    """(kernel name, mean time per step [ns]) of each row, longest first."""
-    rows = np.flatnonzero(here)
-    pairs, place = np.unique(np.stack([owner[rows], trace.device.name[rows]]), axis=1, return_inverse=True)
-    time = np.bincount(place.ravel(), weights=trace.device.duration[rows], minlength=pairs.shape[1]) / kept
-    found: list[list[tuple[int, int]]] = [[] for _ in range(total)]
-    for column in np.argsort(-time, kind="stable").tolist():
-        found[int(pairs[0, column])].append((int(pairs[1, column]), round(float(time[column]))))
-    return [tuple(each) for each in found]

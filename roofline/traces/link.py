@@ -34,13 +34,7 @@ class _Geometry(msgspec.Struct, gc=False):
     bytes: msgspec.Raw = msgspec.Raw(b"")
 
 
-class _Inputs(msgspec.Struct, gc=False):
-    """What tells the calls of one op apart."""
-
-    dims: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Input Dims")
-    types: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Input type")
-    strides: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Input Strides")
-    values: msgspec.Raw = msgspec.field(default=msgspec.Raw(b""), name="Concrete Inputs")
+_NOTHING = _Geometry()  # of arguments that are no object
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -48,27 +42,23 @@ class Links:
     """The links of a trace; rows are those of `trace.device`, indices -1 where there is none.
 
     `launch`: int64, row in `trace.launches`. `op`: int64, row in `trace.ops`, the innermost one. `by_id`: bool,
-    the op was found through External id alone. `graph`: bool, launched by replaying a graph. `twin`: int64, for
-    an event without an op, a row of `trace.ops` that launches this very kernel elsewhere in the trace, where all
-    such ops have the same inputs. `parent`: int64 per op, its parent. `launch_op`: int64 per launch, the
-    innermost op around it.
+    the op was found through External id alone. `graph`: bool, launched by replaying a graph. `parent`: int64 per op,
+    its parent. `launch_op`: int64 per launch, the innermost op around it.
 
-    The figures: `linked`, `launched`, `twinned`: shares of the summed time of device events [0, 1], None without
-    device time. `agreement`: share of the events found both ways whose External id names the same op, None where
-    it names no ops; `compared`: their number. `orphans`: events whose launch is not in the trace. `outside`:
-    events launched outside any op. `damaged`: events whose correlation cannot be right and was not used.
+    The figures: `linked`, `launched`: shares of the summed time of device events [0, 1], None without device time.
+    `agreement`: share of the events found both ways whose External id names the same op, None where it names no ops;
+    `compared`: their number. `orphans`: events whose launch is not in the trace. `outside`: events launched outside any
+    op. `damaged`: events whose correlation cannot be right and was not used.
     """
 
     launch: np.ndarray
     op: np.ndarray
     by_id: np.ndarray
     graph: np.ndarray
-    twin: np.ndarray
     parent: np.ndarray
     launch_op: np.ndarray
     linked: float | None
     launched: float | None
-    twinned: float | None
     agreement: float | None
     compared: int
     orphans: int
@@ -104,19 +94,16 @@ def link(trace: KinetoTrace) -> Links:
     damaged |= conflict
     by_id = (named >= 0) & (op < 0) & ~conflict
     op = np.where(by_id, named, op)
-    twin = _twins(trace, op)
     time = device.duration
     return Links(
         launch=launch,
         op=op,
         by_id=by_id,
         graph=graph & (launch >= 0),
-        twin=twin,
         parent=nesting.parents(*intervals),
         launch_op=launch_op,
         linked=_share(time, op >= 0),
         launched=_share(time, launch >= 0),
-        twinned=_share(time, twin >= 0),
         agreement=agreement,
         compared=int(both.sum()),
         orphans=int(((launch < 0) & ~damaged).sum()),
@@ -206,36 +193,10 @@ def _named(device: Events, ops: Events) -> tuple[np.ndarray, bool]:
 # Twins
 
 
-def _twins(trace: KinetoTrace, op: np.ndarray) -> np.ndarray:
-    """int64[device]: for an event without op, the op of its twins, if they all have one signature."""
-    device = trace.device
-    twin = np.full(len(device), -1, np.int64)
-    lost = np.flatnonzero(op < 0)
-    alike = np.flatnonzero((op >= 0) & np.isin(device.name, device.name[lost]))
-    if not len(alike):
-        return twin
-    rows = np.concatenate([lost, alike])
-    kernels = _signatures(device, rows, _Geometry)
-    of_lost, of_alike = kernels[: len(lost)], kernels[len(lost) :]
-    owners, owner = np.unique(op[alike], return_inverse=True)
-    signatures = _signatures(trace.ops, owners, _Inputs)[owner]
-    least = np.full(kernels.max() + 1, len(owners))
-    most = np.full(kernels.max() + 1, -1)
-    np.minimum.at(least, of_alike, signatures)
-    np.maximum.at(most, of_alike, signatures)
-    example = np.full(kernels.max() + 1, -1)
-    example[of_alike] = op[alike]
-    twin[lost] = np.where(least == most, example, -1)[of_lost]
-    return twin
-
-
-def _signatures(events: Events, rows: np.ndarray, kind: type[msgspec.Struct]) -> np.ndarray:
-    """int64[rows]: the same number for rows of the same name whose arguments of `kind` have the same text."""
-    values = events.decoded(rows, kind)
-    if None in values:  # arguments that are no object tell nothing
-        nothing = kind()
-        values = [nothing if value is None else value for value in values]
-    texts = [map(bytes, map(operator.attrgetter(name), values)) for name in kind.__struct_fields__]
-    keys = list(zip(events.name[rows].tolist(), *texts, strict=True))
+def alike_kernels(device: Events, rows: np.ndarray) -> np.ndarray:
+    """int64[rows]: the same number for device events of one name whose grid, block and size have the same text."""
+    values = [_NOTHING if value is None else value for value in device.decoded(rows, _Geometry)]
+    texts = [map(bytes, map(operator.attrgetter(name), values)) for name in _Geometry.__struct_fields__]
+    keys = list(zip(device.name[rows].tolist(), *texts, strict=True))
     code = {key: number for number, key in enumerate(dict.fromkeys(keys))}
     return np.fromiter(map(code.__getitem__, keys), np.int64, len(keys))

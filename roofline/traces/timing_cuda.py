@@ -100,7 +100,7 @@ def time_cuda(
         events=events,
         dropped=len(candidates) - len(kept),
         unmatched=unmatched,
-        kernels=_kernels(trace, owner, here, total, len(kept)),
+        kernels=kernel_times(trace, owner, here, total, len(kept)),
         kernel_names=trace.names,
         launches=np.rint(np.bincount(owner[here & kernel], minlength=total) / len(kept)).astype(np.int64),
         extra=names,
@@ -178,7 +178,7 @@ def _owners(trace: KinetoTrace, op: NDArray[np.int64], ops: int) -> tuple[tuple[
     return tuple(trace.names[code] for code in codes), owner
 
 
-def _kernels(
+def kernel_times(
     trace: KinetoTrace, owner: NDArray[np.int64], here: NDArray[np.bool_], total: int, kept: int
 ) -> list[tuple[tuple[int, int], ...]]:
     """(kernel name, mean time per step [ns]) of each owner, longest first."""

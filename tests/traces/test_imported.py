@@ -15,7 +15,7 @@ import pytest
 pytest.importorskip("torch")
 
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import imported, imported_capture, imported_cpu, kineto
+from roofline.traces import imported, imported_capture, imported_cpu, kineto, link
 from roofline.traces.import_costs import Costs
 
 
@@ -195,6 +195,16 @@ def test_what_a_checkpoint_computes_again_is_not_asked_for(make_kineto):
     costs = [op.costed.cost for op in found.counted.ops]
     assert [cost.flops for cost in costs] == [work] * 3
     assert [cost.model_flops for cost in costs] == [work, 0, work]
+
+
+def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
+    text = dict(make_kineto.damaged(make_kineto.training().write()))["one correlation for ten"]
+    found = read(text)
+    damaged = link.link(kineto.read(text)).damaged
+    assert damaged >= 10
+    told = f"{damaged} device events were joined to no launch, because ids are repeated or contradict each other"
+    assert told in found.warnings
+    closes(found)
 
 
 # Launched before the trace

@@ -14,13 +14,12 @@ import numpy as np
 from roofline.core.device import Device
 from roofline.core.profile import SCHEMA, Imported, Profile, Profiled, Wall
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import cost_cache, imported, imported_cpu, kineto
+from roofline.traces import cost_cache, imported, imported_cpu, kineto, timing_cuda
 from roofline.traces.counted import PHASES, Counted
 from roofline.traces.import_costs import Costs
 from roofline.traces.kineto import KinetoTrace
 from roofline.traces.op_rows import Rows, op_rows
-from roofline.traces.timing import Timed
-from roofline.traces.timing_cuda import TimedCuda
+from roofline.traces.timing import Timed, profiled
 
 Say = Callable[[str], None]
 
@@ -192,7 +191,7 @@ def _profile(
         counted=counted,
         timed=timed,
         rows=rows,
-        profiled=_profiled(timed, "eager"),
+        profiled=profiled(timed, timing_cuda.mechanism(timed)),
         versions=_versions(trace.metadata),
         flags=flags,
         facts=Imported(
@@ -297,31 +296,16 @@ def _facts_cpu(found: imported_cpu.ImportedCpu) -> dict[str, Any]:
     }
 
 
-def _profiled(timed: Timed, mechanism: str) -> Profiled:
-    replays = isinstance(timed, TimedCuda) and timed.graph_launches > 0
-    return Profiled(
-        walls=tuple(timed.walls.tolist()),
-        corrected=tuple(timed.corrected.tolist()),
-        dropped=timed.dropped,
-        events=timed.events,
-        event_cost=0.0,
-        idle=tuple(timed.idle.tolist()),
-        idle_causes=timed.causes,
-        joined=timed.joined,
-        mechanism="cuda-graph" if replays else mechanism,
-    )
-
-
 def _notes(counted: Counted, timed: Timed, shapes: bool, device: Device, captured: bool) -> tuple[list[str], list[str]]:
     """(sentences on what to record or give for a fuller profile, flags)."""
     notes, flags = [], []
     if not shapes:
         notes.append(SHAPES)
         flags.append("no-shapes")
-    if isinstance(timed, TimedCuda) and timed.unattributed:
-        if not captured:
-            notes.append(GRAPHS)
-        flags.append(f"replays-unattributed: {timed.unattributed} kernels per step")
+    unattributed = timing_cuda.flags(timed)
+    if unattributed and not captured:
+        notes.append(GRAPHS)
+    flags.extend(unattributed)
     if not device.ceilings:
         notes.append(CEILINGS)
         flags.append("no-ceilings")
@@ -384,7 +368,7 @@ def _of_xplane(file: Path, given: Device | None, command: str, say: Say) -> Prof
         counted=counted,
         timed=timed,
         rows=rows,
-        profiled=_profiled(timed, "xla-gpu"),
+        profiled=profiled(timed, "xla-gpu"),
         versions=_versions({}),
         flags=flags,
         facts=facts,

@@ -17,7 +17,7 @@ from typing import Protocol
 
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows
 from roofline.core.device import Ceiling
-from roofline.core.profile import Memory, Profiled, Wall
+from roofline.core.profile import Memory, Wall
 from roofline.core.step import Step, scopes_through
 from roofline.errors import MeasurementError
 from roofline.traces import executor_time, timing
@@ -355,23 +355,10 @@ def _assemble(
 ) -> Recording:
     switches = {**framework.switches(), **step.switches}
     rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
-    profiled = None
-    if timed is not None:
-        profiled = Profiled(
-            walls=tuple(timed.walls.tolist()),
-            corrected=tuple(timed.corrected.tolist()),
-            dropped=timed.dropped,
-            events=timed.events,
-            event_cost=event_cost,
-            idle=tuple(timed.idle.tolist()),
-            idle_causes=timed.causes,
-            joined=timed.joined,
-            mechanism=framework.mechanism,
-        )
     threads = plan.threads or 1
     return Recording(
         wall=run.wall,
-        profiled=profiled,
+        profiled=None if timed is None else timing.profiled(timed, framework.mechanism, event_cost),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,

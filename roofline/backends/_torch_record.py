@@ -14,7 +14,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows, _torch_counting, _torch_running
 from roofline.backends import torch as backend
 from roofline.core.device import Ceiling
-from roofline.core.profile import Compilation, Memory, Profiled, Wall
+from roofline.core.profile import Compilation, Memory, Wall
 from roofline.core.step import Step
 from roofline.devices import probes_cpu
 from roofline.errors import MeasurementError
@@ -235,14 +235,8 @@ def _flags(plan: Plan, plain: Plain, timed: Timed) -> tuple[str, ...]:
     flags.extend(plain.clocks.flags())
     if timed.joined < 0.999 or timed.unseen:
         flags.append("unjoined")
-    if isinstance(timed, timing_cuda.TimedCuda) and timed.unattributed:
-        flags.append(f"replays-unattributed: {timed.unattributed} kernels per run")
+    flags.extend(timing_cuda.flags(timed))
     return tuple(flags)
-
-
-def _replays(timed: Timed) -> bool:
-    """Whether kernels were replayed from CUDA graphs."""
-    return isinstance(timed, timing_cuda.TimedCuda) and timed.graph_launches > 0
 
 
 def _assemble(
@@ -257,19 +251,6 @@ def _assemble(
 ) -> Recording:
     switches = {**backend.switches(), **step.switches, **beside.switches}
     rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
-    profiled = None
-    if timed is not None:
-        profiled = Profiled(
-            walls=tuple(timed.walls.tolist()),
-            corrected=tuple(timed.corrected.tolist()),
-            dropped=timed.dropped,
-            events=timed.events,
-            event_cost=event_cost,
-            idle=tuple(timed.idle.tolist()),
-            idle_causes=timed.causes,
-            joined=timed.joined,
-            mechanism="cuda-graph" if _replays(timed) else "eager",
-        )
     model_bytes = None
     if isinstance(step.model, torch.nn.Module):
         model_bytes = float(sum(p.numel() * p.element_size() for p in step.model.parameters()))
@@ -277,7 +258,7 @@ def _assemble(
     threads = torch.get_num_threads()
     return Recording(
         wall=plain.wall,
-        profiled=profiled,
+        profiled=None if timed is None else timing.profiled(timed, timing_cuda.mechanism(timed), event_cost),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,

@@ -5,33 +5,29 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.backends._torch_process import devices, environment, profiled_environment
 from roofline.core.step import Step
+
+__all__ = [
+    "MODELS",
+    "OPTIONS",
+    "REQUIRES",
+    "devices",
+    "environment",
+    "profiled_environment",
+    "record",
+    "verify",
+    "workload_options",
+]
 
 REQUIRES = ("torch",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off")}
 MODELS = "roofline.models.torch"
 
 
-def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
-    """Thread counts, which OpenMP and MKL read when they are loaded."""
-    return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
-
-
-def profiled_environment(device: str) -> dict[str, str]:
-    """Nothing: plain and profiled steps run in one process."""
-    return {}
-
-
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
     """What the models are told: nothing, they are traced as they are."""
     return {}
-
-
-def devices() -> tuple[str, ...]:
-    """What PyTorch can run on here."""
-    import torch
-
-    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:

@@ -13,6 +13,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.profile import Profiled
 from roofline.traces import intervals, nesting
 from roofline.traces.alignment import align_threads
 from roofline.traces.counted import Counted
@@ -67,6 +68,21 @@ class Timed:
     launches: NDArray[np.int64] | None = None
     extra: tuple[str, ...] = ()
     unseen: int = 0
+
+
+def profiled(timed: Timed, mechanism: str, event_cost: float = 0.0) -> Profiled:
+    """What a profile keeps of a profiled run. event_cost: what one profiler event was taken to cost [s]."""
+    return Profiled(
+        walls=tuple(timed.walls.tolist()),
+        corrected=tuple(timed.corrected.tolist()),
+        dropped=timed.dropped,
+        events=timed.events,
+        event_cost=event_cost,
+        idle=tuple(timed.idle.tolist()),
+        idle_causes=timed.causes,
+        joined=timed.joined,
+        mechanism=mechanism,
+    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,6 +33,18 @@ class TimedCuda(Timed):
     unattributed_time: float = 0.0
 
 
+def mechanism(timed: Timed) -> str:
+    """What launched the kernels, as `Profiled.mechanism` names it."""
+    return "cuda-graph" if isinstance(timed, TimedCuda) and timed.graph_launches else "eager"
+
+
+def flags(timed: Timed) -> tuple[str, ...]:
+    """What a reader must know of kernels that graphs replayed."""
+    if isinstance(timed, TimedCuda) and timed.unattributed:
+        return (f"replays-unattributed: {timed.unattributed} kernels per step",)
+    return ()
+
+
 def time_cuda(
     trace: KinetoTrace,
     counted: Counted,

@@ -25,6 +25,7 @@ from roofline.traces.aten_kinds import (
     WORKLESS_CALLS,
     base,
 )
+from roofline.traces.aten_references import without_dynamo
 from roofline.traces.calls import Call, describe, tensors
 from roofline.traces.counted import Access, Costed
 
@@ -44,7 +45,8 @@ class Engine:
         except TypeError:  # arguments of a kind that no op takes, and that cannot be remembered
             return _unknown(key, "arguments that are no tensors, numbers, texts or lists of these")
         if found is None:
-            found = self._known[key] = _cost(key)
+            with without_dynamo(aten_work.Counter.__torch_dispatch__):
+                found = self._known[key] = _cost(key)
         return found
 
 

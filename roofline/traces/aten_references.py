@@ -1,0 +1,68 @@
+"""torch's own Python code behind ops, run without loading its compiler first.
+
+torch keeps its compiler out of some of them with a decorator (`torch._disable_dynamo`), which imports all of
+`torch._dynamo` at the first call: 1.2 s of a CPU, a third of an import, so that nothing of it is then used. The
+decorator looks whether that was done before; here it is told so, for the time of our own calls.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from functools import cache
+from types import CellType, FunctionType
+from typing import Any
+
+import torch._compile
+import torch._refs.nn.functional
+from torch._decomp import decomposition_table, meta_table
+
+#: Where the decorator (torch/_compile.py) keeps what it made of a function.
+_DONE = "__dynamo_disable"
+
+
+@contextmanager
+def without_dynamo(*handlers: Callable[..., Any]) -> Iterator[None]:
+    """While active, what is decorated runs as it is. Nothing is changed where the compiler is loaded already.
+
+    handlers: `__torch_dispatch__` of our own modes, which torch decorates too.
+    """
+    told = () if "torch._dynamo" in sys.modules else _decorated(handlers)
+    fresh = [function for function in told if not hasattr(function, _DONE)]
+    for function in fresh:
+        setattr(function, _DONE, function)
+    try:
+        yield
+    finally:
+        for function in fresh:
+            delattr(function, _DONE)
+
+
+@cache
+def _decorated(handlers: tuple[Callable[..., Any], ...]) -> tuple[Callable[..., Any], ...]:
+    """The functions behind torch's decorator: `handlers`, and what ops are taken apart and evaluated with."""
+    modules = (torch._refs, torch._refs.nn.functional, torch._refs.special)
+    tables = (decomposition_table, meta_table, *map(vars, modules))
+    waiting: list[Any] = [*handlers, *(value for table in tables for value in table.values())]
+    seen: set[int] = set()
+    found = []
+    while waiting:
+        function = waiting.pop()
+        if not isinstance(function, FunctionType) or id(function) in seen:
+            continue
+        seen.add(id(function))
+        # Not all wrappers name what they wrap: what a function has inside stands in its closure.
+        inside = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+        waiting += inside
+        if function.__code__.co_filename == torch._compile.__file__:
+            found += [each for each in inside if isinstance(each, FunctionType)]
+    return tuple(found)
+
+
+def _filled(cell: CellType) -> bool:
+    try:
+        cell.cell_contents
+    except ValueError:  # of a name that was not assigned
+        return False
+    return True

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from functools import cache
-from types import CellType, FunctionType
+from types import FunctionType
 from typing import Any
 
 import torch._compile
@@ -53,16 +53,16 @@ def _decorated(handlers: tuple[Callable[..., Any], ...]) -> tuple[Callable[..., 
             continue
         seen.add(id(function))
         # Not all wrappers name what they wrap: what a function has inside stands in its closure.
-        inside = [cell.cell_contents for cell in function.__closure__ or () if _filled(cell)]
+        inside = _closure(function)
         waiting += inside
         if function.__code__.co_filename == torch._compile.__file__:
             found += [each for each in inside if isinstance(each, FunctionType)]
     return tuple(found)
 
 
-def _filled(cell: CellType) -> bool:
-    try:
-        cell.cell_contents
-    except ValueError:  # of a name that was not assigned
-        return False
-    return True
+def _closure(function: FunctionType) -> list[Any]:
+    contents = []
+    for cell in function.__closure__ or ():
+        with suppress(ValueError):  # of a name that was not assigned
+            contents.append(cell.cell_contents)
+    return contents

@@ -1,0 +1,197 @@
+"""Which matrix products a step executes, as M, N, K, however the framework wrote its operands.
+
+Shapes are recorded for people, without saying which dimensions are contracted or transposed. They need not: of operands
+with B*M*K and B*K*N elements and a product of F = 2*B*M*N*K FLOPs,
+
+    N = (F / 2) / (elements of the first),  M = (F / 2) / (elements of the second),  B*K = both / (F / 2)
+
+and the B*M*N elements of the result tell B. What does not come out whole, or not as a product of the operand's
+dimensions, was not understood, and is told by its FLOPs alone.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import Counter
+from collections.abc import Iterator
+from itertools import combinations
+from typing import NamedTuple
+
+from roofline.core.analysis import Analysis
+from roofline.core.difference import Contraction
+from roofline.core.profile import Op, Signature
+
+_SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
+_ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
+_SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "int32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}
+#: Operands looked at, and dimensions of one: a profile may come from anywhere.
+_OPERANDS, _DIMENSIONS = 4, 8
+#: Contractions that a list of differences names.
+_MOST = 50
+
+
+class Product(NamedTuple):
+    """One product: see `Contraction`. flops: of one execution [FLOP]."""
+
+    what: str
+    batch: int | None
+    m: int | None
+    n: int | None
+    k: int | None
+    flops: float
+
+    @property
+    def known(self) -> bool:
+        """Whether its dimensions are."""
+        return self.m is not None
+
+
+class Piece(NamedTuple):
+    """Matrix work of an op, or of one of those fused into it. shapes: where to look for its operands."""
+
+    phase: str
+    signature: Signature
+    shapes: str
+    model: float | None
+    executed: float | None
+
+
+def pieces(analysis: Analysis, op: Op) -> tuple[Piece, ...]:
+    """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase."""
+    profile = analysis.profile
+    signature = profile.signatures[op.signature]
+    whole = signature.cost.model_flops
+    parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]
+    known = sum(part.signature.cost.model_flops or 0.0 for part in parts)
+    if not parts or whole is None or not math.isclose(known, whole, rel_tol=1e-3):
+        phase = profile.phases[op.phase]
+        return (Piece(phase, signature, signature.shapes, whole, signature.cost.flops),)
+    return tuple(
+        Piece(
+            part.phase,
+            part.signature,
+            part.signature.shapes or (signature.shapes if len(parts) == 1 else ""),
+            part.signature.cost.model_flops,
+            part.signature.cost.flops,
+        )
+        for part in parts
+    )
+
+
+def products(analysis: Analysis) -> dict[str, Counter[Product]]:
+    """How often the step executes each product, by phase."""
+    found: dict[str, Counter[Product]] = {}
+    read: dict[tuple[int, tuple[int, ...], int], list[tuple[int, Product, int]]] = {}
+    for op in analysis.profile.ops:
+        # What is fused is told by the op's signature, the constituents and how often it ran.
+        key = (op.signature, op.constituents, op.launches)
+        each = pieces(analysis, op)
+        if key not in read:
+            read[key] = [
+                (place, *_product(piece, op.launches))
+                for place, piece in enumerate(each)
+                if piece.executed and piece.signature.op_class in ("contraction", "attention")
+            ]
+        for place, product, times in read[key]:
+            found.setdefault(each[place].phase, Counter())[product] += times
+    return found
+
+
+def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
+    """What two runs do not execute equally often, most FLOPs first.
+
+    What one of them tells only by its FLOPs stands for any product of the other with as many.
+    """
+    more, less = a - b, b - a
+    for left, right in ((more, less), (less, more)):
+        for product in [product for product in left if not product.known]:
+            for twin in [twin for twin in right if math.isclose(twin.flops, product.flops, rel_tol=1e-6)]:
+                matched = min(left[product], right[twin])
+                left[product] -= matched
+                right[twin] -= matched
+    apart = [
+        Contraction(phase=phase, **product._asdict(), a=more[product], b=less[product]) for product in (+more) | (+less)
+    ]
+    return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops)[:_MOST])
+
+
+def _product(piece: Piece, launches: int) -> tuple[Product, int]:
+    """(a product, how often it is executed): an instruction in a loop is one op with the work of all its rounds."""
+    signature, flops = piece.signature, float(piece.executed or 0.0)
+    what = "attention" if signature.op_class == "attention" else "matmul"
+    what = "convolution" if signature.kind.startswith("convolution") else what
+    if what == "matmul" and math.isfinite(flops):
+        for times in dict.fromkeys((1, max(1, launches))):
+            half = flops / 2 / times
+            if half != int(half):
+                continue
+            dimensions = _dimensions(signature, piece.shapes, int(half))
+            if dimensions is not None:
+                batch, m, n, k = dimensions
+                return Product(what, batch, m, n, k, float(2 * batch * m * n * k)), times
+    return Product(what, None, None, None, None, flops), 1
+
+
+def _dimensions(signature: Signature, shapes: str, half: int) -> tuple[int, int, int, int] | None:
+    """(B, M, N, K) of a product of B*M*N*K = `half` multiply-adds, M >= N; None where the shapes do not tell."""
+    operands = _operands(shapes)
+    pairs = list(combinations(range(len(operands)), 2))
+    if _ADDED_FIRST.search(signature.name) and len(operands) > 2:
+        pairs.sort(key=lambda pair: pair != (1, 2))
+    size = _SIZES.get((signature.precision.output if signature.precision else None) or signature.dtype or "")
+    written = None if size is None or signature.cost.bytes_written is None else signature.cost.bytes_written / size
+    for one, other in pairs:
+        first, second = operands[one], operands[other]
+        elements = math.prod(first), math.prod(second)
+        if half <= 0 or not all(elements) or half % elements[0] or half % elements[1]:
+            continue
+        n, m = half // elements[0], half // elements[1]
+        if (elements[0] * elements[1]) % half or m not in _divisions(first) or n not in _divisions(second):
+            continue
+        inner = elements[0] * elements[1] // half
+        batch = _batch(first, second, inner, None if written is None else written / (m * n))
+        if batch is not None:
+            return batch, max(m, n), min(m, n), inner // batch
+    return None
+
+
+def _batch(first: tuple[int, ...], second: tuple[int, ...], inner: int, told: float | None) -> int | None:
+    """The number of independent products: as the size of the result tells it, else by equal leading dimensions."""
+    common = _divisions(first) & _divisions(second)
+    leading = 1
+    if len(first) > 2 and len(second) > 2:
+        for left, right in zip(first[:-2], second[:-2], strict=False):
+            if left != right:
+                break
+            leading *= left
+    for batch in (told, leading, 1):
+        if batch is not None and batch >= 1 and batch == int(batch):
+            whole = int(batch)
+            if inner % whole == 0 and whole in common and inner // whole in common:
+                return whole
+    return None
+
+
+def _operands(shapes: str) -> list[tuple[int, ...]]:
+    found = []
+    for text in _iterate(shapes):
+        dims = tuple(int(size) for size in text.replace(" ", "").split(",") if size)
+        if len(dims) <= _DIMENSIONS:
+            found.append(dims)
+    return found
+
+
+def _iterate(shapes: str) -> Iterator[str]:
+    for number, match in enumerate(_SHAPE.finditer(shapes[:1000])):
+        if number == _OPERANDS:
+            return
+        yield match.group(1)
+
+
+def _divisions(dims: tuple[int, ...]) -> frozenset[int]:
+    """The products of all selections of some dimensions."""
+    found = {1}
+    for size in dims:
+        found |= {size * each for each in found}
+    return frozenset(found)

@@ -1,0 +1,278 @@
+"""Whether two runs were set alike: dropout, attention form, GELU, masks, loss, optimizer, jit and other switches.
+
+What ran is stronger than what a switch says: a fused attention kernel is one whatever was asked for, and a step that
+draws random numbers drops something. Switches of different frameworks meet under the names below.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from roofline.core.analysis import Analysis
+from roofline.core.difference import Difference, Pair, plain
+from roofline.core.parity_work import UNKNOWN, hidden
+from roofline.core.profile import Op, Profile, Signature
+
+#: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
+GELU = {
+    **dict.fromkeys(("erf", "none", "exact", "false", "gelu"), "erf"),
+    **dict.fromkeys(("tanh", "true", "approximate", "gelu_new", "gelu_pytorch_tanh"), "tanh"),
+}
+#: Kinds of fused attention kernels, by what their names hold; the first that fits.
+FUSED = (("cudnn", "cuDNN"), ("fmha", "cuDNN"), ("flash", "flash"), ("efficient", "memory-efficient"))
+#: Settings of an optimizer that change its kernels. Its numbers (rate, betas) change no work.
+_OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel", "optimizer jit", "optimizer amsgrad")
+#: Switches that another rule judges.
+_JUDGED = frozenset(
+    ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
+)
+_JUDGED_FAMILIES = ("optimizer", "float32 ", "TorchScript", "torch.compile")
+#: Switches that mean the same in every framework.
+_SHARED = frozenset(("image layout", "gradient scaler"))
+_CORE = "attention core"
+
+
+def settings(pair: Pair) -> list[Difference]:
+    """All differences in how the step was set; where a run has no record of that, as a trace, one for all it lacks."""
+    found = [
+        *_dropout(pair),
+        *_attention(pair),
+        *_stated(pair, "attention mask", "The attention masks differ", pair.apart("block", (_CORE,))),
+        *_gelu(pair),
+        *_stated(pair, "loss", "The losses differ", pair.apart("block", ("loss",))),
+        *_optimizer(pair),
+        *_stated(pair, "kv cache", "Keys and values are cached differently", None),
+        *_stated(pair, "input", "The inputs lie elsewhere when a step begins", pair.apart("class", ("transfer",))),
+        *_jit(pair),
+        *_others(pair),
+    ]
+    a, b = pair.each(lambda run: bool(run.profile.switches))
+    if a == b:
+        return found
+    told = [each for each in found if None not in (each.a, each.b)]
+    names = ", ".join(each.what for each in found if None in (each.a, each.b))
+    if names:
+        text = "The settings of one run are not recorded, so they cannot be verified"
+        told.append(pair.differ("settings", (names if a else None, names if b else None), text))
+    return told
+
+
+def _stated(pair: Pair, what: str, text: str, seconds: float | None) -> list[Difference]:
+    """A switch of all frameworks by one name; missing on one side it is named as not recorded."""
+    values = pair.switches(what)
+    if values[0] == values[1]:
+        return []
+    return [
+        pair.differ(what, values, f"The {what} of one run is not known" if None in values else text, seconds=seconds)
+    ]
+
+
+# ------------------------------------------------------------------------------------------------ dropout
+
+
+class _Dropping(NamedTuple):
+    """on: whether a run drops anything, None: not known; rate: as recorded; drawn: whether it draws; told: in words."""
+
+    on: bool | None
+    rate: float | None
+    drawn: bool
+    told: str | None
+
+
+def _dropout(pair: Pair) -> list[Difference]:
+    """Dropout in one run only is refused; another rate is named, since it does not change the work.
+
+    Who draws random numbers outside the optimizer drops something, whatever the switch says. Who is not seen to draw
+    may do so where the switch says so, or in ops of unknown work that the other run does not have.
+    seconds: |t_A - t_B| of what draws random numbers.
+    """
+    a, b = _dropping(pair.a, pair.b), _dropping(pair.b, pair.a)
+    told, seconds = (a.told, b.told), pair.apart("class", ("random",))
+    if {a.on, b.on} == {True, False}:
+        return [pair.differ("dropout", told, "Dropout is on in one run only", "refused", seconds)]
+    if a.on != b.on and (a.on or b.on or None not in (a.rate, b.rate)):
+        return [pair.differ("dropout", told, "The dropout of one run is not known", seconds=seconds)]
+    if a.rate and b.rate and a.rate != b.rate:
+        return [pair.differ("dropout", told, "The dropout rates differ", seconds=seconds)]
+    if a.on and b.on and a.drawn != b.drawn:
+        seen, unseen = "random numbers are drawn", "no random numbers are seen"
+        told = (seen if a.drawn else unseen, seen if b.drawn else unseen)
+        return [pair.differ("dropout", told, "Dropout is on in both runs and seen in one", seconds=seconds)]
+    return []
+
+
+def _dropping(run: Analysis, other: Analysis) -> _Dropping:
+    text = run.profile.switches.get("dropout")
+    rate, drawn = None if text is None else _rate(text), _draws(run)
+    if drawn:
+        return _Dropping(True, rate, True, text if rate else "random numbers are drawn")
+    if text is not None:
+        return _Dropping(bool(rate), rate, False, text)
+    opaque = run.profile.compilation is not None and run.profile.compilation.opaque > 0
+    if opaque or sum(hidden(run, other).values()) > UNKNOWN:
+        return _Dropping(None, None, False, None)
+    return _Dropping(False, None, False, "no random numbers are drawn")
+
+
+def _rate(text: str) -> float:
+    """The recorded rate, the largest of several ("0.1, attention 0.0"); 0 for "off"; 1 for words that give none."""
+    if text.strip().lower() in ("off", "false", "none", ""):
+        return 0.0
+    rates = []
+    for word in text.replace(",", " ").split():
+        try:
+            rates.append(float(word))
+        except ValueError:
+            continue
+    return max(rates) if rates else 1.0
+
+
+def _draws(run: Analysis) -> bool:
+    """Whether a step draws random numbers outside the optimizer."""
+    profile = run.profile
+    return any(
+        (profile.phases[op.phase] != "optimizer" and profile.signatures[op.signature].op_class == "random")
+        or any(part.op_class == "random" and part.phase != "optimizer" for part in run.constituents(op))
+        for op in profile.ops
+    )
+
+
+# ------------------------------------------------------------------------------------------------ attention and GELU
+
+
+def _attention(pair: Pair) -> list[Difference]:
+    """A fused kernel, and which, or written out: as it ran. seconds: |t_A - t_B| of the block "attention core"."""
+    values = pair.each(_form)
+    if values[0] == values[1]:
+        return []
+    text = "The attention of one run is not known" if None in values else "The attention forms differ"
+    return [pair.differ("attention", values, text, seconds=pair.apart("block", (_CORE,)))]
+
+
+def _form(run: Analysis) -> str | None:
+    profile = run.profile
+    names = {
+        " ".join((profile.signatures[number].name, *(profile.kernels[kernel] for kernel, _ in op.kernels))).lower()
+        for op in profile.ops
+        for number in (op.signature, *op.constituents)
+        if profile.signatures[number].op_class == "attention"
+    }
+    if names:
+        kinds = {next((kind for part, kind in FUSED if part in name), "") for name in names} - {""}
+        return f"a fused kernel ({', '.join(sorted(kinds))})" if kinds else "a fused kernel"
+    return "written out" if "attention" in profile.switches or _CORE in run.by("block") else None
+
+
+def _gelu(pair: Pair) -> list[Difference]:
+    """erf or tanh, by the switch, else by what GELU ops evaluate. seconds: |t_A - t_B| of pointwise ops in the FFN."""
+    values = pair.each(lambda run: _variant(run.profile))
+    if values[0] == values[1]:
+        return []
+
+    def chosen(run: Analysis, op: Op) -> bool:
+        return run.profile.blocks[op.block] == "FFN" and run.op_class(op) == "pointwise"
+
+    text = "The GELU of one run is not known" if None in values else "The GELU variants differ"
+    return [pair.differ("gelu", values, text, seconds=pair.apart_where(chosen))]
+
+
+def _variant(profile: Profile) -> str | None:
+    stated = profile.switches.get("gelu")
+    if stated is not None:
+        return GELU.get(stated.lower(), stated)
+    kinds = {_evaluates(each) for each in profile.signatures if each.kind.startswith("gelu")} - {None}
+    return kinds.pop() if len(kinds) == 1 else None
+
+
+def _evaluates(signature: Signature) -> str | None:
+    functions = signature.cost.functions or {}
+    return next((name for name in ("erf", "tanh") if functions.get(name)), None)
+
+
+# ------------------------------------------------------------------------------------------------ optimizer and jit
+
+
+def _optimizer(pair: Pair) -> list[Difference]:
+    """No update in one run is refused; another rule, or other kernels for it, are named.
+
+    That a run has no optimizer must be said: an update written by hand is in no phase of its own.
+    seconds: |t_A - t_B| of the optimizer phase.
+    """
+    if not pair.a.profile.mode == pair.b.profile.mode == "train":
+        return []
+    seconds = pair.apart("phase", ("optimizer",))
+    values = pair.each(_rule)
+    if "none" in values and None not in values and values[0] != values[1]:
+        return [pair.differ("optimizer", values, "Only one run updates its parameters", "refused", seconds)]
+    unstated = pair.each(lambda run: "optimizer" not in run.profile.switches)
+    if any(unstated) and not all(unstated):
+        values = (None if unstated[0] else values[0], None if unstated[1] else values[1])
+    if values[0] != values[1]:
+        text = "The optimizer of one run is not known" if None in values else "The optimizers differ"
+        return [pair.differ("optimizer", values, text, seconds=seconds)]
+    a, b = pair.each(lambda run: run.profile.switches)
+    names = [name for name in _OPTIMIZER_KERNELS if name in a and name in b and a[name] != b[name]]
+    if not names:
+        return []
+    shown = tuple(", ".join(f"{name.removeprefix('optimizer ')} {each[name]}" for name in names) for each in (a, b))
+    text = "The optimizers run in different ways"
+    return [pair.differ("optimizer kernels", (shown[0], shown[1]), text, seconds=seconds)]
+
+
+def _rule(run: Analysis) -> str | None:
+    """The optimizer as recorded, AdamW without decay as Adam; "of its own" where only its ops are seen."""
+    switches = run.profile.switches
+    if "optimizer" not in switches:
+        return "of its own" if "optimizer" in run.by("phase") else None
+    undecayed = switches["optimizer"] == "AdamW" and switches.get("optimizer weight_decay") in ("0", "0.0")
+    return "Adam" if undecayed else switches["optimizer"]
+
+
+def _jit(pair: Pair) -> list[Difference]:
+    """What runs the step: ops one by one, a graph, or compiled code. No rule says how much of the time that is."""
+    values = pair.each(lambda run: mechanism(run.profile))
+    return [] if values[0] == values[1] else [pair.differ("jit", values, "The step is run in different ways")]
+
+
+def mechanism(profile: Profile) -> str:
+    """What runs the step, in the words of no framework."""
+    launched = profile.profiled.mechanism if profile.profiled else "eager"
+    jit = profile.switches.get("jit")
+    if profile.compilation is not None:
+        mode = f", mode {profile.compilation.mode}" if profile.compilation.mode else ""
+        by = f"compiled by {profile.compilation.compiler}{mode}"
+        return f"{by}, replayed as CUDA graphs" if launched == "cuda-graph" else by
+    if launched == "xla-thunk":
+        return {"off": "XLA, op by op", "autocluster": "XLA, auto-clustered"}.get(jit or "", "compiled by XLA")
+    names = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}
+    return names.get(launched, launched)
+
+
+# ------------------------------------------------------------------------------------------------ the other switches
+
+
+def framework(profile: Profile) -> str:
+    """The framework under a backend: "torch", "jax" or "tensorflow"; any other name stands for itself."""
+    for name in ("torch", "jax", "tensorflow"):
+        if name in profile.backend:
+            return name
+    return "tensorflow" if profile.backend == "keras2" else profile.backend
+
+
+def _others(pair: Pair) -> list[Difference]:
+    """Switches that no rule above judges, compared within one framework: two use one name for different things.
+
+    One that a run lacks is named where the backends are the same.
+    """
+    a, b = pair.a.profile, pair.b.profile
+    if framework(a) != framework(b):
+        names = {*a.switches} & {*b.switches} & _SHARED
+    elif a.backend != b.backend:
+        names = {*a.switches} & {*b.switches}
+    else:
+        names = {*a.switches, *b.switches}
+    return [
+        pair.differ(f"switch {plain(name)}", pair.switches(name), f"The switch {plain(name)} differs")
+        for name in sorted(names - _JUDGED)
+        if a.switches.get(name) != b.switches.get(name) and not name.startswith(_JUDGED_FAMILIES)
+    ]

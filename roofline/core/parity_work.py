@@ -1,0 +1,266 @@
+"""Whether two runs do the same work: model FLOPs, parameters, batch and lengths (DESIGN section 5).
+
+Names and sizes say little: a user's file and a trace may be called anything. What decides is the work.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from enum import Enum
+
+from roofline import units
+from roofline.core.analysis import Analysis
+from roofline.core.contractions import differing, pieces, products
+from roofline.core.difference import Contraction, Difference, Pair
+from roofline.core.profile import Op
+
+#: Model FLOPs that differ by no more than this share of the larger are the same.
+SAME = 1e-3
+#: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
+UNKNOWN = 1e-2
+#: Backward asks for at most two products for each of the forward pass.
+_BACKWARD_PER_FORWARD = 2
+
+#: Phases after the forward pass; all others are forward (prefill and decode are).
+_AFTER = ("backward", "optimizer")
+
+
+class Verified(Enum):
+    """What is known about the forward model FLOPs of two runs."""
+
+    SAME = "same"
+    DIFFERENT = "different"
+    NOT = "not verified"
+
+
+def work(pair: Pair) -> list[Difference]:
+    """All differences in what is worked on and how much."""
+    forward, verified = _forward(pair)
+    found = [*_mode(pair), *forward, *_after(pair), *_numbers(pair)]
+    refused = any(difference.severity == "refused" for difference in found)
+    return [*_model(pair, same=not refused and verified is Verified.SAME, different=refused), *found]
+
+
+# ------------------------------------------------------------------------------------------------ what was run
+
+
+def _mode(pair: Pair) -> list[Difference]:
+    """Another mode is other work, whatever it adds up to."""
+    a, b = pair.a.profile.mode, pair.b.profile.mode
+    return [] if a == b else [pair.differ("mode", (a, b), "The modes differ", "refused")]
+
+
+def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
+    """Models of different names are comparable where their work is the same.
+
+    The name of a trace or of a user's own step says nothing: then it is named as long as no work is known to differ.
+    """
+    a, b = pair.a.profile, pair.b.profile
+    if a.model == b.model:
+        return []
+    says = not any(each.imported is not None or each.size == "-" or ":" in each.model for each in (a, b))
+    if same or (not says and not different):
+        return [pair.differ("model", (a.model, b.model), "The models have different names")]
+    return [pair.differ("model", (a.model, b.model), "The models differ, and not in name only", "refused")]
+
+
+def _numbers(pair: Pair) -> list[Difference]:
+    """Batch, lengths, samples, tokens and parameters must be equal; where one run does not record one, it is named."""
+    found = []
+    for what, field, text in (
+        ("batch", "batch", "The batches differ"),
+        ("sequence length", "seq", "The sequence lengths differ"),
+        ("parameters", "parameters", "The numbers of parameters differ"),
+        ("trainable parameters", "trainable", "The numbers of trainable parameters differ"),
+        ("samples", "samples", "The samples per step differ"),
+        ("tokens", "tokens", "The tokens per step differ"),
+    ):
+        a, b = getattr(pair.a.profile, field), getattr(pair.b.profile, field)
+        if a == b:
+            continue
+        shown = (None if a is None else units.count(a), None if b is None else units.count(b))
+        if None not in shown:
+            found.append(pair.differ(what, shown, text, "refused"))
+        elif field not in ("samples", "tokens"):  # they follow from batch and length
+            found.append(pair.differ(what, shown, f"The {what} of one run cannot be checked"))
+    return found
+
+
+# ------------------------------------------------------------------------------------------------ model FLOPs
+
+
+def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
+    """Forward model FLOPs within 0.1 %, each of prefill and decode apart.
+
+    Where ops of unknown work may hide some, a run can only ask for more than is known of it: it is refused where the
+    known part alone is more than all of the other run, else it is not verified, which is named.
+    Where forward and backward of a run are not told apart, the whole step is compared, see `_whole`.
+    """
+    if any(_unresolved(each) for each in (pair.a, pair.b)):
+        return _whole(pair)
+    work_a, work_b = model_flops(pair.a), model_flops(pair.b)
+    hidden_a, hidden_b = hidden(pair.a, pair.b), hidden(pair.b, pair.a)
+    phases = sorted({*work_a, *work_b, *hidden_a, *hidden_b}.difference(_AFTER))
+    found, verified = [], Verified.SAME
+    for phase in phases:
+        a, b = work_a.get(phase, 0.0), work_b.get(phase, 0.0)
+        unknown_a, unknown_b = hidden_a.get(phase, 0.0), hidden_b.get(phase, 0.0)
+        shown = (_known(a, unknown_a), _known(b, unknown_b))
+        what = f"model FLOPs {phase}" if phase in ("forward", "prefill", "decode") else "model FLOPs forward"
+        unseen = unknown_b if a > b else unknown_a  # only what asks for less may hide more
+        if not _same(a, b) and unseen <= UNKNOWN:
+            verified = Verified.DIFFERENT
+            text = f"The model FLOPs of the {_PASS.get(what, 'forward pass')} differ, so the runs do different work"
+            each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
+            apart = differing(phase, each_a, each_b)
+            found.append(pair.differ(what, shown, text, "refused", contractions=apart))
+        elif max(unknown_a, unknown_b) > UNKNOWN:
+            verified = Verified.NOT if verified is Verified.SAME else verified
+            text = f"The model FLOPs of the {_PASS.get(what, 'forward pass')} could not be verified"
+            found.append(pair.differ(what, shown, text))
+    return found, verified
+
+
+_PASS = {"model FLOPs prefill": "prefill", "model FLOPs decode": "decoding"}
+
+
+def _whole(pair: Pair) -> tuple[list[Difference], Verified]:
+    """The whole step, where a run does not tell forward from backward.
+
+    The same in all is the same work. Otherwise a forward pass of such a run is between a third of its step and all of
+    it, since backward asks for two products per product: the other run's is compared with that range.
+    """
+    totals = [sum(model_flops(run).values()) for run in (pair.a, pair.b)]
+    unseen = [sum(hidden(run, other).values()) for run, other in ((pair.a, pair.b), (pair.b, pair.a))]
+    shown = (_known(totals[0], unseen[0]), _known(totals[1], unseen[1]))
+    if _same(*totals) and max(unseen) <= UNKNOWN:
+        return [], Verified.SAME
+    what, text = (
+        "model FLOPs forward",
+        "Forward and backward are not told apart, and the model FLOPs of the step differ",
+    )
+    ranges = [_range(run) for run in (pair.a, pair.b)]
+    beyond = any(
+        known <= UNKNOWN and least > most * (1 + SAME)
+        for known, (_, most), (least, _) in zip(unseen, ranges, reversed(ranges), strict=True)
+    )
+    if beyond:
+        return [pair.differ(what, shown, text, "refused")], Verified.DIFFERENT
+    text = "Forward and backward are not told apart, so the model FLOPs of the forward pass could not be verified"
+    return [pair.differ(what, shown, text)], Verified.NOT
+
+
+def _range(analysis: Analysis) -> tuple[float, float]:
+    """The least and the most that the forward pass may ask for [FLOP]."""
+    work = model_flops(analysis)
+    if _unresolved(analysis):
+        whole = sum(work.values())
+        return whole / (1 + _BACKWARD_PER_FORWARD), whole
+    forward = sum(flops for phase, flops in work.items() if phase not in _AFTER)
+    return forward, forward
+
+
+def _after(pair: Pair) -> list[Difference]:
+    """Backward and optimizer: differences are named as contractions (phase, M, N, K, count).
+
+    seconds: the surplus of model FLOPs at the rate that the run which asks for more has in the products of that phase.
+    """
+    if any(_unresolved(each) for each in (pair.a, pair.b)) or pair.a.profile.mode != pair.b.profile.mode:
+        return []
+    work_a, work_b = model_flops(pair.a), model_flops(pair.b)
+    hidden_a, hidden_b = hidden(pair.a, pair.b), hidden(pair.b, pair.a)
+    found = []
+    for phase in _AFTER:
+        a, b = work_a.get(phase, 0.0), work_b.get(phase, 0.0)
+        unknown_a, unknown_b = hidden_a.get(phase, 0.0), hidden_b.get(phase, 0.0)
+        shown = (_known(a, unknown_a), _known(b, unknown_b))
+        unseen = unknown_b if a > b else unknown_a  # only what asks for less may hide more
+        if not _same(a, b) and unseen <= UNKNOWN:
+            more = pair.a if a > b else pair.b
+            seconds = _time_of_products(more, phase) * abs(a - b) / max(a, b)
+            each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
+            apart = differing(phase, each_a, each_b)
+            text = f"The model FLOPs of the {phase} phase differ{_listed(pair, apart)}"
+            found.append(pair.differ(f"model FLOPs {phase}", shown, text, seconds=seconds or None, contractions=apart))
+        # An update is elementwise: what is unknown of it hides no products.
+        elif not _same(a, b) or (phase == "backward" and max(unknown_a, unknown_b) > UNKNOWN):
+            text = f"The model FLOPs of the {phase} phase could not be verified"
+            found.append(pair.differ(f"model FLOPs {phase}", shown, text))
+    return found
+
+
+def model_flops(analysis: Analysis) -> dict[str, float]:
+    """What is known of the model FLOPs of each phase [FLOP]; fused ops count where their constituents belong."""
+    found: dict[str, float] = {}
+    for op in analysis.profile.ops:
+        for piece in pieces(analysis, op):
+            if piece.model:
+                found[piece.phase] = found.get(piece.phase, 0.0) + piece.model
+    return found
+
+
+def hidden(run: Analysis, other: Analysis) -> dict[str, float]:
+    """Shares of busy time, by phase, in ops of unknown model FLOPs that the other run does not have alike.
+
+    Alike is an op of the same name and the same sizes: it is the same work, whatever it is.
+    """
+    busy = run.total.own_seconds
+    if busy <= 0:
+        return {}
+    unknown, theirs = _unknown(run), Counter({key: len(rows) for key, rows in _unknown(other).items()})
+    found: dict[str, float] = {}
+    for key, rows in unknown.items():
+        unmatched = max(0, len(rows) - (theirs[key] if key[2:] != ("", (), ()) else 0))
+        if unmatched:
+            share = float(run.table.own[rows].sum()) * unmatched / len(rows) / busy
+            found[key[0]] = found.get(key[0], 0.0) + share
+    return found
+
+
+Key = tuple[str, str, str, tuple[float, ...], tuple[float, ...]]
+
+
+def _unknown(analysis: Analysis) -> dict[Key, list[int]]:
+    found: dict[Key, list[int]] = {}
+    for row, op in enumerate(analysis.profile.ops):
+        signature = analysis.profile.signatures[op.signature]
+        if signature.cost.model_flops is None:
+            phase = analysis.profile.phases[op.phase]
+            key = (phase, signature.name, signature.shapes, signature.reads, signature.writes)
+            found.setdefault(key, []).append(row)
+    return found
+
+
+def _time_of_products(analysis: Analysis, phase: str) -> float:
+    """The time of the ops that do matrix work in a phase [s]."""
+
+    def works(op: Op) -> bool:
+        return analysis.profile.phases[op.phase] == phase and bool(analysis.profile.signatures[op.signature].cost.flops)
+
+    return float(analysis.table.share[[row for row, op in enumerate(analysis.profile.ops) if works(op)]].sum())
+
+
+def _listed(pair: Pair, apart: tuple[Contraction, ...]) -> str:
+    """The contraction that makes most of a difference, in words."""
+    if not apart:
+        return ""
+    most = apart[0]
+    size = units.flop(most.flops) if most.m is None else f"M, N, K = {most.m}, {most.n}, {most.k}"
+    batch = f"{most.batch} times " if most.batch is not None and most.batch > 1 else ""
+    number = abs(most.a - most.b)
+    what = most.what if number == 1 or most.what == "attention" else f"{most.what}s"
+    return f", most by {number} more {what} of {batch}{size} in {pair.names[most.a < most.b]}"
+
+
+def _unresolved(analysis: Analysis) -> bool:
+    return "phases-unresolved" in analysis.profile.flags
+
+
+def _same(a: float, b: float) -> bool:
+    return abs(a - b) <= SAME * max(abs(a), abs(b))
+
+
+def _known(flops: float, unknown: float) -> str:
+    """Five digits, so that what differs by more than 0.1 % looks different."""
+    known = units.scaled(flops, "FLOP", 5) if flops else "0 FLOP"
+    return f"{known} known, {units.percent(unknown)} of busy time unknown" if unknown > UNKNOWN else known

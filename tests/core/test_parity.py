@@ -1,0 +1,566 @@
+"""The parity gate: what is refused, what is named and with which share, and that equal runs are comparable."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+import handmade
+import pytest
+import randomly
+from hypothesis import given, settings
+from msgspec.structs import replace
+
+from roofline.core.analysis import analyze
+from roofline.core.cost import Cost, matrix, unknown
+from roofline.core.parity import Difference, Parity, parity, refusal
+from roofline.core.profile import Compilation, Imported, Op, Precision, Profile, Signature, Wall
+from roofline.errors import InputError
+
+US = 1e-6
+#: The hand-made step in an order that the tests name: two addmm of 200 MFLOP each make the forward pass.
+EMBEDDING, ADDMM, GELU, SOFTMAX, MYSTERY, NORM, ADAMW = range(7)
+
+
+def base(**changes: Any) -> Profile:
+    return handmade.profile(**changes)
+
+
+def judged(a: Profile, b: Profile) -> Parity:
+    return parity(analyze(a), analyze(b))
+
+
+def one(a: Profile, b: Profile, what: str) -> Difference:
+    """The difference called `what`, after a look that swapping the runs swaps it."""
+    found = judged(a, b)
+    assert mirrored(found) == judged(b, a)
+    (difference,) = [each for each in found.differences if each.what == what]
+    assert difference.a == difference.b or difference.text.count(" in ") >= 2
+    return difference
+
+
+def mirrored(found: Parity) -> Parity:
+    """What the swapped runs must give, without the sentences, which `__eq__` of the two would compare."""
+    return _Untold(
+        verdict=found.verdict,
+        differences=tuple(
+            replace(
+                each,
+                a=each.b,
+                b=each.a,
+                text="",
+                contractions=tuple(replace(item, a=item.b, b=item.a) for item in each.contractions),
+            )
+            for each in found.differences
+        ),
+    )
+
+
+class _Untold(Parity, frozen=True, kw_only=True):
+    """Equal to a Parity that differs in its sentences and in the order of equal contractions alone."""
+
+    def __eq__(self, other: object) -> bool:
+        assert isinstance(other, Parity)
+
+        def key(each: Difference) -> tuple[object, ...]:
+            items = sorted(each.contractions, key=repr)
+            return each.what, each.a, each.b, each.severity, each.seconds, each.share, items
+
+        return self.verdict == other.verdict and [key(d) for d in self.differences] == [
+            key(d) for d in other.differences
+        ]
+
+
+def changed(profile: Profile, number: int, **fields: Any) -> Profile:
+    """The profile with one signature changed."""
+    signatures = list(profile.signatures)
+    signatures[number] = replace(signatures[number], **fields)
+    return replace(profile, signatures=tuple(signatures))
+
+
+def more(profile: Profile, signature: Signature, own: int = 100, phase: int = 0, block: int = 1) -> Profile:
+    """The profile with one op more of `own` microseconds, of a signature without buffers."""
+    op = Op(
+        signature=len(profile.signatures), scope=0, phase=phase, block=block, own_ns=(own * 1000,) * 3, overlap_ns=0,
+        start_ns=0, launches=1, reads=(), writes=(),
+    )  # fmt: skip
+    return replace(profile, signatures=(*profile.signatures, signature), ops=(*profile.ops, op))
+
+
+def product(shapes: str, flops: float, **changes: Any) -> Signature:
+    plain = Signature(
+        name="aten::mm", kind="mm", op_class="contraction", shapes=shapes, dtype="fp32", cost=matrix(flops),
+        precision=handmade.FP32,
+    )  # fmt: skip
+    return replace(plain, **changes)
+
+
+RANDOM = Signature(
+    name="aten::bernoulli_", kind="bernoulli", op_class="random", shapes="[100]", dtype="fp32",
+    cost=Cost(functions={"random": 100}),
+)  # fmt: skip
+
+
+def whats(found: Iterable[Difference]) -> list[str]:
+    return [each.what for each in found]
+
+
+# ------------------------------------------------------------------------------------------------ equal runs
+
+
+def test_a_run_is_comparable_with_itself() -> None:
+    assert judged(base(), base()) == Parity(verdict="comparable", differences=())
+
+
+def test_a_second_measurement_of_the_same_is_comparable() -> None:
+    again = base(wall=Wall(steps=tuple(step * 1.3 for step in base().wall.steps)), date="2027-01-01T00:00:00Z")
+    assert judged(base(), again) == Parity(verdict="comparable", differences=())
+
+
+def test_warnings_leave_runs_comparable() -> None:
+    found = judged(base(), base(flags=("contended: load 3", "throttled: power cap")))
+    assert found.verdict == "comparable"
+    assert whats(found.of("warning")) == ["contention", "throttling"] == whats(found.differences)
+    assert (found.differences[0].a, found.differences[0].b) == ("no", "load 3")
+    assert refusal(found) == ""
+
+
+@settings(max_examples=60)
+@given(randomly.profiles())
+def test_any_run_is_comparable_with_itself(profile: Profile) -> None:
+    assert judged(profile, profile) == Parity(verdict="comparable", differences=())
+    profile = replace(profile, flags=())  # what a run doubts of itself is told whatever it is compared with
+    again = judged(profile, replace(profile, wall=Wall(steps=tuple(2 * step for step in profile.wall.steps))))
+    assert again.verdict != "not comparable"
+    # What is left to name is what could not be verified.
+    assert all("could not be verified" in each.text for each in again.of("named"))
+
+
+@settings(max_examples=60)
+@given(randomly.profiles(), randomly.profiles())
+def test_swapping_the_runs_swaps_the_differences(a: Profile, b: Profile) -> None:
+    first, second = analyze(a), analyze(b)
+    assert mirrored(parity(first, second)) == parity(second, first)
+
+
+@settings(max_examples=40)
+@given(randomly.profiles(), randomly.profiles())
+def test_shares_are_shares(a: Profile, b: Profile) -> None:
+    found = judged(a, b)
+    assert [each.severity for each in found.differences] == sorted(
+        (each.severity for each in found.differences), key=("refused", "named", "warning").index
+    )
+    for each in found.differences:
+        assert each.seconds is None or each.seconds >= 0
+        assert each.share is None or 0 <= each.share <= 1
+
+
+@pytest.mark.parametrize("text", handmade.HOSTILE)
+def test_names_from_anywhere_stay_on_one_line(text: str) -> None:
+    hostile = handmade.hostile(text)
+    found = judged(base(), replace(hostile, switches={text: text}, environment={text: text}, precision=text))
+    told = [refusal(found), *(each.text for each in found.differences), *whats(found.differences)]
+    assert all(line.isprintable() for line in told)
+
+
+# ------------------------------------------------------------------------------------------------ refused
+
+
+def test_another_mode() -> None:
+    assert one(base(), base(mode="infer"), "mode").severity == "refused"
+
+
+def test_doubled_hidden_size() -> None:
+    # 2 * 100 * 2000 * 2000 instead of 2 * 100 * 1000 * 1000, twice: 1.6 GFLOP against 400 MFLOP
+    wide = changed(base(parameters=4_000_000), ADDMM, shapes="[2000] [100, 2000] [2000, 2000]", cost=matrix(800e6))
+    found = one(base(), wide, "model FLOPs forward")
+    assert (found.severity, found.a, found.b) == ("refused", "400.00 MFLOP", "1.6000 GFLOP")
+    shapes = {(each.m, each.n, each.k): (each.a, each.b) for each in found.contractions}
+    assert shapes == {(1000, 100, 1000): (2, 0), (2000, 100, 2000): (0, 2)}
+    assert judged(base(), wide).verdict == "not comparable"
+    assert one(base(), wide, "parameters").severity == "refused"
+
+
+def test_half_the_batch() -> None:
+    half = changed(base(batch=2, samples=2, tokens=50), ADDMM, cost=matrix(100e6))
+    assert {*whats(judged(base(), half).of("refused"))} == {"model FLOPs forward", "batch", "samples", "tokens"}
+
+
+def test_one_in_a_thousand_of_the_flops() -> None:
+    below, above = (changed(base(), ADDMM, cost=matrix(200e6 * factor)) for factor in (1.0009, 1.0012))
+    assert "model FLOPs forward" not in whats(judged(base(), below).differences)
+    # both in five digits: what is refused must look different
+    found = one(base(), above, "model FLOPs forward")
+    assert (found.severity, found.a, found.b) == ("refused", "400.00 MFLOP", "400.48 MFLOP")
+
+
+def test_prefill_and_decode_are_compared_each() -> None:
+    # What one asks for less in prefill it asks for more in decode.
+    phases = ("prefill", "decode")
+    a = more(base(phases=phases, mode="generate"), product("[10,10] x [10,10]", 2000), phase=1)
+    b = more(base(phases=phases, mode="generate"), product("[10,20] x [20,10]", 4000), phase=1)
+    assert [each.what for each in judged(a, b).of("refused")] == ["model FLOPs decode"]
+
+
+def test_an_fp64_product_in_one_run_only() -> None:
+    # however small: 2 * 10^3 FLOP beside 400 MFLOP
+    double = Precision(inputs="fp64", arithmetic="fp64", accumulate="fp64", output="fp64", evidence="type")
+    small = product("[10,10] x [10,10]", 2000)
+    a = more(base(), small)
+    b = more(base(), replace(small, dtype="fp64", precision=double))
+    assert one(a, b, "fp64").severity == "refused"
+    assert judged(b, replace(b, flags=("x",))).verdict == "comparable"
+
+
+def test_dropout_on_in_one_run_only() -> None:
+    # 100 us of random numbers, and the walls are 1 ms apart: at most 10 %
+    on = more(base(wall=Wall(steps=(13.5e-3,) * 10)), RANDOM)
+    scale = analyze(on).scale
+    off = more(base(), replace(RANDOM, op_class="pointwise"))
+    found = one(off, on, "dropout")
+    assert (found.severity, found.b) == ("refused", "random numbers are drawn")
+    assert found.seconds == pytest.approx(100 * US * scale)
+    assert found.share == pytest.approx(0.1 * scale)
+    # whatever the switches say
+    switched = [replace(each, switches={"dropout": "0.1"}) for each in (off, on)]
+    assert one(*switched, "dropout").severity == "named"
+    switched = [replace(each, switches={"dropout": "off"}) for each in (off, on)]
+    assert one(*switched, "dropout").severity == "refused"
+    # and what the switch says where nothing is seen
+    assert one(base(switches={"dropout": "off"}), base(switches={"dropout": "0.1"}), "dropout").severity == "refused"
+
+
+def test_dropout_inside_fused_kernels_counts() -> None:
+    plain = base()
+    fused = replace(
+        plain, ops=(*plain.ops[:2], replace(plain.ops[2], constituents=(GELU, len(plain.signatures))), *plain.ops[3:]),
+        signatures=(*plain.signatures, RANDOM),
+    )  # fmt: skip
+    assert one(plain, fused, "dropout").severity == "refused"
+
+
+def test_random_numbers_of_the_optimizer_are_no_dropout() -> None:
+    assert "dropout" not in whats(judged(base(), more(base(), RANDOM, phase=1)).differences)
+
+
+def test_whether_something_drops_where_work_is_not_seen() -> None:
+    hidden = base(compilation=Compilation(compiler="torch.compile", opaque=1))
+    assert one(more(base(), RANDOM), hidden, "dropout").severity == "named"
+
+
+@pytest.mark.parametrize(
+    ("a", "b", "severity"),
+    [("0.1", "0.2", "named"), ("0.1", "0.10", None), ("off", "0.0", None), ("off", "0.1, attention 0.0", "refused")],
+)
+def test_dropout_rates(a: str, b: str, severity: str | None) -> None:
+    found = judged(base(switches={"dropout": a}), base(switches={"dropout": b})).differences
+    assert [each.severity for each in found if each.what == "dropout"] == ([severity] if severity else [])
+
+
+def test_an_update_in_one_run_only() -> None:
+    said = [base(switches={"optimizer": name}) for name in ("AdamW", "none")]
+    assert one(*said, "optimizer").severity == "refused"
+    assert one(base(), said[1], "optimizer").severity == "refused"  # its ops are seen to update
+    # An update written by hand is in no phase of its own, so that none is seen proves nothing.
+    without = base(ops=handmade.OPS[:-1], phases=("forward",))
+    found = one(base(), without, "optimizer")
+    assert (found.severity, found.a, found.b) == ("named", "of its own", None)
+
+
+def test_other_precisions_asked_for() -> None:
+    assert one(base(), base(precision="bf16"), "precision").severity == "refused"
+    assert one(base(), base(precision="tf32"), "precision").severity == "named"
+
+
+def test_models_cast_in_their_own_code() -> None:
+    bf16 = Precision(inputs="bf16", arithmetic="bf16", accumulate="fp32", output="bf16", evidence="type")
+    cast = changed(base(), ADDMM, precision=bf16)
+    assert one(base(), cast, "data types").severity == "refused"
+    # under one policy frameworks differ in the layers that they keep in float32
+    mixed = [replace(each, precision="mixed-bf16") for each in (base(), cast)]
+    assert one(*mixed, "data types").severity == "named"
+
+
+def test_models_of_other_names() -> None:
+    # With the same work it is a name; what is not verified, or differs, is another model.
+    other = base(model="other")
+    assert one(base(), other, "model").severity == "named"
+    assert one(base(), changed(other, ADDMM, cost=matrix(100e6)), "model").severity == "refused"
+    unverified = changed(other, MYSTERY, name="mylib::enigma")
+    assert one(base(), unverified, "model").severity == "refused"
+    # A user's file and a trace are called anything.
+    for unnamed in (replace(unverified, model="file:make_step"), replace(unverified, imported=Imported())):
+        assert one(base(), unnamed, "model").severity == "named"
+
+
+# ------------------------------------------------------------------------------------------------ work not known
+
+
+def test_unknown_work_that_both_do_alike_hides_nothing() -> None:
+    # mylib::mystery runs 367 of 10 800 us: 3.4 % of busy
+    assert judged(base(), base(date="later")).differences == ()
+
+
+def test_unknown_work_of_one_run_is_never_passed_silently() -> None:
+    other = changed(base(), MYSTERY, name="mylib::enigma")
+    found = one(base(), other, "model FLOPs forward")
+    assert (found.severity, found.a) == ("named", "400.00 MFLOP known, 3.4 % of busy time unknown")
+
+
+def test_what_is_known_may_already_be_too_much() -> None:
+    # 400 MFLOP and something unknown may be 600 MFLOP; 600 MFLOP can never be 400 MFLOP
+    without = replace(base(), ops=(*handmade.OPS[:5], *handmade.OPS[6:]))
+    large = changed(without, ADDMM, cost=matrix(300e6))
+    assert one(base(), large, "model FLOPs forward").severity == "named"
+    assert one(without, changed(base(), ADDMM, cost=matrix(300e6)), "model FLOPs forward").severity == "refused"
+
+
+def test_without_shapes_equal_names_prove_nothing() -> None:
+    bare = changed(base(), ADDMM, cost=unknown("no shapes"), shapes="", reads=(), writes=())
+    bare = replace(
+        bare, ops=tuple(replace(op, reads=(), writes=()) if op.signature == ADDMM else op for op in bare.ops)
+    )
+    again = replace(bare, date="later")
+    assert one(bare, again, "model FLOPs forward").severity == "named"
+
+
+def test_forward_and_backward_not_told_apart() -> None:
+    # a: 400 forward, 800 backward; b: 1200 MFLOP in all
+    backward = product("[100,1000] x [1000,2000]", 400e6)
+    a = base(phases=("forward", "optimizer", "backward"))
+    a = more(more(a, backward, phase=2), backward, phase=2)
+    b = more(more(base(), backward), backward)
+    b = replace(b, flags=("phases-unresolved",))
+    found = judged(a, b)
+    assert found.verdict == "named differences"
+    assert "model FLOPs forward" not in whats(found.differences)
+    # 1600 MFLOP in all: a forward pass of 533 to 1600, which 400 is not
+    assert one(a, more(b, backward), "model FLOPs forward").severity == "refused"
+    # 1000 MFLOP in all: 333 to 1000, which may be 400
+    small = product("[100,1000] x [1000,1000]", 200e6)
+    c = replace(more(more(base(), backward), small), flags=("phases-unresolved",))
+    assert one(a, c, "model FLOPs forward").severity == "named"
+
+
+# ------------------------------------------------------------------------------------------------ named, with a share
+
+
+def test_backward_is_named_as_contractions() -> None:
+    # torch asks for the gradient of the input as well: 2 * 64 * 256 * 32 FLOP more, a third of its backward pass
+    phases = ("forward", "optimizer", "backward")
+    flops = 2.0 * 64 * 256 * 32
+    weight = product("[32,64] x [64,256]", flops)
+    a = base(phases=phases)
+    for _ in range(2):
+        a = more(a, weight, phase=2, own=300)
+    b = more(a, replace(weight, shapes="[64,256] x [256,32]"), phase=2, own=300)
+    found = one(a, b, "model FLOPs backward")
+    assert found.severity == "named"
+    (item,) = found.contractions
+    assert (item.phase, item.m, item.n, item.k, item.a, item.b) == ("backward", 64, 32, 256, 0, 1)
+    assert "1 more matmul of M, N, K = 64, 32, 256 in the second run" in found.text
+    # 900 us of products, a third of their FLOPs more
+    assert found.seconds == pytest.approx(300 * US * analyze(b).scale)
+
+
+def tf32() -> Profile:
+    tensor = replace(handmade.FP32, arithmetic="tf32", evidence="switch")
+    faster = tuple(
+        replace(op, own_ns=tuple(ns // 5 for ns in op.own_ns)) if op.signature == ADDMM else op for op in handmade.OPS
+    )
+    return replace(changed(base(), ADDMM, precision=tensor), ops=faster, wall=Wall(steps=(8.5e-3,) * 10))
+
+
+def test_tf32_in_one_run_only() -> None:
+    found = one(base(), tf32(), "tf32")
+    assert (found.severity, found.a, found.b) == ("named", "fp32", "tf32")
+    # two addmm: 5000 us against 1000 us, scaled as op times are; the walls are 4000 us apart
+    assert found.seconds == pytest.approx((5000 - 1000 * analyze(tf32()).scale) * US)
+    assert found.share == 1.0
+
+
+def test_a_tf32_switch_without_products_that_show_it() -> None:
+    found = one(base(), base(switches={"tf32": "on"}), "tf32")
+    assert (found.severity, found.a, found.b, found.seconds) == ("named", "off", "on", 0.0)
+
+
+def test_rates_prove_tf32() -> None:
+    # 400 MFLOP in 1000 us are 400 GFLOP/s, four times the fp32 ceiling, whatever the switch says
+    lying = changed(tf32(), ADDMM, precision=handmade.FP32)
+    found = one(base(), lying, "precision by rate")
+    assert (found.severity, found.a, found.b) == ("named", "no proof", "400 GFLOP/s")
+    # slower proves nothing, and in both runs it is no difference
+    assert "precision by rate" not in whats(judged(base(), tf32()).differences)
+    assert "precision by rate" not in whats(judged(lying, replace(lying, date="later")).differences)
+
+
+def fused_attention() -> Profile:
+    kernel = replace(
+        handmade.SIGNATURES[SOFTMAX], name="aten::_scaled_dot_product_flash_attention_for_cpu", op_class="attention"
+    )
+    return replace(base(), signatures=(*handmade.SIGNATURES[:SOFTMAX], kernel, *handmade.SIGNATURES[SOFTMAX + 1 :]))
+
+
+def test_attention_is_what_ran() -> None:
+    found = one(base(), fused_attention(), "attention")
+    assert (found.severity, found.a, found.b) == ("named", "written out", "a fused kernel (flash)")
+    # what PyTorch calls sdpa and runs as products is written out, as it is elsewhere
+    names = [base(switches={"attention": name}) for name in ("sdpa", "written out")]
+    assert "attention" not in whats(judged(*names).differences)
+
+
+def test_attention_share() -> None:
+    # the block "attention core" takes 1950 + 317 us in one and 1450 + 317 in the other
+    quick = replace(fused_attention().ops[4], own_ns=(1_485_000, 1_500_000, 1_515_000))
+    faster = replace(fused_attention(), ops=(*handmade.OPS[:4], quick, *handmade.OPS[5:]))
+    faster = replace(faster, wall=Wall(steps=(12.3e-3,) * 10))
+    scale = analyze(faster).scale
+    found = one(base(), faster, "attention")
+    assert found.seconds == pytest.approx((2267 - 1767 * scale) * US)
+
+
+@pytest.mark.parametrize(
+    ("what", "a", "b"),
+    [
+        ("gelu", "erf", "tanh"),
+        ("attention mask", "all ones", "all ones, causal"),
+        ("loss", "cross entropy", "mean squared error"),
+        ("input", "device", "host"),
+        ("kv cache", "on", "off"),
+    ],
+)
+def test_settings_that_are_named(what: str, a: str, b: str) -> None:
+    found = one(base(switches={what: a}), base(switches={what: b}), what)
+    assert (found.severity, found.a, found.b) == ("named", a, b)
+
+
+def test_what_one_run_does_not_record() -> None:
+    found = one(base(switches={"loss": "cross entropy"}), base(switches={"optimizer": "AdamW"}), "loss")
+    assert (found.severity, found.b) == ("named", None)
+    # a trace records none of it, which is one difference
+    stated = {"loss": "cross entropy", "attention mask": "all ones", "dropout": "off"}
+    found = one(base(switches=stated), base(switches={}), "settings")
+    assert (found.a, found.b) == ("attention mask, loss", None)
+
+
+def test_gelu_in_other_words() -> None:
+    same = [base(switches={"gelu": name}) for name in ("erf", "none")]
+    assert judged(*same).differences == ()
+    # by what it evaluates, where no switch says it: the hand-made one evaluates erf
+    assert "gelu" not in whats(judged(base(), base(switches={"gelu": "erf"})).differences)
+    assert one(base(), base(switches={"gelu": "tanh"}), "gelu").a == "erf"
+
+
+def test_optimizers() -> None:
+    adam = base(switches={"optimizer": "Adam"})
+    adamw = base(switches={"optimizer": "AdamW", "optimizer weight_decay": "0.01"})
+    assert one(adam, adamw, "optimizer").severity == "named"
+    undecayed = base(switches={"optimizer": "AdamW", "optimizer weight_decay": "0"})
+    assert judged(adam, undecayed).differences == ()
+    loops = base(switches={"optimizer": "Adam", "optimizer fused": "True"})
+    fused = base(switches={"optimizer": "Adam", "optimizer fused": "False"})
+    assert one(loops, fused, "optimizer kernels").a == "fused True"
+    rates = [base(switches={"optimizer": "Adam", "optimizer lr": each}) for each in ("0.1", "0.001")]
+    assert judged(*rates).differences == ()
+
+
+def test_how_the_step_is_run() -> None:
+    compiled = base(compilation=Compilation(compiler="torch.compile", mode="max-autotune"))
+    assert one(base(), compiled, "jit").b == "compiled by torch.compile, mode max-autotune"
+    thunks = replace(base().profiled, mechanism="xla-thunk")
+    on, off = (base(backend="keras-jax", switches={"jit": each}, profiled=thunks) for each in ("on", "off"))
+    found = one(on, off, "jit")
+    assert (found.a, found.b, found.seconds) == ("compiled by XLA", "XLA, op by op", None)
+
+
+def test_switches_mean_the_same_within_one_framework_only() -> None:
+    found = one(base(switches={"oneDNN": "True"}), base(switches={"oneDNN": "False"}), "switch oneDNN")
+    assert found.severity == "named"
+    other = base(backend="tensorflow", switches={"oneDNN": "default"})
+    assert "switch oneDNN" not in whats(judged(base(switches={"oneDNN": "True"}), other).differences)
+    shared = [base(switches={"image layout": "channels last"}), other]
+    shared[1] = replace(other, switches={"image layout": "channels first"})
+    assert one(*shared, "switch image layout").severity == "named"
+
+
+def test_threads() -> None:
+    # one of two threads: at most half of 25 ms
+    slow = base(environment={"threads": "1"}, wall=Wall(steps=(25e-3,) * 10))
+    found = one(slow, base(environment={"threads": "2"}), "threads")
+    assert (found.severity, found.a, found.b) == ("named", "1", "2")
+    assert found.seconds == pytest.approx(12.5e-3)
+    assert found.share == pytest.approx(1.0)  # the walls are 12.5 ms apart
+
+
+def test_clocks() -> None:
+    slow, fast = base(conditions={"sm_clock": 1.2e9}), base(conditions={"sm_clock": 1.5e9})
+    slow = replace(slow, wall=Wall(steps=(20e-3,) * 10))
+    found = one(slow, fast, "clocks")
+    assert (found.a, found.b) == ("1.20 GHz", "1.50 GHz")
+    assert found.seconds == pytest.approx(20e-3 * 0.2)
+    near = base(conditions={"sm_clock": 1.48e9})
+    assert judged(fast, near).differences == ()
+
+
+def test_environments() -> None:
+    plain = base(environment={"threads": "2", "cpus": "2"})
+    blocking = base(environment={"threads": "2", "cpus": "2", "CUDA_LAUNCH_BLOCKING": "1"})
+    assert one(plain, blocking, "environment CUDA_LAUNCH_BLOCKING").a == "not set"
+    other = base(backend="jax", environment={"threads": "2", "cpus": "2", "NPROC": "2"})
+    assert "environment NPROC" not in whats(judged(plain, other).differences)
+
+
+def test_protocols() -> None:
+    # steady 12.5 ms, single 13.0 ms
+    single = base(wall=Wall(steps=(13e-3,) * 10, protocol="single"))
+    found = one(base(), single, "protocol")
+    assert found.seconds == pytest.approx(0.5e-3)
+    assert found.share == pytest.approx(1.0)
+
+
+def test_a_profiled_wall() -> None:
+    found = one(base(), base(wall=replace(base().wall, source="profiled")), "wall")
+    assert found.severity == "named"
+    assert "overhead" in found.text
+
+
+def test_versions_and_devices() -> None:
+    found = one(base(), base(versions={"torch": "2.14.0", "jax": "0.10"}), "versions")
+    assert (found.severity, found.a, found.b, found.share) == ("named", "torch 2.13.0", "torch 2.14.0", None)
+    device = replace(handmade.device(), name="Square Device")
+    assert one(base(), base(device=device), "device").severity == "named"
+
+
+def test_what_an_import_could_not_see() -> None:
+    imported = base(model="trace", flags=("model-flops-derived", "no-shapes"), imported=Imported(files=("trace.json",)))
+    found = judged(base(), imported)
+    assert found.verdict == "named differences"
+    assert {"model", "model-flops-derived", "no-shapes"} <= {*whats(found.of("named"))}
+    unknown_sizes = base(batch=None, parameters=None, seq=None)
+    assert {*whats(judged(base(), unknown_sizes).of("named"))} == {"batch", "sequence length", "parameters"}
+
+
+# ------------------------------------------------------------------------------------------------ sentences
+
+
+def test_the_refusal_is_one_sentence() -> None:
+    found = judged(base(), base(batch=8, mode="infer"))
+    assert refusal(found) == (
+        "The runs are not comparable, they differ in mode (train against infer), batch (4 against 8): measure the same "
+        "work in both, or go on with --allow, which keeps this warning in every output."
+    )
+
+
+def test_sentences_name_the_backends() -> None:
+    found = one(base(), base(backend="jax", batch=8), "batch")
+    assert found.text == "The batches differ: 4 in torch and 8 in jax."
+
+
+def test_runs_that_were_not_timed() -> None:
+    counted = base(profiled=None, ops=tuple(replace(op, own_ns=()) for op in handmade.OPS))
+    with pytest.raises(InputError, match=r"second profile was counted and not timed.*without --count-only"):
+        judged(base(), counted)
+    analysis = analyze(base())
+    empty = replace(base(), wall=Wall(steps=()))
+    with pytest.raises(InputError, match="first profile holds no timed steps"):
+        parity(type(analysis)(empty, analysis.device, analysis.table, 1.0, None), analysis)

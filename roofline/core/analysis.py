@@ -44,6 +44,14 @@ class Products(NamedTuple):
     most: str
 
 
+class Cold(NamedTuple):
+    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: a point)."""
+
+    read: list[float]
+    written: list[float]
+    high: list[float | None]
+
+
 class Constituent(NamedTuple):
     """One of the ops that were fused into another: what it would be alone, and where it stands in the model."""
 
@@ -104,7 +112,7 @@ class Analysis:
         own = np.asarray([op.own_ns for op in self.profile.ops], np.float64) * 1e-9
         overlap = sum(op.overlap_ns for op in self.profile.ops) * 1e-9
         busy = own.sum(axis=0) - overlap
-        return statistics.gap_interval(self.profile.wall.steps, busy, _taken(self.profile, self.profile.profiled))
+        return statistics.gap_interval(self.profile.wall.steps, busy, taken(self.profile, self.profile.profiled))
 
     @cached_property
     def idle(self) -> float | None:
@@ -304,18 +312,21 @@ _LABELS: dict[str, Callable[[Analysis, Op], str]] = {
 KEYS = tuple(_LABELS)
 
 
-def analyze(profile: Profile, device: Device | None = None) -> Analysis:
-    """Put the ops of a profile under the ceilings of `device` (default: those it was measured with)."""
+def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = None) -> Analysis:
+    """Put the ops of a profile under the ceilings of `device` (default: those it was measured with).
+
+    cold: which bytes are in no cache, where that was decided elsewhere; by default the history of the buffers says it.
+    """
     device = profile.device if device is None else device
+    cold = cold_traffic(profile, device) if cold is None else cold
     scale, inflation = _scale(profile)
     ops, signatures = profile.ops, profile.signatures
     own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
     share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
-    executor = _executor(profile)
-    cold_read, cold_written, cold_high = _cold(profile, device)
+    executor = executor_of(profile)
     rows = [
         terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written, high)
-        for op, read, written, high in zip(ops, cold_read, cold_written, cold_high, strict=True)
+        for op, read, written, high in zip(ops, *cold, strict=True)
     ]
     costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)
     compute = _column(rows, "compute")
@@ -359,7 +370,7 @@ def analyze(profile: Profile, device: Device | None = None) -> Analysis:
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
-        cold=np.asarray(cold_read) + np.asarray(cold_written),
+        cold=np.asarray(cold.read) + np.asarray(cold.written),
         ceiling=names,
     )
     missing = tuple(sorted({name for row, known in zip(rows, costed, strict=True) if known for name in row.missing}))
@@ -371,20 +382,18 @@ def _buffers_known(profile: Profile) -> bool:
     return profile.imported is None or profile.imported.buffers
 
 
-def _cold(profile: Profile, device: Device) -> tuple[list[float], list[float], list[float | None]]:
-    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end of the interval.
+def cold_traffic(profile: Profile, device: Device) -> Cold:
+    """What the history of the buffers says about the caches of `device`.
 
-    Without a history of buffers what exceeds the cache is cold for sure and all may be; with one the interval is a
-    point (None).
+    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point.
     """
     reads, writes = _accesses(profile)
     if _buffers_known(profile):
-        cold_read, cold_written = cold_bytes(reads, writes, device.llc)
-        return cold_read, cold_written, [None] * len(profile.ops)
+        return Cold(*cold_bytes(reads, writes, device.llc), [None] * len(profile.ops))
     size = device.llc or 0.0
     sums = [[sum(each for _, each in op) for op in accesses] for accesses in (reads, writes)]
     low = [[max(0.0, whole - size) for whole in many] for many in sums]
-    return low[0], low[1], [read + written for read, written in zip(*sums, strict=True)]
+    return Cold(low[0], low[1], [read + written for read, written in zip(*sums, strict=True)])
 
 
 Accesses = list[tuple[tuple[int, float], ...]]
@@ -422,11 +431,11 @@ def _scale(profile: Profile) -> tuple[float, float | None]:
     if profile.profiled is None or not profile.profiled.corrected:
         return 1.0, None
     wall = float(np.median(profile.wall.steps))
-    mean = float(_taken(profile, profile.profiled).mean())
+    mean = float(taken(profile, profile.profiled).mean())
     return min(1.0, wall / mean) if mean > 0 else 1.0, float(np.mean(profile.profiled.walls)) / wall
 
 
-def _taken(profile: Profile, profiled: Profiled) -> Array:
+def taken(profile: Profile, profiled: Profiled) -> Array:
     """What each profiled step is held against a plain one with [s].
 
     Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
@@ -437,7 +446,8 @@ def _taken(profile: Profile, profiled: Profiled) -> Array:
     return corrected
 
 
-def _executor(profile: Profile) -> str:
+def executor_of(profile: Profile) -> str:
+    """What launches the ops of a step, as the launch floors of a device are named."""
     mechanism = profile.profiled.mechanism if profile.profiled else "eager"
     if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
         return mechanism

@@ -1,0 +1,383 @@
+"""Why two runs differ, as a sum that closes: wall_A - wall_B = terms + residual (rounding).
+
+    term of a place    d floor (compute, memory, launch), d loss, d uncosted, - d overlap of one (phase, block, class)
+    term of the gap    d gap, by cause where the cause is known
+    sign               a positive term is time that A spends and B does not
+
+The terms come twice, and both times add up: the *work view* divides a fused kernel over its constituents and is what
+sentences rest on; the *kernel view* leaves it whole, in its dominant class. A floor is work times the time per unit of
+work, t = W r, and the difference of two products splits symmetrically (DESIGN section 5):
+
+    t_A - t_B = (W_A - W_B) (r_A + r_B) / 2  +  (r_A - r_B) (W_A + W_B) / 2      work, and ceiling
+
+so that fewer bytes and a faster device, or a lower precision, stand apart. Every term has a 95 % bootstrap interval.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass, field
+from functools import cached_property
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core import statistics
+from roofline.core.analysis import Analysis
+from roofline.core.common_ground import on_common_ground, same_device
+from roofline.core.draws import RESAMPLES, Draws, draw
+from roofline.core.parity import Parity, parity
+from roofline.core.pieces import QUANTITY, Pieces, Place, pieces
+from roofline.core.profile import Profile
+from roofline.core.vocabulary import BOUNDS
+from roofline.errors import InputError
+
+Array = NDArray[np.float64]
+
+#: Names of the three roofs in the kinds of terms, in the order of `vocabulary.BOUNDS`.
+ROOFS = ("compute", "memory", "launch")
+#: The cause of a gap, or of a part of it, that the profiled steps could not explain.
+NOT_RESOLVED = "not resolved"
+
+
+class Term(msgspec.Struct, frozen=True, kw_only=True):
+    """One term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
+
+    kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), loss, uncosted, overlap,
+    or gap.<cause>; roofs are compute, memory and launch.
+    """
+
+    phase: str | None
+    block: str | None
+    op_class: str | None
+    kind: str
+    seconds: float
+    ci95: tuple[float, float] | None
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """What one run does at one place: times of one step [s], work per step, known parts only.
+
+    ops: ops and parts of ops; floors: by roof, compute, memory, launch; divided: own time of fused kernels that are
+    divided over several places.
+    """
+
+    ops: float
+    launches: float
+    own: float
+    seconds: float
+    floors: tuple[float, float, float]
+    loss: float
+    uncosted: float
+    overlap: float
+    flops: float
+    model_flops: float
+    bytes: float
+    divided: float
+
+    @property
+    def floor(self) -> float:
+        """The least time of its ops [s]."""
+        return sum(self.floors)
+
+
+NOTHING = Cell(0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+
+
+@dataclass(frozen=True)
+class Side:
+    """One run in one view."""
+
+    analysis: Analysis
+    pieces: Pieces
+    draws: Draws
+
+    @cached_property
+    def own(self) -> Array:
+        """Own time of each piece [s]."""
+        own: Array = self.pieces.own.mean(axis=1) * self.analysis.scale
+        return own
+
+    @cached_property
+    def overlap(self) -> Array:
+        """Own time less share of each piece [s]."""
+        return self.pieces.overlap * self.analysis.scale
+
+    @property
+    def seconds(self) -> Array:
+        """Share time of each piece [s]."""
+        return self.own - self.overlap
+
+    def drawn_own(self, rows: NDArray[np.int64]) -> Array:
+        """Own time of some pieces together, in each draw [s]."""
+        return self.draws.times(self.pieces.own[rows])
+
+    def drawn_overlap(self, rows: NDArray[np.int64]) -> Array:
+        """Own time less share of some pieces together, in each draw [s]."""
+        return self.draws.times(self.pieces.overlap[rows])
+
+    def drawn(self, rows: NDArray[np.int64], parts: Array) -> Array:
+        """Share time of some parts of some pieces together, in each draw [s]."""
+        own, overlap = self.pieces.own[rows] * parts[:, None], self.pieces.overlap[rows] * parts
+        return self.draws.times(own) - self.draws.times(overlap)
+
+    @cached_property
+    def cells(self) -> dict[Place, Cell]:
+        """What is done at each place."""
+        return {place: self._cell(np.asarray(rows)) for place, rows in self.rows.items()}
+
+    @cached_property
+    def rows(self) -> dict[Place, list[int]]:
+        """The pieces at each place."""
+        found: dict[Place, list[int]] = {}
+        for row, place in enumerate(self.pieces.places):
+            found.setdefault(place, []).append(row)
+        return found
+
+    def _cell(self, rows: NDArray[np.int64]) -> Cell:
+        some = self.pieces
+        own, costed = self.own[rows], ~some.uncosted[rows]
+        floors = [float(some.floor[rows][some.bound[rows] == roof].sum()) for roof in range(len(ROOFS))]
+        return Cell(
+            ops=float(some.weight[rows].sum()),
+            launches=float(some.launches[rows].sum()),
+            own=float(own.sum()),
+            seconds=float(self.seconds[rows].sum()),
+            floors=(floors[0], floors[1], floors[2]),
+            loss=float((own - some.floor[rows])[costed].sum()),
+            uncosted=float(own[~costed].sum()),
+            overlap=float(self.overlap[rows].sum()),
+            flops=float(np.nansum(some.flops[rows])),
+            model_flops=float(np.nansum(some.model_flops[rows])),
+            bytes=float(np.nansum(some.bytes[rows])),
+            divided=float(own[some.divided[rows]].sum()),
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """The terms of one view, largest first, and what is left of the difference: rounding."""
+
+    a: Side
+    b: Side
+    terms: tuple[Term, ...]
+    residual: float
+
+
+@dataclass(frozen=True)
+class Comparison:
+    """Two runs, A and B, and the terms of wall_A - wall_B in both views."""
+
+    a: Analysis
+    b: Analysis
+    parity: Parity
+    work: View
+    kernel: View
+    gap_drawn: Mapping[str, Array] = field(repr=False)
+
+    @property
+    def difference(self) -> float:
+        """wall_A - wall_B [s]."""
+        return self.a.wall - self.b.wall
+
+    @cached_property
+    def ci95(self) -> tuple[float, float]:
+        """The 95 % interval of the difference [s]."""
+        return interval(self.work.a.draws.wall - self.work.b.draws.wall)
+
+    @property
+    def speedup(self) -> float:
+        """wall_A / wall_B: how many times faster B is."""
+        return self.a.wall / self.b.wall
+
+    @cached_property
+    def hardware_differs(self) -> bool:
+        """Whether A and B ran on different devices, each under its own ceilings."""
+        return not same_device(self.a.profile, self.b.profile)
+
+    @cached_property
+    def gap(self) -> dict[str, float]:
+        """gap_A - gap_B by cause [s]."""
+        return _gap(self.a, self.b)
+
+    def total(self, terms: Iterable[Term]) -> float:
+        """The sum of some terms [s]."""
+        return sum(term.seconds for term in terms)
+
+    def agree(self, phase: str | None, op_class: str) -> bool:
+        """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
+
+        Where more than 20 % of a class's time was divided over constituents, or the views disagree in sign, only the
+        block is certain.
+        """
+        differences, divided, whole = [], 0.0, 0.0
+        for view in (self.work, self.kernel):
+            sums = [0.0, 0.0]
+            for number, side in enumerate((view.a, view.b)):
+                for place, cell in side.cells.items():
+                    if place.op_class == op_class and phase in (None, place.phase):
+                        sums[number] += cell.seconds
+                        if view is self.work:
+                            divided += cell.divided
+                            whole += cell.own
+            differences.append(sums[0] - sums[1])
+        return differences[0] * differences[1] >= 0 and divided <= 0.2 * whole
+
+
+def interval(drawn: Array) -> tuple[float, float]:
+    """The 95 % interval of drawn values."""
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return float(low), float(high)
+
+
+def compare(a: Profile, b: Profile) -> Comparison:
+    """The difference of two runs as a sum that closes.
+
+    Raises InputError where there is nothing to compare: a profile without times of ops. Runs that do other work are
+    compared all the same; whether that means anything is for `parity` to say.
+    """
+    for number, profile in enumerate((a, b), 1):
+        if profile.profiled is None or not profile.profiled.corrected:
+            raise InputError(
+                f"Profile {number} ({profile.model} on {profile.backend}) has no times of ops: "
+                "profile it without --count-only."
+            )
+    one, other = on_common_ground(a, b)
+    draws = draw(one), draw(other)
+    gap = _gap_drawn(one, other, *draws)
+    work, kernel = (_view(one, other, *draws, gap, divide) for divide in (True, False))
+    return Comparison(one, other, parity(one, other), work, kernel, gap)
+
+
+def _view(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws, gap: Mapping[str, Array], divide: bool) -> View:
+    sides = Side(a, pieces(a, divide), draws_a), Side(b, pieces(b, divide), draws_b)
+    rates = _rates(a, b)
+    terms: list[Term] = []
+    for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):
+        terms += _terms_at(place, *sides, rates)
+    terms += [
+        Term(phase=None, block=None, op_class=None, kind=f"gap.{cause}", seconds=seconds, ci95=interval(gap[cause]))
+        for cause, seconds in _gap(a, b).items()
+    ]
+    terms.sort(key=lambda term: -abs(term.seconds))
+    return View(*sides, tuple(terms), (a.wall - b.wall) - sum(term.seconds for term in terms))
+
+
+def _gap(a: Analysis, b: Analysis) -> dict[str, float]:
+    """gap_A - gap_B by cause [s]; the gap of a run whose causes are not known is `not resolved`."""
+    found: dict[str, float] = {}
+    for analysis, sign in ((a, 1), (b, -1)):
+        for cause, seconds in (analysis.gap_causes or {NOT_RESOLVED: analysis.gap}).items():
+            found[cause] = found.get(cause, 0.0) + sign * seconds
+    return found
+
+
+def _gap_drawn(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws) -> dict[str, Array]:
+    found: dict[str, Array] = {}
+    for analysis, draws, sign in ((a, draws_a, 1), (b, draws_b, -1)):
+        causes = analysis.gap_causes or {NOT_RESOLVED: analysis.gap}
+        for cause, seconds in causes.items():
+            part = seconds / analysis.gap if analysis.gap else 1 / len(causes)
+            found[cause] = found.get(cause, np.zeros(RESAMPLES)) + sign * part * draws.gap
+    return found
+
+
+def _rates(a: Analysis, b: Analysis) -> tuple[dict[str, Array], dict[str, Array]]:
+    """For each run, how much slower than its value each ceiling is, in each draw: 1 or more, by its uncertainty.
+
+    Runs on one device share the ceilings and so the draws; ceilings of two devices are drawn apart.
+    """
+    found = []
+    for device in (a.device, b.device):
+        rngs = {name: statistics.generator(device.name, name) for name in device.ceilings}
+        found.append({name: 1 / (1 - device.uncertainty(name) * rng.random(RESAMPLES)) for name, rng in rngs.items()})
+    return found[0], found[1]
+
+
+@dataclass(frozen=True, slots=True)
+class _Floor:
+    """The floor under one kind of ceiling at one place of one run: time [s], quantity, and the time in each draw."""
+
+    time: float
+    quantity: float
+    drawn: Array
+
+
+def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dict[str, Array]]) -> list[Term]:
+    """The terms of one place; those that are 0 in both runs are left out."""
+    one, other = a.cells.get(place, NOTHING), b.cells.get(place, NOTHING)
+    rows_a, rows_b = (np.asarray(side.rows.get(place, ()), np.int64) for side in (a, b))
+    floors_a, floors_b = _floors(a, rows_a, rates[0]), _floors(b, rows_b, rates[1])
+    floor = _drawn_floor(floors_a) - _drawn_floor(floors_b)
+    found: list[tuple[str, float, Array]] = []
+    if one.floor > 0 < other.floor and np.argmax(one.floors) != np.argmax(other.floors):
+        found.append(("floor.rebinding", one.floor - other.floor, floor))
+    else:
+        for roof, name in enumerate(ROOFS):
+            found += _split(name, floors_a.get(roof, {}), floors_b.get(roof, {}))
+    costed_a, costed_b = rows_a[~a.pieces.uncosted[rows_a]], rows_b[~b.pieces.uncosted[rows_b]]
+    rest_a, rest_b = rows_a[a.pieces.uncosted[rows_a]], rows_b[b.pieces.uncosted[rows_b]]
+    if len(costed_a) or len(costed_b):
+        found.append(("loss", one.loss - other.loss, a.drawn_own(costed_a) - b.drawn_own(costed_b) - floor))
+    if len(rest_a) or len(rest_b):
+        found.append(("uncosted", one.uncosted - other.uncosted, a.drawn_own(rest_a) - b.drawn_own(rest_b)))
+    if one.overlap or other.overlap:
+        found.append(("overlap", other.overlap - one.overlap, b.drawn_overlap(rows_b) - a.drawn_overlap(rows_a)))
+    return [
+        Term(
+            phase=place.phase,
+            block=place.block,
+            op_class=place.op_class,
+            kind=kind,
+            seconds=value,
+            ci95=interval(drawn),
+        )
+        for kind, value, drawn in found
+    ]
+
+
+def _drawn_floor(floors: Mapping[int, Mapping[str, _Floor]]) -> Array:
+    return sum((floor.drawn for kinds in floors.values() for floor in kinds.values()), np.zeros(RESAMPLES))
+
+
+def _floors(side: Side, rows: NDArray[np.int64], rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
+    """The floors at one place, by roof and by what its quantity is counted in."""
+    found: dict[int, dict[str, _Floor]] = {}
+    some = side.pieces
+    for row in rows:
+        if some.floor[row] <= 0 or some.bound[row] == BOUNDS.index("unknown"):
+            continue
+        family = some.ceiling[row].partition(".")[0]
+        kinds = found.setdefault(int(some.bound[row]), {})
+        known = kinds.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES)))
+        rate = rates.get(some.ceiling[row])
+        drawn = some.floor[row] * (rate if rate is not None else np.ones(RESAMPLES))
+        kinds[family] = _Floor(
+            known.time + float(some.floor[row]), known.quantity + float(some.quantity[row]), known.drawn + drawn
+        )
+    return found
+
+
+def _split(roof: str, a: Mapping[str, _Floor], b: Mapping[str, _Floor]) -> list[tuple[str, float, Array]]:
+    """The difference of the floors under one roof: more work, and a slower ceiling for it."""
+    work, ceiling = (0.0, np.zeros(RESAMPLES)), (0.0, np.zeros(RESAMPLES))
+    for family in QUANTITY:
+        one, other = (side.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES))) for side in (a, b))
+        if not (one.time or other.time):
+            continue
+        by_work = _by_work(one.time, other.time, one.quantity, other.quantity)
+        drawn = np.asarray(_by_work(one.drawn, other.drawn, one.quantity, other.quantity))
+        work = work[0] + float(by_work), work[1] + drawn
+        ceiling = ceiling[0] + (one.time - other.time) - float(by_work), ceiling[1] + (one.drawn - other.drawn) - drawn
+    if not (a or b):
+        return []
+    return [(f"floor.{roof}.work", *work), (f"floor.{roof}.ceiling", *ceiling)]
+
+
+def _by_work(time_a: float | Array, time_b: float | Array, a: float, b: float) -> float | Array:
+    """(W_A - W_B) (r_A + r_B) / 2; where one side does nothing of the kind, all of the difference is work."""
+    if not (a and b):
+        return time_a - time_b
+    return (a - b) * (time_a / a + time_b / b) / 2

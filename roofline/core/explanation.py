@@ -1,0 +1,188 @@
+"""Why one run is faster, in ranked findings: the causes that the rules found, each with its part of the difference.
+
+    findings + rest = wall_A - wall_B
+
+A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
+differs from one process to the next; where a run was timed in one process only, "the same work, slower" must
+therefore be more than a tenth of that work's time (more than a quarter on a machine that others used), else nothing is
+said.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+
+import msgspec
+import numpy as np
+
+from roofline import units
+from roofline.core import sentences
+from roofline.core.analysis import Analysis
+from roofline.core.comparison import Comparison
+from roofline.core.ledger import Entry, Ledger, Portion, Work
+from roofline.core.rules import RULES
+
+#: A finding matters from this share of the longer step.
+MATERIAL = 0.02
+#: Rules that say no more than "the same, slower", and how much slower it must be where there was one process.
+_SAME_WORK = frozenset(("efficiency", "host-idle", "host-bound", "small-model", "allocation"))
+_NOISE, _NOISE_CONTENDED = 0.10, 0.25
+#: Rules whose claims of opposite sign are two findings: each stretch or phase has a cause of its own.
+_BY_SIGN = frozenset(("fusion", "tiny-ops", "layout", "attention", "recomputation", "padding", "more-work", "random"))
+#: What a compiler would have taken away.
+_COMPILABLE = frozenset(("fusion", "tiny-ops", "host-bound", "small-model"))
+
+
+class Finding(msgspec.Struct, frozen=True, kw_only=True):
+    """A cause. seconds: its part of wall_A - wall_B, terms: by place [s]; text: what was found; advice: what to try.
+
+    label: the cause in a few words, for a sentence about all of them.
+    """
+
+    rule: str
+    seconds: float
+    ci95: tuple[float, float]
+    label: str
+    text: str
+    advice: str
+    terms: tuple[Portion, ...]
+
+
+def explain(comparison: Comparison) -> tuple[Finding, ...]:
+    """The causes of a difference, largest first."""
+    ledger = Ledger(comparison)
+    for rule in RULES:
+        for claim in rule(ledger):
+            ledger.claim(claim)
+    found = [_finding(ledger, rule, entry) for rule, entry in _merged(ledger)]
+    return tuple(sorted((each for each in found if each is not None), key=lambda each: -abs(each.seconds)))
+
+
+def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
+    """What of the difference no finding explains [s]."""
+    return comparison.difference - sum(finding.seconds for finding in findings)
+
+
+def headline(comparison: Comparison, findings: Iterable[Finding]) -> str:
+    """One sentence: which run is faster by how much, what most of that is, and whether both were asked for the same.
+
+    "jax is 1.83x faster than torch: of 55.3 ms, 33.0 ms is host-bound (1,204 launches against 96), ...; matmul FLOPs
+    are equal."
+    """
+    a, b = sentences.names(comparison)
+    low, high = comparison.ci95
+    found = tuple(findings)
+    if low <= 0 <= high:
+        head = f"{a} and {b}: no difference that these runs resolve ({units.seconds(comparison.difference)})"
+        return f"{head}." if not found else f"{head}, but {_parts(found, 1 if found[0].seconds > 0 else -1)}."
+    slow, fast, sign = (a, b, 1) if comparison.difference > 0 else (b, a, -1)
+    times = max(comparison.speedup, 1 / comparison.speedup)
+    text = f"{fast} is {times:.2f}x faster than {slow}"
+    if parts := _parts(found, sign):
+        text += f": of {units.seconds(abs(comparison.difference))}, {parts}"
+    return f"{text}; {_asked(comparison)}."
+
+
+def _parts(findings: Sequence[Finding], sign: int) -> str:
+    """The findings of one sign, each with its label, and the largest one against them."""
+    with_it = [f"{units.seconds(abs(f.seconds))} is {f.label}" for f in findings if f.seconds * sign > 0]
+    against = [f"{units.seconds(abs(f.seconds))} the other way is {f.label}" for f in findings if f.seconds * sign < 0]
+    return ", ".join((*with_it[:4], *against[:1]))
+
+
+def _asked(comparison: Comparison) -> str:
+    a, b = comparison.a.total.model_flops, comparison.b.total.model_flops
+    if abs(a - b) <= 1e-3 * max(a, b):
+        return "matmul FLOPs are equal"
+    return f"matmul FLOPs differ ({units.flop(a)} and {units.flop(b)})"
+
+
+def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
+    """One entry per cause, with its rule: those of one rule and one sign."""
+    together: dict[tuple[str, str, bool], list[Entry]] = {}
+    for entry in ledger.entries:
+        sign = entry.claim.rule in _BY_SIGN and ledger.seconds(entry) < 0
+        together.setdefault((_rule(ledger, entry), entry.claim.about.get("of", ""), sign), []).append(entry)
+    return [
+        (
+            rule,
+            Entry(
+                claim=entries[0].claim,
+                a=np.concatenate([entry.a for entry in entries]),
+                b=np.concatenate([entry.b for entry in entries]),
+                parts_a=np.concatenate([entry.parts_a for entry in entries]),
+                parts_b=np.concatenate([entry.parts_b for entry in entries]),
+                gap_a=sum(entry.gap_a for entry in entries),
+                gap_b=sum(entry.gap_b for entry in entries),
+            ),
+        )
+        for (rule, _, _), entries in together.items()
+    ]
+
+
+def _rule(ledger: Ledger, entry: Entry) -> str:
+    """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
+    rule, comparison = entry.claim.rule, ledger.comparison
+    slower = comparison.a if ledger.seconds(entry) > 0 else comparison.b
+    if rule not in _COMPILABLE or not _meant_to_be_compiled(slower) or not _mostly_eager(slower):
+        return rule
+    return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"
+
+
+def _meant_to_be_compiled(run: Analysis) -> bool:
+    asked = run.profile.options.get("jit") or run.profile.switches.get("jit", "")
+    return run.profile.compilation is not None or asked == "on"
+
+
+def _mostly_eager(run: Analysis) -> bool:
+    """Whether a run's compiler had no part in most of its ops' time."""
+    compilation = run.profile.compilation
+    if compilation is None:
+        return run.profile.profiled is not None and run.profile.profiled.mechanism.endswith("eager")
+    eager = sum(seconds for _, seconds in compilation.eager.values())
+    return compilation.graphs == 0 or eager > 0.5 * run.busy
+
+
+def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
+    """What an entry says, or None where it does not stand out."""
+    seconds = ledger.seconds(entry)
+    low, high = ledger.interval(entry)
+    work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
+    if abs(seconds) < MATERIAL * ledger.wall or low <= 0 <= high:
+        return None
+    if rule in _SAME_WORK and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
+        return None
+    terms = ledger.portions(entry)
+    facts = sentences.case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
+    text, advice = sentences.sentence(rule, facts)
+    label = sentences.label(rule, facts)
+    return Finding(rule=rule, seconds=seconds, ci95=(low, high), label=label, text=text, advice=advice, terms=terms)
+
+
+def _noise(ledger: Ledger) -> float:
+    """How much slower the same work must be in one run to be called slower."""
+    runs = ledger.comparison.a.profile, ledger.comparison.b.profile
+    if any("contended" in run.flags for run in runs):
+        return _NOISE_CONTENDED
+    return 0.0 if all(run.wall.processes for run in runs) else _NOISE
+
+
+def _whole(ledger: Ledger, entry: Entry, work: tuple[Work, Work]) -> float:
+    """The longer of the two times that an entry compares [s]."""
+    a, b = ledger.comparison.a, ledger.comparison.b
+    return max(work[0].seconds + entry.gap_a * a.gap, work[1].seconds + entry.gap_b * b.gap)
+
+
+def _where(terms: tuple[Portion, ...], seconds: float) -> str:
+    """The place that has most of a finding, where one has: "the backward of the FFN"."""
+    blocks: dict[tuple[str, str], float] = {}
+    for portion in terms:
+        if portion.phase is not None and portion.block is not None:
+            place = portion.phase, portion.block
+            blocks[place] = blocks.get(place, 0.0) + portion.seconds
+    if len(blocks) < 2:
+        return ""
+    (phase, block), most = max(blocks.items(), key=lambda item: item[1] * (1 if seconds > 0 else -1))
+    if not block or abs(most) < 0.5 * abs(seconds):
+        return ""
+    return "".join(c for c in f"the {phase} of {block}" if c.isprintable())[:80]

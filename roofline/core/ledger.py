@@ -1,0 +1,199 @@
+"""The difference of two runs, given out to causes: every second of it once.
+
+A cause *claims* pieces of A and of B, and parts of their gaps. What it claims is taken, so that the causes and what no
+cause claimed add up to wall_A - wall_B, and a second is never explained twice.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.analysis import executor_of
+from roofline.core.comparison import Comparison, Side, interval
+from roofline.core.matching import Matching, match
+from roofline.core.pieces import Pieces
+
+Array = NDArray[np.float64]
+Rows = NDArray[np.int64]
+
+NONE = np.zeros(0, np.int64)
+
+
+class Portion(msgspec.Struct, frozen=True, kw_only=True):
+    """What a cause adds to wall_A - wall_B at one place [s]; phase, block and class are None for the gap."""
+
+    phase: str | None
+    block: str | None
+    op_class: str | None
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Claim:
+    """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
+
+    part_a, part_b: how much of the pieces' time, where several causes share it; None is all that is left.
+    about: what the sentence needs to know besides, by name.
+    """
+
+    rule: str
+    a: Rows = field(default_factory=lambda: NONE)
+    b: Rows = field(default_factory=lambda: NONE)
+    gap_a: float = 0.0
+    gap_b: float = 0.0
+    part_a: float | None = None
+    part_b: float | None = None
+    about: dict[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True, slots=True)
+class Entry:
+    """A claim that was entered: its pieces with how much of each it got."""
+
+    claim: Claim
+    a: Rows
+    b: Rows
+    parts_a: Array
+    parts_b: Array
+    gap_a: float
+    gap_b: float
+
+
+@dataclass(frozen=True, slots=True)
+class Work:
+    """What one run does in the pieces of a claim, per step, known parts only. names: its ops, longest time first."""
+
+    ops: float
+    launches: float
+    seconds: float
+    floor: float
+    bytes: float
+    flops: float
+    names: tuple[str, ...]
+    blocks: tuple[str, ...]
+    classes: frozenset[str]
+
+    @property
+    def attained(self) -> float | None:
+        """floor / time, of pieces that have a floor at all."""
+        return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None
+
+
+class Ledger:
+    """A comparison, and what of it was claimed."""
+
+    def __init__(self, comparison: Comparison) -> None:
+        """An empty ledger."""
+        self.comparison = comparison
+        self.a: Side = comparison.work.a
+        self.b: Side = comparison.work.b
+        self.matching: Matching = match(self.a.pieces, self.b.pieces)
+        self.entries: list[Entry] = []
+        self._left_a = np.ones(len(self.a.pieces))
+        self._left_b = np.ones(len(self.b.pieces))
+        self.gap_a = self.gap_b = 1.0
+
+    @property
+    def wall(self) -> float:
+        """The longer of the two steps [s]."""
+        return max(self.comparison.a.wall, self.comparison.b.wall)
+
+    @property
+    def one_executor(self) -> bool:
+        """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
+        a, b = self.comparison.a.profile, self.comparison.b.profile
+        return a.backend == b.backend and a.options == b.options and executor_of(a) == executor_of(b)
+
+    def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
+        """Those of some pieces that are not claimed in full."""
+        return a[self._left_a[a] != 0], b[self._left_b[b] != 0]
+
+    def rows(self, of: Callable[[Pieces], NDArray[np.bool_]]) -> tuple[Rows, Rows]:
+        """The pieces of both runs that are not claimed in full and for which `of` is true."""
+        return np.flatnonzero(of(self.a.pieces) & (self._left_a != 0)), np.flatnonzero(
+            of(self.b.pieces) & (self._left_b != 0)
+        )
+
+    def claim(self, claim: Claim) -> None:
+        """Enter a claim. Of pieces that are taken already only the rest is given."""
+        a, b = self.free(claim.a, claim.b)
+        parts_a = self._left_a[a] if claim.part_a is None else np.full(len(a), claim.part_a)
+        parts_b = self._left_b[b] if claim.part_b is None else np.full(len(b), claim.part_b)
+        self._left_a[a] -= parts_a
+        self._left_b[b] -= parts_b
+        self.gap_a -= claim.gap_a
+        self.gap_b -= claim.gap_b
+        self.entries.append(Entry(claim, a, b, parts_a, parts_b, claim.gap_a, claim.gap_b))
+
+    def seconds(self, entry: Entry) -> float:
+        """What an entry adds to wall_A - wall_B [s]."""
+        ops = float((self.a.seconds[entry.a] * entry.parts_a).sum() - (self.b.seconds[entry.b] * entry.parts_b).sum())
+        return ops + self._gap(entry)
+
+    def _gap(self, entry: Entry) -> float:
+        return entry.gap_a * self.comparison.a.gap - entry.gap_b * self.comparison.b.gap
+
+    def interval(self, entry: Entry) -> tuple[float, float]:
+        """The 95 % interval of that [s]."""
+        drawn = self.a.drawn(entry.a, entry.parts_a) - self.b.drawn(entry.b, entry.parts_b)
+        drawn = drawn + entry.gap_a * self.a.draws.gap - entry.gap_b * self.b.draws.gap
+        return interval(drawn)
+
+    def portions(self, entry: Entry) -> tuple[Portion, ...]:
+        """What an entry adds at each place, largest first; the gap is one place."""
+        found: dict[tuple[str | None, str | None, str | None], float] = {}
+        for side, rows, parts, sign in (
+            (self.a, entry.a, entry.parts_a, 1),
+            (self.b, entry.b, entry.parts_b, -1),
+        ):
+            for row, value in zip(rows, side.seconds[rows] * parts, strict=True):
+                place = side.pieces.places[row]
+                found[place] = found.get(place, 0.0) + sign * float(value)
+        gap = self._gap(entry)
+        if gap:
+            found[None, None, None] = gap
+        ranked = sorted(found.items(), key=lambda item: -abs(item[1]))
+        return tuple(Portion(phase=p, block=b, op_class=c, seconds=value) for (p, b, c), value in ranked)
+
+    def work(self, side: Side, rows: Rows) -> Work:
+        """What a run does in some of its pieces."""
+        some = side.pieces
+        names: Counter[str] = Counter()
+        blocks: Counter[str] = Counter()
+        for row in rows:
+            seconds = float(side.seconds[row])
+            names[some.signature[row].name] += seconds  # type: ignore[assignment]
+            blocks[some.places[row].block] += seconds  # type: ignore[assignment]
+        return Work(
+            ops=float(some.weight[rows].sum()),
+            launches=float(some.launches[rows].sum()),
+            seconds=float(side.seconds[rows].sum()),
+            floor=float(some.floor[rows].sum()),
+            bytes=float(np.nansum(some.bytes[rows])),
+            flops=float(np.nansum(some.flops[rows])),
+            names=tuple(name for name, _ in names.most_common(3)),
+            blocks=tuple(name for name, _ in blocks.most_common(2)),
+            classes=frozenset(some.places[row].op_class for row in rows),
+        )
+
+    def gap_of_launches(self, more: float) -> tuple[float, float]:
+        """Shares of the two gaps that `more` launches of A than of B account for; (0, 0) across executors.
+
+        What the host spends on an op is taken from the run that spends less on one: whatever else a gap holds
+        (a sleep, a synchronisation, Python) must not be charged to ops.
+        """
+        a, b = self.comparison.a, self.comparison.b
+        if not self.one_executor or not more or min(a.gap, b.gap) <= 0:
+            return 0.0, 0.0
+        launches_a, launches_b = float(self.a.pieces.launches.sum()), float(self.b.pieces.launches.sum())
+        if not launches_a or not launches_b:
+            return 0.0, 0.0
+        if a.gap / launches_a <= b.gap / launches_b:
+            return more / launches_a, 0.0
+        return 0.0, -more / launches_b

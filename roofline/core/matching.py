@@ -1,0 +1,189 @@
+"""Which pieces of two runs are the same work, and what only one of them does between its neighbours.
+
+Contractions are what every framework does alike: in the order of dispatch, those with equal FLOPs are the anchors. What
+lies between two anchors is one *stretch*, in which ops with the same name and arguments are matched too. The rest of a
+stretch is what one run does instead of the other, and each stretch is one `Hunk`, as in a diff of two texts.
+
+Runs of different frameworks share few names, and their compilers move work past the anchors. There the hunks are not
+stretches but the unmatched pieces of one phase and block.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict, deque
+from collections.abc import Hashable, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.pieces import Pieces
+
+Rows = NDArray[np.int64]
+
+ANCHORS = frozenset(("contraction", "attention"))
+#: Two runs speak one language where so much of the smaller one's pieces has the same name and arguments in the other.
+_ALIKE = 0.4
+#: Products that only one run has, up to which the order of the others is followed exactly.
+_MOST_DIFFERENCES = 500
+
+
+@dataclass(frozen=True, slots=True)
+class Hunk:
+    """Pieces that have no partner, by number: what A does here, and what B does instead. All of one phase."""
+
+    phase: str
+    a: Rows
+    b: Rows
+
+
+@dataclass(frozen=True, slots=True)
+class Matching:
+    """pairs_a, pairs_b: matched pieces, by number. alike: whether both runs dispatch the same ops by and large."""
+
+    pairs_a: Rows
+    pairs_b: Rows
+    hunks: tuple[Hunk, ...]
+    alike: bool
+
+
+def match(a: Pieces, b: Pieces) -> Matching:
+    """Match the pieces of two runs, each at most once."""
+    by_block = {place.block for place in a.places} == {place.block for place in b.places}
+    names, works = (_names(a, by_block), _names(b, by_block)), (_works(a), _works(b))
+    alike = len(_by_occurrence(*names)) >= _ALIKE * min(len(a), len(b)) > 0
+    anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
+    stretches = [
+        np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(pieces)))
+        for side, pieces in ((0, a), (1, b))
+    ]
+    pairs = anchors
+    # Compilers and schedulers move products about: those of equal FLOPs are the same work wherever they stand.
+    rounds: list[Sequence[Sequence[Hashable]]] = [works]
+    if alike:
+        rounds = [*([_inside(*both) for both in zip(keys, stretches, strict=True)] for keys in (names, works)), works]
+    for keys in rounds:
+        taken = _sets(pairs)
+        free = [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
+        pairs = pairs + _by_occurrence(*free)
+    labels = [_labels(pieces, stretch if alike else None) for pieces, stretch in zip((a, b), stretches, strict=True)]
+    first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
+    return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
+
+
+def _of_anchors(pieces: Pieces, keys: Sequence[Hashable]) -> list[Hashable]:
+    return [key if place.op_class in ANCHORS else None for place, key in zip(pieces.places, keys, strict=True)]
+
+
+def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
+    """Keys that are equal only within one stretch."""
+    return [None if key is None else (int(at), key) for key, at in zip(keys, stretch, strict=True)]
+
+
+def _names(pieces: Pieces, by_block: bool) -> list[Hashable]:
+    """What pieces have in common that were dispatched alike: names and arguments, of the op and of the piece.
+
+    A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
+    """
+    rows = zip(pieces.places, pieces.signature, pieces.whole, pieces.fused, strict=True)
+    return [
+        (
+            place.phase,
+            place.block if by_block else None,
+            place.op_class,
+            one.name,
+            one.shapes,
+            one.dtype,
+            (op.name, op.shapes) if fused else None,
+        )
+        for place, one, op, fused in rows
+    ]
+
+
+def _works(pieces: Pieces) -> list[Hashable]:
+    """What contractions have in common in all frameworks: phase, block, class and FLOPs; None for other ops."""
+    found: list[Hashable] = []
+    for place, one in zip(pieces.places, pieces.signature, strict=True):
+        flops = one.cost.model_flops or one.cost.flops
+        found.append((*place, flops) if place.op_class in ANCHORS and flops else None)
+    return found
+
+
+def _by_occurrence(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """Pairs of equal keys, the first with the first, in the order of `a`; None has no partner."""
+    waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
+    for number, key in enumerate(b):
+        waiting[key].append(number)
+    return [(number, waiting[key].popleft()) for number, key in enumerate(a) if key is not None and waiting[key]]
+
+
+def _in_order(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
+    """The most pairs of equal keys that stand in the same order in both: a longest common subsequence.
+
+    By the greedy algorithm of E. W. Myers, "An O(ND) difference algorithm and its variations", Algorithmica 1 (1986):
+    as many rounds as keys differ. Past `_MOST_DIFFERENCES` the runs have little in common, and equal keys are paired
+    as they come.
+    """
+    rows = [[number for number, key in enumerate(keys) if key is not None] for keys in (a, b)]
+    x, y = ([keys[row] for row in chosen] for keys, chosen in zip((a, b), rows, strict=True))
+    furthest = {1: 0}  # on each diagonal i - j, how far along x one gets
+    history = []
+    for differences in range(min(len(x) + len(y), _MOST_DIFFERENCES) + 1):
+        history.append(dict(furthest))
+        for diagonal in range(-differences, differences + 1, 2):
+            down = diagonal == -differences or (
+                diagonal != differences and furthest[diagonal - 1] < furthest[diagonal + 1]
+            )
+            i = furthest[diagonal + 1] if down else furthest[diagonal - 1] + 1
+            while i < len(x) and i - diagonal < len(y) and x[i] == y[i - diagonal]:
+                i += 1
+            furthest[diagonal] = i
+            if i >= len(x) and i - diagonal >= len(y):
+                return [(rows[0][i], rows[1][j]) for i, j in _way_back(history, len(x), len(y))]
+    return _increasing(_by_occurrence(a, b))
+
+
+def _way_back(history: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:
+    """The pairs on the way that `_in_order` went, from its end to its beginning."""
+    pairs = []
+    for differences in range(len(history) - 1, -1, -1):
+        furthest, diagonal = history[differences], i - j
+        down = diagonal == -differences or (diagonal != differences and furthest[diagonal - 1] < furthest[diagonal + 1])
+        before = diagonal + 1 if down else diagonal - 1
+        end = furthest[before] if differences else 0
+        start = end if down else end + 1
+        while i > (start if differences else 0) and j > 0:
+            i, j = i - 1, j - 1
+            pairs.append((i, j))
+        i, j = end, end - before
+    return pairs[::-1]
+
+
+def _increasing(pairs: Sequence[tuple[int, int]]) -> list[tuple[int, int]]:
+    """Those of the pairs, taken from the first on, that stand in the same order in both runs."""
+    found: list[tuple[int, int]] = []
+    for one, other in pairs:
+        if not found or other > found[-1][1]:
+            found.append((one, other))
+    return found
+
+
+def _sets(pairs: Sequence[tuple[int, int]]) -> tuple[set[int], set[int]]:
+    return {one for one, _ in pairs}, {other for _, other in pairs}
+
+
+def _labels(pieces: Pieces, stretch: Rows | None) -> list[tuple[str, Hashable]]:
+    """(phase, hunk) of each piece. The optimizer's ops have no anchors and no blocks that runs share: one hunk."""
+    return [
+        (place.phase, "" if place.phase == "optimizer" else place.block if stretch is None else int(stretch[row]))
+        for row, place in enumerate(pieces.places)
+    ]
+
+
+def _hunks(labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]) -> tuple[Hunk, ...]:
+    rows: dict[tuple[str, Hashable], tuple[list[int], list[int]]] = {}
+    for side in (0, 1):
+        for row, label in enumerate(labels[side]):
+            if row not in taken[side]:
+                rows.setdefault(label, ([], []))[side].append(row)
+    return tuple(Hunk(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in rows.items())

@@ -1,0 +1,177 @@
+"""The ops of a step as pieces of work, each at one place of the model: what two runs are compared by.
+
+An op that stands for itself is one piece. A fused kernel is divided over its constituents by the floors that these
+would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. Nothing is lost:
+the weights of an op's pieces add up to 1.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.analysis import Analysis, Constituent
+from roofline.core.device import Device
+from roofline.core.profile import Op, Signature
+from roofline.core.roofline import terms
+from roofline.core.vocabulary import BOUNDS, OpClass
+
+Array = NDArray[np.float64]
+
+#: What a floor is made of, by the ceiling that sets it: how the quantity is called that it grows with.
+QUANTITY = {
+    "matrix": "matrix FLOP",
+    "vector": "vector FLOP",
+    "function": "evaluations",
+    "dram": "bytes from and to main memory",
+    "cache": "bytes",
+    "link": "bytes over the link",
+    "launch": "launches",
+}
+
+
+class Place(NamedTuple):
+    """Where work stands: phase and block first, so that fused and written-out forms of one thing meet, then class."""
+
+    phase: str
+    block: str
+    op_class: OpClass
+
+
+@dataclass(frozen=True, slots=True)
+class Pieces:
+    """The pieces of a run, one entry each, in the order of its ops.
+
+    op: the op it is of; weight: its part of that op; signature: what it would be alone; whole: its op's signature;
+    fused: whether its op has constituents; divided: whether it is divided over several places. own: its own time in
+    each profiled step, unscaled [s], shape (pieces, steps).
+    overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
+    quantity: how much of what that ceiling limits (`QUANTITY`). Costs are parts of the op's: nan is unknown.
+    """
+
+    places: tuple[Place, ...]
+    scopes: tuple[str, ...]
+    op: NDArray[np.int64]
+    weight: Array
+    signature: tuple[Signature, ...]
+    whole: tuple[Signature, ...]
+    fused: NDArray[np.bool_]
+    divided: NDArray[np.bool_]
+    own: Array
+    overlap: Array
+    uncosted: NDArray[np.bool_]
+    floor: Array
+    bound: NDArray[np.int64]
+    ceiling: tuple[str, ...]
+    quantity: Array
+    launches: Array
+    flops: Array
+    model_flops: Array
+    bytes: Array
+
+    def __len__(self) -> int:
+        return len(self.places)
+
+
+class _Part(NamedTuple):
+    signature: Signature
+    place: Place
+    scope: str
+    weight: float
+
+
+def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
+    """The pieces of a run: the work view, or with `divide` off the kernel view, in which each op stays whole."""
+    profile, table = analysis.profile, analysis.table
+    parts = [_parts(analysis, op, divide) for op in profile.ops]
+    flat = [part for many in parts for part in many]
+    counts = np.asarray([len(many) for many in parts], np.int64)
+    rows = np.repeat(np.arange(len(parts)), counts)
+    several = np.asarray([len({part.place for part in many}) > 1 for many in parts], bool)
+    weight = np.asarray([part.weight for part in flat], np.float64)
+    steps = len(profile.profiled.corrected) if profile.profiled else 0
+    own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(parts), steps) * 1e-9
+    costs = [profile.signatures[op.signature].cost for op in profile.ops]
+
+    def column(values: list[float | None]) -> Array:
+        return np.asarray([np.nan if value is None else value for value in values], np.float64)[rows] * weight
+
+    return Pieces(
+        places=tuple(part.place for part in flat),
+        scopes=tuple(part.scope for part in flat),
+        op=rows,
+        weight=weight,
+        signature=tuple(part.signature for part in flat),
+        whole=tuple(profile.signatures[profile.ops[row].signature] for row in rows),
+        fused=np.asarray([bool(op.constituents) for op in profile.ops], bool)[rows],
+        divided=several[rows],
+        own=own[rows] * weight[:, None],
+        overlap=np.asarray([op.overlap_ns * 1e-9 for op in profile.ops], np.float64)[rows] * weight,
+        uncosted=(table.bound == BOUNDS.index("unknown"))[rows],
+        floor=table.floor[rows] * weight,
+        bound=table.bound[rows],
+        ceiling=tuple(table.ceiling[row] for row in rows),
+        quantity=np.asarray([_quantity(analysis, row) for row in range(len(parts))], np.float64)[rows] * weight,
+        launches=np.asarray([op.launches for op in profile.ops], np.float64)[rows] * weight,
+        flops=column([cost.flops for cost in costs]),
+        model_flops=column([cost.model_flops for cost in costs]),
+        bytes=column([cost.bytes for cost in costs]),
+    )
+
+
+def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
+    profile = analysis.profile
+    signature = profile.signatures[op.signature]
+    place = Place(profile.phases[op.phase], profile.blocks[op.block], analysis.op_class(op))
+    whole = (_Part(signature, place, profile.scopes[op.scope], 1.0),)
+    if not divide or not op.constituents:
+        return whole
+    constituents = analysis.constituents(op)
+    alone = [alone_floor(one, analysis.device) for one in constituents]
+    known = [floor for floor in alone if floor is not None]
+    # A constituent of unknown work could be any part of the time: such an op stays whole.
+    if len(known) < len(alone) or not sum(known):
+        return whole
+    divided: dict[tuple[Place, str], tuple[Constituent, float]] = {}
+    for one, floor in zip(constituents, known, strict=True):
+        at = Place(one.phase, one.block, one.op_class), one.scope
+        first, before = divided.get(at, (one, 0.0))
+        divided[at] = first, before + floor / sum(known)
+    return tuple(_Part(one.signature, at, scope, part) for (at, scope), (one, part) in divided.items() if part)
+
+
+def alone_floor(one: Constituent, device: Device) -> float | None:
+    """The floor of a constituent as an op of its own, all of its traffic cold [s]; None where its work is unknown.
+
+    Without the launch: that is what fusing saves, and what takes no time inside the fused kernel.
+    """
+    cost = one.signature.cost
+    if not cost.flops_known or cost.bytes_read is None or cost.bytes_written is None:
+        return None
+    found = terms(one.signature, device, "", 0, cost.bytes_read, cost.bytes_written)
+    return max(found.compute or 0.0, found.memory or 0.0)
+
+
+def _quantity(analysis: Analysis, row: int) -> float:
+    """How much of what its binding ceiling limits the op at `row` does; 0 for an op without a floor."""
+    op, ceiling = analysis.profile.ops[row], analysis.table.ceiling[row]
+    cost = analysis.profile.signatures[op.signature].cost
+    match ceiling.partition(".")[0]:
+        case "matrix":
+            return cost.useful_flops or 0.0
+        case "vector":
+            return cost.vector_flops or 0.0
+        case "function":
+            return sum((cost.functions or {}).values())
+        case "dram":
+            return float(analysis.table.cold[row])
+        case "cache":
+            return cost.bytes or 0.0
+        case "link":
+            return max(cost.bytes_read or 0.0, cost.bytes_written or 0.0)
+        case "launch":
+            return float(op.launches)
+    return 0.0

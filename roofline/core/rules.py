@@ -1,0 +1,307 @@
+"""The rules: from two runs to the causes of their difference. Each is a mechanism and claims what it explains.
+
+A rule looks at what was recorded (which ops, how many, how many bytes, which precision, which switches) to say *that* a
+cause is there; the time of what it claims says how much it matters, and which run it slows down. Rules run in
+the order of `RULES`, special ones first, and what the first one claims no later one sees.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Hashable, Iterator
+from dataclasses import replace
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.analysis import Analysis
+from roofline.core.ledger import NONE, Claim, Ledger, Rows
+from roofline.core.matching import ANCHORS
+from roofline.core.pieces import Pieces
+from roofline.core.profile import Profile
+from roofline.core.vocabulary import BOUNDS
+
+Bools = NDArray[np.bool_]
+
+#: How much more of something (bytes, launches, FLOPs) is more: below it, rounding and padding of kernels.
+_MORE = 1.05
+#: Where the profiled steps say that the host waited for the device.
+_SYNCHRONISATION = "synchronisation"
+#: Work that a compiler takes together into fused kernels.
+VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "random", "movement", "embedding", "other"))
+
+
+def optimizer(ledger: Ledger) -> Iterator[Claim]:
+    """The optimizer's update: one fused kernel, or many ops."""
+    yield _with_dispatch(ledger, Claim("optimizer", *ledger.rows(lambda some: _phase(some, "optimizer"))))
+
+
+def communication(ledger: Ledger) -> Iterator[Claim]:
+    """Collectives between devices."""
+    yield Claim("communication", *ledger.rows(lambda some: _classes(some, {"communication"})))
+
+
+def synchronisation(ledger: Ledger) -> Iterator[Claim]:
+    """Results read by the host, copies from and to it, and time in which the host waited for the device."""
+    claim = Claim("synchronisation", *ledger.rows(lambda some: _classes(some, {"transfer"})))
+    a, b = (_part_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b))
+    claim = _with_dispatch(ledger, claim)
+    yield replace(claim, gap_a=claim.gap_a + a, gap_b=claim.gap_b + b)
+
+
+def recomputation(ledger: Ledger) -> Iterator[Claim]:
+    """Products that ran again without being asked for: checkpointed activations.
+
+    Between the same neighbours the vector work around them was computed again too.
+    """
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        again_a, again_b = a[_again(ledger.a.pieces)[a]], b[_again(ledger.b.pieces)[b]]
+        if len(again_a) != len(again_b):
+            rows = (a, b) if ledger.matching.alike else (again_a, again_b)
+            yield _with_dispatch(ledger, Claim("recomputation", *rows))
+
+
+def attention(ledger: Ledger) -> Iterator[Claim]:
+    """One fused attention kernel against products and a softmax: all that stands in its place is claimed."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        sides = (_named_classes(ledger.a.pieces, a), _named_classes(ledger.b.pieces, b))
+        fused = ["attention" in classes for classes in sides]
+        written = [{"contraction", "softmax"} <= classes or "contraction" in classes for classes in sides]
+        if fused[0] != fused[1] and written[fused.index(False)]:
+            blocks = _blocks_with(ledger.a.pieces, a, ANCHORS) | _blocks_with(ledger.b.pieces, b, ANCHORS)
+            keep = [
+                rows[np.asarray([some.places[row].block in blocks for row in rows], bool)]
+                for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))
+            ]
+            yield _with_dispatch(ledger, Claim("attention", keep[0], keep[1]))
+
+
+def precision(ledger: Ledger) -> Iterator[Claim]:
+    """The same products in another arithmetic: TF32, bf16, fp16 or fp64 in one run only."""
+    a, b, pairs = ledger.a.pieces, ledger.b.pieces, ledger.matching
+    differ = [
+        _arithmetic(a, row) != _arithmetic(b, partner) and None not in (_arithmetic(a, row), _arithmetic(b, partner))
+        for row, partner in zip(pairs.pairs_a, pairs.pairs_b, strict=True)
+    ]
+    chosen = np.asarray(differ, bool)
+    if chosen.any():
+        rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
+        about = {"a": str(_arithmetic(a, rows[0])), "b": str(_arithmetic(b, partners[0]))}
+        yield Claim("precision", rows, partners, about=about)
+
+
+def random(ledger: Ledger) -> Iterator[Claim]:
+    """Random numbers, drawn by another generator in each framework, or in one run only."""
+    hunks = ledger.matching.hunks
+    rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
+    a, b = ledger.free(*rows)
+    a, b = a[_classes(ledger.a.pieces, {"random"})[a]], b[_classes(ledger.b.pieces, {"random"})[b]]
+    if len(a) or len(b):
+        yield _with_dispatch(ledger, Claim("random", a, b))
+
+
+def padding(ledger: Ledger) -> Iterator[Claim]:
+    """Products that are larger than what was asked for, as a compiler or a layout padded them."""
+    pairs = ledger.matching
+    ratios = [some.flops / np.where(some.model_flops > 0, some.model_flops, np.nan) for some in _sides(ledger)]
+    one, other = ratios[0][pairs.pairs_a], ratios[1][pairs.pairs_b]
+    padded = np.maximum(one, other) > _MORE * np.minimum(one, other)
+    if padded.any():
+        yield Claim("padding", pairs.pairs_a[padded], pairs.pairs_b[padded])
+
+
+def more_products(ledger: Ledger) -> Iterator[Claim]:
+    """Products that only one run does: it was asked for more, as parity says."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        a, b = a[_classes(ledger.a.pieces, ANCHORS)[a]], b[_classes(ledger.b.pieces, ANCHORS)[b]]
+        flops = [float(np.nansum(some.flops[rows])) for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))]
+        if max(flops) > _MORE * min(flops):
+            yield _with_dispatch(ledger, Claim("more-work", a, b))
+        elif len(a) or len(b):
+            yield Claim("efficiency", a, b, about={"of": "matmul"})
+
+
+def layout(ledger: Ledger) -> Iterator[Claim]:
+    """Copies and transposes that one run makes between the same ops, and the other does not make at all."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        moved = a[_classes(ledger.a.pieces, {"movement"})[a]], b[_classes(ledger.b.pieces, {"movement"})[b]]
+        if bool(len(moved[0])) == bool(len(moved[1])):
+            continue
+        other = b if len(moved[0]) else a
+        pieces = ledger.b.pieces if len(moved[0]) else ledger.a.pieces
+        # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
+        if not pieces.fused[other].any():
+            yield _with_dispatch(ledger, Claim("layout", *moved))
+
+
+def fusion(ledger: Ledger) -> Iterator[Claim]:
+    """Vector work in more or in fewer kernels: intermediates that move through memory, or many small launches.
+
+    Where the run that takes longer neither launches nor moves more, its kernels are slower, and that is efficiency.
+    """
+    for a, b in _vector_work(ledger):
+        one, other = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
+        more, less, rows, some = (
+            (one, other, a, ledger.a.pieces) if one.seconds >= other.seconds else (other, one, b, ledger.b.pieces)
+        )
+        launches, traffic = more.launches > _MORE * less.launches, more.bytes > _MORE * less.bytes
+        if not launches and not traffic:
+            yield Claim("efficiency", a, b, about={"of": "vector"})
+        elif launches and (not traffic or _launch_bound(some, rows) > 0.5):
+            yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
+        else:
+            yield _with_dispatch(ledger, Claim("fusion", a, b))
+
+
+def threads(ledger: Ledger) -> Iterator[Claim]:
+    """The same ops on another number of threads."""
+    counts = [_threads(analysis.profile) for analysis in (ledger.comparison.a, ledger.comparison.b)]
+    if None not in counts and counts[0] != counts[1]:
+        about = {"a": str(counts[0]), "b": str(counts[1])}
+        yield Claim("threads", ledger.matching.pairs_a, ledger.matching.pairs_b, about=about)
+
+
+def hardware(ledger: Ledger) -> Iterator[Claim]:
+    """The same ops under the ceilings of another device, each run attaining what it attains of its own.
+
+    Time is floor times what it misses the floor by, t = f x, and t_A - t_B splits symmetrically: (f_A - f_B) (x_A +
+    x_B) / 2 is the devices', which is (f_A - f_B) / 2 f_A of the time of A less (f_B - f_A) / 2 f_B of that of B. The
+    rest is left to whatever else explains it.
+    """
+    if not ledger.comparison.hardware_differs:
+        return
+    for classes in (ANCHORS, VECTOR):
+        a, b = _pairs_of(ledger, classes)
+        floor_a, floor_b = float(ledger.a.pieces.floor[a].sum()), float(ledger.b.pieces.floor[b].sum())
+        if floor_a and floor_b:
+            parts = (floor_a - floor_b) / (2 * floor_a), (floor_b - floor_a) / (2 * floor_b)
+            yield Claim("hardware", a, b, part_a=parts[0], part_b=parts[1])
+
+
+def allocation(ledger: Ledger) -> Iterator[Claim]:
+    """Memory that is fetched from the system anew in each step: the first touch of a page is a fault."""
+    a, b = (
+        analysis.profile.conditions.get("page_faults_per_step")
+        for analysis in (ledger.comparison.a, ledger.comparison.b)
+    )
+    if a is None or b is None or abs(a - b) < _MANY_FAULTS or max(a, b) < 2 * min(a, b):
+        return
+    rows_a, rows_b = _pairs_of(ledger, VECTOR)
+    yield Claim("allocation", rows_a, rows_b, about={"a": f"{a:,.0f}", "b": f"{b:,.0f}"})
+
+
+#: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB.
+_MANY_FAULTS = 256.0
+
+
+def efficiency(ledger: Ledger) -> Iterator[Claim]:
+    """The same work at another rate: other kernels, or the same ones that ran slower."""
+    for name, classes in (("matmul", ANCHORS), ("vector", VECTOR)):
+        yield Claim("efficiency", *_pairs_of(ledger, classes), about={"of": name})
+
+
+def host_bound(ledger: Ledger) -> Iterator[Claim]:
+    """What is left of the gap: how the host dispatches, or what else it does while no op runs."""
+    a, b = ledger.comparison.a, ledger.comparison.b
+    rule = "host-idle" if ledger.one_executor else "host-bound"
+    if not ledger.one_executor and all(_overhead(analysis) > 0.5 for analysis in (a, b)):
+        rule = "small-model"
+    yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b)
+
+
+#: All rules, special ones first. The order decides which of two causes gets what both could claim.
+RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
+    *(communication, synchronisation, optimizer, recomputation, attention, random, padding, more_products),
+    *(precision, layout, fusion, threads, hardware, allocation, efficiency, host_bound),
+)
+
+
+# What the rules ask
+
+
+def _phase(some: Pieces, phase: str) -> Bools:
+    return np.asarray([place.phase == phase for place in some.places], bool)
+
+
+def _classes(some: Pieces, classes: frozenset[str] | set[str]) -> Bools:
+    return np.asarray([place.op_class in classes for place in some.places], bool)
+
+
+def _sides(ledger: Ledger) -> tuple[Pieces, Pieces]:
+    return ledger.a.pieces, ledger.b.pieces
+
+
+def _pairs_of(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
+    """The matched pieces of some classes that are not claimed in full."""
+    pairs = ledger.matching
+    chosen = _classes(ledger.a.pieces, classes)[pairs.pairs_a] & _classes(ledger.b.pieces, classes)[pairs.pairs_b]
+    return ledger.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
+
+
+def _named_classes(some: Pieces, rows: Rows) -> set[str]:
+    return {some.places[row].op_class for row in rows}
+
+
+def _blocks_with(some: Pieces, rows: Rows, classes: frozenset[str]) -> set[str]:
+    return {some.places[row].block for row in rows if some.places[row].op_class in classes}
+
+
+def _again(some: Pieces) -> Bools:
+    """Products that ran and were not asked for."""
+    return np.asarray((some.model_flops == 0) & (some.flops > 0), bool)
+
+
+def _arithmetic(some: Pieces, row: int) -> str | None:
+    found = some.signature[row].precision
+    return found.arithmetic if found and some.places[row].op_class in ANCHORS else None
+
+
+def _vector_work(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
+    """Unclaimed vector work that has no partner: by stretch, or by phase where the runs speak two languages.
+
+    Two frameworks do not agree to which block a residual sum belongs: only a phase of theirs can be compared.
+    """
+    together: dict[Hashable, tuple[list[Rows], list[Rows]]] = {}
+    for number, hunk in enumerate(ledger.matching.hunks):
+        a, b = ledger.free(hunk.a, hunk.b)
+        lists = together.setdefault(number if ledger.matching.alike else hunk.phase, ([], []))
+        lists[0].append(a[_classes(ledger.a.pieces, VECTOR)[a]])
+        lists[1].append(b[_classes(ledger.b.pieces, VECTOR)[b]])
+    for some_a, some_b in together.values():
+        a, b = np.concatenate(some_a), np.concatenate(some_b)
+        if len(a) or len(b):
+            yield a, b
+
+
+def _launch_bound(some: Pieces, rows: Rows) -> float:
+    """The share of launches whose op has the launch as its floor."""
+    launches = some.launches[rows]
+    whole = float(launches.sum())
+    return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
+
+
+def _threads(profile: Profile) -> str | None:
+    return profile.environment.get("threads")
+
+
+def _part_of_gap(analysis: Analysis, cause: str) -> float:
+    """The share of a gap that has a cause; 0 where causes are not known."""
+    causes = analysis.gap_causes or {}
+    return sum(value for name, value in causes.items() if re.match(cause, name)) / analysis.gap if analysis.gap else 0.0
+
+
+def _overhead(analysis: Analysis) -> float:
+    """The share of a step in which the host dispatches or a launch is all that an op is."""
+    return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
+
+
+def _with_dispatch(ledger: Ledger, claim: Claim) -> Claim:
+    """The claim with what the host spends on its launches."""
+    a, b = ledger.free(claim.a, claim.b)
+    more = float(ledger.a.pieces.launches[a].sum() - ledger.b.pieces.launches[b].sum())
+    gap_a, gap_b = ledger.gap_of_launches(more)
+    return replace(claim, gap_a=claim.gap_a + gap_a, gap_b=claim.gap_b + gap_b)

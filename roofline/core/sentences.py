@@ -1,0 +1,371 @@
+"""What each rule says: one sentence with the numbers it rests on, and one about what to try. Plain text, deterministic.
+
+A rule's sentence names the run that spends more, whatever the order the runs were given in.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from roofline import units
+from roofline.core.analysis import Analysis
+from roofline.core.comparison import Comparison
+from roofline.core.ledger import Entry, Work
+
+
+@dataclass(frozen=True, slots=True)
+class Case:
+    """What a sentence is made of. more, less: names of the run that spends more on this and of the other one.
+
+    seconds: how much more [s]; does_more, does_less: their work; idle_more, idle_less: their gaps [s]; launches_more,
+    launches_less: of the whole step; about: what the claim says, of the one that spends more and of the other one;
+    where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
+    host's dispatching [s].
+    """
+
+    more: str
+    less: str
+    seconds: float
+    does_more: Work
+    does_less: Work
+    idle_more: float
+    idle_less: float
+    launches_more: float
+    launches_less: float
+    about_more: str
+    about_less: str
+    of: str
+    where: str
+    certain: bool
+    dispatch: float
+
+
+def names(comparison: Comparison) -> tuple[str, str]:
+    """What to call the two runs: by backend, else by what else tells them apart."""
+    a, b = comparison.a.profile, comparison.b.profile
+    candidates: list[Callable[[Analysis], str]] = [
+        lambda run: run.profile.backend,
+        lambda run: run.profile.backend + "".join(f":{key}={value}" for key, value in run.profile.options.items()),
+        lambda run: f"{run.profile.backend} {run.profile.precision}",
+        lambda run: f"{run.profile.model} on {run.profile.backend}",
+        lambda run: f"{run.profile.backend} on {run.device.name}",
+        lambda run: f"{run.profile.backend} with {run.profile.environment.get('threads')} threads",
+    ]
+    for candidate in candidates:
+        one, other = candidate(comparison.a), candidate(comparison.b)
+        if one != other:
+            return _plain(one), _plain(other)
+    same = _plain(a.backend)
+    return (f"{same} (A)", f"{same} (B)") if a.backend == b.backend else (same, _plain(b.backend))
+
+
+def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str) -> Case:
+    """The facts of an entry, seen from the run that spends more."""
+    called = names(comparison)
+    launches = [float(side.pieces.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
+    idle = [comparison.a.gap, comparison.b.gap]
+    about = [entry.claim.about.get("a", ""), entry.claim.about.get("b", "")]
+    order = (0, 1) if seconds >= 0 else (1, 0)
+    gap = entry.gap_a * comparison.a.gap - entry.gap_b * comparison.b.gap
+    pick = [[each[number] for number in order] for each in (called, list(work), idle, launches, about)]
+    return Case(
+        more=str(pick[0][0]),
+        less=str(pick[0][1]),
+        seconds=abs(seconds),
+        does_more=work[order[0]],
+        does_less=work[order[1]],
+        idle_more=idle[order[0]],
+        idle_less=idle[order[1]],
+        launches_more=launches[order[0]],
+        launches_less=launches[order[1]],
+        about_more=about[order[0]],
+        about_less=about[order[1]],
+        of=entry.claim.about.get("of", ""),
+        where=where,
+        certain=all(comparison.agree(None, one) for one in work[0].classes | work[1].classes),
+        dispatch=abs(gap),
+    )
+
+
+def sentence(rule: str, facts: Case) -> tuple[str, str]:
+    """(what was found, what to try) for a finding of `rule`."""
+    return SENTENCES[rule](facts)
+
+
+def label(rule: str, facts: Case) -> str:
+    """A finding of `rule` in a few words, with the two numbers that matter."""
+    more, less = facts.does_more, facts.does_less
+    launches = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
+    match rule:
+        case "fusion":
+            return f"{_kinds(facts)} ({units.byte(more.bytes)} moved against {units.byte(less.bytes)})"
+        case "tiny-ops":
+            return f"small ops ({_ops(more)} against {_ops(less)})"
+        case "host-bound" | "small-model" | "jit-not-in-effect" | "compiled-not-used":
+            return f"{rule} ({launches})"
+        case "efficiency":
+            what = "matmul" if facts.of == "matmul" else "vector"
+            if more.attained is None or less.attained is None:
+                return f"{what} efficiency"
+            rates = f"{units.percent(more.attained, 0)} of the roof against {units.percent(less.attained, 0)}"
+            return f"{what} efficiency ({rates})"
+        case "precision" | "threads":
+            return f"{rule} ({facts.about_more} against {facts.about_less})"
+    return _LABELS.get(rule, rule)
+
+
+_LABELS = {
+    "allocation": "fresh memory (page faults)",
+    "attention": "another form of attention",
+    "hardware": "the hardware",
+    "host-idle": "host time between ops",
+    "layout": "copies and transposes",
+    "more-work": "products that the other does not do",
+    "optimizer": "the optimizer",
+    "padding": "padded products",
+    "random": "random numbers",
+    "synchronisation": "waiting on the host",
+}
+
+
+def _plain(text: str) -> str:
+    return "".join(c for c in text if c.isprintable())[:60]
+
+
+def _ops(work: Work) -> str:
+    number = round(work.launches or work.ops)
+    return f"{units.count(number)} {'launch' if number == 1 else 'launches'}"
+
+
+def _moved(work: Work) -> str:
+    return f"{_ops(work)} that move {units.byte(work.bytes)}" if work.ops else "none"
+
+
+def _list(items: Sequence[str]) -> str:
+    return ", ".join(item if len(item) <= 40 else f"{item[:39]}…" for item in map(_plain, items))
+
+
+def _head(facts: Case, what: str) -> str:
+    at = f" in {facts.where}" if facts.where else ""
+    return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
+
+
+def _host(facts: Case) -> str:
+    return (
+        f", {units.seconds(facts.dispatch)} of it in dispatching them" if facts.dispatch > 0.1 * facts.seconds else ""
+    )
+
+
+def _fusion(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, _kinds(facts))}: {_moved(facts.does_more)} through memory ({_list(facts.does_more.names)}), "
+        f"where {facts.less} has {_moved(facts.does_less)}"
+    )
+    if facts.does_less.names:
+        text += f" ({_list(facts.does_less.names)})"
+    advice = "let a compiler fuse them (torch.compile, jit), or use the framework's own fused op"
+    return f"{text}{_host(facts)}.", advice
+
+
+def _tiny(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'small ops')}: {_ops(facts.does_more)} against {_ops(facts.does_less)} for the same result "
+        f"({_list(facts.does_more.names)}){_host(facts)}"
+    )
+    return f"{text}.", "write them as fewer, larger ops, or compile the step"
+
+
+def _attention(facts: Case) -> tuple[str, str]:
+    fused = "attention" in facts.does_less.classes
+    how = "written out" if fused else "in one fused kernel"
+    other = "in one fused kernel" if fused else "written out"
+    text = (
+        f"{_head(facts, f'attention {how}')}: {_moved(facts.does_more)}; {facts.less} does it {other}, "
+        f"{_moved(facts.does_less)}{_host(facts)}"
+    )
+    return f"{text}.", (
+        "use the fused kernel (scaled_dot_product_attention, jax.nn.dot_product_attention)"
+        if fused
+        else "try attention written out at this size, where the fused kernel loses"
+    )
+
+
+def _random(facts: Case) -> tuple[str, str]:
+    other = _ops(facts.does_less) if facts.does_less.ops else "none"
+    text = f"{_head(facts, 'random numbers')}: {_ops(facts.does_more)} ({_list(facts.does_more.names)}), where "
+    text += f"{facts.less} has {other}{_host(facts)}"
+    return f"{text}.", "turn dropout off where it is not wanted, or take a cheaper generator"
+
+
+def _layout(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'copies and transposes')} that {facts.less} does not make: {_moved(facts.does_more)} "
+        f"({_list(facts.does_more.names)}){_host(facts)}"
+    )
+    return f"{text}.", "keep one layout from layer to layer (NHWC or NCHW throughout, no .contiguous() in between)"
+
+
+def _padding(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'padded products')}: {units.flop(facts.does_more.flops)} ran where {facts.less} runs "
+        f"{units.flop(facts.does_less.flops)}"
+    )
+    return f"{text}.", "choose sizes that need no padding (multiples of 8 or 64), or pack sequences"
+
+
+def _optimizer(facts: Case) -> tuple[str, str]:
+    text = f"{_head(facts, 'the optimizer')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}{_host(facts)}"
+    return f"{text}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
+
+
+def _recomputation(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'products that it computes again')}: {_ops(facts.does_more)}, "
+        f"{units.flop(facts.does_more.flops)} more than was asked for{_host(facts)}"
+    )
+    return f"{text}.", "turn checkpointing off where the memory suffices"
+
+
+def _more_work(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'products')}: {units.flop(facts.does_more.flops)} against "
+        f"{units.flop(facts.does_less.flops)} at the same place{_host(facts)}"
+    )
+    return f"{text}.", "the runs do not ask for the same work: compare equal models first"
+
+
+def _precision(facts: Case) -> tuple[str, str]:
+    text = f"{_head(facts, 'the same products')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
+    return f"{text}.", "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
+
+
+def _synchronisation(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'waiting for results on the host')}: {_ops(facts.does_more)} that read back or copy, "
+        f"against {_ops(facts.does_less)}"
+    )
+    return f"{text}.", "keep values on the device (no .item(), print or Python branch on a tensor inside the step)"
+
+
+def _communication(facts: Case) -> tuple[str, str]:
+    text = f"{_head(facts, 'communication')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}"
+    return f"{text}.", "overlap collectives with the backward pass, or send fewer bytes"
+
+
+def _threads(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'the same ops')}: it runs {facts.about_more} "
+        f"{'thread' if facts.about_more == '1' else 'threads'}, {facts.less} {facts.about_less}"
+    )
+    return f"{text}.", "give both the same number of threads (--threads)"
+
+
+def _hardware(facts: Case) -> tuple[str, str]:
+    text = f"{_head(facts, 'the same ops')} by its ceilings alone: their least time is longer on its device"
+    return f"{text}.", "nothing to mend: this part is the hardware"
+
+
+def _allocation(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{_head(facts, 'the same vector ops')}: {facts.about_more} page faults per step against {facts.about_less}, "
+        "so that fresh memory is cleared as it is first written"
+    )
+    return f"{text}.", "reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)"
+
+
+def _efficiency(facts: Case) -> tuple[str, str]:
+    one, other = (
+        "an unknown share" if each.attained is None else units.percent(each.attained, 0)
+        for each in (facts.does_more, facts.does_less)
+    )
+    if facts.of == "matmul":
+        text = f"{_head(facts, 'the same matmuls')}: {units.flop(facts.does_more.flops)} at {one} of the roof"
+        text += f", where {facts.less} attains {other}"
+    else:
+        text = f"{_head(facts, 'vector ops')}: {_moved(facts.does_more)} at {one} of the roof"
+        text += f", where {facts.less} has {_moved(facts.does_less)} at {other}"
+    return (
+        f"{text}.",
+        "look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
+    )
+
+
+def _host_bound(facts: Case) -> tuple[str, str]:
+    idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
+    other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
+    each = [
+        gap / launches if launches else 0.0
+        for gap, launches in ((facts.idle_more, facts.launches_more), (facts.idle_less, facts.launches_less))
+    ]
+    text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
+    if each[1] > 0 and each[0] > 2 * each[1]:
+        text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
+    return f"{text}.", "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
+
+
+def _small_model(facts: Case) -> tuple[str, str]:
+    text, _ = _host_bound(facts)
+    return (
+        f"{text[:-1]}; most of both steps is overhead, so this compares dispatchers and not kernels.",
+        "enlarge the batch before comparing kernels",
+    )
+
+
+def _host_idle(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
+        "which is not dispatching more ops: Python, sleeping or input between them"
+    )
+    return f"{text}.", "look for what the step does besides its ops (py-spy, cProfile): I/O, sleeps, Python loops"
+
+
+def _not_compiled(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{facts.more} was to be compiled, and most of its step was not: {units.seconds(facts.seconds)} more, "
+        f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
+    )
+    return f"{text}.", "check that the flag reaches the model that runs, and what breaks its graph (roofline show)"
+
+
+def _compiled_not_used(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{facts.more} compiled a function that its generate loop does not call: {units.seconds(facts.seconds)} more, "
+        f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
+    )
+    return f"{text}.", "compile what the loop calls (the model's forward, or generate itself)"
+
+
+SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
+    "allocation": _allocation,
+    "attention": _attention,
+    "communication": _communication,
+    "compiled-not-used": _compiled_not_used,
+    "efficiency": _efficiency,
+    "fusion": _fusion,
+    "hardware": _hardware,
+    "host-bound": _host_bound,
+    "host-idle": _host_idle,
+    "jit-not-in-effect": _not_compiled,
+    "layout": _layout,
+    "more-work": _more_work,
+    "optimizer": _optimizer,
+    "padding": _padding,
+    "precision": _precision,
+    "random": _random,
+    "recomputation": _recomputation,
+    "small-model": _small_model,
+    "synchronisation": _synchronisation,
+    "threads": _threads,
+    "tiny-ops": _tiny,
+}
+
+
+def _kinds(facts: Case) -> str:
+    """What kind of vector work it is. Where it was divided over classes by rule, only its place is certain."""
+    classes = facts.does_more.classes | facts.does_less.classes
+    norm = bool(classes & {"normalisation", "softmax", "reduction"})
+    point = bool(classes & {"pointwise", "movement", "embedding", "random"})
+    if not facts.certain:
+        return "vector ops"
+    return "normalisation and pointwise ops" if norm and point else "normalisation" if norm else "pointwise ops"

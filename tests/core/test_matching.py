@@ -1,0 +1,120 @@
+"""Which pieces of two runs are the same work."""
+
+from __future__ import annotations
+
+import itertools
+from dataclasses import replace as change
+
+import numpy as np
+import randomly
+import synthetic
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from synthetic import EAGER_ATTENTION, LAYER, UNFUSED_NORM, instead, step
+
+from roofline.core.comparison import compare
+from roofline.core.matching import Matching, _in_order, match
+from roofline.core.pieces import Pieces
+
+
+def matched(a: object, b: object) -> tuple[Matching, Pieces, Pieces]:
+    comparison = compare(a, b)  # type: ignore[arg-type]
+    one, other = comparison.work.a.pieces, comparison.work.b.pieces
+    return match(one, other), one, other
+
+
+def test_a_replaced_op_is_one_hunk_per_layer() -> None:
+    found, a, b = matched(step(instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)), step())
+    assert found.alike
+    assert len(found.pairs_a) == 4 * 6  # all of a layer but the norm
+    assert len(found.hunks) == 4
+    for hunk in found.hunks:
+        assert [a.signature[row].name for row in hunk.a] == [row.name for row in UNFUSED_NORM]
+        assert [b.signature[row].name for row in hunk.b] == ["aten::native_layer_norm"]
+
+
+def test_ops_of_one_name_are_matched_inside_their_stretch() -> None:
+    # One more `add` in the first layer, the same as those that every layer has: it is found there, not in the last
+    extra = (*LAYER[:4], synthetic.ADD, *LAYER[4:], *LAYER * 3)
+    found, a, _ = matched(step(extra), step())
+    (hunk,) = found.hunks
+    assert len(hunk.a) == 1
+    assert not len(hunk.b)
+    assert a.op[hunk.a[0]] in (3, 4)
+
+
+def test_products_of_equal_flops_match_across_frameworks() -> None:
+    renamed = tuple(change(row, name=f"dot.{number}") for number, row in enumerate(LAYER * 4))
+    found, a, b = matched(step(), step(renamed, backend="jax"))
+    assert not found.alike
+    classes = [a.places[row].op_class for row in found.pairs_a]
+    assert sorted(classes) == ["attention"] * 4 + ["contraction"] * 12
+    assert all(
+        a.signature[i].cost.flops == b.signature[j].cost.flops
+        for i, j in zip(found.pairs_a, found.pairs_b, strict=True)
+    )
+    # What is left is one hunk per phase and block
+    assert {(hunk.phase, len(hunk.a), len(hunk.b)) for hunk in found.hunks} == {("forward", 8, 8), ("forward", 4, 4)}
+
+
+def test_written_out_attention_stands_between_the_products_around_it() -> None:
+    found, a, b = matched(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step())
+    assert [[a.signature[r].name for r in h.a] for h in found.hunks] == [
+        ["aten::bmm", "aten::softmax", "aten::bmm"]
+    ] * 4
+    assert [[b.signature[r].name for r in h.b] for h in found.hunks] == [["aten::sdpa"]] * 4
+
+
+def test_the_longest_common_subsequence() -> None:
+    # a b c a b b a and c b a b a c share at most four (Myers' own example), and None matches nothing
+    pairs = _in_order(["a", "b", None, "c", "a", "b", "b", "a"], ["c", "b", "a", "b", None, "a", "c"])
+    assert len(pairs) == 4
+    assert pairs == sorted(pairs)
+    assert _in_order([], []) == []
+    assert _in_order(["a"], []) == []
+    assert _in_order([None], [None]) == []
+
+
+@given(st.lists(st.sampled_from("abc"), max_size=12), st.lists(st.sampled_from("abc"), max_size=12))
+def test_no_common_subsequence_is_longer(a: list[str], b: list[str]) -> None:
+    pairs = _in_order(a, b)
+    assert all(a[i] == b[j] for i, j in pairs)
+    assert all(p[0] < q[0] and p[1] < q[1] for p, q in itertools.pairwise(pairs))
+    lengths = [[0] * (len(b) + 1) for _ in range(len(a) + 1)]
+    for i, j in itertools.product(range(len(a)), range(len(b))):
+        same = lengths[i][j] + 1 if a[i] == b[j] else 0
+        lengths[i + 1][j + 1] = max(same, lengths[i][j + 1], lengths[i + 1][j])
+    assert len(pairs) == lengths[-1][-1]
+
+
+def test_runs_with_little_in_common_end_soon() -> None:
+    a, b = [f"a{n}" for n in range(3000)], [f"b{n}" for n in range(3000)]
+    assert _in_order([*a, "x"], ["x", *b]) == [(3000, 0)]
+
+
+def test_an_op_inside_a_fused_kernel_is_not_the_op_alone() -> None:
+    kernel = synthetic.Row("fused", "normalisation", 50, bytes=0.5e6, parts=(synthetic.ADD, synthetic.NORM))
+    found, a, b = matched(
+        step(instead(instead(LAYER, "aten::add", ()), "aten::native_layer_norm", (kernel,))), step(LAYER)
+    )
+    (hunk,) = found.hunks
+    assert [a.whole[row].name for row in hunk.a] == ["fused", "fused"]
+    assert [b.signature[row].name for row in hunk.b] == ["aten::add", "aten::native_layer_norm"]
+
+
+@settings(deadline=None, max_examples=60)
+@given(randomly.profiles(), randomly.profiles())
+def test_every_piece_is_matched_once_or_in_one_hunk(a: object, b: object) -> None:
+    found, one, other = matched(a, b)
+    for number, pieces in ((0, one), (1, other)):
+        rows = [(found.pairs_a, found.pairs_b)[number], *((h.a, h.b)[number] for h in found.hunks)]
+        assert sorted(np.concatenate(rows)) == list(range(len(pieces)))
+
+
+@settings(deadline=None, max_examples=60)
+@given(randomly.profiles())
+def test_a_run_matches_itself(profile: object) -> None:
+    found, one, _ = matched(profile, profile)
+    if found.alike:
+        assert not found.hunks
+        assert list(found.pairs_a) == list(found.pairs_b) or len(found.pairs_a) == len(one)

@@ -1,0 +1,155 @@
+"""Steps of a small encoder made by hand, with and without a cause: for the rules that must find it.
+
+The device is handmade's: matrix 100 GFLOP/s, DRAM 10 GB/s, 40 GB/s in a cache of 1 MB, 5 µs per launch. A layer is
+
+    linear 20 MFLOP 300 µs, sdpa 10 MFLOP 200 µs, linear 300 µs, add 0.3 MB 20 µs, layer_norm 0.2 MB 30 µs,
+    linear 300 µs, gelu 0.2 MB 50 µs
+
+in blocks "attention" and "FFN": 1200 µs and 7 launches. The host spends 10 µs per launch, in a steady step.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from dataclasses import replace as change
+
+import handmade
+from msgspec.structs import replace
+
+from roofline.core.cost import Cost
+from roofline.core.profile import Op, Precision, Profile, Profiled, Signature, Wall
+
+FP32 = Precision(inputs="fp32", arithmetic="fp32", accumulate="fp32", output="fp32", evidence="switch")
+HOST = 10  # [us] that the host spends on a launch
+
+
+@dataclass(frozen=True)
+class Row:
+    """One op: its name, class and place, work [FLOP, byte] and own time [µs]."""
+
+    name: str
+    op_class: str
+    own: float
+    flops: float = 0.0
+    bytes: float = 0.0
+    block: str = "attention"
+    phase: str = "forward"
+    model_flops: float | None = None
+    launches: int = 1
+    arithmetic: str = "fp32"
+    parts: tuple[Row, ...] = ()
+
+
+LINEAR = Row("aten::addmm", "contraction", 300, flops=20e6, bytes=0.5e6)
+SDPA = Row("aten::sdpa", "attention", 200, flops=10e6, bytes=0.4e6)
+ADD = Row("aten::add", "pointwise", 20, bytes=0.3e6)
+NORM = Row("aten::native_layer_norm", "normalisation", 30, bytes=0.2e6)
+GELU = Row("aten::gelu", "pointwise", 50, bytes=0.2e6, block="FFN")
+LAYER = (LINEAR, SDPA, LINEAR, ADD, NORM, change(LINEAR, block="FFN"), GELU)
+
+UNFUSED_NORM = (
+    Row("aten::mean", "reduction", 30, bytes=0.1e6),
+    Row("aten::sub", "pointwise", 30, bytes=0.3e6),
+    Row("aten::pow", "pointwise", 40, bytes=0.2e6),
+    Row("aten::mean", "reduction", 30, bytes=0.1e6),
+    Row("aten::rsqrt", "pointwise", 10, bytes=0.01e6),
+    Row("aten::mul", "pointwise", 40, bytes=0.3e6),
+)
+EAGER_ATTENTION = (
+    Row("aten::bmm", "contraction", 150, flops=5e6, bytes=0.4e6),
+    Row("aten::softmax", "softmax", 100, bytes=0.4e6),
+    Row("aten::bmm", "contraction", 150, flops=5e6, bytes=0.4e6),
+)
+
+
+def instead(rows: Iterable[Row], name: str, other: Sequence[Row]) -> tuple[Row, ...]:
+    """The rows with `other` in the place of each op called `name`."""
+    return tuple(one for row in rows for one in (other if row.name == name else (row,)))
+
+
+def step(
+    layers: Sequence[Row] = LAYER * 4,
+    *,
+    host: float = HOST,
+    extra_gap: float = 0.0,
+    backend: str = "torch",
+    causes: dict[str, float] | None = None,
+    **changes: object,
+) -> Profile:
+    """A step of these ops. host: [µs] per launch; extra_gap: [µs] besides; causes: shares of the gap."""
+    signatures: list[Signature] = []
+    numbers: dict[Row, int] = {}
+
+    def number(row: Row) -> int:
+        if row not in numbers:
+            numbers[row] = len(signatures)
+            signatures.append(_signature(row))
+        return numbers[row]
+
+    phases, blocks = ("forward", "backward", "optimizer"), ("attention", "FFN", "head")
+    ops, at = [], 0.0
+    for buffer, row in enumerate(layers):
+        at += host * row.launches
+        ops.append(
+            Op(
+                signature=number(row),
+                scope=0,
+                phase=phases.index(row.phase),
+                block=blocks.index(row.block),
+                own_ns=tuple(round(1000 * row.own * factor) for factor in (0.99, 1.0, 1.01)),
+                overlap_ns=0,
+                start_ns=round(1000 * at),
+                launches=row.launches,
+                reads=(1000 + buffer,),
+                writes=(2000 + buffer,),
+                constituents=tuple(number(part) for part in row.parts),
+                places=tuple((0, phases.index(part.phase), blocks.index(part.block)) for part in row.parts),
+            )
+        )
+        at += row.own
+    busy = sum(row.own for row in layers) * 1e-6
+    gap = (sum(row.launches for row in layers) * host + extra_gap) * 1e-6
+    wall = busy + gap
+    shares = causes or {"host dispatch": 1.0}
+    return handmade.profile(
+        **{
+            "model": "encoder",
+            "mode": "infer",
+            "backend": backend,
+            "signatures": tuple(signatures),
+            "ops": tuple(ops),
+            "scopes": ("",),
+            "phases": phases,
+            "blocks": blocks,
+            "wall": Wall(steps=tuple(wall * (1 + jitter * 1e-3) for jitter in (-3, -2, -1, 0, 0, 0, 0, 1, 2, 3))),
+            "profiled": Profiled(
+                walls=(wall * 1.01,) * 3,
+                corrected=(wall, wall, wall),
+                dropped=0,
+                events=len(ops),
+                event_cost=1e-6,
+                idle=(gap, gap, gap),
+                idle_causes={name: gap * share for name, share in shares.items()},
+                joined=1.0,
+            ),
+            **changes,
+        }
+    )
+
+
+def _signature(row: Row) -> Signature:
+    read, written = row.bytes / 2, row.bytes / 2
+    model = row.flops if row.model_flops is None else row.model_flops
+    cost = Cost(model_flops=model, flops=row.flops, useful_flops=row.flops, bytes_read=read, bytes_written=written)
+    return Signature(
+        name=row.name,
+        kind=row.name.removeprefix("aten::"),
+        op_class=row.op_class,
+        shapes=f"[{row.flops:.0f}] [{row.bytes:.0f}]",
+        dtype="fp32",
+        cost=cost,
+        precision=replace(FP32, arithmetic=row.arithmetic) if row.flops else None,
+        reads=(read,),
+        writes=(written,),
+    )

@@ -17,7 +17,7 @@ from dataclasses import replace as change
 import handmade
 from msgspec.structs import replace
 
-from roofline.core.cost import Cost
+from roofline.core.cost import Cost, unknown
 from roofline.core.profile import Op, Precision, Profile, Profiled, Signature, Wall
 
 FP32 = Precision(inputs="fp32", arithmetic="fp32", accumulate="fp32", output="fp32", evidence="switch")
@@ -38,6 +38,7 @@ class Row:
     model_flops: float | None = None
     launches: int = 1
     arithmetic: str = "fp32"
+    known: bool = True
     parts: tuple[Row, ...] = ()
 
 
@@ -148,8 +149,8 @@ def _signature(row: Row) -> Signature:
         op_class=row.op_class,
         shapes=f"[{row.flops:.0f}] [{row.bytes:.0f}]",
         dtype="fp32",
-        cost=cost,
-        precision=replace(FP32, arithmetic=row.arithmetic) if row.flops else None,
+        cost=cost if row.known else unknown("no formula"),
+        precision=replace(FP32, arithmetic=row.arithmetic) if row.flops and row.known else None,
         reads=(read,),
         writes=(written,),
     )

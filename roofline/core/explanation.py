@@ -11,6 +11,7 @@ said.
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
+from typing import get_args
 
 import msgspec
 import numpy as np
@@ -21,6 +22,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.ledger import Entry, Ledger, Portion, Work
 from roofline.core.rules import RULES
+from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step.
 MATERIAL = 0.02
@@ -183,6 +185,7 @@ def _where(terms: tuple[Portion, ...], seconds: float) -> str:
     if len(blocks) < 2:
         return ""
     (phase, block), most = max(blocks.items(), key=lambda item: item[1] * (1 if seconds > 0 else -1))
-    if not block or abs(most) < 0.5 * abs(seconds):
+    # The name of a phase is what stands for a block where a trace has no scopes.
+    if not block or block in get_args(Phase) or abs(most) < 0.5 * abs(seconds):
         return ""
     return "".join(c for c in f"the {phase} of {block}" if c.isprintable())[:80]

@@ -67,14 +67,17 @@ class Entry:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run does in the pieces of a claim, per step, known parts only. names: its ops, longest time first."""
+    """What one run does in the pieces of a claim, per step. names: its ops, longest time first.
+
+    bytes, flops: of what is known; None where pieces have none that is. floor: of those that have one.
+    """
 
     ops: float
     launches: float
     seconds: float
     floor: float
-    bytes: float
-    flops: float
+    bytes: float | None
+    flops: float | None
     names: tuple[str, ...]
     blocks: tuple[str, ...]
     classes: frozenset[str]
@@ -83,6 +86,11 @@ class Work:
     def attained(self) -> float | None:
         """floor / time, of pieces that have a floor at all."""
         return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None
+
+
+def _known(values: Array) -> float | None:
+    """The sum of what is known; None where there is something and none of it is."""
+    return None if len(values) and np.isnan(values).all() else float(np.nansum(values))
 
 
 class Ledger:
@@ -175,8 +183,8 @@ class Ledger:
             launches=float(some.launches[rows].sum()),
             seconds=float(side.seconds[rows].sum()),
             floor=float(some.floor[rows].sum()),
-            bytes=float(np.nansum(some.bytes[rows])),
-            flops=float(np.nansum(some.flops[rows])),
+            bytes=_known(some.bytes[rows]),
+            flops=_known(some.flops[rows]),
             names=tuple(name for name, _ in names.most_common(3)),
             blocks=tuple(name for name, _ in blocks.most_common(2)),
             classes=frozenset(some.places[row].op_class for row in rows),

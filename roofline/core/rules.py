@@ -25,6 +25,8 @@ Bools = NDArray[np.bool_]
 
 #: How much more of something (bytes, launches, FLOPs) is more: below it, rounding and padding of kernels.
 _MORE = 1.05
+#: From this share of a step on, work that is not known could be the missing one.
+_UNKNOWN = 0.05
 #: Where the profiled steps say that the host waited for the device.
 _SYNCHRONISATION = "synchronisation"
 #: Work that a compiler takes together into fused kernels.
@@ -102,6 +104,14 @@ def random(ledger: Ledger) -> Iterator[Claim]:
         yield _with_dispatch(ledger, Claim("random", a, b))
 
 
+def unknown_work(ledger: Ledger) -> Iterator[Claim]:
+    """Ops of unknown work that have no partner: they take their time, and nothing says what for."""
+    free_a, free_b = ledger.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
+    pairs = ledger.matching
+    alone = Claim("unknown-work", np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b))
+    yield _with_dispatch(ledger, alone)
+
+
 def padding(ledger: Ledger) -> Iterator[Claim]:
     """Products that are larger than what was asked for, as a compiler or a layout padded them."""
     pairs = ledger.matching
@@ -119,7 +129,10 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
         a, b = a[_classes(ledger.a.pieces, ANCHORS)[a]], b[_classes(ledger.b.pieces, ANCHORS)[b]]
         flops = [float(np.nansum(some.flops[rows])) for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))]
         if max(flops) > _MORE * min(flops):
-            yield _with_dispatch(ledger, Claim("more-work", a, b))
+            # Beside work that is not known, nobody can say that the other run does less.
+            less = ledger.comparison.a if flops[0] < flops[1] else ledger.comparison.b
+            rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
+            yield _with_dispatch(ledger, Claim(rule, a, b))
         elif len(a) or len(b):
             yield Claim("efficiency", a, b, about={"of": "matmul"})
 
@@ -148,7 +161,7 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         more, less, rows, some = (
             (one, other, a, ledger.a.pieces) if one.seconds >= other.seconds else (other, one, b, ledger.b.pieces)
         )
-        launches, traffic = more.launches > _MORE * less.launches, more.bytes > _MORE * less.bytes
+        launches, traffic = more.launches > _MORE * less.launches, (more.bytes or 0.0) > _MORE * (less.bytes or 0.0)
         if not launches and not traffic:
             yield Claim("efficiency", a, b, about={"of": "vector"})
         elif launches and (not traffic or _launch_bound(some, rows) > 0.5):
@@ -215,8 +228,8 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
 
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
 RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
-    *(communication, synchronisation, optimizer, recomputation, attention, random, padding, more_products),
-    *(precision, layout, fusion, threads, hardware, allocation, efficiency, host_bound),
+    *(communication, synchronisation, optimizer, recomputation, attention, random, unknown_work, padding),
+    *(more_products, precision, layout, fusion, threads, hardware, allocation, efficiency, host_bound),
 )
 
 

@@ -47,9 +47,9 @@ def names(comparison: Comparison) -> tuple[str, str]:
     candidates: list[Callable[[Analysis], str]] = [
         lambda run: run.profile.backend,
         lambda run: run.profile.backend + "".join(f":{key}={value}" for key, value in run.profile.options.items()),
+        lambda run: run.device.name,
         lambda run: f"{run.profile.backend} {run.profile.precision}",
-        lambda run: f"{run.profile.model} on {run.profile.backend}",
-        lambda run: f"{run.profile.backend} on {run.device.name}",
+        lambda run: run.profile.model,
         lambda run: f"{run.profile.backend} with {run.profile.environment.get('threads')} threads",
     ]
     for candidate in candidates:
@@ -99,7 +99,7 @@ def label(rule: str, facts: Case) -> str:
     launches = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     match rule:
         case "fusion":
-            return f"{_kinds(facts)} ({units.byte(more.bytes)} moved against {units.byte(less.bytes)})"
+            return f"{_kinds(facts)} ({_bytes(more)} moved against {_bytes(less)})"
         case "tiny-ops":
             return f"small ops ({_ops(more)} against {_ops(less)})"
         case "host-bound" | "small-model" | "jit-not-in-effect" | "compiled-not-used":
@@ -126,6 +126,7 @@ _LABELS = {
     "padding": "padded products",
     "random": "random numbers",
     "synchronisation": "waiting on the host",
+    "unknown-work": "ops of unknown work",
 }
 
 
@@ -139,7 +140,15 @@ def _ops(work: Work) -> str:
 
 
 def _moved(work: Work) -> str:
-    return f"{_ops(work)} that move {units.byte(work.bytes)}" if work.ops else "none"
+    return f"{_ops(work)} that move {_bytes(work)}" if work.ops else "none"
+
+
+def _bytes(work: Work) -> str:
+    return "an unknown number of bytes" if work.bytes is None else units.byte(work.bytes)
+
+
+def _flop(work: Work) -> str:
+    return "unknown work" if work.flops is None else units.flop(work.flops)
 
 
 def _list(items: Sequence[str]) -> str:
@@ -208,8 +217,8 @@ def _layout(facts: Case) -> tuple[str, str]:
 
 def _padding(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'padded products')}: {units.flop(facts.does_more.flops)} ran where {facts.less} runs "
-        f"{units.flop(facts.does_less.flops)}"
+        f"{_head(facts, 'padded products')}: {_flop(facts.does_more)} ran where {facts.less} runs "
+        f"{_flop(facts.does_less)}"
     )
     return f"{text}.", "choose sizes that need no padding (multiples of 8 or 64), or pack sequences"
 
@@ -222,15 +231,15 @@ def _optimizer(facts: Case) -> tuple[str, str]:
 def _recomputation(facts: Case) -> tuple[str, str]:
     text = (
         f"{_head(facts, 'products that it computes again')}: {_ops(facts.does_more)}, "
-        f"{units.flop(facts.does_more.flops)} more than was asked for{_host(facts)}"
+        f"{_flop(facts.does_more)} more than was asked for{_host(facts)}"
     )
     return f"{text}.", "turn checkpointing off where the memory suffices"
 
 
 def _more_work(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'products')}: {units.flop(facts.does_more.flops)} against "
-        f"{units.flop(facts.does_less.flops)} at the same place{_host(facts)}"
+        f"{_head(facts, 'products')}: {_flop(facts.does_more)} against "
+        f"{_flop(facts.does_less)} at the same place{_host(facts)}"
     )
     return f"{text}.", "the runs do not ask for the same work: compare equal models first"
 
@@ -280,7 +289,7 @@ def _efficiency(facts: Case) -> tuple[str, str]:
         for each in (facts.does_more, facts.does_less)
     )
     if facts.of == "matmul":
-        text = f"{_head(facts, 'the same matmuls')}: {units.flop(facts.does_more.flops)} at {one} of the roof"
+        text = f"{_head(facts, 'the same matmuls')}: {_flop(facts.does_more)} at {one} of the roof"
         text += f", where {facts.less} attains {other}"
     else:
         text = f"{_head(facts, 'vector ops')}: {_moved(facts.does_more)} at {one} of the roof"
@@ -336,6 +345,11 @@ def _compiled_not_used(facts: Case) -> tuple[str, str]:
     return f"{text}.", "compile what the loop calls (the model's forward, or generate itself)"
 
 
+def _unknown(facts: Case) -> tuple[str, str]:
+    text = f"{_head(facts, 'ops of unknown work')}: {_ops(facts.does_more)} ({_list(facts.does_more.names)})"
+    return f"{text}, where {facts.less} has {_ops(facts.does_less)}.", "register a formula for them (docs/counting.md)"
+
+
 SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
     "allocation": _allocation,
     "attention": _attention,
@@ -358,6 +372,7 @@ SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
     "synchronisation": _synchronisation,
     "threads": _threads,
     "tiny-ops": _tiny,
+    "unknown-work": _unknown,
 }
 
 

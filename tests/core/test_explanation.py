@@ -149,6 +149,13 @@ def test_products_that_only_one_run_does() -> None:
     assert found.seconds == near(4 * 310)
 
 
+def test_work_that_is_not_known_is_no_less_work() -> None:
+    replayed = tuple(change(row, name="graph", own=row.own / 2, known=False) if row.flops else row for row in LAYER * 4)
+    found = only(step(), step(replayed))
+    assert found.rule == "unknown-work"
+    assert found.seconds == near(4 * 550)  # 3 * 300 us and 200 us per layer, half of it gone
+
+
 def test_kernels_of_another_library() -> None:
     slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
     found = only(step(slow), step())

@@ -4,8 +4,8 @@
 
 A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
 differs from one process to the next; where a run was timed in one process only, "the same work, slower" must
-therefore be more than a tenth of that work's time (more than a quarter on a machine that others used), else nothing is
-said.
+therefore be more than a tenth of that work's time (more than a quarter on a machine that others used, or where the
+profiler slowed the step down), else nothing is said.
 """
 
 from __future__ import annotations
@@ -164,7 +164,8 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
 def _noise(ledger: Ledger) -> float:
     """How much slower the same work must be in one run to be called slower."""
     runs = ledger.comparison.a.profile, ledger.comparison.b.profile
-    if any("contended" in run.flags for run in runs):
+    flags = (*ledger.comparison.a.flags, *ledger.comparison.b.flags)
+    if "contended" in flags or "inflated" in flags:
         return _NOISE_CONTENDED
     return 0.0 if all(run.wall.processes for run in runs) else _NOISE
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
+from functools import cached_property
 
 import msgspec
 import numpy as np
@@ -16,6 +17,7 @@ from numpy.typing import NDArray
 
 from roofline.core.analysis import executor_of
 from roofline.core.comparison import Comparison, Side, interval
+from roofline.core.host_time import besides, dispatch
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces
 
@@ -190,18 +192,25 @@ class Ledger:
             classes=frozenset(some.places[row].op_class for row in rows),
         )
 
-    def gap_of_launches(self, more: float) -> tuple[float, float]:
-        """Shares of the two gaps that `more` launches of A than of B account for; (0, 0) across executors.
+    def dispatch(self, a: Rows, b: Rows) -> tuple[float, float]:
+        """Shares of the two gaps in which the host dispatches some pieces; (0, 0) across executors.
 
-        What the host spends on an op is taken from the run that spends less on one: whatever else a gap holds
-        (a sleep, a synchronisation, Python) must not be charged to ops.
+        Runs of two executors spend the gap in two ways, and what a launch costs in one says nothing of the other.
         """
-        a, b = self.comparison.a, self.comparison.b
-        if not self.one_executor or not more or min(a.gap, b.gap) <= 0:
+        if not self.one_executor:
             return 0.0, 0.0
-        launches_a, launches_b = float(self.a.pieces.launches.sum()), float(self.b.pieces.launches.sum())
-        if not launches_a or not launches_b:
-            return 0.0, 0.0
-        if a.gap / launches_a <= b.gap / launches_b:
-            return more / launches_a, 0.0
-        return 0.0, -more / launches_b
+        return self._shares(self.a, a, self._dispatch[0]), self._shares(self.b, b, self._dispatch[1])
+
+    def before(self, a: Rows, b: Rows) -> tuple[float, float]:
+        """Shares of the two gaps that lie before some pieces, whatever the host does there."""
+        runs = self.comparison.a, self.comparison.b
+        shares = [dispatch + besides(run) for dispatch, run in zip(self._dispatch, runs, strict=True)]
+        return self._shares(self.a, a, shares[0]), self._shares(self.b, b, shares[1])
+
+    @cached_property
+    def _dispatch(self) -> tuple[Array, Array]:
+        return dispatch(self.comparison.a), dispatch(self.comparison.b)
+
+    @staticmethod
+    def _shares(side: Side, rows: Rows, shares: Array) -> float:
+        return float((shares[side.pieces.op[rows]] * side.pieces.weight[rows]).sum())

@@ -44,11 +44,15 @@ def communication(ledger: Ledger) -> Iterator[Claim]:
 
 
 def synchronisation(ledger: Ledger) -> Iterator[Claim]:
-    """Results read by the host, copies from and to it, and time in which the host waited for the device."""
-    claim = Claim("synchronisation", *ledger.rows(lambda some: _classes(some, {"transfer"})))
-    a, b = (_part_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b))
-    claim = _with_dispatch(ledger, claim)
-    yield replace(claim, gap_a=claim.gap_a + a, gap_b=claim.gap_b + b)
+    """Results read by the host, copies from and to it, and time in which the host waited for the device.
+
+    What is computed only to be read belongs to it.
+    """
+    for a, b in _only_one_does(ledger, "transfer"):
+        yield _with_dispatch(ledger, Claim("synchronisation", a, b))
+    read = _with_dispatch(ledger, Claim("synchronisation", *ledger.rows(lambda some: _classes(some, {"transfer"}))))
+    waited = [_part_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
+    yield replace(read, gap_a=read.gap_a + waited[0], gap_b=read.gap_b + waited[1])
 
 
 def recomputation(ledger: Ledger) -> Iterator[Claim]:
@@ -81,7 +85,7 @@ def attention(ledger: Ledger) -> Iterator[Claim]:
 
 
 def precision(ledger: Ledger) -> Iterator[Claim]:
-    """The same products in another arithmetic: TF32, bf16, fp16 or fp64 in one run only."""
+    """The same work in another arithmetic: TF32, bf16, fp16 or fp64 in one run only, and the casts that go with it."""
     a, b, pairs = ledger.a.pieces, ledger.b.pieces, ledger.matching
     differ = [
         _arithmetic(a, row) != _arithmetic(b, partner) and None not in (_arithmetic(a, row), _arithmetic(b, partner))
@@ -92,10 +96,24 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
         rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
         about = {"a": str(_arithmetic(a, rows[0])), "b": str(_arithmetic(b, partners[0]))}
         yield Claim("precision", rows, partners, about=about)
+    if not pairs.alike:
+        return
+    for hunk in pairs.hunks:
+        rows, partners = ledger.free(hunk.a, hunk.b)
+        types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
+        if types[0] != types[1] and all(types):
+            about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
+            yield _with_dispatch(ledger, Claim("precision", rows, partners, about=about))
+
+
+#: Floating types that vector work is done in.
+_FLOATS = frozenset(("fp64", "fp32", "bf16", "fp16"))
 
 
 def random(ledger: Ledger) -> Iterator[Claim]:
-    """Random numbers, drawn by another generator in each framework, or in one run only."""
+    """Random numbers, drawn by another generator in each framework, or in one run only, with what is made of them."""
+    for a, b in _only_one_does(ledger, "random"):
+        yield _with_dispatch(ledger, Claim("random", a, b))
     hunks = ledger.matching.hunks
     rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
     a, b = ledger.free(*rows)
@@ -133,7 +151,9 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
             less = ledger.comparison.a if flops[0] < flops[1] else ledger.comparison.b
             rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
             yield _with_dispatch(ledger, Claim(rule, a, b))
-        elif len(a) or len(b):
+        elif len(a) != len(b):  # the same FLOPs in more products, as a loop over a batch makes them
+            yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
+        elif len(a):
             yield Claim("efficiency", a, b, about={"of": "matmul"})
 
 
@@ -162,9 +182,12 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
             (one, other, a, ledger.a.pieces) if one.seconds >= other.seconds else (other, one, b, ledger.b.pieces)
         )
         launches, traffic = more.launches > _MORE * less.launches, (more.bytes or 0.0) > _MORE * (less.bytes or 0.0)
+        small = _launch_bound(some, rows) > 0.5
         if not launches and not traffic:
             yield Claim("efficiency", a, b, about={"of": "vector"})
-        elif launches and (not traffic or _launch_bound(some, rows) > 0.5):
+        elif ledger.matching.alike and not less.ops and not small:
+            yield _with_dispatch(ledger, Claim("more-work", a, b))
+        elif launches and (small or not traffic):
             yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
         else:
             yield _with_dispatch(ledger, Claim("fusion", a, b))
@@ -196,15 +219,19 @@ def hardware(ledger: Ledger) -> Iterator[Claim]:
 
 
 def allocation(ledger: Ledger) -> Iterator[Claim]:
-    """Memory that is fetched from the system anew in each step: the first touch of a page is a fault."""
+    """Memory that is fetched from the system anew in each step: the first touch of a page is a fault.
+
+    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back.
+    """
     a, b = (
         analysis.profile.conditions.get("page_faults_per_step")
         for analysis in (ledger.comparison.a, ledger.comparison.b)
     )
     if a is None or b is None or abs(a - b) < _MANY_FAULTS or max(a, b) < 2 * min(a, b):
         return
-    rows_a, rows_b = _pairs_of(ledger, VECTOR)
-    yield Claim("allocation", rows_a, rows_b, about={"a": f"{a:,.0f}", "b": f"{b:,.0f}"})
+    rows = _pairs_of(ledger, VECTOR | ANCHORS)
+    gaps = ledger.before(*rows)
+    yield Claim("allocation", *rows, *gaps, about={"a": f"{a:,.0f}", "b": f"{b:,.0f}"})
 
 
 #: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB.
@@ -220,10 +247,21 @@ def efficiency(ledger: Ledger) -> Iterator[Claim]:
 def host_bound(ledger: Ledger) -> Iterator[Claim]:
     """What is left of the gap: how the host dispatches, or what else it does while no op runs."""
     a, b = ledger.comparison.a, ledger.comparison.b
-    rule = "host-idle" if ledger.one_executor else "host-bound"
-    if not ledger.one_executor and all(_overhead(analysis) > 0.5 for analysis in (a, b)):
+    rule, about = "host-bound", {}
+    if ledger.one_executor:
+        rule = "host-idle"
+        reads = [_reads(analysis.profile) for analysis in (a, b)]
+        more = ledger.gap_a * a.gap - ledger.gap_b * b.gap
+        # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
+        if reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
+            rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
+    elif all(_overhead(analysis) > 0.5 for analysis in (a, b)):
         rule = "small-model"
-    yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b)
+    yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b, about=about)
+
+
+#: What reading one result costs a host at most [s], where it need not wait for it.
+_A_READ = 50e-6
 
 
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
@@ -253,6 +291,19 @@ def _pairs_of(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
     pairs = ledger.matching
     chosen = _classes(ledger.a.pieces, classes)[pairs.pairs_a] & _classes(ledger.b.pieces, classes)[pairs.pairs_b]
     return ledger.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
+
+
+def _only_one_does(ledger: Ledger, op_class: str) -> Iterator[tuple[Rows, Rows]]:
+    """Stretches that only one run has, with an op of some class in them: (pieces of A, of B), one of them empty.
+
+    Vector work only, and only where both runs dispatch alike: elsewhere a stretch is no unit.
+    """
+    for hunk in ledger.matching.hunks if ledger.matching.alike else ():
+        a, b = ledger.free(hunk.a, hunk.b)
+        rows, some = (a, ledger.a.pieces) if len(a) else (b, ledger.b.pieces)
+        classes = _named_classes(some, rows)
+        if (not len(a) or not len(b)) and op_class in classes and classes <= VECTOR | {op_class}:
+            yield a, b
 
 
 def _named_classes(some: Pieces, rows: Rows) -> set[str]:
@@ -297,6 +348,11 @@ def _launch_bound(some: Pieces, rows: Rows) -> float:
     return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
 
 
+def _reads(profile: Profile) -> float:
+    """Results that the host reads in a step (`.item()`)."""
+    return profile.conditions.get("host_reads_per_step", 0.0)
+
+
 def _threads(profile: Profile) -> str | None:
     return profile.environment.get("threads")
 
@@ -313,8 +369,6 @@ def _overhead(analysis: Analysis) -> float:
 
 
 def _with_dispatch(ledger: Ledger, claim: Claim) -> Claim:
-    """The claim with what the host spends on its launches."""
-    a, b = ledger.free(claim.a, claim.b)
-    more = float(ledger.a.pieces.launches[a].sum() - ledger.b.pieces.launches[b].sum())
-    gap_a, gap_b = ledger.gap_of_launches(more)
+    """The claim with the host's dispatching of its ops."""
+    gap_a, gap_b = ledger.dispatch(*ledger.free(claim.a, claim.b))
     return replace(claim, gap_a=claim.gap_a + gap_a, gap_b=claim.gap_b + gap_b)

@@ -121,11 +121,11 @@ _LABELS = {
     "hardware": "the hardware",
     "host-idle": "host time between ops",
     "layout": "copies and transposes",
-    "more-work": "products that the other does not do",
+    "more-work": "work that the other does not do",
     "optimizer": "the optimizer",
     "padding": "padded products",
     "random": "random numbers",
-    "synchronisation": "waiting on the host",
+    "synchronisation": "results read on the host",
     "unknown-work": "ops of unknown work",
 }
 
@@ -237,6 +237,9 @@ def _recomputation(facts: Case) -> tuple[str, str]:
 
 
 def _more_work(facts: Case) -> tuple[str, str]:
+    if not facts.does_less.ops and not facts.does_more.flops:
+        text = f"{_head(facts, 'ops that the other run does not do')}: {_moved(facts.does_more)} "
+        return f"{text}({_list(facts.does_more.names)}){_host(facts)}.", "leave them out where they are not needed"
     text = (
         f"{_head(facts, 'products')}: {_flop(facts.does_more)} against "
         f"{_flop(facts.does_less)} at the same place{_host(facts)}"
@@ -245,16 +248,19 @@ def _more_work(facts: Case) -> tuple[str, str]:
 
 
 def _precision(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'the same products')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
+    text = f"{_head(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
     return f"{text}.", "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
 
 
 def _synchronisation(facts: Case) -> tuple[str, str]:
-    text = (
-        f"{_head(facts, 'waiting for results on the host')}: {_ops(facts.does_more)} that read back or copy, "
-        f"against {_ops(facts.does_less)}"
+    advice = "keep values on the device (no .item(), print or Python branch on a tensor inside the step)"
+    head = _head(facts, "reading results on the host")
+    if facts.about_more:
+        return f"{head}: {facts.about_more} per step, {facts.less} {facts.about_less}.", advice
+    return (
+        f"{head}: {_ops(facts.does_more)} ({_list(facts.does_more.names)}), {facts.less} has {_ops(facts.does_less)}.",
+        advice,
     )
-    return f"{text}.", "keep values on the device (no .item(), print or Python branch on a tensor inside the step)"
 
 
 def _communication(facts: Case) -> tuple[str, str]:
@@ -277,7 +283,7 @@ def _hardware(facts: Case) -> tuple[str, str]:
 
 def _allocation(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'the same vector ops')}: {facts.about_more} page faults per step against {facts.about_less}, "
+        f"{_head(facts, 'the same ops')}: {facts.about_more} page faults per step against {facts.about_less}, "
         "so that fresh memory is cleared as it is first written"
     )
     return f"{text}.", "reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)"

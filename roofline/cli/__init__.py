@@ -17,7 +17,10 @@ from roofline import __version__, plugins
 from roofline.errors import RooflineError
 
 #: Verbs in the order of use, for the help; what is not named here follows by name.
-_ORDER = ("profile", "import", "show", "plot", "verify", "calibrate", "devices", "models", "backends", "doctor")
+_ORDER = (
+    *("profile", "import", "show", "compare", "plot", "whatif", "check"),
+    *("verify", "calibrate", "devices", "models", "backends", "doctor"),
+)
 
 #: The exit code after Ctrl-C: 128 + SIGINT.
 _STOPPED = 130

@@ -1,0 +1,61 @@
+"""`roofline check`: a gate for continuous integration, on causes as well as time."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roofline.errors import GateError, InputError
+
+_FORMATS = ("text", "json", "github")
+
+
+def command(
+    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The profile to judge by.")],
+    current: Annotated[Path, typer.Argument(metavar="CURRENT", help="The profile to judge.")],
+    counts_only: Annotated[
+        bool,
+        typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
+    ] = False,
+    max_time: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the median step that passes.")] = "5%",
+    max_bytes: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes.")] = "1%",
+    max_kernels: Annotated[
+        str, typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them.")
+    ] = "0",
+    max_gap: Annotated[
+        str, typer.Option(metavar="POINTS", help="Growth of the gap's share of the step that passes, in points.")
+    ] = "3%",
+    max_memory: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes.")] = "2%",
+    format: Annotated[str, typer.Option(metavar="FORMAT", help="text, json or github.")] = "text",
+) -> None:
+    """Fail if a step got worse than a baseline, and say where.
+
+    Exits with 1 if a gate failed, and with 4 if the times of either profile cannot be judged because something else
+    used the machine. A time fails only if its 95 % interval is beyond the limit, too. --counts-only gives the same
+    verdict on every machine, and takes profiles made with --count-only. FLOPs must not grow at all.
+    """
+    if format not in _FORMATS:
+        raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
+    import json
+
+    from roofline.core import gate
+    from roofline.core.profile import load
+    from roofline.renderers import _gate
+
+    limits = gate.Limits(
+        time=gate.share(max_time, "--max-time"),
+        bytes=gate.share(max_bytes, "--max-bytes"),
+        kernels=gate.count(max_kernels, "--max-kernels"),
+        gap=gate.points(max_gap, "--max-gap"),
+        memory=gate.share(max_memory, "--max-memory"),
+    )
+    result = gate.check(load(baseline), load(current), limits, counts_only)
+    if format == "json":
+        typer.echo(json.dumps(_gate.document(result), indent=2, allow_nan=False))
+    else:
+        typer.echo(_gate.github(result) if format == "github" else _gate.text(result), nl=False)
+    if result.failed:
+        names = list(dict.fromkeys(each.measure for each in result.failed))
+        raise GateError(f"{current} is worse than {baseline}: {', '.join(names)}.")

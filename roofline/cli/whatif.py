@@ -1,0 +1,47 @@
+"""`roofline whatif`: what a step would take on another device."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roofline.errors import InputError
+
+_FORMATS = ("text", "json")
+
+
+def command(
+    profile: Annotated[
+        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+    ],
+    device: Annotated[
+        str,
+        typer.Option(metavar="NAME", help="The other device: a name of `roofline devices`, or a TOML or JSON file."),
+    ],
+    format: Annotated[str, typer.Option(metavar="FORMAT", help="text or json.")] = "text",
+) -> None:
+    """Say what a step would take on another device.
+
+    Carries what each op attains of its roof here to the ceilings of the other device, with a range, and shows the
+    least time by those ceilings alone beside it. Nothing is run: other kernels may do better or worse. What cannot
+    be carried is named. Example: roofline whatif p.json --device h100-sxm
+    """
+    if format not in _FORMATS:
+        raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
+    import json
+
+    from roofline import devices
+    from roofline.core.analysis import analyze
+    from roofline.core.profile import load
+    from roofline.core.whatif import carry
+    from roofline.renderers import _whatif
+
+    there, here = devices.load(device), analyze(load(profile))
+    sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
+    found = carry(here, there, sheet)
+    if format == "json":
+        typer.echo(json.dumps(_whatif.document(found), indent=2, allow_nan=False))
+    else:
+        typer.echo(_whatif.text(found), nl=False)

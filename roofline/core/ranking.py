@@ -1,0 +1,166 @@
+"""Several runs side by side: each against the fastest, and every two of them as a speedup with its parity."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from functools import cached_property
+
+import msgspec
+
+from roofline.core.analysis import Analysis, analyze
+from roofline.core.comparison import Comparison, compare
+from roofline.core.device import Device
+from roofline.core.difference import plain
+from roofline.core.explanation import Finding, explain, rest
+from roofline.core.parity import Verdict, parity
+from roofline.core.profile import Profile
+from roofline.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first."""
+
+    names: tuple[str, str]
+    comparison: Comparison
+    findings: tuple[Finding, ...]
+
+    @property
+    def rest(self) -> float:
+        """What no finding accounts for: the difference less the findings [s]."""
+        return rest(self.comparison, self.findings)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the 95 % interval of the difference excludes 0."""
+        low, high = self.comparison.ci95
+        return low > 0 or high < 0
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """Runs in the order given, the number of the fastest, and the pairs that are told.
+
+    pairs: of two runs one; of more, each against the fastest, which is B, the fastest of them first.
+    """
+
+    names: tuple[str, ...]
+    runs: tuple[Analysis, ...]
+    fastest: int
+    pairs: tuple[Pair, ...]
+
+    @property
+    def order(self) -> tuple[int, ...]:
+        """The numbers of the runs, the fastest first."""
+        return tuple(sorted(range(len(self.runs)), key=lambda number: (number != self.fastest, self.runs[number].wall)))
+
+    @cached_property
+    def speedups(self) -> tuple[tuple[float, ...], ...]:
+        """wall of the row's run / wall of the column's: how many times faster the column's is."""
+        return tuple(tuple(row.wall / column.wall for column in self.runs) for row in self.runs)
+
+    @cached_property
+    def verdicts(self) -> tuple[tuple[Verdict, ...], ...]:
+        """What parity says of every two runs; swapping them changes nothing."""
+        found: dict[tuple[int, int], Verdict] = {}
+        for one, a in enumerate(self.runs):
+            found[one, one] = "comparable"
+            for other, b in enumerate(self.runs[:one]):
+                found[one, other] = found[other, one] = parity(a, b).verdict
+        return tuple(tuple(found[one, other] for other in range(len(self.runs))) for one in range(len(self.runs)))
+
+
+def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
+    """Compare runs with the fastest of them; as_given: of two, the first with the second.
+
+    Raises InputError for fewer than two runs and for one without times of ops.
+    """
+    if len(profiles) < 2:
+        raise InputError("There is nothing to compare it with: give at least two runs.")
+    names = called(profiles)
+    for name, profile in zip(names, profiles, strict=True):
+        check_timed(profile, plain(name))
+    # Every pair must be held against the same ceilings, or a run would have another floor in each.
+    profiles = on_common_ceilings(profiles)
+    runs = tuple(analyze(profile) for profile in profiles)
+    fastest = min(range(len(runs)), key=lambda number: runs[number].wall)
+    if len(runs) == 2 and as_given:
+        order = [(0, 1)]
+    else:
+        slower = sorted((n for n in range(len(runs)) if n != fastest), key=lambda number: runs[number].wall)
+        order = [(number, fastest) for number in slower]
+    pairs = []
+    for a, b in order:
+        comparison = compare(profiles[a], profiles[b])
+        pairs.append(Pair((names[a], names[b]), comparison, explain(comparison)))
+    return Ranking(names, runs, fastest, tuple(pairs))
+
+
+def check_timed(profile: Profile, name: str) -> None:
+    """Raises InputError for a profile that was counted and not timed: it has nothing to compare."""
+    if profile.profiled is None or not profile.profiled.corrected:
+        raise InputError(f"{name} was counted and not timed: measure it again without --count-only.")
+
+
+def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
+    """The same profiles, those of one device under the best ceilings that any of them has seen."""
+    groups: dict[tuple[str, str], list[Device]] = {}
+    for profile in profiles:
+        groups.setdefault((profile.device.name, profile.device.kind), []).append(profile.device)
+    merged: dict[tuple[str, str], Device] = {}
+    for key, devices in groups.items():
+        # In an order of their own, so that the order of the runs changes nothing.
+        ordered = sorted(devices, key=lambda device: (not device.caches, _ceilings(device)))
+        first = ordered[0]
+        for device in ordered[1:]:
+            first = first.seen_again(device.ceilings)
+        merged[key] = first
+    return [
+        msgspec.structs.replace(profile, device=merged[profile.device.name, profile.device.kind])
+        for profile in profiles
+    ]
+
+
+def _ceilings(device: Device) -> list[tuple[str, float]]:
+    return sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())
+
+
+#: What tells runs of one backend apart, the first that does, as it stands behind the name.
+_APART: tuple[Callable[[Profile], str], ...] = (
+    lambda profile: ":" + ",".join(f"{name}={value}" for name, value in sorted(profile.options.items())),
+    lambda profile: f" ({profile.device.name})",
+    lambda profile: f" ({profile.precision})",
+    lambda profile: "" if profile.batch is None else f" (b{profile.batch})",
+    lambda profile: "" if profile.seq is None else f" (s{profile.seq})",
+    lambda profile: f" ({profile.environment['threads']} threads)" if "threads" in profile.environment else "",
+    lambda profile: f" ({profile.mode})",
+    lambda profile: f" ({profile.model})",
+    lambda profile: f" ({profile.size})",
+)
+
+
+def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
+    """A name for each run that no other has: its backend, and where that is not enough, what sets it apart."""
+    profiles = tuple(profiles)
+    names = [profile.backend for profile in profiles]
+    for tell in _APART:
+        for name in _shared(names):
+            same = [number for number, other in enumerate(names) if other == name]
+            told = [tell(profiles[number]) for number in same]
+            if len(set(told)) > 1:
+                for number, words in zip(same, told, strict=True):
+                    names[number] = f"{name}{words}" if words != ":" else name
+    for name in _shared(names):
+        place = 0
+        for number in [number for number, other in enumerate(names) if other == name]:
+            place += 1
+            while f"{name} #{place}" in names:
+                place += 1
+            names[number] = f"{name} #{place}"
+    return tuple(names)
+
+
+def _shared(names: list[str]) -> list[str]:
+    """The names that several runs have."""
+    return [name for name in dict.fromkeys(names) if names.count(name) > 1]

@@ -1,0 +1,190 @@
+"""A step on another device, as text and as a document with stable fields."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator
+from typing import Any
+
+from roofline import units
+from roofline.core.whatif import SHEET_LOW, Row, WhatIf
+from roofline.renderers import _words
+
+WIDTH = 100
+_INDENT = 13
+_SAME = 1.005  # a factor below it is written as 1.00
+_FEW = 6  # names in a list; there may be any number
+
+
+def text(found: WhatIf) -> str:
+    """The sentence, the table by group, and what it rests on."""
+    lines = textwrap.wrap(_verdict(found), WIDTH)
+    lines += ["", *_table(found), ""]
+    for name, words in _facts(found):
+        lines += textwrap.wrap(
+            f"{name:<{_INDENT}}{words}", WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False
+        )
+    return "\n".join(lines) + "\n"
+
+
+def document(found: WhatIf) -> dict[str, Any]:
+    """The JSON of `roofline whatif`: seconds per step (docs/check.md)."""
+    profile = found.here.profile
+    return {
+        "schema": 1,
+        "model": profile.model,
+        "backend": profile.backend,
+        "mode": profile.mode,
+        "batch": profile.batch,
+        "seq": profile.seq,
+        "here": {"device": found.here.device.name, "kind": found.here.device.kind, "wall": found.here.wall},
+        "there": {"device": found.there.name, "kind": found.there.kind},
+        "seconds": found.seconds,
+        "range": list(found.interval),
+        "compared": found.compared,
+        "speedup": found.speedup,
+        "gap": found.gap,
+        "floor": found.total.floor,
+        "not_carried": found.total.not_carried,
+        "rebound": found.rebound,
+        "doubtful": found.doubtful,
+        "groups": {name: _row(row) for name, row in found.groups.items()},
+        "unknown": [
+            {"reason": one.reason, "ops": one.ops, "seconds": one.seconds, "most": one.most} for one in found.unknown
+        ],
+        "missing_ceilings": list(found.missing),
+        "left_out_ceilings": list(found.left_out),
+        "kept_launch_floors": list(found.kept),
+        "caches": found.caches,
+        "measured_against_datasheet": found.sheet,
+        "fits_memory": _fits(found),
+        "flags": list(found.here.flags),
+    }
+
+
+def _row(row: Row) -> dict[str, Any]:
+    return {
+        "ops": row.ops,
+        "here": row.here,
+        "there": row.there,
+        "range": list(row.interval),
+        "floor": row.floor,
+        "not_carried": row.not_carried,
+    }
+
+
+def _fits(found: WhatIf) -> bool | None:
+    """Whether the peak memory of here fits there; None where that is not known: a CPU's peak counts the libraries."""
+    peak, memory = found.here.profile.memory.peak, found.there.memory
+    return None if peak is None or memory is None or found.here.device.kind == "cpu" else peak <= memory
+
+
+def _verdict(found: WhatIf) -> str:
+    here, there = _words.device(found.here), _words.plain(found.there.name)
+    step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}, "
+    if not found.speedup:
+        return f"{step}and no time of it to carry to {there}."
+    carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
+    factor = found.speedup if found.speedup >= 1 else 1 / found.speedup
+    than = f"{units.significant(factor)} times {'faster' if found.speedup >= 1 else 'slower'}"
+    words = f"{step}{carried}, {'as fast as here' if factor < _SAME else than}."
+    if found.total.not_carried > 0:
+        words += (
+            f" {units.seconds(found.total.not_carried)} of the step here could not be carried and count on neither"
+            " side."
+        )
+    return words
+
+
+def _table(found: WhatIf) -> list[str]:
+    rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
+    rows += [_cells(name, row) for name, row in found.groups.items()]
+    gap = _words.gap_name(found.here)
+    rows.append((gap, "", units.seconds(found.gap), units.seconds(found.gap), "", units.UNKNOWN, ""))
+    here, there = units.seconds(found.compared), units.seconds(found.seconds)
+    speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
+    ends = _words.between(*found.interval)
+    rows.append(("total", str(found.total.ops), here, there, ends, units.seconds(found.total.floor), speed))
+    wide = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
+    lines = ["  ".join(_pad(cell, wide[n], n) for n, cell in enumerate(row)).rstrip() for row in rows]
+    rule = "─" * max(len(line) for line in lines)
+    return [lines[0], rule, *lines[1:-1], rule, lines[-1]]
+
+
+def _pad(cell: str, width: int, column: int) -> str:
+    return cell.ljust(width) if column == 0 else cell.rjust(width)
+
+
+def _cells(name: str, row: Row) -> tuple[str, ...]:
+    if not row.here and row.not_carried:
+        return (name, str(row.ops), *[units.UNKNOWN] * 5)
+    speed = units.significant(row.here / row.there) if row.there > 0 else units.UNKNOWN
+    ends = _words.between(*row.interval)
+    times = (units.seconds(row.here), units.seconds(row.there), ends, units.seconds(row.floor))
+    return (name, str(row.ops), *times, speed)
+
+
+def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
+    here, there, gap = _words.plain(found.here.device.name), _words.plain(found.there.name), _words.gap_name(found.here)
+    yield "rule", "each op attains the same fraction of the roof that binds it there as of the one that binds it here"
+    yield (
+        "range",
+        "over profiled steps and the uncertainty of the ceilings; where another roof binds there, from all other "
+        "roofs attained whole to attained only as far as here",
+    )
+    for number, one in enumerate(found.unknown):
+        ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
+        words = (
+            f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)} (most in {_words.plain(one.most)})"
+        )
+        yield "" if number else "not carried", words
+    yield gap, f"{units.seconds(found.gap)}, carried unchanged: it depends on the host and not on these ceilings"
+    if found.kept:
+        yield "launches", f"{_names(found.kept)}: not known of {there}, so that of {here} stands for it"
+    if found.left_out:
+        yield "left out", f"{_names(found.left_out)}: not known of {there}, so left out on both sides"
+    if found.missing:
+        yield "missing", f"{_names(found.missing)}: no such ceiling of {there}, so not in the column ceilings alone"
+    if not found.caches:
+        yield (
+            "caches",
+            "the bandwidth of the last-level cache is not known on both sides: all traffic is taken to be main "
+            "memory's, on both; the range holds what is known of them",
+        )
+    if found.rebound > 0:
+        yield "other roof", f"ops of {units.seconds(found.rebound)} here are under another roof there"
+    if found.doubtful > 0:
+        yield (
+            "launch time",
+            f"ops of {units.seconds(found.doubtful)} here reach less than half of their roof, and what a launch takes "
+            "here is not known: the range allows that nothing of their loss gets shorter",
+        )
+    if found.sheet:
+        yield (
+            "datasheet",
+            "measured ceilings stand against a datasheet's, which no code reaches; the range allows that as little as "
+            f"{units.percent(SHEET_LOW, 0)} of it can be reached",
+        )
+    yield from _warnings(found, there)
+
+
+def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:
+    if found.here.device.kind != found.there.kind:
+        kinds = f"{_words.plain(found.here.device.kind)} here and {_words.plain(found.there.kind)} there"
+        yield (
+            "kernels",
+            f"{kinds}: other kernels will run, fused otherwise and attaining other fractions of their roofs",
+        )
+    if _fits(found) is False:
+        peak, memory = found.here.profile.memory.peak, found.there.memory
+        yield "memory", f"the step needs {units.byte(peak)} and {there} has {units.byte(memory)}: it does not fit"
+    if found.here.profile.imported is not None:
+        yield "trace", "wall and gap are the trace's and hold its profiler's overhead"
+    for number, flag in enumerate(found.here.flags):
+        yield "" if number else "flags", _words.flag(flag)
+
+
+def _names(names: tuple[str, ...]) -> str:
+    shown = [_words.plain(name) for name in names[:_FEW]]
+    more = len(names) - len(shown)
+    return _words.conjunction([*shown, f"{more} more"] if more else shown)

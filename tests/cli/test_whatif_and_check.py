@@ -1,0 +1,297 @@
+"""The verbs `whatif` and `check`: what they print, and how they exit."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import msgspec
+import pytest
+from msgspec.structs import replace
+
+from roofline.core import gate
+from roofline.core.analysis import analyze
+from roofline.core.profile import Compilation, Profile, Wall, load, save
+from roofline.core.whatif import carry
+from roofline.renderers import _gate, _whatif
+
+Run = Callable[..., Any]
+Golden = Callable[[str, str], None]
+
+#: A device with everything but functions, fp32 and launch floors twice as fast, and its file.
+OTHER = """
+name = "Other Device"
+kind = "cuda"
+date = "2026-01-01"
+memory = 30e6
+match = ["Other Device"]
+memory_range = [0, 1e12]
+[sources]
+[matrix]
+bf16 = { value = 400e9, source = "made up" }
+[vector]
+fp32 = { value = 100e9, source = "made up" }
+[dram]
+any = { value = 20e9, source = "made up" }
+"""
+
+
+def put(folder: Path, name: str, profile: Profile) -> str:
+    save(profile, folder / name)
+    return name
+
+
+def worse() -> Profile:
+    """The hand-made step 1 ms longer, with a softmax more, a graph break and another version."""
+    return handmade.profile(
+        ops=(*handmade.OPS[:7], replace(handmade.OPS[4], overlap_ns=0, own_ns=(1_000_000,) * 3), handmade.OPS[7]),
+        wall=Wall(steps=tuple(step + 1e-3 for step in handmade.profile().wall.steps)),
+        profiled=replace(handmade.profile().profiled, corrected=(13.4e-3, 13.5e-3, 13.6e-3)),
+        memory=replace(handmade.profile().memory, peak=40.5e6),
+        compilation=Compilation(compiler="torch.compile", breaks={"call to print": 1}),
+        versions={"torch": "2.14.0", "python": "3.11.9"},
+    )
+
+
+def base() -> Profile:
+    return handmade.profile(compilation=Compilation(compiler="torch.compile"))
+
+
+def rounded(text: str) -> str:
+    """JSON whose last digits do not depend on the version of numpy."""
+    return re.sub(r"\d+\.\d+(e-?\d+)?", lambda number: f"{float(number[0]):.6g}", text)
+
+
+# ------------------------------------------------------------------------------------- whatif
+
+
+def test_whatif_prints_the_table(roofline: Run, tmp_path: Path, golden: Golden) -> None:
+    (tmp_path / "other.toml").write_text(OTHER)
+    name = put(tmp_path, "p.json", handmade.profile(flags=("in-process",)))
+    ended = roofline("whatif", name, "--device", "other.toml")
+    assert (ended.code, ended.err) == (0, "")
+    golden("whatif.txt", ended.out)
+    assert all(len(line) <= 100 for line in ended.out.splitlines())
+
+
+def test_whatif_as_json(roofline: Run, tmp_path: Path, golden: Golden) -> None:
+    (tmp_path / "other.toml").write_text(OTHER)
+    name = put(tmp_path, "p.json", handmade.profile())
+    ended = roofline("whatif", name, "--device", "other.toml", "--format", "json")
+    assert (ended.code, ended.err) == (0, "")
+    golden("whatif.json", rounded(ended.out))
+    found = json.loads(ended.out)
+    assert found["seconds"] == pytest.approx(sum(row["there"] for row in found["groups"].values()) + found["gap"])
+    assert found["compared"] + found["not_carried"] == pytest.approx(found["here"]["wall"])
+
+
+def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
+    name = put(tmp_path, "p.json", handmade.profile())
+    (tmp_path / "round.json").write_bytes(msgspec.json.encode(handmade.device()))
+    ended = roofline("whatif", name, "--device", "round.json")
+    assert ended.code == 0
+    assert "12.5 ms per step on Round Device, 2 threads, 12.2 ms on Round Device" in " ".join(ended.out.split())
+    assert "as fast as here" in " ".join(ended.out.split())
+
+
+def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
+    ended = roofline("whatif", str(recorded), "--device", "h100", "--format", "json")
+    assert (ended.code, ended.err) == (0, "")
+    found = json.loads(ended.out)
+    assert found["there"] == {"device": "NVIDIA H100 SXM", "kind": "cuda"}
+    assert found["range"][0] <= found["seconds"] <= found["range"][1]
+    assert found["gap"] < found["seconds"]
+    text = roofline("whatif", str(recorded), "--device", "h100").out
+    assert "cpu here and cuda there: other kernels will run" in " ".join(text.split())
+
+
+def test_memory_that_does_not_fit() -> None:
+    there = replace(handmade.device(), memory=30e6)
+    on_gpu = handmade.profile(device=replace(handmade.device(), kind="cuda"))
+    text = _whatif.text(carry(analyze(on_gpu), there))
+    assert "needs 40.0 MB and Round Device has 30.0 MB: it does not fit" in text
+    # A CPU's peak holds the libraries, which the other device need not.
+    assert "does not fit" not in _whatif.text(carry(analyze(handmade.profile()), there))
+
+
+@pytest.mark.parametrize("name", handmade.HOSTILE)
+def test_names_cannot_act_on_a_terminal(name: str) -> None:
+    found = carry(analyze(handmade.hostile(name)), replace(handmade.device(), name=name))
+    assert all(c.isprintable() or c == "\n" for c in _whatif.text(found))
+    json.loads(json.dumps(_whatif.document(found), allow_nan=False))
+    grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))
+    result = gate.check(handmade.hostile(name), grown, gate.Limits(), counts_only=True)
+    assert result.failed
+    for text in (_gate.text(result), _gate.github(result)):
+        assert all(c.isprintable() or c == "\n" for c in text)
+    json.loads(json.dumps(_gate.document(result), allow_nan=False))
+
+
+# ------------------------------------------------------------------------------------- check
+
+
+def test_check_passes(roofline: Run, tmp_path: Path, golden: Golden) -> None:
+    put(tmp_path, "a.json", base())
+    for form in ("text", "github"):
+        ended = roofline("check", "a.json", "a.json", "--format", form)
+        assert (ended.code, ended.err) == (0, "")
+        golden("check-passed.txt", ended.out)
+
+
+@pytest.mark.parametrize("form", ["text", "github", "json"])
+def test_check_fails_and_says_where(roofline: Run, tmp_path: Path, golden: Golden, form: str) -> None:
+    put(tmp_path, "a.json", base())
+    put(tmp_path, "b.json", worse())
+    ended = roofline("check", "a.json", "b.json", "--format", form)
+    assert ended.code == 1
+    assert ended.err == "roofline: b.json is worse than a.json: time, bytes, kernels, graph breaks.\n"
+    suffix = {"text": "txt", "github": "github.txt", "json": "json"}[form]
+    golden(f"check-failed.{suffix}", rounded(ended.out) if form == "json" else ended.out)
+
+
+def test_limits_are_the_users(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", handmade.profile())
+    put(tmp_path, "b.json", replace(worse(), compilation=None))
+    loose = ("--max-time", "20%", "--max-bytes", "0.2", "--max-kernels", "1", "--max-gap", "5%", "--max-memory", "2%")
+    assert roofline("check", "a.json", "b.json", *loose).code == 0
+    for option, value in (("--max-time", "0"), ("--max-bytes", "15%"), ("--max-kernels", "0"), ("--max-memory", "1%")):
+        ended = roofline("check", "a.json", "b.json", *loose, option, value)
+        assert (ended.code, ended.err) == (1, f"roofline: b.json is worse than a.json: {option[6:]}.\n")
+
+
+def test_a_contended_profile_is_4_and_its_counts_are_judged(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", handmade.profile())
+    put(tmp_path, "b.json", handmade.profile(flags=("contended",), wall=Wall(steps=(1.0, 1.0, 1.0))))
+    ended = roofline("check", "a.json", "b.json")
+    assert ended.code == 4
+    assert ended.out == ""
+    assert "The times of CURRENT cannot be judged, it is flagged contended" in ended.err
+    assert roofline("check", "a.json", "b.json", "--counts-only").code == 0
+
+
+def test_github_escapes_what_a_profile_brings() -> None:
+    """As documented for workflow commands: % CR LF in the data, and : and , in a property."""
+    assert _gate._data("50 %\r\n::x") == "50 %25%0D%0A::x"
+    assert _gate._property("a:b,c%") == "a%3Ab%2Cc%25"
+    phase = "::error::, title=x:y %0A##[error]z"
+    ops = tuple(replace(op, phase=0) for op in handmade.OPS)
+    plain = handmade.profile(
+        phases=(phase,), ops=ops, blocks=("##[warning]b\n::stop-commands::t", *handmade.BLOCKS[1:])
+    )
+    more = replace(plain, ops=(*ops, ops[0], ops[1]))
+    result = gate.check(plain, more, gate.Limits(), counts_only=True)
+    assert len(result.failed) == 4
+    for text in (_gate.github(result), _gate.text(result)):
+        lines = text.splitlines()
+        commands = [line for line in lines if line.lstrip().startswith("::")]
+        assert all(re.match(r"::error title=roofline%3A [^:,]*::[^\r\n]*$", line) for line in commands)
+        assert not any("##[" in line for line in lines if line not in commands)
+    assert len([line for line in _gate.github(result).splitlines() if line.startswith("::error")]) == 4
+    assert "##[" not in _gate.github(result)
+
+
+def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", handmade.profile())
+    put(tmp_path, "b.json", handmade.profile(wall=Wall(steps=(20e-3, 21e-3))))
+    ended = roofline("check", "a.json", "b.json", "--format", "github", "--max-gap", "100%")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("::warning title=roofline%3A time::time +64.0 %25 (limit 5 %25)")
+    assert "1 not resolved" in ended.out
+
+
+# ------------------------------------------------------------------------------------- bad input
+
+
+@pytest.mark.parametrize(
+    ("words", "sentence"),
+    [
+        (("whatif", "p.json"), "Missing option '--device'; see `roofline whatif --help`."),
+        (("whatif", "p.json", "--device", "h1000"), "There is no device called 'h1000'; there are: a10, "),
+        (("whatif", "p.json", "--device", "x.toml"), "There is no file x.toml"),
+        (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
+        (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: text, json."),
+        (("whatif", "c.json", "--device", "h100"), "only counted, so it has no time to carry: measure it without"),
+        (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number."),
+        (("check", "p.json"), "Missing argument 'CURRENT'; see `roofline check --help`."),
+        (("check", "p.json", "absent.json"), "Cannot read absent.json"),
+        (("check", "trace.json", "p.json"), "trace.json is not a roofline profile"),
+        (("check", "p.json", "new.json"), "new.json was made by a newer roofline (schema 99"),
+        (("check", "p.json", "zero.json"), "zero.json is damaged: it has no times of steps."),
+        (("check", "p.json", "cut.json"), "cut.json cannot be read as a profile"),
+        (("check", "p.json", "other.json"), "model is 'toy' in BASELINE and 'gpt2' in CURRENT"),
+        (("check", "p.json", "c.json"), "CURRENT was only counted, so it has no times to judge: add --counts-only."),
+        (("check", "p.json", "p.json", "--format", "xml"), "no format called 'xml'; there are: text, json, github."),
+        (("check", "p.json", "p.json", "--max-time", "-5%"), "--max-time '-5%' is no limit: give a percentage"),
+        (("check", "p.json", "p.json", "--max-bytes", "nan"), "--max-bytes 'nan' is no limit"),
+        (("check", "p.json", "p.json", "--max-kernels", "1.5"), "--max-kernels '1.5' is no limit: give a whole number"),
+        (("check", "p.json", "p.json", "--max-gap", "1e400"), "--max-gap '1e400' is no limit"),
+        (("check", "p.json", "p.json", "--max-memory", "1000000"), "--max-memory '1000000' is too large"),
+    ],
+)
+def test_what_cannot_be_used_is_said(roofline: Run, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
+    put(tmp_path, "p.json", handmade.profile())
+    put(tmp_path, "c.json", handmade.profile(profiled=None))
+    put(tmp_path, "other.json", handmade.profile(model="gpt2"))
+    whole = json.loads((tmp_path / "p.json").read_text())
+    (tmp_path / "new.json").write_text(json.dumps(whole | {"schema": 99}))
+    (tmp_path / "old.json").write_text(json.dumps(whole | {"schema": 0}))
+    (tmp_path / "zero.json").write_text(json.dumps(whole | {"wall": {"steps": []}}))
+    (tmp_path / "cut.json").write_text((tmp_path / "p.json").read_text()[:500])
+    (tmp_path / "trace.json").write_text('{"traceEvents": []}')
+    ended = roofline(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("roofline: ")
+    assert ended.err.count("\n") == 1
+    assert sentence in ended.err
+
+
+# ------------------------------------------------------------------------------------- real steps
+
+NET = """
+import torch
+
+def make_step():
+    torch.manual_seed(0)
+    one, two, x = torch.nn.Linear(64, 64), torch.nn.Linear(64, 64), torch.zeros(8, 64)
+    return lambda: two(HIDDEN)
+"""
+
+
+def count(measuring: Run, tmp_path: Path, name: str, *words: str) -> str:
+    ended = measuring("profile", *words, "--backend", "torch", "--device", "cpu", "--threads", "1", "-o", name)
+    assert ended.code == 0, ended.err
+    return name
+
+
+def test_the_same_model_counted_twice_passes(measuring: Run, tmp_path: Path) -> None:
+    for name in ("a.json", "b.json"):
+        count(measuring, tmp_path, name, "mlp", "--size", "tiny", "--count-only")
+    ended = measuring("check", "a.json", "b.json", "--counts-only")
+    assert (ended.code, ended.err) == (0, "")
+    assert "passed" in ended.out
+    # Its times were never measured, so they are not judged.
+    assert measuring("check", "a.json", "b.json").code == 2
+
+
+def test_counts_of_a_timed_profile_are_those_of_a_counted_one(measuring: Run, tmp_path: Path, recorded: Path) -> None:
+    count(measuring, tmp_path, "a.json", "mlp", "--size", "tiny", "--batch", "64", "--mode", "train", "--count-only")
+    ended = measuring("check", "a.json", str(recorded), "--counts-only", "--max-bytes", "0")
+    assert (ended.code, ended.err) == (0, "")
+
+
+def test_an_extra_op_fails_and_is_named(measuring: Run, tmp_path: Path) -> None:
+    step = tmp_path / "net.py"
+    step.write_text(NET.replace("HIDDEN", "torch.relu(one(x))"))
+    count(measuring, tmp_path, "a.json", "net.py:make_step", "--count-only")
+    step.write_text(NET.replace("HIDDEN", "torch.sigmoid(torch.relu(one(x)))"))
+    count(measuring, tmp_path, "b.json", "net.py:make_step", "--count-only")
+    ended = measuring("check", "a.json", "b.json", "--counts-only")
+    assert ended.code == 1
+    assert ended.err == "roofline: b.json is worse than a.json: bytes, kernels.\n"
+    # 8 x 64 numbers of 4 bytes read and written
+    assert "pointwise in (top), forward +4.10 kB, 1 op more, most in aten::sigmoid" in " ".join(ended.out.split())
+    assert load(tmp_path / "b.json").model == load(tmp_path / "a.json").model

@@ -33,7 +33,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     """
     from roofline.devices import calibration
 
-    backend, request = _ready(request)
+    backend, request = ready(request)
     device = None if request.count_only else _ceilings(request, say, progress)
     variables: dict[str, str] = {}
     recording = _record_apart(request, backend)
@@ -45,7 +45,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     others = []
     for number in range(2, rounds + 1):
         say(f"Round {number} of {rounds}.")
-        others.append(_record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps)
+        others.append(record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps)
     for note in recording.notes:
         say(f"not known: {note}")
     if others:
@@ -60,7 +60,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
     return to_profile(recording, request, device, command)
 
 
-def _ready(request: Request) -> tuple[Any, Request]:
+def ready(request: Request) -> tuple[Any, Request]:
     """The backend, and the request with its interpreter found; refused here, before anything is measured."""
     from roofline.backends import _launch
 
@@ -103,14 +103,15 @@ def _installed(name: str) -> bool:
 def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
     special = {} if request.count_only else backend.profiled_environment(request.device)
-    recording = _record(request, backend, {**special, **(variables or {})})
+    recording = record(request, backend, {**special, **(variables or {})})
     if not special:
         return recording
-    plain = _record(msgspec.structs.replace(request, plain_only=True), backend, variables)
+    plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables)
     return msgspec.structs.replace(recording, wall=plain.wall, conditions=plain.conditions, memory=plain.memory)
 
 
-def _record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+def record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+    """What one child process recorded; `variables` are set in its environment beside the backend's own."""
     from roofline.backends import _launch
 
     variables = {**backend.environment(request.threads, request.device, request.options), **(variables or {})}
@@ -123,7 +124,7 @@ def verify(request: Request) -> list[Check]:
     """The counts of `request` beside independent references, from a fresh child process."""
     from roofline.backends import _launch
 
-    backend, request = _ready(request)
+    backend, request = ready(request)
     variables = backend.environment(request.threads, request.device, request.options)
     return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 

@@ -28,6 +28,7 @@ ALLOWED: dict[str, set[str]] = {
         *PLAIN,
     },
     "roofline/renderers": {"numpy", "msgspec", "roofline.core", "roofline.plugins", "roofline.renderers", *PLAIN},
+    "roofline/renderers/comparison": {"msgspec", "roofline.core", "roofline.renderers", *PLAIN},
     "roofline/renderers/figures": {
         *("numpy", "matplotlib", "roofline.core", "roofline.plugins", "roofline.renderers"),
         *PLAIN,
@@ -52,7 +53,7 @@ ALLOWED: dict[str, set[str]] = {
     "profiles": set(),
     "roofline/cli": {
         *("typer", "msgspec", "roofline.__version__", "roofline.cli", "roofline.session", "roofline.plugins"),
-        "roofline.importing",
+        *("roofline.comparing", "roofline.importing", "roofline.proving"),
         *("roofline.core", "roofline.devices", "roofline.models", "roofline.renderers", "roofline.backends._request"),
         *PLAIN,
     },
@@ -64,9 +65,17 @@ ALLOWED_FILES: dict[str, set[str]] = {
     "roofline/errors.py": set(),
     "roofline/units.py": set(),
     "roofline/plugins.py": {"roofline.errors"},
+    "roofline/comparing.py": {
+        *("msgspec", "roofline.session", "roofline.backends._request", "roofline.core"),
+        *PLAIN,
+    },
     "roofline/importing.py": {
         *("msgspec", "numpy", "roofline.__version__", "roofline.core", "roofline.devices", "roofline.traces"),
         *PLAIN,
+    },
+    "roofline/proving.py": {
+        *("msgspec", "roofline.session", "roofline.backends", "roofline.core", "roofline.devices"),
+        *("roofline.plugins", "roofline.models", *PLAIN),
     },
     "roofline/session.py": {
         *("msgspec", "roofline.__version__", "roofline.backends", "roofline.core", "roofline.devices"),
@@ -172,7 +181,10 @@ def test_imports_go_one_way(file: str) -> None:
     assert foreign(file, source(file)) == []
 
 
-@pytest.mark.parametrize("folder", ["roofline/backends", "roofline/renderers", "roofline/renderers/figures"])
+@pytest.mark.parametrize(
+    "folder",
+    ["roofline/backends", "roofline/renderers", "roofline/renderers/comparison", "roofline/renderers/figures"],
+)
 def test_plugins_do_not_import_each_other(folder: str) -> None:
     assert [line for file in files(folder) for line in siblings(file, source(file))] == []
 
@@ -261,6 +273,7 @@ def test_only_the_command_line_prints_and_exits(file: str) -> None:
         ("models/torch/bert.py", "from . import _step"),
         ("models/__init__.py", "import torch"),
         ("roofline/session.py", "from roofline.cli import main"),
+        ("roofline/comparing.py", "from roofline.cli import compare"),
         ("roofline/errors.py", "import numpy"),
     ],
 )
@@ -280,6 +293,7 @@ def test_a_right_import_is_not() -> None:
         ("roofline/renderers/csv.py", "from roofline.renderers import json", 1),
         ("roofline/renderers/csv.py", "from roofline.renderers.figures import bound", 1),
         ("roofline/renderers/csv.py", "import json\nfrom roofline.renderers import _tables", 0),
+        ("roofline/renderers/comparison/text.py", "from roofline.renderers.comparison import markdown", 1),
         ("roofline/renderers/figures/bound.py", "from roofline.renderers.figures import devices", 1),
         ("roofline/renderers/figures/bound.py", "from roofline.renderers.figures import _style", 0),
         ("roofline/backends/jax.py", "def f():\n    from roofline.backends.torch import devices", 1),

@@ -26,7 +26,7 @@ from numpy.typing import NDArray
 from roofline.core import statistics
 from roofline.core.analysis import Analysis
 from roofline.core.common_ground import on_common_ground, same_device
-from roofline.core.draws import RESAMPLES, Draws, draw
+from roofline.core.draws import RESAMPLES, Draws, Interval, draw, interval
 from roofline.core.parity import Parity, parity
 from roofline.core.pieces import QUANTITY, Pieces, Place, pieces
 from roofline.core.profile import Profile
@@ -45,7 +45,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     """One term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
 
     kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), loss, uncosted, overlap,
-    or gap.<cause>; roofs are compute, memory and launch.
+    or gap.<cause>; roofs are compute, memory and launch. ci95: None below three steps of either run.
     """
 
     phase: str | None
@@ -53,7 +53,7 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
     op_class: str | None
     kind: str
     seconds: float
-    ci95: tuple[float, float] | None
+    ci95: Interval | None
 
 
 @dataclass(frozen=True, slots=True)
@@ -183,9 +183,15 @@ class Comparison:
         return self.a.wall - self.b.wall
 
     @cached_property
-    def ci95(self) -> tuple[float, float]:
-        """The 95 % interval of the difference [s]."""
-        return interval(self.work.a.draws.wall - self.work.b.draws.wall)
+    def ci95(self) -> Interval | None:
+        """The 95 % interval of the difference [s]; None below three steps, plain or profiled, of either run."""
+        a, b = self.work.a.draws, self.work.b.draws
+        return interval(a.wall - b.wall, a, b)
+
+    @property
+    def resolved(self) -> bool:
+        """Whether the runs show which of them is faster: the interval of the difference is known and leaves 0 out."""
+        return self.ci95 is not None and (self.ci95[0] > 0 or self.ci95[1] < 0)
 
     @property
     def speedup(self) -> float:
@@ -226,12 +232,6 @@ class Comparison:
         return differences[0] * differences[1] >= 0 and divided <= 0.2 * whole
 
 
-def interval(drawn: Array) -> tuple[float, float]:
-    """The 95 % interval of drawn values."""
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return float(low), float(high)
-
-
 def compare(a: Profile, b: Profile) -> Comparison:
     """The difference of two runs as a sum that closes.
 
@@ -258,7 +258,14 @@ def _view(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws, gap: Mapping
     for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):
         terms += _terms_at(place, *sides, rates)
     terms += [
-        Term(phase=None, block=None, op_class=None, kind=f"gap.{cause}", seconds=seconds, ci95=interval(gap[cause]))
+        Term(
+            phase=None,
+            block=None,
+            op_class=None,
+            kind=f"gap.{cause}",
+            seconds=seconds,
+            ci95=interval(gap[cause], draws_a, draws_b),
+        )
         for cause, seconds in _gap(a, b).items()
     ]
     terms.sort(key=lambda term: -abs(term.seconds))
@@ -332,7 +339,7 @@ def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dic
             op_class=place.op_class,
             kind=kind,
             seconds=value,
-            ci95=interval(drawn),
+            ci95=interval(drawn, a.draws, b.draws),
         )
         for kind, value, drawn in found
     ]

@@ -19,16 +19,25 @@ from roofline.core.analysis import Analysis, taken
 Array = NDArray[np.float64]
 
 RESAMPLES = 1000
+#: Fewer steps than this, plain or profiled, say nothing of how far they lie apart.
+FEWEST = 3
+
+
+Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class Draws:
-    """steps: weight of each profiled step, shape (RESAMPLES, steps); scale, wall, busy: of each draw [1, s, s]."""
+    """steps: weight of each profiled step, shape (RESAMPLES, steps); scale, wall, busy: of each draw [1, s, s].
+
+    enough: whether there are steps enough for an interval.
+    """
 
     steps: Array
     scale: Array
     wall: Array
     busy: Array
+    enough: bool
 
     @property
     def gap(self) -> Array:
@@ -61,7 +70,8 @@ def draw(analysis: Analysis) -> Draws:
     # The whole process, its ops and its gap alike, is as fast as another one would have been.
     other = _processes(walls, profile.wall.processes, rng)
     busy = (steps @ own.sum(axis=0) - overlap) * scale
-    return Draws(steps, scale * other, plain * other, busy * other)
+    enough = min(number, len(walls)) >= FEWEST
+    return Draws(steps, scale * other, plain * other, busy * other, enough)
 
 
 def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.random.Generator) -> Array:
@@ -75,3 +85,11 @@ def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.rand
     drawn = medians[rng.integers(0, len(medians), (RESAMPLES, len(medians)))]
     between: Array = np.median(drawn, axis=1) / float(np.median(medians))
     return between * drifted
+
+
+def interval(drawn: Array, *of: Draws) -> Interval | None:
+    """The 95 % interval of drawn values; None where one of the runs has too few steps for one."""
+    if not all(draws.enough for draws in of):
+        return None
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return float(low), float(high)

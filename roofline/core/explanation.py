@@ -5,7 +5,7 @@
 A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
 differs from one process to the next; where a run was timed in one process only, "the same work, slower" must
 therefore be more than a tenth of that work's time (more than a quarter on a machine that others used, or where the
-profiler slowed the step down), else nothing is said.
+profiler slowed the step down, or where there are too few steps for an interval), else nothing is said.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ from roofline import units
 from roofline.core import sentences
 from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
+from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
 from roofline.core.rules import RULES
 from roofline.core.vocabulary import Phase
@@ -43,7 +44,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     seconds: float
-    ci95: tuple[float, float]
+    ci95: Interval | None
     label: str
     text: str
     advice: str
@@ -72,9 +73,8 @@ def headline(comparison: Comparison, findings: Iterable[Finding]) -> str:
     are equal."
     """
     a, b = sentences.names(comparison)
-    low, high = comparison.ci95
     found = tuple(findings)
-    if low <= 0 <= high:
+    if comparison.ci95 is not None and not comparison.resolved:
         head = f"{a} and {b}: no difference that these runs resolve ({units.seconds(comparison.difference)})"
         return f"{head}." if not found else f"{head}, but {_parts(found, 1 if found[0].seconds > 0 else -1)}."
     slow, fast, sign = (a, b, 1) if comparison.difference > 0 else (b, a, -1)
@@ -148,9 +148,9 @@ def _mostly_eager(run: Analysis) -> bool:
 def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     """What an entry says, or None where it does not stand out."""
     seconds = ledger.seconds(entry)
-    low, high = ledger.interval(entry)
+    ci95 = ledger.interval(entry)
     work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
-    if abs(seconds) < MATERIAL * ledger.wall or low <= 0 <= high:
+    if abs(seconds) < MATERIAL * ledger.wall or (ci95 is not None and ci95[0] <= 0 <= ci95[1]):
         return None
     if rule in _SAME_WORK and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
         return None
@@ -158,14 +158,15 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     facts = sentences.case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
     text, advice = sentences.sentence(rule, facts)
     label = sentences.label(rule, facts)
-    return Finding(rule=rule, seconds=seconds, ci95=(low, high), label=label, text=text, advice=advice, terms=terms)
+    return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)
 
 
 def _noise(ledger: Ledger) -> float:
     """How much slower the same work must be in one run to be called slower."""
     runs = ledger.comparison.a.profile, ledger.comparison.b.profile
-    flags = (*ledger.comparison.a.flags, *ledger.comparison.b.flags)
-    if "contended" in flags or "inflated" in flags:
+    comparison = ledger.comparison
+    flags = (*comparison.a.flags, *comparison.b.flags)
+    if "contended" in flags or "inflated" in flags or comparison.ci95 is None:
         return _NOISE_CONTENDED
     return 0.0 if all(run.wall.processes for run in runs) else _NOISE
 

@@ -16,7 +16,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.analysis import executor_of
-from roofline.core.comparison import Comparison, Side, interval
+from roofline.core.comparison import Comparison, Side
+from roofline.core.draws import Interval, interval
 from roofline.core.host_time import besides, dispatch
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces
@@ -149,11 +150,11 @@ class Ledger:
     def _gap(self, entry: Entry) -> float:
         return entry.gap_a * self.comparison.a.gap - entry.gap_b * self.comparison.b.gap
 
-    def interval(self, entry: Entry) -> tuple[float, float]:
-        """The 95 % interval of that [s]."""
+    def interval(self, entry: Entry) -> Interval | None:
+        """The 95 % interval of that [s]; None below three steps of either run."""
         drawn = self.a.drawn(entry.a, entry.parts_a) - self.b.drawn(entry.b, entry.parts_b)
         drawn = drawn + entry.gap_a * self.a.draws.gap - entry.gap_b * self.b.draws.gap
-        return interval(drawn)
+        return interval(drawn, self.a.draws, self.b.draws)
 
     def portions(self, entry: Entry) -> tuple[Portion, ...]:
         """What an entry adds at each place, largest first; the gap is one place."""

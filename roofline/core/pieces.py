@@ -13,10 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis, Constituent
+from roofline.core.analysis import Analysis, Constituent, executor_of
 from roofline.core.device import Device
 from roofline.core.profile import Op, Signature
-from roofline.core.roofline import terms
+from roofline.core.roofline import compute_time, pattern, terms
 from roofline.core.vocabulary import BOUNDS, OpClass
 
 Array = NDArray[np.float64]
@@ -95,6 +95,7 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
     steps = len(profile.profiled.corrected) if profile.profiled else 0
     own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(parts), steps) * 1e-9
     costs = [profile.signatures[op.signature].cost for op in profile.ops]
+    binding = [_binding(analysis, row) for row in range(len(profile.ops))]
 
     def column(values: list[float | None]) -> Array:
         return np.asarray([np.nan if value is None else value for value in values], np.float64)[rows] * weight
@@ -112,9 +113,9 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
         overlap=np.asarray([op.overlap_ns * 1e-9 for op in profile.ops], np.float64)[rows] * weight,
         uncosted=(table.bound == BOUNDS.index("unknown"))[rows],
         floor=table.floor[rows] * weight,
-        bound=table.bound[rows],
-        ceiling=tuple(table.ceiling[row] for row in rows),
-        quantity=np.asarray([_quantity(analysis, row) for row in range(len(parts))], np.float64)[rows] * weight,
+        bound=np.asarray([roof for roof, _ in binding], np.int64)[rows],
+        ceiling=tuple(binding[row][1] for row in rows),
+        quantity=np.asarray([_quantity(analysis, n, name) for n, (_, name) in enumerate(binding)])[rows] * weight,
         launches=np.asarray([op.launches for op in profile.ops], np.float64)[rows] * weight,
         flops=column([cost.flops for cost in costs]),
         model_flops=column([cost.model_flops for cost in costs]),
@@ -155,9 +156,32 @@ def alone_floor(one: Constituent, device: Device) -> float | None:
     return max(found.compute or 0.0, found.memory or 0.0)
 
 
-def _quantity(analysis: Analysis, row: int) -> float:
+def _binding(analysis: Analysis, row: int) -> tuple[int, str]:
+    """What the floor of an op is made of: the roof and its ceiling.
+
+    Where a trace says nothing of buffers, the bound of an op is the roof of its floor's upper end. Its floor is the
+    lower end, with less memory traffic, so that another roof may be what it is made of.
+    """
+    table, bound = analysis.table, int(analysis.table.bound[row])
+    if bound == BOUNDS.index("unknown"):
+        return bound, table.ceiling[row]
+    terms_of = np.nan_to_num([table.compute[row], table.memory[row], table.launch[row]], nan=-1.0)
+    roof = int(terms_of.argmax())
+    if terms_of[bound] >= terms_of[roof]:
+        return bound, table.ceiling[row]
+    op = analysis.profile.ops[row]
+    signature = analysis.profile.signatures[op.signature]
+    names = (
+        compute_time(signature, analysis.device)[1],
+        f"dram.{pattern(signature.cost, signature.inplace, analysis.device)}",
+        f"launch.{signature.executor or executor_of(analysis.profile)}",
+    )
+    return roof, names[roof]
+
+
+def _quantity(analysis: Analysis, row: int, ceiling: str) -> float:
     """How much of what its binding ceiling limits the op at `row` does; 0 for an op without a floor."""
-    op, ceiling = analysis.profile.ops[row], analysis.table.ceiling[row]
+    op = analysis.profile.ops[row]
     cost = analysis.profile.signatures[op.signature].cost
     match ceiling.partition(".")[0]:
         case "matrix":

@@ -31,12 +31,6 @@ class Pair:
         """What no finding accounts for: the difference less the findings [s]."""
         return rest(self.comparison, self.findings)
 
-    @property
-    def resolved(self) -> bool:
-        """Whether the 95 % interval of the difference excludes 0."""
-        low, high = self.comparison.ci95
-        return low > 0 or high < 0
-
 
 @dataclass(frozen=True)
 class Ranking:

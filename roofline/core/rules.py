@@ -19,6 +19,7 @@ from roofline.core.ledger import NONE, Claim, Ledger, Rows
 from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
 from roofline.core.profile import Profile
+from roofline.core.roofline import ATTAINED
 from roofline.core.vocabulary import BOUNDS
 
 Bools = NDArray[np.bool_]
@@ -202,20 +203,26 @@ def threads(ledger: Ledger) -> Iterator[Claim]:
 
 
 def hardware(ledger: Ledger) -> Iterator[Claim]:
-    """The same ops under the ceilings of another device, each run attaining what it attains of its own.
+    """The same ops under the ceilings of another device.
 
-    Time is floor times what it misses the floor by, t = f x, and t_A - t_B splits symmetrically: (f_A - f_B) (x_A +
-    x_B) / 2 is the devices', which is (f_A - f_B) / 2 f_A of the time of A less (f_B - f_A) / 2 f_B of that of B. The
-    rest is left to whatever else explains it.
+    Where both runs attain half of their roofs, time is floor times what it misses the floor by, t = f x, and
+    t_A - t_B splits symmetrically: (f_A - f_B) (x_A + x_B) / 2 is the devices', which is (f_A - f_B) / 2 f_A of the
+    time of A less (f_B - f_A) / 2 f_B of that of B. Far below its roof a kernel does not wait for it, and the devices'
+    part is what the floors differ by. The rest is left to whatever else explains it.
     """
     if not ledger.comparison.hardware_differs:
         return
     for classes in (ANCHORS, VECTOR):
         a, b = _pairs_of(ledger, classes)
-        floor_a, floor_b = float(ledger.a.pieces.floor[a].sum()), float(ledger.b.pieces.floor[b].sum())
-        if floor_a and floor_b:
-            parts = (floor_a - floor_b) / (2 * floor_a), (floor_b - floor_a) / (2 * floor_b)
-            yield Claim("hardware", a, b, part_a=parts[0], part_b=parts[1])
+        floors = float(ledger.a.pieces.floor[a].sum()), float(ledger.b.pieces.floor[b].sum())
+        times = float(ledger.a.own[a].sum()), float(ledger.b.own[b].sum())
+        if not all(floors) or not all(times):
+            continue
+        if all(floor >= ATTAINED * time for floor, time in zip(floors, times, strict=True)):
+            apart = floors[0] - floors[1]
+            yield Claim("hardware", a, b, part_a=apart / (2 * floors[0]), part_b=-apart / (2 * floors[1]))
+        else:
+            yield Claim("hardware", a, b, part_a=floors[0] / times[0], part_b=floors[1] / times[1])
 
 
 def allocation(ledger: Ledger) -> Iterator[Claim]:

@@ -277,7 +277,8 @@ def _threads(facts: Case) -> tuple[str, str]:
 
 
 def _hardware(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'the same ops')} by its ceilings alone: their least time is longer on its device"
+    text = f"{_head(facts, 'the same ops')} because of its device: their floors are "
+    text += f"{units.seconds(facts.does_more.floor)} there and {units.seconds(facts.does_less.floor)} on the other"
     return f"{text}.", "nothing to mend: this part is the hardware"
 
 

@@ -169,18 +169,18 @@ def compilation(analysis: Analysis) -> list[str]:
     time = "" if facts.seconds is None else f" in {units.seconds(facts.seconds)}"
     if facts.seconds is not None and first is not None and facts.seconds <= first:
         time += ", inside the first step"
-    told = [f"{_number(facts.graphs, 'graph')} per step" if facts.graphs else "no compiled graph runs in a step"]
+    told = [f"{counted(facts.graphs, 'graph')} per step" if facts.graphs else "no compiled graph runs in a step"]
     if facts.opaque:
-        told.append(f"{_number(facts.opaque, 'region')} whose inside is not known")
+        told.append(f"{counted(facts.opaque, 'region')} whose inside is not known")
     if facts.guards is not None:
-        told.append(_number(facts.guards, "guard"))
+        told.append(counted(facts.guards, "guard"))
     breaks, again = sum(facts.breaks.values()), len(facts.recompilations)
-    told.append(_number(breaks, "graph break") if breaks else "no graph break")
+    told.append(counted(breaks, "graph break") if breaks else "no graph break")
     if again:
-        told.append(_number(again, "recompilation"))
+        told.append(counted(again, "recompilation"))
     head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(told)}"
     outside = [
-        f"{_number(ops, 'op')} of {_PHASES.get(phase, plain(phase))} ({units.seconds(seconds * analysis.scale)})"
+        f"{counted(ops, 'op')} of {_PHASES.get(phase, plain(phase))} ({units.seconds(seconds * analysis.scale)})"
         for phase, (ops, seconds) in facts.eager.items()
     ]
     lines = [f"{head}; outside them {conjunction(outside)}" if outside else head]
@@ -198,7 +198,7 @@ def imported(analysis: Analysis) -> list[str]:
     if facts.span is not None and facts.busy is not None and facts.idle is not None:
         marks = f" ({plain(facts.marks)})" if facts.marks else ""
         busy, idle = units.seconds(facts.busy), units.seconds(facts.idle)
-        steps = f"{_number(facts.steps, 'step')}{marks}, {len(analysis.profile.wall.steps)} used"
+        steps = f"{counted(facts.steps, 'step')}{marks}, {len(analysis.profile.wall.steps)} used"
         lines.append(f"{units.seconds(facts.span)} in all, {busy} busy, {idle} idle; {steps}")
     if facts.linked is not None:
         twins = f", {units.percent(facts.twinned)} more by their twins" if facts.twinned else ""
@@ -211,7 +211,8 @@ def imported(analysis: Analysis) -> list[str]:
     return lines
 
 
-def _number(number: int, what: str) -> str:
+def counted(number: int, what: str) -> str:
+    """A number of things in words: "1 step", "1,204 steps"."""
     return f"{units.count(number)} {what}{'' if number == 1 else 's'}"
 
 
@@ -221,7 +222,7 @@ def _times(number: int) -> str:
 
 def _some(what: str, reasons: Sequence[str]) -> list[str]:
     left = len(reasons) - _REASONS
-    more = [f"{what}: for {_number(left, 'more reason')}"] if left > 0 else []
+    more = [f"{what}: for {counted(left, 'more reason')}"] if left > 0 else []
     return [f"{what}: {reason}" for reason in reasons[:_REASONS]] + more
 
 

@@ -15,7 +15,7 @@ from msgspec.structs import replace
 from roofline.core.comparison import Comparison, Term, compare
 from roofline.core.cost import Cost
 from roofline.core.pieces import Place, pieces
-from roofline.core.profile import Profile, Wall
+from roofline.core.profile import Imported, Profile, Wall
 from roofline.errors import InputError
 
 US = 1e-6
@@ -117,6 +117,28 @@ def test_a_slower_device_is_the_ceiling_and_not_the_work() -> None:
     assert terms["forward", "FFN", "contraction", "floor.compute.ceiling"].seconds == near(4000)
 
 
+def test_floors_of_imports_are_split_by_the_roof_that_they_are_made_of() -> None:
+    imported = replace(handmade.profile(), imported=Imported(files=("a.json",)))
+    slow = replace(imported, device=replace(handmade.device(), name="Slow Launches"))
+    slow = replace(
+        slow,
+        device=replace(slow.device, ceilings={**slow.device.ceilings, "launch.torch-eager": handmade.ceiling(10e-6)}),
+    )
+    terms = by_key(compare(slow, imported))
+    # layer_norm: 8 kB fit the cache, so its floor is its launch, 10 us against 5 us for one launch each: all ceiling
+    assert terms["forward", "norm + residual + dropout", "normalisation", "floor.launch.ceiling"].seconds == near(5)
+    assert terms["forward", "norm + residual + dropout", "normalisation", "floor.launch.work"].seconds == near(0)
+    assert sum(t.seconds for key, t in terms.items() if key[3].endswith(".ceiling")) > 0
+
+
+def test_too_few_steps_have_no_interval() -> None:
+    two = replace(handmade.profile(), wall=Wall(steps=(12.4e-3, 12.5e-3)))
+    comparison = compare(two, handmade.profile())
+    assert comparison.ci95 is None
+    assert not comparison.resolved
+    assert all(term.ci95 is None for term in comparison.work.terms)
+
+
 def test_one_device_has_one_set_of_ceilings() -> None:
     plain = handmade.profile()
     drifted = replace(plain, device=handmade.device(matrix_fp32=50e9))
@@ -210,7 +232,8 @@ def test_both_views_close(pair: tuple[Profile, Profile]) -> None:
         assert math.fsum(t.seconds for t in view.terms) == pytest.approx(
             comparison.difference, rel=1e-9, abs=scale(comparison)
         )
-        assert all(math.isfinite(t.seconds) and t.ci95 is not None and t.ci95[0] <= t.ci95[1] for t in view.terms)
+        assert all(math.isfinite(t.seconds) for t in view.terms)
+        assert all(t.ci95 is None or t.ci95[0] <= t.ci95[1] for t in view.terms)
 
 
 @settings(deadline=None, max_examples=100)
@@ -224,8 +247,9 @@ def test_swapping_the_runs_flips_every_sign(pair: tuple[Profile, Profile]) -> No
         for key, term in there.items():
             mirrored = here[key]
             assert term.seconds == pytest.approx(-mirrored.seconds, rel=1e-9, abs=limit)
-            assert term.ci95 is not None
-            assert mirrored.ci95 is not None
+            if term.ci95 is None or mirrored.ci95 is None:
+                assert term.ci95 is mirrored.ci95
+                continue
             assert np.allclose(term.ci95, (-mirrored.ci95[1], -mirrored.ci95[0]), rtol=1e-6, atol=1e3 * limit)
 
 
@@ -234,9 +258,9 @@ def test_swapping_the_runs_flips_every_sign(pair: tuple[Profile, Profile]) -> No
 def test_a_run_does_not_differ_from_itself(profile: Profile) -> None:
     comparison = compare(profile, profile)
     assert comparison.difference == 0
-    assert comparison.ci95 == (0, 0)
+    assert comparison.ci95 in (None, (0, 0))
     for view in (comparison.work, comparison.kernel):
-        assert all(term.seconds == 0 and term.ci95 == (0, 0) for term in view.terms)
+        assert all(term.seconds == 0 and term.ci95 in (None, (0, 0)) for term in view.terms)
 
 
 def test_one_step_is_enough_to_compare() -> None:

@@ -10,16 +10,21 @@ from pathlib import Path
 
 import handmade
 import pytest
+from msgspec.structs import replace
 
 from roofline import devices
 from roofline.core.analysis import analyze
-from roofline.core.profile import save
+from roofline.core.profile import Wall, save
 from roofline.errors import InputError
 from roofline.renderers import figures
 from roofline.renderers.figures import _style
 
 SMALLEST = 6.0  # pt
 kinds = pytest.mark.parametrize("kind", figures.KINDS)
+#: How many profiles a kind takes, where that is not any number.
+TAKES = {"waterfall": 2}
+#: Kinds that need times of ops.
+TIMED = {"speedup", "waterfall"}
 
 
 def test_the_folder_is_the_list() -> None:
@@ -33,7 +38,7 @@ def test_text_is_legible_and_inside_the_figure(kind: str, width: float, number: 
     from matplotlib.text import Text
 
     with _style.applied():
-        figure, _ = figures.build(kind, [analyze(handmade.profile())] * number, width)
+        figure, _ = figures.build(kind, [analyze(handmade.profile())] * TAKES.get(kind, number), width)
         figure.draw_without_rendering()
         texts = [t for t in figure.findobj(Text) if t.get_visible() and t.get_text().strip()]
         assert texts
@@ -54,7 +59,7 @@ def test_text_is_legible_and_inside_the_figure(kind: str, width: float, number: 
 @kinds
 @pytest.mark.parametrize("suffix", figures.SUFFIXES)
 def test_file_and_caption(kind: str, suffix: str, tmp_path: Path) -> None:
-    path, caption = figures.draw(kind, [analyze(handmade.profile())], tmp_path / f"x{suffix}")
+    path, caption = figures.draw(kind, [analyze(handmade.profile())] * TAKES.get(kind, 1), tmp_path / f"x{suffix}")
     assert path.stat().st_size > 1000
     assert caption.name == "x.txt"
     told = " ".join(caption.read_text(encoding="utf-8").split())
@@ -74,7 +79,8 @@ from roofline.renderers import figures
 folder = Path(sys.argv[2])
 for kind in figures.KINDS:
     for suffix in figures.SUFFIXES:
-        figures.draw(kind, [analyze(load(sys.argv[1]))], folder / f"{kind}{suffix}")
+        items = [analyze(load(sys.argv[1]))] * (2 if kind == "waterfall" else 1)
+        figures.draw(kind, items, folder / f"{kind}{suffix}")
 """
 
 
@@ -96,7 +102,8 @@ def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
 @kinds
 @pytest.mark.parametrize("first", range(0, len(handmade.HOSTILE), 3))
 def test_hostile_names(kind: str, first: int, tmp_path: Path) -> None:
-    given = [analyze(handmade.hostile(name)) for name in handmade.HOSTILE[first : first + 3]]
+    names = handmade.HOSTILE[first : first + TAKES.get(kind, 3)]
+    given = [analyze(handmade.hostile(name)) for name in names]
     path, caption = figures.draw(kind, given, tmp_path / "x.svg")
     assert b"<script" not in path.read_bytes()
     assert all(c.isprintable() or c == "\n" for c in caption.read_text(encoding="utf-8"))
@@ -104,11 +111,10 @@ def test_hostile_names(kind: str, first: int, tmp_path: Path) -> None:
 
 @kinds
 def test_odd_profiles(kind: str, tmp_path: Path) -> None:
-    from msgspec.structs import replace
-
     bare = replace(handmade.device(), ceilings={}, caches=())
-    for number, profile in enumerate([handmade.profile(ops=(), profiled=None), handmade.profile(device=bare)]):
-        figures.draw(kind, [analyze(profile)], tmp_path / f"{number}.svg")
+    empty = handmade.profile(ops=()) if kind in TIMED else handmade.profile(ops=(), profiled=None)
+    for number, profile in enumerate([empty, handmade.profile(device=bare)]):
+        figures.draw(kind, [analyze(profile)] * TAKES.get(kind, 1), tmp_path / f"{number}.svg")
 
 
 def test_bars_close_to_the_wall() -> None:
@@ -119,6 +125,77 @@ def test_bars_close_to_the_wall() -> None:
         pieces = bound._pieces(analysis)
         assert sum(seconds for _, seconds, *_ in pieces) == pytest.approx(analysis.wall, rel=1e-12)
         assert min(seconds for _, seconds, *_ in pieces) >= 0
+
+
+def test_bars_of_runs_close_to_the_wall() -> None:
+    from roofline.renderers.figures import _bars
+
+    for device in (handmade.device(), handmade.device(dram_copy=1e9)):
+        analysis = analyze(handmade.profile(), device)
+        found = _bars.pieces(analysis)
+        assert sum(piece.seconds for piece in found) == pytest.approx(analysis.wall, rel=1e-12)
+        assert {piece.label for piece in found} <= set(_bars.ORDER)
+
+
+def run(milliseconds: float, backend: str, **changes: object) -> object:
+    steps = tuple(milliseconds * 1e-3 * (1 + n / 1000) for n in (-1, 0, 1))
+    return analyze(handmade.profile(backend=backend, wall=Wall(steps=steps), **changes))
+
+
+def test_the_fastest_run_is_on_top_and_factors_are_written() -> None:
+    from matplotlib.text import Text
+
+    with _style.applied():
+        figure, caption = figures.build("speedup", [run(20, "slow"), run(12.5, "fast"), run(15, "middle")], 7.0)
+        figure.draw_without_rendering()
+        (axes,) = figure.axes
+        assert [label.get_text() for label in axes.get_yticklabels()] == ["fast", "middle", "slow"]
+        written = {text.get_text() for text in axes.findobj(Text)}
+    # 15 / 12.5 = 1.2 and 20 / 12.5 = 1.6
+    assert {"12.5 ms", "15.0 ms  1.20x", "20.0 ms  1.60x"} <= written
+    assert "n = 3 steps" in caption
+
+
+def test_a_run_that_is_not_comparable_has_a_mark() -> None:
+    with _style.applied():
+        figure, caption = figures.build("speedup", [run(12.5, "fast"), run(15, "other", batch=8)], 3.3)
+        assert any(text.get_text() == "15.0 ms  1.20x †" for text in figure.axes[0].texts)
+    assert "† other is not comparable with fast:" in caption
+
+
+def test_a_waterfall_leads_from_wall_to_wall() -> None:
+    # B is A with the softmax twice as fast: 2000 - 1000 µs of op time and of wall.
+    plain = handmade.profile()
+    ops = [replace(op, own_ns=tuple(own // 2 for own in op.own_ns)) if op.signature == 3 else op for op in plain.ops]
+    wall = Wall(steps=tuple(step - 1e-3 for step in plain.wall.steps))
+    profiled = replace(plain.profiled, corrected=tuple(each - 1e-3 for each in plain.profiled.corrected))
+    b = analyze(handmade.profile(backend="jax", ops=tuple(ops), wall=wall, profiled=profiled))
+    with _style.applied():
+        figure, caption = figures.build("waterfall", [analyze(plain), b], 7.0)
+        (axes,) = figure.axes
+        # The walls, then the steps between them: the softmax, and all that is the same in both.
+        first, last, step, *others = axes.patches
+        assert first.get_x() + first.get_width() == pytest.approx(12.5)
+        assert last.get_x() + last.get_width() == pytest.approx(11.5)
+        assert step.get_x() == pytest.approx(12.5)
+        assert step.get_width() == pytest.approx(-1.0)
+        assert others[-1].get_x() + others[-1].get_width() == pytest.approx(11.5)
+        # Nothing would be seen of it on an axis from 0.
+        assert "does not begin at 0" in axes.get_xlabel()
+    assert "From the step of torch to that of jax" in caption
+    assert "jax is 1.09x faster than torch" in " ".join(caption.split())  # 12.5 / 11.5
+
+
+def test_what_cannot_be_compared_in_a_figure() -> None:
+    one = run(12.5, "a")
+    for number in (1, 3):
+        with pytest.raises(InputError, match=f"from one profile to another: give two, not {number}"):
+            figures.build("waterfall", [one] * number)
+    with pytest.raises(InputError, match="31 runs do not fit"):
+        figures.build("speedup", [one] * 31)
+    for kind in TIMED:
+        with pytest.raises(InputError, match=r"Profile 2, b, was counted and not timed: measure it again without"):
+            figures.build(kind, [one, run(1, "b", profiled=None)])
 
 
 def test_bubbles_merge_ops_of_one_signature() -> None:

@@ -1,0 +1,265 @@
+"""`roofline compare`: why one run is faster than another."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from roofline import plugins
+from roofline.cli._request import PRECISIONS, check_choice, make_request, parse_backend
+from roofline.errors import GateError, InputError, RooflineError
+
+if TYPE_CHECKING:
+    from roofline.comparing import Contender
+    from roofline.core.profile import Profile
+    from roofline.core.ranking import Ranking
+
+_RENDERERS = "roofline.renderers.comparison"
+_FORMATS = "|".join(plugins.names(_RENDERERS))
+
+
+def command(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="PROFILE...|MODEL", help="Saved profiles; with --backends, one model.")
+    ],
+    backends: Annotated[
+        str | None,
+        typer.Option(metavar="A,B:OPT=VAL,...", help="Measure MODEL on these backends, in turns, and compare them."),
+    ] = None,
+    mode: Annotated[str, typer.Option(help="With --backends: what a step is: infer, train or generate.")] = "infer",
+    batch: Annotated[int | None, typer.Option(help="With --backends: samples per step.")] = None,
+    seq: Annotated[int | None, typer.Option(help="With --backends: tokens per sample.")] = None,
+    size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = "base",
+    layers: Annotated[int | None, typer.Option(help="With --backends: layers, if not those of the size.")] = None,
+    precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = "default",
+    device: Annotated[str, typer.Option(help="With --backends: auto, cpu or cuda.")] = "auto",
+    threads: Annotated[int | None, typer.Option(help="With --backends: CPU threads.")] = None,
+    steps: Annotated[int | None, typer.Option(help="With --backends: plain steps of each process.")] = None,
+    rounds: Annotated[int, typer.Option(help="With --backends: processes of each backend that time plain steps.")] = 3,
+    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = "device",
+    no_optimizer: Annotated[
+        bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
+    ] = False,
+    output: Annotated[
+        str | None,
+        typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
+    ] = None,
+    allow: Annotated[
+        bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
+    ] = False,
+    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
+) -> None:
+    """Say why one run is faster than another, as a sum that closes.
+
+    Checks first that the runs do the same work. Two profiles are compared in the order given, A - B; of more, each is
+    compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
+    """
+    renderer = plugins.load(_RENDERERS, format, "format")
+    asked: dict[str, Any] = {
+        "mode": mode,
+        "batch": batch,
+        "seq": seq,
+        "size": size,
+        "layers": layers,
+        "precision": precision,
+        "device": device,
+        "threads": threads,
+        "steps": steps,
+        "input": input,
+        "optimizer": not no_optimizer,
+    }
+    if backends is None:
+        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
+        paths = [Path(run) for run in runs]
+        profiles = _load(paths)
+    else:
+        if len(runs) != 1:
+            raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
+        paths, profiles = _measured(runs[0], backends, asked, rounds, output, force)
+
+    from roofline.core.ranking import rank
+
+    ranking = rank(profiles, as_given=backends is None)
+    if not allow:
+        _gate(ranking)
+    typer.echo(renderer.render(ranking), nl=False)
+    if format == "text":
+        _next(paths)
+
+
+# ------------------------------------------------------------------------------------------------- saved profiles
+
+_DEFAULTS = {
+    **{"mode": "infer", "size": "base", "precision": "default", "device": "auto", "input": "device"},
+    **{"optimizer": True, "rounds": 3, "force": False},
+}
+_SPELLED = {"optimizer": "--no-optimizer", "output": "-o"}
+
+
+def _refuse_options(given: dict[str, Any]) -> None:
+    """An option of measuring has no meaning for profiles that are there; silently ignored it would mislead."""
+    for name, value in given.items():
+        if value != _DEFAULTS.get(name):
+            raise InputError(
+                f"{_SPELLED.get(name, f'--{name}')} is for measuring: leave it out, or give one MODEL and --backends."
+            )
+
+
+def _load(paths: list[Path]) -> list[Profile]:
+    from roofline.core.profile import load
+    from roofline.core.ranking import check_timed
+
+    for path in paths:
+        if path.is_dir():
+            raise InputError(f"{path} is a folder: name the profiles in it, as in {path / '*.json'}.")
+        if not path.exists() and path.suffix != ".json":
+            raise InputError(f"There is no file {path}; to measure a model, add --backends a,b.")
+    if len(paths) < 2:
+        raise InputError(
+            "One profile has nothing to be compared with: give two or more, or one MODEL and --backends a,b."
+        )
+    profiles = [load(path) for path in paths]
+    for path, profile in zip(paths, profiles, strict=True):
+        check_timed(profile, str(path))
+    return profiles
+
+
+# ------------------------------------------------------------------------------------------------------- measuring
+
+
+def _measured(
+    model: str, backends: str, asked: dict[str, Any], rounds: int, output: str | None, force: bool
+) -> tuple[list[Path], list[Profile]]:
+    """Measure a model on each backend and save the profiles; all that can be refused is refused before."""
+    import sys
+
+    from roofline import comparing
+    from roofline.core.profile import save
+
+    def say(text: str) -> None:
+        print(text, file=sys.stderr, flush=True)
+
+    def progress(text: str, done: int, of: int) -> None:
+        say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
+
+    if rounds < 1:
+        raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
+    names = split_backends(backends)
+    if len(names) < 2:
+        raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
+    for name in names:
+        parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
+    contenders = comparing.installed(_contenders(model, names, asked, say), say)
+    folder = _folder(output, contenders[0])
+    files = _files(folder, contenders, force)
+    for words in comparing.plan(contenders, rounds):
+        say(words)
+    say(f"Profiles go to {folder}.")
+    measured = comparing.measure(contenders, rounds=rounds, say=say, progress=progress)
+    folder.mkdir(exist_ok=True)
+    for place, profile in measured.items():
+        save(profile, files[place])
+        say(f"Wrote {files[place]}")
+    return [files[place] for place in measured], list(measured.values())
+
+
+def split_backends(text: str) -> list[str]:
+    """ "a,b:opt=val,more=val,c" is a, b:opt=val,more=val and c: what has "=" and no name belongs to the one before."""
+    found: list[str] = []
+    for part in filter(None, (word.strip() for word in text.split(","))):
+        if found and "=" in part and ":" not in part.partition("=")[0]:
+            found[-1] += ("," if ":" in found[-1] else ":") + part
+        else:
+            found.append(part)
+    return found
+
+
+def _contenders(model: str, names: list[str], asked: dict[str, Any], say: Any) -> list[Contender]:
+    """Those backends that know the model; the others are named."""
+    from roofline import comparing
+
+    check_choice("precision", asked["precision"], PRECISIONS)
+    kept: list[Contender] = []
+    left = len(names)
+    for name in names:
+        try:
+            kept.append(comparing.Contender(name, make_request(model, name, **asked)))
+        except RooflineError as error:
+            left -= 1
+            comparing.leave_out(name, error, left, say)
+    return kept
+
+
+def _folder(output: str | None, first: Contender) -> Path:
+    """Where the profiles go: DIR, or MODEL-MODE-compare-N beside the user, with the first N that is free."""
+    from roofline.cli.profile import _check_writable
+
+    if output is None:
+        stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in first.request.model)
+        number = 1
+        while (folder := Path.cwd() / f"{stem}-{first.request.mode}-compare-{number}").exists():
+            number += 1
+        folder = Path(folder.name)
+    else:
+        folder = Path(output)
+        if folder.exists() and not folder.is_dir():
+            raise InputError(f"{folder} is a file: give a folder for the profiles with -o.")
+        if not folder.exists() and not folder.parent.is_dir():
+            raise InputError(f"Cannot make {folder}: there is no folder {folder.parent}.")
+    _check_writable(folder if folder.is_dir() else folder.parent)
+    return folder
+
+
+def _files(folder: Path, contenders: list[Contender], force: bool) -> list[Path]:
+    """A file for each: torch.json, keras-jax-jit-off.json; InputError for one that is there."""
+    from roofline.cli._paths import check_output
+
+    files: list[Path] = []
+    for contender in contenders:
+        stem = "".join(c if c.isalnum() or c == "-" else "-" for c in contender.name)
+        path, number = folder / f"{stem}.json", 1
+        while path in files:
+            number += 1
+            path = folder / f"{stem}-{number}.json"
+        if folder.is_dir():
+            check_output(path, force)
+        files.append(path)
+    return files
+
+
+# --------------------------------------------------------------------------------------------------------- results
+
+
+def _gate(ranking: Ranking) -> None:
+    """GateError with the reasons where runs are not comparable with the one they are held against."""
+    from roofline.core.parity import refusal
+    from roofline.renderers._words import conjunction, plain
+
+    refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
+    if not refused:
+        return
+    if len(ranking.runs) == 2:
+        raise GateError(refusal(refused[0].comparison.parity))
+    fastest = plain(refused[0].names[1], 60)
+    told = []
+    for pair in refused:
+        reasons = [plain(difference.what) for difference in pair.comparison.parity.of("refused")]
+        told.append(f"{plain(pair.names[0], 60)} ({conjunction(reasons)})")
+    raise GateError(
+        f"Not comparable with {fastest}, the fastest of {len(ranking.runs)} runs: {'; '.join(told)}; leave them out, "
+        "measure the same work in all, or go on with --allow, which keeps this warning in every output."
+    )
+
+
+def _next(paths: list[Path]) -> None:
+    import shlex
+
+    files = shlex.join(str(path) for path in paths)
+    where = paths[0].parent
+    if len(paths) == 2:
+        typer.echo(f"Next: roofline plot {files} --kind waterfall -o {where / 'waterfall.svg'}")
+    else:
+        typer.echo(f"Next: roofline plot {files} --kind speedup -o {where / 'speedup.svg'}")

@@ -1,0 +1,128 @@
+"""Measuring several backends in turns, so that what the machine does meanwhile falls on all of them alike."""
+
+from __future__ import annotations
+
+import os
+import shlex
+import time
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from roofline import session, units
+from roofline.backends._request import Request
+from roofline.core.profile import Profile
+from roofline.errors import RooflineError
+from roofline.session import Say
+
+#: Variables that a first round may have found to be needed (session.measure) and that later rounds must share.
+_KEPT = ("OMP_WAIT_POLICY",)
+
+
+@dataclass(frozen=True, slots=True)
+class Contender:
+    """One of the backends to compare: its name, as the user wrote it, and what its child is asked to do."""
+
+    name: str
+    request: Request
+
+
+def installed(contenders: Sequence[Contender], say: Say) -> list[Contender]:
+    """Those whose framework is installed here; the others are named. Raises their error where two do not remain."""
+    kept = list(contenders)
+    for contender in contenders:
+        try:
+            session.ready(contender.request)
+        except RooflineError as error:
+            kept.remove(contender)
+            leave_out(contender.name, error, len(kept), say)
+    return kept
+
+
+def leave_out(name: str, error: RooflineError, left: int, say: Say) -> None:
+    """Say why a backend is left out, or raise its error where fewer than two others are left."""
+    if left < 2:
+        raise error
+    say(f"{name} is left out: {error}")
+
+
+def plan(contenders: Sequence[Contender], rounds: int) -> list[str]:
+    """What will be measured, and how long that takes at most as far as it is known before the first step."""
+    names = ", ".join(contender.name for contender in contenders)
+    processes = len(contenders) * rounds
+    told = [f"{len(contenders)} backends in {rounds} {'round' if rounds == 1 else 'rounds'}, in turns: {names}."]
+    told.append(
+        "Round 1 times plain steps, profiles a few and counts one"
+        + ("." if rounds == 1 else "; the other rounds time plain steps again, each in a fresh process.")
+    )
+    request = contenders[0].request
+    steps = f"{request.steps} plain steps" if request.steps else f"plain steps for at most {request.budget:.0f} s"
+    told.append(f"Expected: {processes} processes, each of which loads its framework and runs {steps}.")
+    return told
+
+
+def measure(contenders: Sequence[Contender], *, rounds: int, say: Say, progress: Any = None) -> dict[int, Profile]:
+    """The profiles of all that could be measured, by place in `contenders`: two may be alike.
+
+    rounds: how often each is timed, in the order A B C, A B C, ...; the first round of each also profiles and counts.
+    A backend that fails in it is named and left out; its error is raised where two others do not remain. One that
+    fails later keeps the rounds it has.
+    """
+    running, profiles = list(enumerate(contenders)), dict[int, Profile]()
+    for number in range(1, rounds + 1):
+        began = time.monotonic()
+        for place, contender in list(running):
+            name, request = contender.name, contender.request
+            say(f"Round {number} of {rounds}: {name}.")
+            try:
+                if number == 1:
+                    command = profile_command(request, rounds)
+                    profiles[place] = session.measure(request, command=command, rounds=1, say=say, progress=progress)
+                else:
+                    profiles[place] = _with_process(profiles[place], _steps(request, profiles[place]))
+            except RooflineError as error:
+                if number == 1:
+                    running.remove((place, contender))
+                    leave_out(name, error, len(running), say)
+                else:
+                    say(f"{name} has no round {number}: {error}")
+        took = time.monotonic() - began
+        if number < rounds:
+            left = rounds - number
+            more = "the last one takes" if left == 1 else f"each of the {left} others takes"
+            say(f"Round {number} took {units.seconds(took)}; {more} {'less' if number == 1 else 'about as long'}.")
+    return profiles
+
+
+def _steps(request: Request, profile: Profile) -> tuple[float, ...]:
+    """Plain steps [s] of one more process, under the variables that the first one ran with."""
+    variables = {name: profile.environment[name] for name in _KEPT if name in profile.environment}
+    variables = {name: value for name, value in variables.items() if name not in os.environ}
+    backend, request = session.ready(request)
+    return session.record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps
+
+
+def _with_process(profile: Profile, steps: tuple[float, ...]) -> Profile:
+    wall = msgspec.structs.replace(profile.wall, processes=(*profile.wall.processes, steps))
+    return msgspec.structs.replace(profile, wall=wall)
+
+
+#: Fields of a request that `roofline profile` has an option of the same name for.
+_OPTIONS = ("mode", "batch", "seq", "size", "layers", "precision", "device", "threads", "steps", "input")
+
+
+def profile_command(request: Request, rounds: int) -> str:
+    """The `roofline profile` that measures the same: what stands in the profile, folders left out."""
+    backend = request.backend
+    if request.options:
+        backend += ":" + ",".join(f"{name}={value}" for name, value in request.options.items())
+    words = ["roofline", "profile", request.model, "--backend", backend]
+    fields, defaults = msgspec.structs.asdict(request), {"mode": "infer", "size": "base", "precision": "default"}
+    for name in _OPTIONS:
+        if fields[name] is not None and fields[name] != (defaults | {"input": "device"}).get(name):
+            words += [f"--{name}", str(fields[name])]
+    words += [] if request.optimizer else ["--no-optimizer"]
+    words += ["--rounds", str(rounds)] if rounds > 1 else []
+    return shlex.join(words)

@@ -1,0 +1,135 @@
+"""GitHub Markdown for a write-up: the verdict, parity, the findings and the table of terms."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from roofline import units
+from roofline.core.ranking import Pair, Ranking
+from roofline.renderers import _comparing, _words
+from roofline.renderers._markdown import escape
+
+SUFFIX = ".md"
+
+
+def render(ranking: Ranking) -> str:
+    """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""
+    lines = _two(ranking.pairs[0]) if len(ranking.runs) == 2 else _several(ranking)
+    return "\n".join(lines) + "\n"
+
+
+def _two(pair: Pair) -> list[str]:
+    found = pair.comparison
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), "", *_terms(pair)]
+    facts = [_comparing.LEGEND, f"{_comparing.closing(found)}."]
+    facts += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
+    facts += [
+        f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
+        for letter, side, run in (("A", 0, found.a), ("B", 1, found.b))
+    ]
+    return [*lines, "", f"*{escape(' '.join(facts))}*"]
+
+
+def _several(ranking: Ranking) -> list[str]:
+    lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
+    for pair in ranking.pairs:
+        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP)]
+    told = [
+        f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
+        for number in ranking.order
+    ]
+    return [*lines, "", f"*{escape(' '.join(told))}*"]
+
+
+def _head(pair: Pair) -> list[str]:
+    """The verdict, the warning and what parity says."""
+    parity = pair.comparison.parity
+    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.causes(pair))}".rstrip(), ""]
+    if _comparing.warning(parity):
+        lines = [f"**{escape(_comparing.warning(parity))}**", "", *lines]
+    lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]
+    told = [f"- {escape(words)}" for words in _comparing.differences(parity)]
+    return [*lines, *told, ""] if told else lines
+
+
+def _findings(pair: Pair, most: int) -> list[str]:
+    if not pair.findings:
+        return ["No finding: no rule accounts for a difference that these runs resolve."]
+    left = pair.findings[most:]
+    rest = pair.rest + sum(finding.seconds for finding in left)
+    what = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
+    rows = [
+        [
+            str(number),
+            _comparing.signed(finding.seconds),
+            _comparing.share(finding.seconds, pair),
+            escape(finding.rule),
+            escape(finding.text),
+            escape(finding.advice),
+        ]
+        for number, finding in enumerate(pair.findings[:most], 1)
+    ]
+    rows.append(["", _comparing.signed(rest), _comparing.share(rest, pair), "", what, ""])
+    heads = ["", "A − B", "share", "rule", "why", "what to try"]
+    return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
+
+
+def _terms(pair: Pair) -> list[str]:
+    table = _comparing.table(pair.comparison)
+    scale = table.scale
+    columns = table.columns(scale)
+    heads = [_comparing.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
+    rows = [
+        [
+            escape(row.label),
+            *("" if row.terms[number] is None else scale.write(row.terms[number]) for number in columns),
+            scale.write(row.seconds),
+            scale.between(row.ci95),
+        ]
+        for row in (*table.rows, table.total)
+    ]
+    names = [f"where [{scale.unit}]".replace("[", "\\[").replace("]", "\\]"), *heads, "total", "95 % interval"]
+    return _grid(names, rows, numbers=range(1, len(names)))
+
+
+def _runs(ranking: Ranking) -> list[str]:
+    best = ranking.runs[ranking.fastest]
+    rows = []
+    for place, number in enumerate(ranking.order, 1):
+        run = ranking.runs[number]
+        parity = "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest]
+        shares = [units.percent(part, 0) for part in (run.busy / run.wall, run.gap / run.wall, run.total.attained)]
+        time = [units.seconds(run.wall), f"{run.wall / best.wall:.2f}x"]
+        rows.append([str(place), escape(ranking.names[number]), *time, *map(escape, shares), parity])
+    heads = ["", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest"]
+    return _grid(heads, rows, numbers=(0, 2, 3, 4, 5, 6))
+
+
+def _matrix(ranking: Ranking) -> list[str]:
+    order = ranking.order
+    rows = [
+        [
+            str(place),
+            escape(ranking.names[row]),
+            *(
+                "1"
+                if row == column
+                else f"{ranking.speedups[row][column]:.2f}{escape(_comparing.mark(ranking.verdicts[row][column]))}"
+                for column in order
+            ),
+        ]
+        for place, row in enumerate(order, 1)
+    ]
+    heads = ["", "row / column", *(str(place) for place in range(1, len(order) + 1))]
+    note = (
+        "Time of the row / time of the column: how many times faster the run of the column is. "
+        + _comparing.MARKS
+        + "."
+    )
+    return [*_grid(heads, rows, numbers=(0, *range(2, len(heads)))), "", escape(note)]
+
+
+def _grid(heads: list[str], rows: Iterable[list[str]], numbers: Iterable[int]) -> list[str]:
+    right = set(numbers)
+    rule = ["---:" if number in right else "---" for number in range(len(heads))]
+    return [f"| {' | '.join(cells)} |" for cells in (heads, rule, *rows)]

@@ -1,0 +1,205 @@
+"""Plain text for a terminal: the verdict, parity, the findings, and the table that they are taken from."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Iterator, Sequence
+
+from roofline import units
+from roofline.core.ranking import Pair, Ranking
+from roofline.renderers import _comparing, _words
+from roofline.renderers._comparing import Row, Scale
+
+SUFFIX = ".txt"
+
+WIDTH = 100
+_INDENT = 13
+#: Differences that parity names and that are shown of each of several pairs.
+_FEW = 3
+
+
+def render(ranking: Ranking) -> str:
+    """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""
+    lines = _two(ranking.pairs[0]) if len(ranking.runs) == 2 else _several(ranking)
+    return "\n".join(line.rstrip() for line in lines) + "\n"
+
+
+def _two(pair: Pair) -> list[str]:
+    found = pair.comparison
+    table = _comparing.table(found)
+    lines = [*_wrap(_comparing.warning(found.parity)), *_wrap(_verdict(pair)), ""]
+    lines += _facts(_runs(pair))
+    lines += _facts(_judged(pair))
+    lines += ["", *_findings(pair, len(pair.findings)), "", *_terms(pair, table), ""]
+    lines += _facts(_evidence(pair))
+    return lines
+
+
+def _several(ranking: Ranking) -> list[str]:
+    lines = [*_wrap(_comparing.headline(ranking)), "", *_ranked(ranking), "", *_matrix(ranking)]
+    for pair in ranking.pairs:
+        lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair.comparison.parity))]
+        lines += [*_wrap(_verdict(pair)), *_facts(_judged(pair, _FEW)), *_findings(pair, _comparing.TOP)]
+    return lines
+
+
+def _verdict(pair: Pair) -> str:
+    return f"{_comparing.verdict(pair)} {_comparing.causes(pair)}".strip()
+
+
+def _wrap(text: str) -> list[str]:
+    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
+
+
+def _facts(pairs: Iterator[tuple[str, str]], indent: int = _INDENT) -> list[str]:
+    lines = []
+    for head, words in pairs:
+        lines += textwrap.wrap(
+            f"{head:<{indent}}{words}", WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False
+        )
+    return lines
+
+
+def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
+    runs = (pair.comparison.a, pair.comparison.b)
+    subjects = {(_words.subject(run), _words.device(run)) for run in runs}
+    if len(subjects) == 1:
+        yield "step", _comparing.subject(runs)
+    for letter, side, run in (("A", 0, runs[0]), ("B", 1, runs[1])):
+        what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
+        gap = f"{_words.gap_name(run)} {units.seconds(run.gap)}"
+        head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
+        yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
+
+
+def _judged(pair: Pair, most: int | None = None) -> Iterator[tuple[str, str]]:
+    found = pair.comparison.parity
+    yield "parity", _comparing.judged(found)
+    told = _comparing.differences(found)
+    for words in told[:most]:
+        yield "", f"- {words}"
+    if most is not None and len(told) > most:
+        yield "", f"- and {len(told) - most} more: compare the two alone"
+
+
+def _findings(pair: Pair, most: int) -> list[str]:
+    """The findings, the largest first: time, share of the difference, rule and sentence; below it what to try."""
+    if not pair.findings:
+        return ["No finding: no rule accounts for a difference that these runs resolve."]
+    rows = []
+    for finding in pair.findings[:most]:
+        rows.append((_comparing.signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
+    left = pair.findings[most:]
+    rest = pair.rest + sum(finding.seconds for finding in left)
+    wide = max(len(_comparing.signed(rest)), *(len(time) for time, _, _ in rows))
+    lines = _wrap(f"Why ({_comparing.sign(pair)}):")
+    indent = 4 + wide + 8
+    for number, (time, share, finding) in enumerate(rows, 1):
+        head = f"{number:>2}  {time:>{wide}}  {share:>5} "
+        body = f"{_words.plain(finding.text, 900)} [{_words.plain(finding.rule, 40)}]"
+        lines += textwrap.wrap(head + body, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+        if finding.advice:
+            advice = f"Try: {_words.plain(finding.advice, 600)}"
+            lines += textwrap.wrap(
+                advice, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent, break_on_hyphens=False
+            )
+    more = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
+    lines.append(f"    {_comparing.signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
+    return lines
+
+
+def _terms(pair: Pair, table: _comparing.Table) -> list[str]:
+    """The table of terms; a dropped column holds nothing that would be written."""
+    scale = table.scale
+    columns = table.columns(scale)
+    heads = [_comparing.COLUMNS[number][0].split("\n") for number in columns]
+    body = [_cells(row, columns, scale) for row in (*table.rows, table.total)]
+    tops = [*(head[0] for head in heads), "total", "95 % interval"]
+    bottoms = [*(head[1] for head in heads), "", ""]
+    grid = [tops, bottoms, *body]
+    wide = [max(len(line[number]) for line in grid) for number in range(len(tops))]
+    room = WIDTH - sum(2 + each for each in wide)
+    labels = [f"where [{scale.unit}]", "", *(_cut(row.label, room) for row in (*table.rows, table.total))]
+    left = max(len(label) for label in labels)
+    lines = [
+        "  ".join([f"{label:<{left}}", *(cell.rjust(size) for cell, size in zip(line, wide, strict=True))]).rstrip()
+        for label, line in zip(labels, grid, strict=True)
+    ]
+    rule = "─" * max(len(line) for line in lines)
+    gap = 2 + len(table.places)
+    parts = [[line for line in lines[:2] if line], [rule], lines[2:gap], [rule], lines[gap:-1], [rule], lines[-1:]]
+    return [line for part in parts for line in part]
+
+
+def _cells(row: Row, columns: Sequence[int], scale: Scale) -> list[str]:
+    terms = [scale.write(row.terms[number]) if row.terms[number] is not None else "" for number in columns]
+    return [*terms, scale.write(row.seconds), scale.between(row.ci95)]
+
+
+def _cut(label: str, room: int) -> str:
+    return label if len(label) <= room else f"{label[: room - 1]}…"
+
+
+def _evidence(pair: Pair) -> Iterator[tuple[str, str]]:
+    yield "columns", _comparing.LEGEND
+    yield "sum", _comparing.closing(pair.comparison)
+    for head, words in (("hardware", _comparing.hardware(pair)), ("collectives", _comparing.communication(pair))):
+        if words:
+            yield head, words
+    for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):
+        for number, flag in enumerate(run.flags):
+            yield "" if number else f"flags of {letter}", _words.flag(flag)
+
+
+def _ranked(ranking: Ranking) -> list[str]:
+    """One line per run, the fastest first."""
+    heads = ("", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest")
+    rows: list[tuple[str, ...]] = [heads]
+    best = ranking.runs[ranking.fastest]
+    for place, number in enumerate(ranking.order, 1):
+        run = ranking.runs[number]
+        rows.append(
+            (
+                str(place),
+                _words.plain(ranking.names[number], 30),
+                units.seconds(run.wall),
+                f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
+                units.percent(run.busy / run.wall, 0),
+                units.percent(run.gap / run.wall, 0),
+                units.percent(run.total.attained, 0),
+                "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
+            )
+        )
+    return _columns(rows, left=(1, 7))
+
+
+def _matrix(ranking: Ranking) -> list[str]:
+    """How many times faster the column's run is than the row's."""
+    order = ranking.order
+    shown = order[:10]
+    rows = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
+    for place, row in enumerate(order, 1):
+        cells = [
+            "1"
+            if row == column
+            else f"{ranking.speedups[row][column]:.2f}{_comparing.mark(ranking.verdicts[row][column])}"
+            for column in shown
+        ]
+        rows.append((str(place), _words.plain(ranking.names[row], 26), *cells))
+    lines = _columns(rows, left=(1,))
+    lines += _wrap("Time of the row / time of the column: how many times faster the run of the column is.")
+    if any(_comparing.mark(verdict) for line in ranking.verdicts for verdict in line):
+        lines.append(_comparing.MARKS)
+    return lines
+
+
+def _columns(rows: Sequence[tuple[str, ...]], left: Sequence[int]) -> list[str]:
+    wide = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
+    lines = []
+    for row in rows:
+        cells = [
+            cell.ljust(size) if number in left else cell.rjust(size)
+            for number, (cell, size) in enumerate(zip(row, wide, strict=True))
+        ]
+        lines.append("  ".join(cells).rstrip())
+    return [lines[0], "─" * max(len(line) for line in lines), *lines[1:]]

@@ -1,0 +1,48 @@
+"""A step as pieces of a bar: by bound, floor and loss, then the gap."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from roofline.core.analysis import Analysis
+from roofline.renderers import _tables, _words
+from roofline.renderers.figures import _style
+
+#: All labels of pieces, in the order of a bar and of its legend.
+ORDER = (
+    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "loss")),
+    "unknown",
+    "host time",
+    "gap",
+)
+
+
+class Piece(NamedTuple):
+    """A stretch of a bar [s], how it is filled, and the colour of what is written on it."""
+
+    label: str
+    seconds: float
+    look: dict[str, Any]
+    ink: str
+
+
+def pieces(analysis: Analysis) -> list[Piece]:
+    """From left to right; they add up to the wall.
+
+    An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
+    """
+    found = []
+    for bound, times in _tables.split(analysis).items():
+        if times.seconds <= 0:
+            continue
+        if bound == "unknown":
+            found.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
+            continue
+        own = times.floor + times.loss
+        floor = min(times.seconds, times.seconds * times.floor / own)
+        # White reads on blue and green, black on orange.
+        ink = "black" if bound == "memory" else "white"
+        found.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
+        found.append(Piece(f"{bound} loss", times.seconds - floor, _style.lighten(bound), "black"))
+    found.append(Piece(_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
+    return found

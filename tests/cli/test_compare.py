@@ -1,0 +1,239 @@
+"""`roofline compare`: saved profiles and backends measured in turns, what it prints, writes and refuses."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+
+from roofline import comparing
+from roofline.cli import compare
+from roofline.core.profile import Wall, load, save
+
+Run = Callable[..., Any]
+
+
+def write(folder: Path, name: str, milliseconds: float = 12.5, **changes: object) -> str:
+    """A saved profile of the hand-made step with another wall; its name, for a command that runs in its folder."""
+    steps = tuple(milliseconds * 1e-3 * (1 + n / 1000) for n in (-2, -1, 0, 1, 2))
+    save(handmade.profile(wall=Wall(steps=steps), **changes), folder / name)
+    return name
+
+
+def refused(ended: Any, code: int, *parts: str) -> None:
+    """One sentence on standard error, nothing on standard output."""
+    assert ended.code == code, ended.err
+    assert ended.out == ""
+    assert ended.err.startswith("roofline: "), ended.err
+    assert ended.err.count("\n") == 1, ended.err
+    for part in parts:
+        assert part in ended.err
+
+
+# -------------------------------------------------------------------------------------------------- saved profiles
+
+
+def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 20, backend="jax")
+    ended = roofline("compare", a, b)
+    assert ended.code == 0, ended.err
+    # In the order given: A is the faster one.
+    assert ended.out.startswith("torch is 1.60x faster than jax: 12.5 ms instead of 20.0 ms per step")
+    assert "Why (A − B: what is positive, torch (A) spends and jax (B) does not):" in ended.out
+    assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
+
+
+def test_the_document_is_all_there_is_on_standard_output(roofline: Run, tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 20, backend="jax")
+    found = json.loads(roofline("compare", a, b, "--format", "json").out)
+    assert found["difference"] == pytest.approx(-7.5e-3)
+    assert [run["name"] for run in found["runs"]] == ["torch", "jax"]
+    back = json.loads(roofline("compare", b, a, "--format", "json").out)
+    assert back["difference"] == -found["difference"]
+    assert back["rest"] == pytest.approx(-found["rest"])
+
+
+def test_the_same_file_twice_is_zero_everywhere(roofline: Run, tmp_path: Path) -> None:
+    a = write(tmp_path, "a.json")
+    found = json.loads(roofline("compare", a, a, "--format", "json").out)
+    assert found["difference"] == found["residual"] == found["rest"] == 0.0
+    assert {term["seconds"] for term in found["terms"] + found["kernel_terms"]} == {0.0}
+    assert found["findings"] == []
+    assert found["parity"] == {"verdict": "comparable", "differences": []}
+    ended = roofline("compare", a, a)
+    assert "no difference that these runs resolve" in ended.out
+
+
+def test_more_than_two_profiles(roofline: Run, tmp_path: Path) -> None:
+    names = [write(tmp_path, f"{n}.json", n, backend=name) for n, name in ((20, "a"), (12.5, "b"), (15, "c"))]
+    ended = roofline("compare", *names)
+    assert ended.code == 0, ended.err
+    assert "of 3 runs b is the fastest, 12.5 ms per step; a is the slowest, 20.0 ms (1.60x)." in " ".join(
+        ended.out.split()
+    )
+    assert ended.out.index("b is 1.20x faster than c") < ended.out.index("b is 1.60x faster than a")
+    assert ended.out.endswith("Next: roofline plot 20.json 12.5.json 15.json --kind speedup -o speedup.svg\n")
+
+
+def test_runs_that_are_not_comparable(roofline: Run, tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a.json"), write(tmp_path, "b.json", 20, batch=8, backend="jax")
+    refused(roofline("compare", a, b), 1, "not comparable", "batch (4 against 8)", "--allow")
+    for format in ("text", "markdown", "json"):
+        ended = roofline("compare", a, b, "--allow", "--format", format)
+        assert ended.code == 0
+        assert "NOT COMPARABLE, compared all the same" in " ".join(ended.out.split())
+    c = write(tmp_path, "c.json", 15, backend="third")
+    refused(roofline("compare", a, b, c), 1, "Not comparable with torch, the fastest of 3 runs: jax (", "--allow")
+    assert roofline("compare", a, b, c, "--allow").code == 0
+
+
+@pytest.mark.parametrize(
+    ("changes", "why"), [({"mode": "infer"}, "mode"), ({"model": "other", "parameters": 7, "trainable": 7}, "model")]
+)
+def test_another_mode_or_model(roofline: Run, tmp_path: Path, changes: dict[str, object], why: str) -> None:
+    a, b = write(tmp_path, "a.json"), write(tmp_path, "b.json", **changes)
+    refused(roofline("compare", a, b), 1, "not comparable", why)
+
+
+def test_what_is_no_profile(roofline: Run, tmp_path: Path) -> None:
+    good = write(tmp_path, "good.json")
+    (tmp_path / "folder").mkdir()
+    (tmp_path / "text.json").write_text("hello")
+    (tmp_path / "newer.json").write_text('{"schema": 999}')
+    (tmp_path / "other.json").write_text('{"a": 1}')
+    write(tmp_path, "counted.json", profiled=None)
+    for name, parts in {
+        "folder": ("folder is a folder: name the profiles in it, as in folder/*.json",),
+        "text.json": ("text.json cannot be read as a profile",),
+        "newer.json": ("newer.json was made by a newer roofline", "upgrade"),
+        "other.json": ("other.json is not a roofline profile: it has no schema number",),
+        "absent.json": ("Cannot read absent.json",),
+        "bert": ("There is no file bert; to measure a model, add --backends a,b",),
+        "counted.json": ("counted.json was counted and not timed: measure it again without --count-only",),
+    }.items():
+        refused(roofline("compare", good, name), 2, *parts)
+        refused(roofline("compare", name, good), 2, *parts)
+    refused(roofline("compare", good), 2, "give two or more, or one MODEL and --backends a,b")
+    refused(roofline("compare", good, good, "--format", "xml"), 2, "no format called 'xml'; there are: json, markdown")
+
+
+def test_no_times_of_steps(roofline: Run, tmp_path: Path) -> None:
+    good = write(tmp_path, "good.json")
+    damaged = json.loads((tmp_path / good).read_text())
+    damaged["wall"]["steps"] = []
+    (tmp_path / "none.json").write_text(json.dumps(damaged))
+    refused(roofline("compare", good, "none.json"), 2, "none.json is damaged: it has no times of steps")
+
+
+@pytest.mark.parametrize(
+    "words",
+    ["--mode train", "--batch 2", "--size tiny", "--rounds 2", "--no-optimizer", "-o out", "--force", "--device cpu"],
+)
+def test_options_of_measuring_mean_nothing_for_profiles(roofline: Run, tmp_path: Path, words: str) -> None:
+    a = write(tmp_path, "a.json")
+    refused(roofline("compare", a, a, *words.split()), 2, f"{words.split()[0]} is for measuring: leave it out")
+
+
+# ------------------------------------------------------------------------------------------------------- measuring
+
+
+@pytest.fixture
+def _nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
+    def measure(*_: object, **__: object) -> None:
+        raise AssertionError("something was measured")
+
+    monkeypatch.setattr(comparing, "measure", measure)
+
+
+SMALL = ("--size", "tiny", "--batch", "64", "--device", "cpu", "--threads", "1", "--steps", "3")
+
+
+def test_measured_in_turns(measuring: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    ended = measuring("compare", "mlp", "--backends", "torch,torch", *SMALL, "--rounds", "2", "--format", "json")
+    assert ended.code == 0, ended.err
+    found = json.loads(ended.out)
+    assert [run["name"] for run in found["runs"]] in (["torch #1", "torch #2"], ["torch #2", "torch #1"])
+    # The slower one is A.
+    assert found["difference"] >= 0
+    folder = tmp_path / "mlp-infer-compare-1"
+    assert sorted(path.name for path in folder.iterdir()) == ["torch-2.json", "torch.json"]
+    for path in folder.iterdir():
+        profile = load(path)
+        assert len(profile.wall.processes) == 1
+        assert profile.command.startswith("roofline profile mlp --backend torch --batch 64 --size tiny")
+    lines = ended.err.splitlines()
+    assert lines[0] == "2 backends in 2 rounds, in turns: torch, torch."
+    assert [line for line in lines if line.startswith("Round ") and line.endswith("torch.")] == [
+        *["Round 1 of 2: torch."] * 2, *["Round 2 of 2: torch."] * 2,
+    ]  # fmt: skip
+    assert lines[-2:] == ["Wrote mlp-infer-compare-1/torch.json", "Wrote mlp-infer-compare-1/torch-2.json"]
+
+
+@pytest.mark.usefixtures("_nothing_runs")
+def test_what_cannot_be_measured(roofline: Run, tmp_path: Path) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "there").mkdir()
+    (tmp_path / "there" / "torch.json").write_text("mine")
+    (tmp_path / "file").write_text("mine")
+    both = ("--backends", "torch,torch", *SMALL)
+    for words, parts in [
+        (("mlp", "--backends", "torch"), ("give two or more, as in --backends torch,jax",)),
+        (("mlp", "--backends", "torch,pytorch"), ("There is no backend called 'pytorch'; there are: jax",)),
+        (("mlp", "--backends", "torch,torch:jit=on"), ("torch backend has no option 'jit'",)),
+        (("mlp", "bert", *both), ("--backends measures one MODEL, and 2 are given",)),
+        (("nothing", *both), ("There is no model called 'nothing'",)),
+        (("mlp", *both, "--rounds", "0"), ("--rounds 0 is not possible",)),
+        (("mlp", *both, "--mode", "sleep"), ("There is no mode 'sleep'",)),
+        (("mlp", *both, "-o", "no/where"), ("Cannot make no/where: there is no folder no",)),
+        (("mlp", *both, "-o", "file"), ("file is a file: give a folder",)),
+        (("mlp", *both, "-o", "there"), ("there/torch.json exists; add --force",)),
+    ]:
+        ended = roofline("compare", *words)
+        assert ended.code == 2
+        assert ended.err.splitlines()[-1].startswith("roofline: ")
+        for part in parts:
+            assert part in ended.err
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["file", "there"]
+    assert (tmp_path / "there" / "torch.json").read_text() == "mine"
+
+
+@pytest.mark.usefixtures("_nothing_runs")
+def test_a_backend_that_has_no_such_model_is_left_out(roofline: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    """The two others would be measured; of two, one is not enough."""
+    pytest.importorskip("torch")
+    from roofline.cli import _request
+    from roofline.errors import InputError
+
+    real = _request.make_request
+
+    def make(model: str, backend: str, **asked: Any) -> Any:
+        if backend == "jax":
+            raise InputError("There is no model called 'mlp'.")
+        return real(model, backend, **asked)
+
+    monkeypatch.setattr(compare, "make_request", make)
+    with pytest.raises(AssertionError, match="something was measured"):
+        roofline("compare", "mlp", "--backends", "torch,jax,torchscript", *SMALL)
+    ended = roofline("compare", "mlp", "--backends", "torch,jax", *SMALL)
+    refused(ended, 2, "There is no model called 'mlp'")
+
+
+@pytest.mark.parametrize(
+    ("text", "names"),
+    [
+        ("torch,jax", ["torch", "jax"]),
+        ("a:x=1,y=2,b", ["a:x=1,y=2", "b"]),
+        ("a:x=1,b:y=2,z=3", ["a:x=1", "b:y=2,z=3"]),
+        (" a , b ,", ["a", "b"]),
+        ("a,x=1", ["a:x=1"]),
+        ("x=1,a", ["x=1", "a"]),
+        ("", []),
+    ],
+)
+def test_names_and_options_of_backends(text: str, names: list[str]) -> None:
+    assert compare.split_backends(text) == names

@@ -1,0 +1,103 @@
+"""Several runs: the fastest, who is held against whom, names that tell runs apart, one set of ceilings for all."""
+
+from __future__ import annotations
+
+import handmade
+import pytest
+import randomly
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from roofline.core.profile import Profile, Wall
+from roofline.core.ranking import called, check_timed, on_common_ceilings, rank
+from roofline.errors import InputError
+
+
+def run(milliseconds: float, backend: str = "torch", **changes: object) -> Profile:
+    """The hand-made step with another wall."""
+    wall = Wall(steps=tuple(milliseconds * 1e-3 * (1 + n / 1000) for n in (-2, -1, 0, 1, 2)))
+    return handmade.profile(backend=backend, wall=wall, **changes)
+
+
+def test_each_run_is_held_against_the_fastest() -> None:
+    ranking = rank([run(15, "a"), run(12, "b"), run(13, "c")])
+    assert ranking.fastest == 1
+    assert ranking.order == (1, 2, 0)
+    # The nearest first, and the fastest is B: positive is what the other spends more.
+    assert [pair.names for pair in ranking.pairs] == [("c", "b"), ("a", "b")]
+    assert [pair.comparison.difference for pair in ranking.pairs] == pytest.approx([1e-3, 3e-3])
+    assert ranking.speedups[0] == pytest.approx((1, 15 / 12, 15 / 13))
+    assert ranking.speedups[1][0] == pytest.approx(12 / 15)
+    assert ranking.verdicts[0][2] == ranking.verdicts[2][0]
+
+
+def test_of_two_the_order_given_or_the_faster_one_last() -> None:
+    assert rank([run(12, "a"), run(15, "b")], as_given=True).pairs[0].names == ("a", "b")
+    assert rank([run(12, "a"), run(15, "b")]).pairs[0].names == ("b", "a")
+    # Of more, as given means nothing.
+    assert rank([run(12, "a"), run(15, "b"), run(16, "c")], as_given=True).pairs[0].names == ("b", "a")
+
+
+def test_findings_and_rest_are_the_difference() -> None:
+    pair = rank([run(30, "a"), run(13, "b")]).pairs[0]
+    assert pair.comparison.resolved
+    assert sum(finding.seconds for finding in pair.findings) + pair.rest == pytest.approx(17e-3, rel=1e-12)
+
+
+def test_the_same_twice_is_no_difference() -> None:
+    pair = rank([run(13), run(13)]).pairs[0]
+    assert pair.comparison.difference == 0.0
+    assert not pair.comparison.resolved
+    assert pair.findings == ()
+    assert pair.rest == 0.0
+
+
+@settings(max_examples=20)
+@given(st.lists(randomly.profiles(), min_size=2, max_size=4))
+def test_any_runs(profiles: list[Profile]) -> None:
+    ranking = rank(profiles)
+    assert len(set(ranking.names)) == len(profiles)
+    assert len(ranking.pairs) == len(profiles) - 1
+    assert all(pair.comparison.b.wall == ranking.runs[ranking.fastest].wall for pair in ranking.pairs)
+    for row, line in enumerate(ranking.speedups):
+        for column, value in enumerate(line):
+            assert value * ranking.speedups[column][row] == pytest.approx(1)
+            assert ranking.verdicts[row][column] == ranking.verdicts[column][row]
+
+
+@pytest.mark.parametrize(
+    ("changes", "names"),
+    [
+        ([{"backend": "torch"}, {"backend": "jax"}], ("torch", "jax")),
+        ([{}, {}], ("torch #1", "torch #2")),
+        ([{}, {"options": {"mode": "max", "a": "b"}}], ("torch", "torch:a=b,mode=max")),
+        ([{"batch": 1}, {"batch": 2}, {"backend": "jax"}], ("torch (b1)", "torch (b2)", "jax")),
+        # What tells two of them apart does not tell the third from the first.
+        ([{"batch": 1}, {"batch": 2}, {"batch": 1, "seq": 9}], ("torch (b1) (s25)", "torch (b2)", "torch (b1) (s9)")),
+        # A name that another run already has by itself.
+        ([{"backend": "x #1"}, {"backend": "x"}, {"backend": "x"}], ("x #1", "x #2", "x #3")),
+    ],
+)
+def test_names(changes: list[dict[str, object]], names: tuple[str, ...]) -> None:
+    assert called(handmade.profile(**each) for each in changes) == names
+
+
+def test_one_device_has_one_set_of_ceilings() -> None:
+    slow, fast = handmade.device(dram_copy=8e9), handmade.device(matrix_fp32=90e9)
+    other = replace(handmade.device(dram_copy=1e9), name="Another Device")
+    profiles = [handmade.profile(device=device) for device in (slow, fast, other)]
+    for order in ((0, 1, 2), (1, 0, 2)):
+        found = on_common_ceilings([profiles[number] for number in order])
+        for profile in found[:2]:
+            assert profile.device.rate("dram.copy") == 10e9
+            assert profile.device.rate("matrix.fp32") == 100e9
+        assert found[2].device.rate("dram.copy") == 1e9
+
+
+def test_what_cannot_be_ranked() -> None:
+    with pytest.raises(InputError, match="give at least two"):
+        rank([run(1)])
+    with pytest.raises(InputError, match=r"jax was counted and not timed: measure it again without --count-only"):
+        rank([run(1), run(1, "jax", profiled=None)])
+    check_timed(run(1), "this")

@@ -1,0 +1,374 @@
+"""What `roofline compare` prints: whole outputs of hand-made pairs, tables that add up, names that stay text.
+
+A is the step of handmade.py, 12.5 ms. B takes 11 ms: its softmax runs 1000 µs instead of 2000, it has no layer_norm
+(5 µs floor, 3 µs loss), and its gap is 1308 µs instead of 1800:
+
+    1500 µs = 1000 loss + (5 launch + 3 loss) + 492 gap
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import functools
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import handmade
+import pytest
+import randomly
+from hypothesis import given, settings
+from msgspec.structs import replace
+
+from roofline import plugins
+from roofline.core.comparison import Comparison, compare
+from roofline.core.device import Ceiling
+from roofline.core.difference import Difference
+from roofline.core.explanation import Finding
+from roofline.core.ledger import Portion
+from roofline.core.parity import Parity
+from roofline.core.profile import Imported, Profile, Wall
+from roofline.core.ranking import Pair, Ranking, rank
+from roofline.renderers import _comparing
+
+Golden = Callable[[str, str], None]
+FORMATS = plugins.names("roofline.renderers.comparison")
+formats = pytest.mark.parametrize("name", FORMATS)
+
+NAMED = Difference(
+    what="attention", a="fused", b="eager", severity="named", text="The attention differs: fused in a and eager in b.",
+    seconds=0.75e-3, share=0.5,
+)  # fmt: skip
+DOUBT = Difference(what="threads", a=None, b="2", severity="warning", text="The threads of A are not recorded.")
+REFUSED = Difference(what="batch", a="4", b="8", severity="refused", text="The batches differ: 4 in a and 8 in b.")
+
+FINDINGS = (
+    Finding(
+        rule="fusion",
+        seconds=1.0e-3,
+        ci95=(0.9e-3, 1.1e-3),
+        label="softmax (8 MB moved against 4 MB)",
+        text="torch spends 1.00 ms more on softmax: the sentence is long enough to need a second line in a terminal.",
+        advice="let a compiler fuse it",
+        terms=(Portion(phase="forward", block="attention core", op_class="softmax", seconds=1.0e-3),),
+    ),
+    Finding(
+        rule="host-bound",
+        label="host-bound",
+        seconds=0.3e-3,
+        ci95=(0.2e-3, 0.4e-3),
+        text="The gap differs.",
+        advice="",
+        terms=(),
+    ),
+)
+
+
+def faster(**changes: object) -> Profile:
+    """B of the module docstring."""
+    plain = handmade.profile()
+    ops = [replace(op, own_ns=tuple(own // 2 for own in op.own_ns)) if op.signature == 3 else op for op in plain.ops]
+    fields: dict[str, object] = {
+        "backend": "jax",
+        "ops": tuple(op for op in ops if op.signature != 5),
+        "wall": Wall(steps=tuple(step * 11 / 12.5 for step in plain.wall.steps)),
+        "profiled": replace(plain.profiled, corrected=(10.9e-3, 11e-3, 11.1e-3), idle=(1.2e-3, 1.3e-3, 1.4e-3)),
+        "versions": {"jax": "0.10.2"},
+    }
+    return handmade.profile(**(fields | changes))
+
+
+def two(*differences: Difference, verdict: Any = "named differences") -> Ranking:
+    """A and B with two findings; what is left is 0.2 ms."""
+    found = dataclasses.replace(
+        compare(handmade.profile(), faster()), parity=Parity(verdict=verdict, differences=differences)
+    )
+    return Ranking(("torch", "jax"), (found.a, found.b), 1, (Pair(("torch", "jax"), found, FINDINGS),))
+
+
+def several() -> Ranking:
+    """A, B and a run that is not comparable with either; the matrix is parity's own."""
+    third = faster(backend="keras-jax", wall=Wall(steps=(14e-3, 14.1e-3, 14.2e-3)), batch=8)
+    found = rank([handmade.profile(), faster(), third])
+    parities = (Parity(verdict="named differences", differences=(NAMED,)), Parity(verdict="not comparable",
+                differences=(REFUSED, NAMED, NAMED, NAMED)))  # fmt: skip
+    pairs = [
+        dataclasses.replace(
+            pair, comparison=dataclasses.replace(pair.comparison, parity=parity), findings=(*FINDINGS, *FINDINGS)
+        )
+        for pair, parity in zip(found.pairs, parities, strict=True)
+    ]
+    return dataclasses.replace(found, pairs=tuple(pairs))
+
+
+def render(name: str, ranking: Ranking) -> str:
+    return plugins.load("roofline.renderers.comparison", name, "format").render(ranking)
+
+
+# --------------------------------------------------------------------------------------------------- whole outputs
+
+
+@formats
+@pytest.mark.parametrize("case", ["two", "several", "refused"])
+def test_output(name: str, case: str, golden: Golden) -> None:
+    ranking = {
+        "two": lambda: two(NAMED, DOUBT),
+        "several": several,
+        "refused": lambda: two(REFUSED, NAMED, verdict="not comparable"),
+    }[case]()
+    text = render(name, ranking)
+    if name == "json":  # the last digits of sums may differ between versions of numpy; runs are as `show` has them
+        text = json.dumps(_shortened(json.loads(text)), indent=1) + "\n"
+    suffix = plugins.load("roofline.renderers.comparison", name, "format").SUFFIX
+    golden(f"comparison-{case}{suffix}", text)
+
+
+def _shortened(value: Any) -> Any:
+    if isinstance(value, float):
+        return float(f"{value:.10g}") if abs(value) > 1e-15 else 0.0
+    if isinstance(value, dict):
+        return {key: _runs(item) if key == "runs" else _shortened(item) for key, item in value.items()}
+    return [_shortened(item) for item in value] if isinstance(value, list) else value
+
+
+def _runs(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [{"name": run["name"], "backend": run["backend"], "wall": run["wall"]["median"]} for run in runs]
+
+
+# ------------------------------------------------------------------------------------------------------------ table
+
+
+def test_the_table_by_hand() -> None:
+    table = _comparing.table(two().pairs[0].comparison)
+    heads = [head.partition("\n")[0] for head, _ in _comparing.COLUMNS]
+    rows = {row.label: row for row in table.rows}
+    assert list(rows) == [
+        "fwd attention core", "other places (4)", "host time: host dispatch", "host time: data input",
+    ]  # fmt: skip
+    core, other = rows["fwd attention core"], rows["other places (4)"]
+    assert core.seconds == core.terms[heads.index("loss")] == pytest.approx(1000e-6)
+    assert other.terms[heads.index("launch")] == pytest.approx(5e-6)
+    assert other.seconds == pytest.approx(8e-6)
+    # 492 µs of the gap, by the shares of observed idle: two thirds and one third in both runs
+    assert rows["host time: host dispatch"].seconds == pytest.approx(1200e-6 - 1308e-6 * 2 / 3)
+    assert rows["host time: data input"].seconds == pytest.approx(600e-6 - 1308e-6 / 3)
+    assert table.total.seconds == pytest.approx(1500e-6)
+
+
+def test_causes_that_one_run_does_not_know_are_not_told_apart() -> None:
+    unknown = replace(handmade.profile().profiled, idle=())
+    table = _comparing.table(compare(handmade.profile(), faster(profiled=unknown)))
+    assert [row.label for row in table.gap] == ["host time"]
+    low, high = table.gap[0].ci95
+    assert low < table.gap[0].seconds < high
+
+
+@settings(max_examples=30)
+@given(randomly.profiles(), randomly.profiles())
+def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
+    found = compare(a, b)
+    for most in (0, 1, 12):
+        table = _comparing.table(found, most)
+        near = {"rel": 1e-9, "abs": 1e-12 * (found.a.wall + found.b.wall)}
+        assert sum(row.seconds for row in table.rows) + table.residual == pytest.approx(found.difference, **near)
+        assert len(table.places) <= most + 1
+        for row in table.places:
+            whole = sum(term for term in row.terms if term is not None)
+            assert row.seconds == pytest.approx(whole, **near)
+        for number, whole in enumerate(table.total.terms):
+            column = [row.terms[number] for row in table.places if row.terms[number] is not None]
+            assert (whole is None) == (not column)
+            assert not column or whole == pytest.approx(sum(column), **near)
+
+
+def test_every_kind_of_term_is_in_one_column() -> None:
+    kinds = [kind for _, kinds in _comparing.COLUMNS for kind in kinds]
+    assert len(set(kinds)) == len(kinds)
+    found = compare(handmade.profile(), faster())
+    used = {term.kind for term in found.work.terms if not term.kind.startswith("gap.")}
+    assert used <= set(kinds)
+
+
+# -------------------------------------------------------------------------------------------------------- sentences
+
+
+def pair(a: Profile, b: Profile, names: tuple[str, str] = ("a", "b")) -> Pair:
+    return Pair(names, compare(a, b), ())
+
+
+def timed(milliseconds: float) -> Profile:
+    steps = tuple(milliseconds * 1e-3 * (1 + n / 1000) for n in (-2, -1, 0, 1, 2))
+    return handmade.profile(wall=Wall(steps=steps))
+
+
+def test_the_verdict() -> None:
+    # Medians of five steps within 0.2 % of each other: 20 against 15 ms is more than noise, either way round.
+    for a, b, names in ((20, 15, ("slow", "fast")), (15, 20, ("fast", "slow"))):
+        words = _comparing.verdict(pair(timed(a), timed(b), names))
+        assert words.startswith("fast is 1.33x faster than slow: 15.0 ms instead of 20.0 ms per step (difference 5.00")
+        low, high = re.search(r"interval ([\d.]+)–([\d.]+) ms", words).groups()
+        assert float(low) <= 5 <= float(high)
+
+
+def test_one_step_proves_nothing() -> None:
+    single = pair(handmade.profile(), handmade.profile(wall=Wall(steps=(11e-3,))))
+    assert single.comparison.difference == pytest.approx(1.5e-3)
+    assert _comparing.verdict(single) == (
+        "a takes 12.5 ms per step and b 11.0 ms; a run has fewer than 3 steps, so it is not known whether that is "
+        "more than noise."
+    )
+    ranking = Ranking(single.names, (single.comparison.a, single.comparison.b), 1, (single,))
+    document = json.loads(render("json", ranking))
+    assert document["ci95"] is None
+    assert document["resolved"] is False
+
+
+def test_what_is_not_resolved_is_not_said() -> None:
+    a = handmade.profile()
+    same = pair(a, handmade.profile(wall=replace(a.wall, steps=a.wall.steps[::-1])))
+    assert "a takes 12.5 ms per step and b 12.5 ms: no difference that these runs resolve" in _comparing.verdict(same)
+    assert _comparing.share(1e-3, same) == "–"
+    assert "faster" not in render("text", Ranking(same.names, (same.comparison.a, same.comparison.b), 0, (same,)))
+
+
+@pytest.mark.parametrize(
+    ("ratio", "text"), [(1.834, "1.83x"), (1.0042, "1.004x"), (1.0, "1.00x"), (12.34, "12.3x"), (1e-3, "0.00x")]
+)
+def test_factors(ratio: float, text: str) -> None:
+    assert _comparing.factor(ratio) == text
+
+
+def test_rounding_is_named_and_not_written_out() -> None:
+    assert _comparing.rounding(-3e-18) == _comparing.rounding(0.0) == "below 1 fs"
+    assert _comparing.rounding(2e-6) == "2e-06 s"
+
+
+def test_hardware_is_told_apart() -> None:
+    other = handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9)
+    found = pair(handmade.profile(), faster(device=replace(other, name="Twice as Fast")))
+    words = _comparing.hardware(found)
+    # Half of 300 + 2000 + 2000 + 700 + 2700 µs of floors. gelu's is not among them: its roof is another one there,
+    # erf's 10 µs instead of the cache's. layer_norm's launch, 5 µs, is work that B does not have.
+    assert words == (
+        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms is the ceilings of the "
+        "devices, +5.00 µs other work, -2.36 ms loss, gap and all else."
+    )
+    assert _comparing.hardware(two().pairs[0]) == ""
+    blank = pair(handmade.profile(), faster(device=replace(other, name="Unheard of", ceilings={})))
+    assert _comparing.hardware(blank).endswith(
+        "no ceilings are known of Unheard of, 2 threads, so that hardware and work cannot be told apart."
+    )
+
+
+def test_exposed_communication() -> None:
+    facts = Imported(communication=4e-3, exposed=1e-3, waiting=0.5e-3)
+    found = pair(handmade.profile(imported=facts), faster(imported=Imported(communication=2e-3)))
+    assert _comparing.communication(found) == (
+        "a 4.00 ms per step: 1.00 ms exposed, 3.00 ms hidden by computation, 500 µs of it waiting for slower ranks; "
+        "b 2.00 ms per step: how much of it is hidden is not known."
+    )
+    assert _comparing.communication(two().pairs[0]) == ""
+
+
+@formats
+def test_a_warning_stands_on_every_output(name: str) -> None:
+    refused = two(REFUSED, verdict="not comparable")
+    text = " ".join(render(name, refused).split())
+    assert "NOT COMPARABLE, compared all the same: The batches differ: 4 in a and 8 in b" in text
+    assert "NOT COMPARABLE" not in render(name, two(NAMED))
+
+
+# ------------------------------------------------------------------------------------------------------------- JSON
+
+
+def test_the_document_closes() -> None:
+    found = json.loads(render("json", two(NAMED)))
+    near = pytest.approx(found["difference"], rel=1e-12)
+    assert sum(term["seconds"] for term in found["terms"]) + found["residual"] == near
+    assert sum(term["seconds"] for term in found["kernel_terms"]) + found["kernel_residual"] == near
+    assert sum(finding["seconds"] for finding in found["findings"]) + found["rest"] == near
+    assert found["difference"] == found["runs"][0]["wall"]["median"] - found["runs"][1]["wall"]["median"]
+    assert found["speedup"] == pytest.approx(12.5 / 11)
+    assert set(found["terms"][0]) == {"phase", "block", "class", "kind", "seconds", "ci95"}
+    assert set(found["findings"][0]) == {"rule", "terms", "seconds", "ci95", "label", "text", "advice"}
+    assert set(found["findings"][0]["terms"][0]) == {"phase", "block", "class", "seconds"}
+    assert found["warning"] is None
+
+
+# ---------------------------------------------------------------------------------------------------- hostile names
+
+
+@functools.cache
+def hostile_runs(hostile: str, runs: int) -> Ranking:
+    profiles = [handmade.hostile(hostile), faster(), faster(model=hostile, backend=f"{hostile}2")][:runs]
+    found = rank(profiles)
+    # Nobody's rules decide here what is said of them: the names stand in sentences too.
+    told = tuple(replace(each, text=hostile, advice=hostile, rule=hostile, label=hostile) for each in FINDINGS)
+    judged = Parity(verdict="not comparable", differences=(replace(REFUSED, text=hostile, a=hostile),))
+    pairs = [
+        dataclasses.replace(each, findings=told, comparison=dataclasses.replace(each.comparison, parity=judged))
+        for each in found.pairs
+    ]
+    return dataclasses.replace(found, pairs=tuple(pairs))
+
+
+@formats
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("runs", [2, 3])
+def test_hostile_names_stay_text(name: str, hostile: str, runs: int) -> None:
+    text = render(name, hostile_runs(hostile, runs))
+    assert all(c.isprintable() or c == "\n" for c in text)
+    CHECKS[name](text)
+
+
+def _lines_fit(text: str) -> None:
+    assert max(len(line) for line in text.splitlines()) <= 100
+
+
+def _json_is_ascii(text: str) -> None:
+    json.loads(text)
+    assert text.isascii()
+
+
+def _markdown_has_no_markup(text: str) -> None:
+    assert "<script" not in text
+    body = text.replace("\\\\", "")
+    assert not re.search(r"(?<!\\)[`\[]", body)
+    assert "://" not in body
+    tables = re.findall(r"(?:^\|.*\n)+", text, re.MULTILINE)
+    assert tables
+    for table in tables:
+        assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
+
+
+CHECKS: dict[str, Callable[[str], None]] = {
+    "text": _lines_fit,
+    "json": _json_is_ascii,
+    "markdown": _markdown_has_no_markup,
+}
+
+
+@formats
+def test_a_device_without_ceilings_and_runs_without_ops(name: str) -> None:
+    bare = replace(handmade.device(), ceilings={}, caches=())
+    empty = handmade.profile(ops=())
+    for profiles in ([handmade.profile(device=bare), faster(device=bare)], [empty, faster()], [empty, empty]):
+        assert not re.search(r"\b(nan|None|inf)\b", render(name, rank(profiles)))
+
+
+@formats
+def test_ten_runs(name: str) -> None:
+    ceilings = {**handmade.device().ceilings, "dram.read": Ceiling(value=11e9, source="made up")}
+    device = replace(handmade.device(), ceilings=ceilings)
+    text = render(name, rank([timed(10 + number) for number in range(9)] + [faster(device=device)]))
+    CHECKS[name](text)
+
+
+def test_a_comparison_is_not_changed_by_being_shown() -> None:
+    ranking = two(NAMED)
+    before: Comparison = ranking.pairs[0].comparison
+    terms = before.work.terms
+    for name in FORMATS:
+        render(name, ranking)
+    assert before.work.terms == terms

@@ -14,7 +14,7 @@ import numpy as np
 from roofline.core.device import Device
 from roofline.core.profile import SCHEMA, Imported, Profile, Profiled, Wall
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import cost_cache, imported, imported_cpu, kineto, timing_cuda
+from roofline.traces import chrome, cost_cache, imported, imported_cpu, kineto, timing_cuda
 from roofline.traces.counted import PHASES, Counted
 from roofline.traces.import_costs import Costs
 from roofline.traces.kineto import KinetoTrace
@@ -45,6 +45,17 @@ class Rank:
     number: int | None
     of: int | None
 
+    @property
+    def beyond(self) -> bool:
+        """Whether the job has no such rank."""
+        return self.number is not None and self.of is not None and self.number >= self.of
+
+
+def ranks(paths: Sequence[str | Path]) -> list[int | None]:
+    """The rank of each trace where its first few MiB say it, else None. InputError for a file that cannot be read."""
+    files = [Path(path) for path in paths]
+    return [None if _is_xplane(file) else _rank(chrome.head(file)).number for file in files]
+
 
 def read(
     paths: Sequence[str | Path],
@@ -69,14 +80,14 @@ def read(
             raise InputError("An XPlane trace is imported by itself, without --capture and without other traces.")
         return [_of_xplane(files[0], given, command, say)]
     traces = [kineto.read(file) for file in files]
-    ranks = [_rank(trace) for trace in traces]
+    found = [_rank(trace.metadata) for trace in traces]
     if len(files) > 1:
-        _check_ranks(files, ranks)
+        _check_ranks(files, found)
     captured = None if capture is None else kineto.read(Path(capture))
     costs = Costs(cost_cache.location())
     profiles = [
         _profile(file, trace, rank, captured, costs, given, command, len(files) > 1)
-        for file, trace, rank in zip(files, traces, ranks, strict=True)
+        for file, trace, rank in zip(files, traces, found, strict=True)
     ]
     costs.save()
     profiles = with_waiting(profiles)
@@ -94,8 +105,8 @@ def _is_xplane(file: Path) -> bool:
 # ---------------------------------------------------------------------------------------------- ranks
 
 
-def _rank(trace: KinetoTrace) -> Rank:
-    info = trace.metadata.get("distributedInfo")
+def _rank(header: Mapping[str, Any]) -> Rank:
+    info = header.get("distributedInfo")
     found = [info.get(key) for key in ("rank", "world_size")] if isinstance(info, dict) else [None, None]
     whole = [one if isinstance(one, int) and not isinstance(one, bool) and one >= 0 else None for one in found]
     return Rank(*whole)
@@ -107,6 +118,11 @@ def _check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
     for file, rank in zip(files, ranks, strict=True):
         if rank.number is None:
             raise InputError(f"{file.name} does not say which rank it is of: import it by itself.")
+        if rank.beyond:
+            raise InputError(
+                f"{file.name} says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0: "
+                "import it by itself."
+            )
         if rank.of != ranks[0].of:
             raise InputError(
                 f"{file.name} is of a job of {rank.of} ranks and {files[0].name} of one of {ranks[0].of}: these are no "
@@ -169,19 +185,16 @@ def _profile(
         on_cpu = imported_cpu.read(trace, costs)
         kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
         facts, left_out = _facts_cpu(on_cpu), ()
-    device = given if given is not None else _device(trace, kind)
-    if (device.kind == "cpu") != (kind == "cpu"):
-        raise InputError(
-            f"{file.name} is the trace of a {_WORDS[kind]}, and {device.name} is a {_WORDS[device.kind]}: give another "
-            "--device."
-        )
+    named = _device(trace, kind)
+    device = named if given is None else given
+    _check_kind(file, kind, device)
     rows = op_rows(counted, timed, blocks(counted), {}, kind)
     notes, flags = _notes(counted, timed, shapes, device, bool(capture))
     missing = sorted(costs.missing)
     if missing:
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
-    warnings = [*_repairs(trace), *left_out]
+    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, device), *left_out]
     return _assembled(
         name=name,
         backend="torch",
@@ -244,7 +257,34 @@ def _assembled(
     )
 
 
-_WORDS = {"cpu": "CPU", "cuda": "GPU", "rocm": "GPU"}
+_WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
+_SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
+
+
+def _check_kind(file: Path, kind: str, device: Device) -> None:
+    """InputError where ceilings are those of another kind of device than the trace is of."""
+    if device.kind != kind:
+        raise InputError(
+            f"{file.name} is the trace of {_WORDS[kind]}, and {device.name} is {_WORDS.get(device.kind, device.kind)}: "
+            "give another --device."
+        )
+
+
+def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Device) -> list[str]:
+    """What the trace says of itself that cannot be, or is not what was given. named: the device by the trace alone."""
+    told = []
+    if rank.beyond:
+        told.append(f"the trace says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0")
+    driver = _properties(trace).get("name") if named.kind != "cpu" else None
+    names = {name.strip().lower() for name in (named.name, driver) if isinstance(name, str)}
+    if device is named:
+        return told
+    if isinstance(driver, str) and driver.strip() and device.name.strip().lower() not in names:
+        told.append(f"the trace is of {named.name}, and its ceilings are those of {device.name}, as --device says")
+    elif named.memory and device.memory and abs(named.memory - device.memory) > _SAME_MEMORY * device.memory:
+        sizes = f"{named.memory / 2**30:.0f} GiB and {device.name} {device.memory / 2**30:.0f} GiB"
+        told.append(f"the trace is of a device with {sizes}, whose ceilings --device gives")
+    return told
 
 
 def model_name(file: Path) -> str:
@@ -330,8 +370,8 @@ def _of_xplane(file: Path, given: Device | None, command: str, say: Say) -> Prof
     found = imported_xplane.read(trace)
     counted, timed = found.counted, found.timed
     kind = "rocm" if found.rocm else "cuda"
-    if given is not None and given.kind == "cpu":
-        raise InputError(f"{file.name} is the trace of a GPU, and {given.name} is a CPU: give another --device.")
+    if given is not None:
+        _check_kind(file, kind, given)
     vendor = "AMD GPU" if found.rocm else "NVIDIA GPU"
     # The trace gives the device's memory and clock but no name.
     device = given if given is not None else Device(name=vendor, kind=kind, ceilings={})

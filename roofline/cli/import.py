@@ -47,8 +47,11 @@ def command(
     from roofline.session import default_name
 
     if output is not None:
-        # Of several ranks the names are known later; the ending and the folder are not.
         check_output(Path(output), force or len(traces) > 1, (".json",))
+        if len(traces) > 1:  # which ranks they are of most traces say before their events
+            for rank in importing.ranks(traces):
+                if rank is not None:
+                    check_output(_of_rank(Path(output), rank), force, (".json",))
     _check_writable(Path.cwd() if output is None else Path(output).parent)
     profiles = importing.read(
         traces, device=device, capture=capture, command=_command_line(), say=lambda words: print(words, file=sys.stderr)

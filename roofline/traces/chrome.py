@@ -252,6 +252,23 @@ class Reader:
         return Chunk(kept, kind[rows], position, *columns)
 
 
+def head(source: str | Path | bytes) -> dict[str, Any]:
+    """The header's fields that stand before the list of events, of which no more than a few MiB are read.
+
+    Empty where the list comes first, or in a file that is damaged there. InputError where it cannot be read.
+    """
+    what = "the trace" if isinstance(source, bytes) else str(source)
+    text = b""
+    for piece in chrome_text.pieces(source, what, 1 << 34, lambda what, count: None):
+        text += piece
+        found = chrome_json.NAMED_LIST.search(text)
+        if found:
+            return chrome_json.header_of(text[: found.end()] + b"]}") or {}
+        if len(text) > 4 * _CHUNK:
+            break
+    return {}
+
+
 def _batches(pieces: Iterator[bytes]) -> Iterator[bytes]:
     """The pieces joined to chunks."""
     some, size = [], 0

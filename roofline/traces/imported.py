@@ -28,7 +28,7 @@ from roofline.traces.counted import Costed, Counted
 from roofline.traces.counting import Generated, Nodes
 from roofline.traces.import_costs import Costs
 from roofline.traces.imported_calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
-from roofline.traces.imported_capture import Capture
+from roofline.traces.imported_capture import Capture, Replays
 from roofline.traces.imported_rows import OUTSIDE, REPLAYED, Table, longest, lost
 from roofline.traces.imported_steps import Chosen
 from roofline.traces.kineto import KERNEL, KinetoTrace
@@ -99,25 +99,36 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     counted = counting.count(nodes, costs, generated)  # type: ignore[arg-type]  # the same protocol
     number = _numbers(nodes, counted)
 
-    replays = None if capture is None else Capture(capture, costs).replays(trace, links)
+    replays = None if capture is None else Capture(capture, costs).replays(trace, links, chosen.step)
     kept, owner, differing = _owners(trace, links, on, chosen, counted_calls, number)
+    if replays is not None:
+        alike = _replaying_alike(replays, links, chosen, kept, owner)
+        kept, differing = alike, differing + len(kept) - len(alike)
     table = Table(trace, links, counted, replays)
-    owner = table.complete(owner, _within(trace, chosen, kept), chosen.step == chosen.counted)
-    counted = table.counted(owner)
+    within = _within(trace, chosen, kept)
+    owner = table.complete(owner, within, chosen.step == chosen.counted)
+    counted = table.counted(owner, within)
     timed = _timed(trace, links, chosen, kept, owner, counted, table.linked(owner))
     stretches = [communication.exposed(trace, links, None, int(chosen.low[n]), int(chosen.high[n])) for n in kept]
-    known = (nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index])
+    known = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
+    shapes = any(call.inputs for call in known) or (replays is not None and replays.shapes)
     return Imported(
         counted=counted,
         timed=timed,
         figures=_figures(trace, links, table.twinned(owner)),
         found=len(marks),
         source=marks.source,
-        shapes=any(call.inputs for call in known),
+        # Without any call to tell by, as where a graph replays everything, the trace itself may say it.
+        shapes=shapes or (not known and trace.record_shapes is True),
         chosen=replace(chosen, kept=tuple(kept)),
         communication=sum(one.total for one in stretches) / len(kept),
         exposed=sum(one.exposed for one in stretches) / len(kept),
-        warnings=(*_left_out(chosen, marks, differing), *_unjoined(links), *(replays.warnings if replays else ())),
+        warnings=(
+            *_left_out(chosen, marks, differing),
+            *_unjoined(links),
+            *_devices(trace),
+            *(replays.warnings if replays else ()),
+        ),
     )
 
 
@@ -153,10 +164,31 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
 
 def _unjoined(links: Links) -> list[str]:
     """What the ids of the trace got wrong: no join is better than a wrong one, but it is told."""
-    if not links.damaged:
+    told = []
+    if links.damaged:
+        events = "1 device event was" if links.damaged == 1 else f"{links.damaged} device events were"
+        told.append(f"{events} joined to no launch, because ids are repeated or contradict each other")
+    if links.clashing:
+        told.append(
+            f"launches of several processes have the ids of {links.clashing} of them: import the trace of each process "
+            "by itself"
+        )
+    by_id = int(links.by_id.sum())
+    if by_id:
+        events = "1 device event" if by_id == 1 else f"{by_id} device events"
+        told.append(f"{events} joined to an op by External id alone, without a launch that confirms it")
+    return told
+
+
+def _devices(trace: KinetoTrace) -> list[str]:
+    used = sorted({trace.threads[code][0] for code in np.unique(trace.device.thread).tolist()})
+    if len(used) < 2:
         return []
-    events = "1 device event was" if links.damaged == 1 else f"{links.damaged} device events were"
-    return [f"{events} joined to no launch, because ids are repeated or contradict each other"]
+    named = ", ".join(name[:20] for name in used[:8]) + (", ..." if len(used) > 8 else "")
+    return [
+        f"kernels and copies of {len(used)} devices ({named}) are in this trace: they count as one device, which is "
+        "busy while any of them is, under the ceilings of one"
+    ]
 
 
 def _within(trace: KinetoTrace, chosen: Chosen, kept: list[int]) -> NDArray[np.bool_]:
@@ -273,6 +305,20 @@ def _owners(
             owner[rows] = found
             kept += [step] if step in chosen.kept else []
     return kept, owner, len(chosen.kept) - len(kept)
+
+
+def _replaying_alike(replays: Replays, links: Links, chosen: Chosen, kept: list[int], owner: Rows) -> list[int]:
+    """The kept steps whose graphs run the same captured ops as those of the counted step.
+
+    A graph for another size of the batch is launched by the same call, and is other work.
+    """
+
+    def ops(step: int) -> bytes:
+        rows = np.flatnonzero(links.graph & (owner >= 0) & (chosen.step == step))
+        return np.unique(np.stack([owner[rows], replays.op[rows]]), axis=1).tobytes()
+
+    same = ops(chosen.counted)
+    return [step for step in kept if step == chosen.counted or ops(step) == same]
 
 
 # ---------------------------------------------------------------------------------------------- times

@@ -24,8 +24,14 @@ Rows = NDArray[np.int64]
 
 BEFORE = "launched before the trace began, or the launch is not in it"
 REPLAYED = "replayed from a graph, which does not say for which op: import with --capture, or record a step without"
+UNSURE = (
+    "replayed from a graph of which captures with other shapes fit as well, and nothing recorded tells which it was"
+)
+REPEATED = "its ids are repeated or contradict each other, so that its launch is not known"
 DIFFERENT = "in a part of the step that is not in the counted one"
 OUTSIDE = "launched by code that is no op of the framework"
+_TIMELESS = "a kernel of it has no duration in the trace"
+_PLACES = {BEFORE: "(launched before the trace)", REPEATED: "(not joined to a launch)"}
 _TWIN = "launched before the window; its twin's work"
 
 
@@ -67,11 +73,10 @@ class Table:
         left = np.flatnonzero(kept & (owner < 0))
         owner[left] = self._copies(left, 0)
         left = left[owner[left] < 0]
-        orphan = self._links.launch[left] < 0
-        codes, place = np.unique(
-            np.stack([self._trace.device.name[left], orphan.astype(np.int32)]), axis=1, return_inverse=True
-        )
-        made = [self._lost(self._trace.names[name], BEFORE if late else DIFFERENT) for name, late in codes.T.tolist()]
+        why = np.where(self._links.unsure[left], 2, self._links.launch[left] < 0).astype(np.int32)
+        codes, place = np.unique(np.stack([self._trace.device.name[left], why]), axis=1, return_inverse=True)
+        reasons = (DIFFERENT, BEFORE, REPEATED)
+        made = [self._lost(self._trace.names[name], reasons[reason]) for name, reason in codes.T.tolist()]
         owner[left] = np.asarray([*made, -1], np.int64)[place.ravel()]
         return owner
 
@@ -93,7 +98,7 @@ class Table:
         return self._scopes.index(scope)
 
     def _lost(self, name: str, why: str) -> int:
-        scope = self._place("(launched before the trace)" if why is BEFORE else "(not in every step)")
+        scope = self._place(_PLACES.get(why, "(not in every step)"))
         return self._add((why, name), name, lost(name, why), scope, 0, False)
 
     def _copies(self, events: Rows, phase: int) -> Rows:
@@ -104,7 +109,8 @@ class Table:
             costed = import_costs.lone(self._trace, event)
             if costed is not None:
                 name = self._trace.names[int(self._trace.device.name[event])]
-                scope = self._place("(launched before the trace)" if self._links.launch[event] < 0 else "")
+                why = REPEATED if self._links.unsure[event] else BEFORE if self._links.launch[event] < 0 else ""
+                scope = self._place(_PLACES.get(why, ""))
                 found[place] = self._add(("copy", event), name, costed, scope, phase, True)
         return found
 
@@ -112,10 +118,11 @@ class Table:
         """Rows for replayed kernels: one per graph launch and captured op, or per graph launch and kernel name."""
         device, replays = self._trace.device, self._replays
         captured = replays.op[events] if replays else np.full(len(events), -1, np.int64)
+        unsure = replays.unsure[events] if replays else np.zeros(len(events), bool)
         name = np.where(captured >= 0, -1, device.name[events])
-        keys, place = np.unique(np.stack([base, captured, name]), axis=1, return_inverse=True)
+        keys, place = np.unique(np.stack([base, captured, name, unsure]), axis=1, return_inverse=True)
         found = []
-        for number, op, code in keys.T.tolist():
+        for number, op, code, several in keys.T.tolist():
             scope, phase = self._scope[number], self._phase[number]
             if op >= 0 and replays is not None:
                 of = replays.counted
@@ -124,17 +131,19 @@ class Table:
                 found.append(self._add((number, op), of.names_of_ops[op], of.ops[op].costed, scope, phase, True))
             else:
                 kernel = self._trace.names[code]
-                found.append(self._add((number, -1, code), kernel, lost(kernel, REPLAYED), scope, phase, False))
+                why = UNSURE if several else REPLAYED
+                found.append(self._add((number, -1, code, several), kernel, lost(kernel, why), scope, phase, False))
         return np.asarray(found, np.int64)[place.ravel()]
 
     def _by_twin(self, owner: Rows, counted: NDArray[np.bool_]) -> Rows:
         """Rows for kernels launched before the trace began whose like was launched by ops of one cost in this step.
 
+        A kernel whose ids are damaged has none: it was not launched before the trace, and whose it is is not known.
         Alike are kernels of one name, grid, block and size. Several kernels of one call are one row: as many calls as
         the op's kernels of that name make.
         """
         links, device = self._links, self._trace.device
-        lost = np.flatnonzero(counted & (owner < 0) & (links.launch < 0))
+        lost = np.flatnonzero(counted & (owner < 0) & (links.launch < 0) & ~links.unsure)
         known = np.flatnonzero(counted & (owner >= 0) & (links.op >= 0) & np.isin(device.name, device.name[lost]))
         if not len(lost) or not len(known):
             return owner
@@ -182,17 +191,26 @@ class Table:
         twins[[row for key, row in self._rows.items() if isinstance(key, tuple) and key[0] == "twin"]] = True
         return twins[owner]
 
-    def counted(self, owner: Rows) -> Counted:
-        """All rows; ops of unknown work and class get the class of the kernel that took most of their time."""
+    def counted(self, owner: Rows, kept: NDArray[np.bool_]) -> Counted:
+        """All rows; ops of unknown work and class get the class of the kernel that took most of their time.
+
+        An op has no work to hold a time against where a kernel of it in a kept step has none: every kernel takes time,
+        and one of 0 ns is damaged.
+        """
         rows = np.flatnonzero(owner >= 0)
         names = longest(self._trace, rows, owner[rows])
+        timeless = set(owner[rows[kept[rows] & (self._trace.device.duration[rows] == 0)]].tolist())
         same: dict[tuple[int, OpClass], Costed] = {}
         ops = []
         for row, op in enumerate(self._ops):
             costed = op.costed
+            if row in timeless:
+                costed = replace(costed, cost=unknown(_TIMELESS), reads=(), writes=(), parts=())
             if costed.cost.quality == "unknown" and costed.op_class == "other" and row in names:
                 op_class = kernel_names.classify(names[row])
                 costed = same.setdefault((id(costed), op_class), replace(costed, op_class=op_class))
+            if row in timeless:
+                op = replace(op, reads=(), writes=())
             ops.append(op if costed is op.costed else replace(op, costed=costed))
         return replace(
             self._base,

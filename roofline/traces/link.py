@@ -8,21 +8,15 @@ correlation before, only checks the result and stands in where it fails.
 from __future__ import annotations
 
 import operator
-import re
 from dataclasses import dataclass
 
 import msgspec
 import numpy as np
 
+from roofline.traces import launches as calls
 from roofline.traces import nesting
 from roofline.traces.kineto import Events, KinetoTrace
 
-_LAUNCH = re.compile(r"Launch|Memcpy|Memset", re.IGNORECASE)
-_GRAPH = re.compile(r"GraphLaunch", re.IGNORECASE)
-# Calls that no kernel and no copy comes from, though they carry a correlation.
-_NEVER = re.compile(r"Synchronize|EventRecord|EventQuery|StreamQuery|WaitEvent|Occupancy|Attribute", re.IGNORECASE)
-_SHARED = 2  # device events behind one launch, more than that and the correlation ids are damaged
-_SKEW = 50_000  # [ns] clocks of host and device differ by less: a kernel that begins earlier is not of that launch
 _TRUSTED = 0.5  # External ids that agree with containment less often are no ids of these ops
 
 
@@ -43,12 +37,13 @@ class Links:
 
     `launch`: int64, row in `trace.launches`. `op`: int64, row in `trace.ops`, the innermost one. `by_id`: bool,
     the op was found through External id alone. `graph`: bool, launched by replaying a graph. `parent`: int64 per op,
-    its parent. `launch_op`: int64 per launch, the innermost op around it.
+    its parent. `launch_op`: int64 per launch, the innermost op around it. `unsure`: bool, the ids are repeated or
+    contradict each other, and the launch that they name was not used.
 
     The figures: `linked`, `launched`: shares of the summed time of device events [0, 1], None without device time.
     `agreement`: share of the events found both ways whose External id names the same op, None where it names no ops;
     `compared`: their number. `orphans`: events whose launch is not in the trace. `outside`: events launched outside any
-    op. `damaged`: events whose correlation cannot be right and was not used.
+    op. `damaged`: number of `unsure` events; `clashing`: of them those whose ids calls of several processes have.
     """
 
     launch: np.ndarray
@@ -57,6 +52,7 @@ class Links:
     graph: np.ndarray
     parent: np.ndarray
     launch_op: np.ndarray
+    unsure: np.ndarray
     linked: float | None
     launched: float | None
     agreement: float | None
@@ -64,22 +60,23 @@ class Links:
     orphans: int
     outside: int
     damaged: int
+    clashing: int
 
 
 def link(trace: KinetoTrace) -> Links:
     """Links every device event to its launch and its op, as far as the trace tells."""
     ops, launches, device = trace.ops, trace.launches, trace.device
-    is_graph = _matching(trace.names, _GRAPH)[launches.name]
-    launch = _launches(device, launches, *(_matching(trace.names, p)[launches.name] for p in (_LAUNCH, _NEVER)))
-    graph = _at(launch, is_graph, False)
-    damaged = _shared(device, launch, graph) | _early(device, launches, launch)
+    made_by = calls.Calls(trace)
+    launch, clash = calls.latest(device, launches, made_by, _processes(trace)[launches.thread])
+    damaged = clash | calls.impossible(trace, made_by, launch)
     launch = np.where(damaged, -1, launch)
+    graph = _at(launch, made_by.graph, False)
 
     intervals = (ops.thread, ops.start, ops.end, ops.order)
     launch_op = nesting.innermost(*intervals, launches.thread, launches.start, launches.end)
     op = _at(launch, launch_op, -1)
 
-    named, copies = _named(device, ops)
+    named, repeated, copies = _named(device, ops)
     both = (named >= 0) & (op >= 0)
     agreement = float((named == op)[both].mean()) if both.any() else None
     if agreement is not None and agreement < _TRUSTED:  # the ids are none of these ops
@@ -92,6 +89,7 @@ def link(trace: KinetoTrace) -> Links:
         conflict = (launch >= 0) & (device.external >= 0) & (device.external != device.correlation)
     launch, op = np.where(conflict, -1, launch), np.where(conflict, -1, op)
     damaged |= conflict
+    damaged |= repeated & (launch < 0) & (op < 0)
     by_id = (named >= 0) & (op < 0) & ~conflict
     op = np.where(by_id, named, op)
     time = device.duration
@@ -102,6 +100,7 @@ def link(trace: KinetoTrace) -> Links:
         graph=graph & (launch >= 0),
         parent=nesting.parents(*intervals),
         launch_op=launch_op,
+        unsure=damaged,
         linked=_share(time, op >= 0),
         launched=_share(time, launch >= 0),
         agreement=agreement,
@@ -109,6 +108,7 @@ def link(trace: KinetoTrace) -> Links:
         orphans=int(((launch < 0) & ~damaged).sum()),
         outside=int(((launch >= 0) & (op < 0)).sum()),
         damaged=int(damaged.sum()),
+        clashing=int(clash.sum()),
     )
 
 
@@ -117,9 +117,10 @@ def _share(time: np.ndarray, rows: np.ndarray) -> float | None:
     return float(time[rows].sum() / total) if total else None
 
 
-def _matching(names: tuple[str, ...], pattern: re.Pattern[str]) -> np.ndarray:
-    """bool per name."""
-    return np.array([bool(pattern.search(name)) for name in names], bool)
+def _processes(trace: KinetoTrace) -> np.ndarray:
+    """int64 per thread: the number of its process."""
+    pids = {pid: number for number, pid in enumerate(dict.fromkeys(pid for pid, _ in trace.threads))}
+    return np.array([pids[pid] for pid, _ in trace.threads], np.int64)
 
 
 def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray:
@@ -127,67 +128,20 @@ def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray
     return np.append(values, np.array(absent, values.dtype))[index]
 
 
-def _shared(device: Events, launch: np.ndarray, graph: np.ndarray) -> np.ndarray:
-    """bool[device]: behind a launch that has too many device events to be the launch of all of them.
-
-    A graph launches any number; another call two at most, and those alike (one on each device, parts of a copy).
-    """
-    known = (launch >= 0) & ~graph
-    number = np.where(known, np.bincount(launch + 1, minlength=1)[launch + 1], 0)
-    names = device.name.astype(np.int64)
-    most = np.full(int(launch.max(initial=-1)) + 1, -1, np.int64)
-    least = np.full(len(most), np.iinfo(np.int64).max)
-    np.maximum.at(most, launch[known], names[known])
-    np.minimum.at(least, launch[known], names[known])
-    unlike = _at(np.where(known, launch, -1), most > least, False)
-    return known & ((number > _SHARED) | unlike)
-
-
-def _early(device: Events, launches: Events, launch: np.ndarray) -> np.ndarray:
-    """bool[device]: begins before its launch. Where most do, the clocks disagree, and it says nothing."""
-    known = launch >= 0
-    early = known & (device.start + _SKEW < _at(launch, launches.start, 0))
-    return early if 2 * early.sum() < known.sum() else np.zeros(len(device), bool)
-
-
-def _launches(device: Events, launches: Events, launching: np.ndarray, never: np.ndarray) -> np.ndarray:
-    """int64[device]: the launch of the same correlation, -1 for none.
-
-    Of several, as in windows merged into one file, the last that begins before the device event. A call that
-    launches goes before one that does not (a synchronisation may carry the id of what it waits for).
-    """
-    found = np.full(len(device), -1, np.int64)
-    for calls in (np.flatnonzero(launching), np.flatnonzero(~launching & ~never)):
-        calls = calls[launches.correlation[calls] >= 0]
-        if not len(calls):
-            continue
-        calls = calls[np.lexsort((launches.start[calls], launches.correlation[calls]))]
-        # (correlation, start) as one number that sorts like the pair.
-        ids, times = nesting.distinct(launches.correlation[calls]), nesting.distinct(launches.start[calls])
-        stride = len(times) + 1
-        code = np.searchsorted(ids, launches.correlation[calls])
-        key = code * stride + np.searchsorted(times, launches.start[calls])
-        wanted = np.minimum(np.searchsorted(ids, device.correlation), len(ids) - 1)
-        before = np.searchsorted(key, wanted * stride + np.searchsorted(times, device.start, "right")) - 1
-        first = np.searchsorted(code, wanted)  # clocks may disagree: the first one, if all begin later
-        known = (ids[wanted] == device.correlation) & (found < 0)
-        found = np.where(known, calls[np.maximum(before, first)], found)
-    return found
-
-
-def _named(device: Events, ops: Events) -> tuple[np.ndarray, bool]:
-    """int64[device]: the op whose id the device event carries, -1 for none; and whether the ids repeat the correlation.
-
-    They did before 2024, and then name no op.
+def _named(device: Events, ops: Events) -> tuple[np.ndarray, np.ndarray, bool]:
+    """Which op the id of a device event names: int64[device], -1 for none; bool[device], several ops have the id; and
+    whether the ids repeat the correlation. They did before 2024, and then name no op.
     """
     has_id = device.external >= 0
     copies = bool(2 * ((device.external == device.correlation) & has_id).sum() > has_id.sum())
     if not len(ops) or copies:
-        return np.full(len(device), -1, np.int64), copies
+        return np.full(len(device), -1, np.int64), np.zeros(len(device), bool), copies
     sequence = np.argsort(ops.external, kind="stable")
     ids = ops.external[sequence]
     at = np.minimum(np.searchsorted(ids, device.external), len(ids) - 1)
-    return np.where(has_id & (ids[at] == device.external), sequence[at], -1), copies
+    known = has_id & (ids[at] == device.external)
+    repeated = known & (np.append(ids, -1)[at + 1] == device.external)
+    return np.where(known & ~repeated, sequence[at], -1), repeated, copies
 
 
 # Twins

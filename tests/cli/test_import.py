@@ -151,7 +151,71 @@ def test_a_cpus_ceilings_are_not_those_of_a_gpu(
     (tmp_path / "t.json").write_bytes(make.training().write())
     (tmp_path / "cpu.json").write_text(json.dumps({"name": "My CPU", "kind": "cpu", "ceilings": {}}))
     assert run("import", "t.json", "-o", "p.json", "--device", "cpu.json") == 2
-    assert "is the trace of a GPU, and My CPU is a CPU" in capsys.readouterr().err
+    assert "is the trace of an NVIDIA GPU, and My CPU is a CPU" in capsys.readouterr().err
+
+
+def test_a_device_of_another_vendor_is_refused(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (tmp_path / "t.json").write_bytes(make.training().write())
+    assert run("import", "t.json", "-o", "p.json", "--device", "mi300x") == 2
+    assert "is the trace of an NVIDIA GPU, and AMD Instinct MI300X is an AMD GPU" in capsys.readouterr().err
+    assert not (tmp_path / "p.json").exists()
+
+
+def test_a_device_that_the_trace_contradicts_is_told(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = make.training().write()
+    for name, gib, device, told in [
+        ("NVIDIA H100 80GB HBM3", 79.2, "h100-sxm", ""),
+        (
+            "NVIDIA A100-SXM4-80GB",
+            79.2,
+            "h100-sxm",
+            "the trace is of NVIDIA A100 SXM 80 GB, and its ceilings are those",
+        ),
+        ("Imaginary GPU", 80, "h100-sxm", "the trace is of Imaginary GPU, and its ceilings are those of NVIDIA H100"),
+        ("Mine", 80, "mine.json", ""),
+        (
+            "mine",
+            10,
+            "mine.json",
+            "the trace is of a device with 10 GiB and Mine 80 GiB, whose ceilings --device gives",
+        ),
+        ("", 80, "h100-sxm", ""),
+    ]:
+        mine = {"name": "Mine", "kind": "cuda", "ceilings": {}, "memory": 80 * 2**30}
+        (tmp_path / "mine.json").write_text(json.dumps(mine))
+        properties = [{"id": 0, "name": name, "totalGlobalMem": int(gib * 2**30)}]
+        (tmp_path / "t.json").write_bytes(changed(text, deviceProperties=properties))
+        assert run("import", "t.json", "-o", "p.json", "--force", "--device", device) == 0
+        facts = load(tmp_path / "p.json").imported
+        assert facts is not None
+        assert [warning for warning in facts.warnings if "the trace is of" in warning] == [
+            warning for warning in facts.warnings if told and warning.startswith(told)
+        ], name
+        assert len(facts.warnings) == bool(told), name
+        assert (told in capsys.readouterr().err) or not told
+
+
+def test_a_replay_with_its_capture_is_not_without_shapes(make: ModuleType, tmp_path: Path) -> None:
+    made = make.Trace()
+    made.kernel("Cijk_gemm", 20, 30, made.call("hipGraphLaunch", 5, 10))
+    (tmp_path / "t.json").write_bytes(changed(made.write(), record_shapes=0))
+    made = make.Trace()
+    made.call("hipStreamBeginCapture", 0, 2)
+    made.op("aten::mm", 10, 20, make.X, make.WT)
+    made.call("hipLaunchKernel", 12, 15)
+    made.events[-1]["args"]["kernel"] = "Cijk_gemm"
+    made.call("hipStreamEndCapture", 30, 32)
+    (tmp_path / "capture.json").write_bytes(made.write())
+    assert run("import", "t.json", "-o", "p.json", "--capture", "capture.json", "--device", "mi300x") == 0
+    profile = load(tmp_path / "p.json")
+    assert hold_identities(profile)["classes"]["contraction"]["flops"] == 2 * 32 * 256 * 512
+    assert "no-shapes" not in profile.flags
+    assert profile.imported is not None
+    assert not profile.imported.notes
 
 
 def test_without_shapes_one_sentence_says_what_to_add(
@@ -234,6 +298,7 @@ def test_ranks_give_a_profile_each(make: ModuleType, tmp_path: Path, capsys: pyt
     [
         ({"rank": 0, "world_size": 2}, "are both of rank 0"),
         ({"rank": 1, "world_size": 8}, "are no ranks of one job"),
+        ({"rank": 5, "world_size": 2}, "rank 5 of a job of 2"),
         (None, "does not say which rank it is of"),
     ],
 )
@@ -246,6 +311,28 @@ def test_files_that_do_not_belong_together(
     assert why in told
     assert told.count("\n") == 1
     assert not list(tmp_path.glob("job*"))
+
+
+def test_outputs_of_ranks_are_checked_before_their_traces_are_read(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    files = ranks(make, tmp_path, {"rank": 0, "world_size": 2}, {"rank": 1, "world_size": 2})
+    # No trace, behind its header.
+    (tmp_path / "r1.json").write_text('{"distributedInfo": {"rank": 1, "world_size": 2}, "traceEvents": [')
+    (tmp_path / "job-rank1.json").write_text("mine")
+    assert run("import", *files, "-o", "job.json") == 2
+    assert "job-rank1.json exists" in capsys.readouterr().err
+    assert run("import", *files, "-o", "job.json", "--force") == 2
+    assert "exists" not in capsys.readouterr().err
+    assert (tmp_path / "job-rank1.json").read_text() == "mine"
+
+
+def test_a_rank_that_its_job_does_not_have_is_told(make: ModuleType, tmp_path: Path) -> None:
+    (file,) = ranks(make, tmp_path, {"rank": 5, "world_size": 2})
+    assert run("import", file, "-o", "p.json", "--device", "h100-sxm") == 0
+    facts = load(tmp_path / "p.json").imported
+    assert facts is not None
+    assert "the trace says that it is of rank 5 of a job of 2, which are counted from 0" in facts.warnings
 
 
 # Refusals: one sentence, an exit code, nothing written

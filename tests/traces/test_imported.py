@@ -207,6 +207,57 @@ def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
     closes(found)
 
 
+def test_events_joined_by_their_id_alone_are_told(make_kineto):
+    found = read(dict(make_kineto.damaged(make_kineto.training(1).write()))["no correlation"])
+    assert "10 device events joined to an op by External id alone, without a launch that confirms it" in found.warnings
+
+
+def test_several_processes_in_one_file_are_told_and_not_mixed(make_kineto):
+    trace = json.loads(make_kineto.training(1).write())
+    events = trace["traceEvents"]
+    other = [
+        event | {"pid": 1 if event["cat"] in ("kernel", "gpu_memcpy") else 200, "ts": event["ts"] + 20}
+        for event in events
+    ]
+    found = read(json.dumps(trace | {"traceEvents": events + other}).encode())
+    device = len(kineto.read(json.dumps(trace).encode()).device)
+    assert found.warnings[-3:] == (
+        f"{2 * device} device events were joined to no launch, because ids are repeated or contradict each other",
+        f"launches of several processes have the ids of {2 * device} of them: import the trace of each process by "
+        "itself",
+        "kernels and copies of 2 devices (0, 1) are in this trace: they count as one device, which is busy while any "
+        "of them is, under the ceilings of one",
+    )
+    assert found.figures.linked == 0
+    assert {row[2] for row in rows(found) if not row[0].startswith("Memcpy")} <= {"unknown"}
+    closes(found)
+
+
+def test_a_kernel_whose_ids_are_damaged_has_no_twin(make_kineto):
+    made = make_kineto.Trace()
+    for at in (0, 100, 200):
+        made.op("aten::mm", at, at + 10, make_kineto.X, make_kineto.WT)
+        made.launch("gemm", at + 1, at + 20, at + 30)
+    made.events[-1]["args"]["correlation"] = made.correlation - 1
+    found = read(made.write().replace(b'"External id"', b'"Nothing"'))
+    assert rows(found) == [("aten::mm", "contraction", "exact", 10), ("gemm", "contraction", "unknown", 20)]
+    assert found.counted.ops[-1].costed.cost.note.startswith("its ids are repeated")
+    assert [found.counted.scopes[n] for n in found.counted.scope][-1] == "(not joined to a launch)"
+
+
+def test_a_kernel_without_a_duration_has_no_work_to_hold_against_it(make_kineto):
+    trace = json.loads(make_kineto.training().write())
+    gemms = [event for event in trace["traceEvents"] if "gemm_f32f32_tn" in event["name"]]
+    gemms[-1]["dur"] = -5
+    found = read(json.dumps(trace).encode())
+    costs = {name: op.costed for name, op in zip(found.counted.names_of_ops, found.counted.ops, strict=True)}
+    assert costs["aten::addmm"].cost.quality == "unknown"
+    assert costs["aten::addmm"].cost.note == "a kernel of it has no duration in the trace"
+    assert costs["aten::addmm"].op_class == "contraction"
+    assert costs["aten::gelu"].cost.quality == "exact"
+    closes(found)
+
+
 # Launched before the trace
 
 
@@ -267,17 +318,33 @@ def launch_graph(made, at, kernels, start):
 
 def capture(make_kineto, calls, named=True):
     """The trace of a capture: (op, its first tensor, second tensor or None, kernels that it launches) in order."""
+    return captures(make_kineto, [calls], named)
+
+
+def captures(make_kineto, several, named=True, fills=False, **launched):
+    """The trace of several captures, one after the other. fills: each begins with a fill that no op asked for.
+
+    launched: what HIP records with a launch beside the kernel's name, a list with one value per capture each.
+    """
     made = make_kineto.Trace()
-    made.call("hipStreamBeginCapture", 0, 2)
-    time = 10
-    for op, *tensors, kernels in calls:
-        made.op(op, time, time + 4 + 4 * len(kernels), *[tensor for tensor in tensors if tensor])
-        for number, kernel in enumerate(kernels):
-            made.call("hipLaunchKernel" if named else "cudaLaunchKernel", time + 2 + 4 * number, time + 5 + 4 * number)
-            if named:
-                made.events[-1]["args"]["kernel"] = kernel
-        time += 40
-    made.call("hipStreamEndCapture", time, time + 2)
+    time = 0
+    for number, calls in enumerate(several):
+        made.call("hipStreamBeginCapture", time, time + 2)
+        if fills:
+            made.call("cudaMemsetAsync", time + 4, time + 6)
+        time += 10
+        for op, *tensors, kernels in calls:
+            made.op(op, time, time + 4 + 4 * len(kernels), *[tensor for tensor in tensors if tensor])
+            for place, kernel in enumerate(kernels):
+                made.call(
+                    "hipLaunchKernel" if named else "cudaLaunchKernel", time + 2 + 4 * place, time + 5 + 4 * place
+                )
+                if named:
+                    made.events[-1]["args"]["kernel"] = kernel
+                made.events[-1]["args"] |= {key: values[number] for key, values in launched.items()}
+            time += 40
+        made.call("hipStreamEndCapture", time, time + 2)
+        time += 10
     return made.write()
 
 
@@ -337,13 +404,166 @@ def test_a_trace_without_a_capture_is_refused_as_one(make_kineto):
         read(replayed(make_kineto), make_kineto.training(1).write())
 
 
-def test_captures_that_fit_are_used_in_turn():
-    one, other = ("a", "b"), ("a", "c")
-    match = imported_capture._match
-    assert match([one, one, one], [one, other, one]) == [(0, True), (2, True), (0, True)]
-    assert match([("a",)], [one]) == [(0, True)]  # the capture has a launch more
-    assert match([("a",)], [one, other]) == [(-1, False)]  # which of the two is not known
-    assert match([("k", "memcpy")], [("", "memcpy"), ("memcpy", "")]) == [(0, False)]
+def products(make_kineto, rows):
+    """The calls of a capture: a product of so many rows, and what follows it."""
+    x, h = ([rows, 256], "float", [256, 1]), ([rows, 512], "float", [512, 1])
+    return [("aten::mm", x, make_kineto.WT, ["Cijk_gemm"]), ("aten::relu", h, None, ["gelu_a", "gelu_b"])]
+
+
+@pytest.mark.parametrize("named", [True, False])
+def test_of_captures_of_other_shapes_none_is_believed(make_kineto, named):
+    # One capture for each size of the batch launches the same kernels: which was replayed is not recorded.
+    text = captures(make_kineto, [products(make_kineto, rows) for rows in (128, 32)], named)
+    found = read(replayed(make_kineto), text)
+    assert {quality for _, _, quality, _ in rows(found)} == {"unknown"}
+    assert found.counted.ops[1].costed.cost.note.startswith("replayed from a graph of which captures with other shapes")
+    assert found.warnings == (
+        "3 of 3 graph launches fit several captures of different shapes, and nothing recorded tells which was "
+        "replayed: their work stays unknown; capture only the batch size that runs",
+    )
+
+
+def test_captures_of_the_same_shapes_are_all_the_same(make_kineto):
+    text = captures(make_kineto, [products(make_kineto, 32)] * 2)
+    found = read(replayed(make_kineto), text)
+    assert rows(found) == [("aten::mm", "contraction", "exact", 10), ("aten::relu", "pointwise", "exact", 20)]
+    assert found.warnings == ()
+
+
+def test_grids_tell_captures_apart_where_both_traces_record_them(make_kineto):
+    # The replayed kernels have 64 blocks of 128 threads, as those of the second capture.
+    several = [products(make_kineto, rows) for rows in (128, 32)]
+    sizes = {"grid": [[256, 1, 1], [64, 1, 1]], "block": [[128, 1, 1]] * 2}
+    found = read(replayed(make_kineto), captures(make_kineto, several, **sizes))
+    mm = next(op.costed.cost for op in found.counted.ops if op.costed.cost.flops)
+    assert (mm.flops, mm.quality, found.warnings) == (2 * 32 * 256 * 512, "exact", ())
+    sizes["grid"][1] = [63, 1, 1]
+    found = read(replayed(make_kineto), captures(make_kineto, several, **sizes))
+    assert found.warnings == ("3 of 3 graph launches have no capture of the same kernels",)
+
+
+def test_captures_of_the_same_shapes_are_used_in_turn(make_kineto):
+    # Two layers of one shape, captured one by one under their names, and replayed one after the other in each step.
+    made = make_kineto.Trace()
+    for number, time in enumerate((0, 100)):
+        made.call("hipStreamBeginCapture", time, time + 2)
+        made.annotation(f"layer{number}", time + 3, time + 30)
+        made.op("aten::mm", time + 4, time + 20, make_kineto.X, make_kineto.WT)
+        made.call("hipLaunchKernel", time + 6, time + 9)
+        made.events[-1]["args"]["kernel"] = "Cijk_gemm"
+        made.call("hipStreamEndCapture", time + 40, time + 42)
+    text = made.write()
+    made = make_kineto.Trace()
+    for number in range(3):
+        zero = 100 * number
+        made.annotation(f"ProfilerStep#{number}", zero, zero + 95)
+        launch_graph(made, zero + 5, ["Cijk_gemm"], zero + 20)
+        launch_graph(made, zero + 12, ["Cijk_gemm"], zero + 40)
+    found = read(made.write(), text)
+    assert rows(found) == [("aten::mm", "contraction", "exact", 10)] * 2
+    ran = [row for row, own in enumerate(found.timed.own.any(axis=1)) if own]
+    assert [found.counted.scopes[found.counted.scope[row]] for row in ran] == ["layer0", "layer1"]
+    closes(found)
+
+
+def test_a_step_that_replays_a_graph_for_another_batch_is_left_out(make_kineto):
+    x, h = ([64, 256], "float", [256, 1]), make_kineto.H
+    text = captures(
+        make_kineto,
+        [[("aten::mm", make_kineto.X, make_kineto.WT, ["gemm_a"])], [("aten::mm", x, make_kineto.WT, ["gemm_b"])]],
+    )
+    made = make_kineto.Trace()
+    for number, kernel in enumerate(("gemm_a", "gemm_a", "gemm_b", "gemm_a")):
+        zero = 100 * number
+        made.annotation(f"ProfilerStep#{number}", zero, zero + 95)
+        made.op("aten::tanh", zero + 1, zero + 7, h)
+        made.launch("tanh", zero + 2, zero + 10, zero + 20)
+        launch_graph(made, zero + 8, [kernel], zero + 20)
+    found = read(made.write(), text)
+    assert sum(op.costed.cost.flops or 0 for op in found.counted.ops[-1:]) == 2 * 32 * 256 * 512
+    assert [row[0] for row in rows(found)] == ["aten::tanh", "aten::mm"]
+    assert found.chosen.kept == (1, 3)
+    assert found.warnings == ("1 step left out, which do not do what the counted step does",)
+
+
+def test_a_fill_that_no_replay_records_is_passed_over(make_kineto):
+    for named in (True, False):
+        text = captures(make_kineto, [products(make_kineto, 32)], named, fills=True)
+        found = read(replayed(make_kineto), text)
+        quality = "exact" if named else "assumed"
+        assert [row[:3] for row in rows(found)] == [
+            ("aten::mm", "contraction", quality),
+            ("aten::relu", "pointwise", quality),
+        ]
+
+
+def test_hip_fills_with_a_kernel_when_it_replays(make_kineto):
+    text = captures(make_kineto, [products(make_kineto, 32)], fills=True)
+    made = make_kineto.Trace()
+    launch_graph(made, 5, ["__amd_rocclr_fillBufferAligned.kd", "Cijk_gemm", "gelu_a", "gelu_b"], 20)
+    found = read(made.write(), text)
+    assert [row[:3] for row in rows(found)][-2:] == [
+        ("aten::mm", "contraction", "exact"),
+        ("aten::relu", "pointwise", "exact"),
+    ]
+    assert found.warnings == ()
+
+
+def test_by_number_alone_no_op_gets_kernels_that_it_does_not_launch(make_kineto):
+    h = make_kineto.H
+    calls = [("aten::relu", h, None, ["a"]), ("aten::tanh", h, None, ["b"]), ("aten::relu", h, None, ["c"])]
+    found = read(replayed(make_kineto), capture(make_kineto, calls, named=False))
+    assert found.warnings == ("3 of 3 graph launches have no capture of the same kernels",)  # of a gemm and two gelus
+
+
+def test_work_that_a_capture_tells_is_no_work_without_shapes(make_kineto):
+    assert read(replayed(make_kineto), capture(make_kineto, products(make_kineto, 32))).shapes
+    bare = [("aten::mm", None, ["Cijk_gemm"]), ("aten::relu", None, ["gelu_a", "gelu_b"])]
+    assert not read(changed(replayed(make_kineto), record_shapes=0), capture(make_kineto, bare)).shapes
+    # Without a capture the trace itself says it.
+    assert read(replayed(make_kineto)).shapes
+    assert not read(changed(replayed(make_kineto), record_shapes=0)).shapes
+
+
+def changed(text, **header):
+    return json.dumps(json.loads(text) | header).encode()
+
+
+def kernels(*what, sizes=None):
+    return imported_capture.Kernels(np.arange(len(what)), what, sizes or (b"",) * len(what))
+
+
+def fits(replay, *several):
+    found = imported_capture.fitting([replay], list(several))[0]
+    return [(fit.number, fit.place.tolist(), fit.of.tolist(), fit.named) for fit in found]
+
+
+def test_which_captures_fit():
+    one, other = kernels("a", "b"), kernels("a", "c")
+    assert fits(one, one, other, one) == [(0, [0, 1], [0, 1], True), (2, [0, 1], [0, 1], True)]
+    assert fits(kernels("a"), one) == []  # half of a capture is not a replay of it
+    many = tuple("ab" * 50)
+    whole = list(range(100))
+    assert fits(kernels(*many), kernels(*many, "z")) == [(0, whole, whole, True)]  # one launch more of 100
+    assert fits(kernels(*many), kernels(*many, "y", "z")) == []
+    assert fits(kernels(*many), kernels(*many, "y"), kernels(*many, "z")) == []  # which of the two is not known
+    assert fits(kernels("k", "memcpy"), kernels("", "memcpy"), kernels("memcpy", "")) == [(0, [0, 1], [0, 1], False)]
+    assert fits(kernels("k", "memcpy"), kernels("memset", "k")) == [(0, [0], [1], True)]  # kernels alone
+    assert fits(kernels("k", "memcpy"), kernels("memset", "k", "memcpy")) == [(0, [0, 1], [1, 2], True)]
+    assert fits(kernels("k", "memset"), kernels("memcpy", "k", "memset")) == [(0, [0, 1], [1, 2], True)]
+    assert fits(kernels("memcpy"), kernels("memset")) == []
+    sized = kernels("a", "b", sizes=(b"[1,1,1]", b""))
+    assert fits(sized, kernels("a", "b", sizes=(b"[2,1,1]", b"")), kernels("a", "b")) == [(1, [0, 1], [0, 1], True)]
+
+
+def test_kernels_whose_names_differ_only_inside_are_different(make_kineto):
+    name = "void at::native::(anonymous namespace)::{}<float>(float*)".format
+    calls = [("aten::relu", make_kineto.H, None, [name("a")])]
+    made = make_kineto.Trace()
+    launch_graph(made, 5, [name("b")], 20)
+    assert read(made.write(), capture(make_kineto, calls)).warnings == (
+        "1 of 1 graph launches have no capture of the same kernels",
+    )
 
 
 # Traces without what a GPU's has

@@ -1,0 +1,203 @@
+"""Which calls of a runtime put what on the device, and whether a device event can be of the call its id names.
+
+A correlation may be damaged, and a wrong join is worse than none. A device event is believed to be of a launch where
+the launch can have made it: a kernel comes from a launch of a kernel, a copy from a copy; HIP writes the kernel's name
+beside the launch; one launch makes one kernel; and kernels of one stream run in the order of their launches.
+"""
+
+from __future__ import annotations
+
+import re
+
+import msgspec
+import numpy as np
+
+from roofline.traces import nesting
+from roofline.traces.kineto import KERNEL, MEMCPY, MEMSET, KinetoTrace
+from roofline.traces.kineto_events import Events
+
+_LAUNCH = re.compile(r"Launch|Memcpy|Memset", re.IGNORECASE)
+_GRAPH = re.compile(r"GraphLaunch", re.IGNORECASE)
+# Calls that no kernel and no copy comes from, though they carry a correlation.
+_NEVER = re.compile(
+    r"Synchronize|EventRecord|EventQuery|StreamQuery|WaitEvent|Occupancy|Attribute|HostFunc", re.IGNORECASE
+)
+_COPY, _FILL, _SEVERAL = (re.compile(text, re.IGNORECASE) for text in ("Memcpy", "Memset", "MultiDevice"))
+_KERNEL = re.compile(r"Launch", re.IGNORECASE)
+_SUFFIX = re.compile(r"(\.kd| \(\.kd\)| \[clone [^\]]*\])$")
+_LONGEST = 64  # characters of such a suffix
+_OWN = re.compile(r"__amd|Copy|Fill")  # kernels with which HIP copies and fills
+_ROUNDS = 8  # of taking events out of a stream until the rest is in order; a few damaged ids need one or two
+_PARTS = 2  # device events of one copy: on each of two devices, or one after the other
+_SKEW = 50_000  # [ns] clocks of host and device differ by less: a kernel that begins earlier is not of that launch
+
+
+class _Named(msgspec.Struct, gc=False):
+    """What HIP records with a launch."""
+
+    kernel: str = ""
+
+
+class Calls:
+    """What the launches of a trace are, bool per launch.
+
+    launching: makes device events. never: makes none. graph: replays a graph. copy, fill: copies or fills memory.
+    kernel: runs one kernel, or one on each of several devices (several).
+    """
+
+    __slots__ = ("copy", "fill", "graph", "kernel", "launching", "never", "several")
+
+    def __init__(self, trace: KinetoTrace) -> None:
+        """Told by the names of the calls."""
+        patterns = _LAUNCH, _NEVER, _GRAPH, _COPY, _FILL, _KERNEL, _SEVERAL
+        self.launching, self.never, self.graph, self.copy, self.fill, self.kernel, self.several = (
+            np.array([bool(pattern.search(name)) for name in trace.names], bool)[trace.launches.name]
+            for pattern in patterns
+        )
+        self.launching &= ~self.never
+        self.kernel &= ~self.graph & ~self.never
+        self.copy &= ~self.graph & ~self.never
+        self.fill &= ~self.graph & ~self.never
+
+
+def plain_name(name: str) -> str:
+    """A kernel's name without its arguments at the end and ".kd", which not every event of the kernel shows."""
+    name = name[:-_LONGEST] + _SUFFIX.sub("", name[-_LONGEST:])
+    if not name.endswith(")"):
+        return name
+    depth = 0
+    for at in range(len(name) - 1, -1, -1):
+        depth += (name[at] == ")") - (name[at] == "(")
+        if not depth:
+            return name[:at]
+    return name
+
+
+def impossible(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: the device event cannot be of the launch that was found for it, `launch`: int64[device] or -1."""
+    found = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
+    found |= _shared(trace, calls, np.where(found, -1, launch))
+    return found | _disordered(trace, calls, np.where(found, -1, launch))
+
+
+def unlike(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: an event of another kind than the launch makes, or of another kernel than the launch names.
+
+    CUDA tells copies, fills and kernels apart. HIP runs kernels of its own for some copies and fills, and names the
+    kernels that it launches; where most names differ, they are written in two ways and say nothing.
+    """
+    device = trace.device
+    found = np.zeros(len(device), bool)
+    rows = np.flatnonzero(launch >= 0)
+    at = launch[rows]
+    cuda = np.array([name.startswith("cu") for name in trace.names], bool)[trace.launches.name][at]
+    kinds = ((calls.copy, MEMCPY), (calls.fill, MEMSET), (calls.kernel, KERNEL))
+    for is_it, kind in kinds:
+        found[rows] |= is_it[at] & (device.kind[rows] != kind) & (cuda | calls.kernel[at])
+    own = np.array([bool(_OWN.match(name)) for name in trace.names], bool)[device.name[rows]]
+    kernels = ~cuda & (device.kind[rows] == KERNEL)
+    found[rows] |= kernels & (calls.copy | calls.fill)[at] & ~own
+    rows = rows[kernels & calls.kernel[at]]
+    given = [one.kernel if one else "" for one in trace.launches.decoded(launch[rows], _Named)]
+    pairs = list(zip(given, device.name[rows].tolist(), strict=True))
+    differs = {pair: bool(pair[0]) and plain_name(pair[0]) != plain_name(trace.names[pair[1]]) for pair in set(pairs)}
+    named = np.fromiter((bool(name) for name in given), bool, len(rows))
+    other = np.fromiter((differs[pair] for pair in pairs), bool, len(rows))
+    if 2 * other.sum() < named.sum():
+        found[rows[other]] = True
+    return found
+
+
+def _shared(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: behind a launch that cannot be the launch of all its device events.
+
+    A graph launches any number. A copy may be two events of one name, one on each device or one right after the other,
+    unless there is a copy without any event before, whose event one of the two could be. A call for several devices
+    makes one kernel on each. Any other call makes one event.
+    """
+    device = trace.device
+    found = np.zeros(len(device), bool)
+    rows = np.flatnonzero(launch >= 0)
+    rows = rows[~calls.graph[launch[rows]]]
+    rows = rows[np.lexsort((device.start[rows], launch[rows]))]
+    call, first, number = np.unique(launch[rows], return_index=True, return_counts=True)
+    if len(call) == len(rows):
+        return found
+    least, most = (each.reduceat(device.name[rows], first) for each in (np.minimum, np.maximum))
+    devices = {name: code for code, name in enumerate(dict.fromkeys(name for name, _ in trace.threads))}
+    on = np.array([devices[name] for name, _ in trace.threads], np.int64)[device.thread[rows]]
+    apart = np.unique(np.unique(np.stack([launch[rows], on]), axis=1)[0], return_counts=True)[1] == number
+    # Whether the second event of a launch follows right behind the first one on its stream.
+    turn = np.empty(len(device), np.int64)
+    turn[np.lexsort((device.start, device.thread))] = np.arange(len(device))
+    one, two = rows[first], rows[np.minimum(first + 1, len(rows) - 1)]
+    follows = (turn[two] == turn[one] + 1) & (device.thread[two] == device.thread[one])
+    made = np.zeros(len(calls.copy), bool)
+    made[launch[launch >= 0]] = True
+    idle = trace.launches.start[calls.copy & ~made]
+    alone = device.start[rows[first + number - 1]] < idle.min(initial=np.iinfo(np.int64).max)
+    parts = calls.copy[call] & (number <= _PARTS) & (follows | apart) & alone
+    fine = (number == 1) | ((least == most) & (parts | (calls.several[call] & apart)))
+    found[rows] = ~np.repeat(fine, number)
+    return found
+
+
+def _early(device: Events, launches: Events, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: begins before its launch. Where most do, the clocks disagree, and it says nothing."""
+    known = launch >= 0
+    early = known & (device.start + _SKEW < np.append(launches.start, 0)[launch])
+    return early if 2 * early.sum() < known.sum() else np.zeros(len(device), bool)
+
+
+def _disordered(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
+    """bool[device]: kernels that ran before another one of their stream whose launch had returned before theirs began.
+
+    Which of the two ids is wrong is not known. Where it is so with most kernels, streams are not what they seem.
+    """
+    device, launches = trace.device, trace.launches
+    found = np.zeros(len(device), bool)
+    rows = np.flatnonzero(launch >= 0)
+    rows = rows[calls.kernel[launch[rows]] & (device.kind[rows] == KERNEL)]
+    number = len(rows)
+    rows = rows[np.lexsort((device.start[rows], device.thread[rows]))]
+    for _ in range(_ROUNDS):
+        wrong = (device.thread[rows[1:]] == device.thread[rows[:-1]]) & (
+            launches.end[launch[rows[1:]]] < launches.start[launch[rows[:-1]]]
+        )
+        wrong &= device.start[rows[1:]] > device.start[rows[:-1]]
+        if not wrong.any():
+            return found if 2 * found.sum() <= number else np.zeros(len(device), bool)
+        both = np.append(wrong, False) | np.append(False, wrong)
+        found[rows[both]] = True
+        rows = rows[~both]
+    return np.zeros(len(device), bool)
+
+
+def latest(device: Events, launches: Events, calls: Calls, process: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """int64[device]: the launch of the same correlation, -1 for none; and bool[device]: of several processes' launches.
+
+    Of several of one process, as in windows merged into one file, the last that begins before the device event. A call
+    that launches goes before one that does not (a synchronisation may carry the id of what it waits for). Where
+    launches of several processes have the id, nothing tells whose the event is, and it gets none. process: per launch.
+    """
+    found = np.full(len(device), -1, np.int64)
+    clash = np.zeros(len(device), bool)
+    for rows in (np.flatnonzero(calls.launching), np.flatnonzero(~calls.launching & ~calls.never)):
+        rows = rows[launches.correlation[rows] >= 0]
+        if not len(rows):
+            continue
+        rows = rows[np.lexsort((launches.start[rows], launches.correlation[rows]))]
+        # (correlation, start) as one number that sorts like the pair.
+        ids, times = nesting.distinct(launches.correlation[rows]), nesting.distinct(launches.start[rows])
+        stride = len(times) + 1
+        code = np.searchsorted(ids, launches.correlation[rows])
+        key = code * stride + np.searchsorted(times, launches.start[rows])
+        wanted = np.minimum(np.searchsorted(ids, device.correlation), len(ids) - 1)
+        before = np.searchsorted(key, wanted * stride + np.searchsorted(times, device.start, "right")) - 1
+        first = np.searchsorted(code, wanted)  # clocks may disagree: the first one, if all begin later
+        known = (ids[wanted] == device.correlation) & (found < 0) & ~clash
+        several = np.zeros(len(ids), bool)
+        several[code[1:][(code[1:] == code[:-1]) & (process[rows[1:]] != process[rows[:-1]])]] = True
+        clash |= known & several[wanted]
+        found = np.where(known & ~several[wanted], rows[np.maximum(before, first)], found)
+    return found, clash

@@ -1,0 +1,44 @@
+"""What a trace's header says before its events, without reading on."""
+
+from __future__ import annotations
+
+import gzip
+import json
+
+import pytest
+
+from roofline.errors import InputError
+from roofline.traces import chrome
+
+HEADER = {"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": [{"ranks": [0, 1]}]}, "record_shapes": 1}
+TEXT = json.dumps(HEADER)[:-1].encode() + b', "traceEvents": [\n{"ph": "X", "cut off'
+
+
+def test_the_fields_before_the_events():
+    assert chrome.head(TEXT) == HEADER
+    assert chrome.head(gzip.compress(TEXT)[:-9]) == HEADER  # broken off behind it
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        b"",
+        b"hello",
+        b"[]",
+        b'{"traceEvents": [], "distributedInfo": {"rank": 3}}',
+        b'{"distributedInfo": {"rank": NaN}, "traceEvents": []}',
+        b"x" * (9 << 20),
+    ],
+)
+def test_nothing_where_there_are_none(text):
+    assert chrome.head(text) == {}
+
+
+def test_no_more_than_the_beginning_is_read(tmp_path):
+    # A megabyte of a gzip file that goes on with damage.
+    text = json.dumps(HEADER)[:-1].encode() + b', "traceEvents": [' + b" " * (4 << 20)
+    packed = gzip.compress(text)
+    (tmp_path / "t.json.gz").write_bytes(packed[:-100] + bytes(100))
+    assert chrome.head(tmp_path / "t.json.gz") == HEADER
+    with pytest.raises(InputError, match="cannot read"):
+        chrome.head(tmp_path / "absent.json")

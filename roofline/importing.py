@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -14,7 +14,7 @@ import numpy as np
 from roofline.core.device import Device
 from roofline.core.profile import SCHEMA, Imported, Profile, Profiled, Wall
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import chrome, cost_cache, imported, imported_cpu, kineto, timing_cuda
+from roofline.traces import chrome, cost_cache, imported, imported_cpu, kineto, precision, timing_cuda
 from roofline.traces.counted import PHASES, Counted
 from roofline.traces.import_costs import Costs
 from roofline.traces.kineto import KinetoTrace
@@ -188,7 +188,7 @@ def _profile(
     named = _device(trace, kind)
     device = named if given is None else given
     _check_kind(file, kind, device)
-    rows = op_rows(counted, timed, blocks(counted), {}, kind)
+    rows = _rows(counted, timed, kind, device)
     notes, flags = _notes(counted, timed, shapes, device, bool(capture))
     missing = sorted(costs.missing)
     if missing:
@@ -216,6 +216,12 @@ def _profile(
             **facts,
         ),
     )
+
+
+def _rows(counted: Counted, timed: Timed, kind: str, device: Device) -> Rows:
+    """The rows of a profile; no switch is in a trace, and a device without TF32 needs none."""
+    rows = op_rows(counted, timed, blocks(counted), {}, kind)
+    return replace(rows, signatures=tuple(precision.settled(one, device) for one in rows.signatures))
 
 
 def _assembled(
@@ -375,7 +381,7 @@ def _of_xplane(file: Path, given: Device | None, command: str, say: Say) -> Prof
     vendor = "AMD GPU" if found.rocm else "NVIDIA GPU"
     # The trace gives the device's memory and clock but no name.
     device = given if given is not None else Device(name=vendor, kind=kind, ceilings={})
-    rows = op_rows(counted, timed, blocks(counted), {}, kind)
+    rows = _rows(counted, timed, kind, device)
     notes, flags = _notes(counted, timed, True, device, True)
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
     warnings = list(found.warnings)

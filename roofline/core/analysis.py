@@ -347,9 +347,11 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
     uncosted = np.where(costed, 0.0, own)
     loss = own - floor - uncosted
+    # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
+    open_ = np.asarray(["matrix precision" in row.missing for row in rows], bool)
     names = tuple(
         (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)[int(which)] if known else ""
-        for row, which, known in zip(rows, binding, costed, strict=True)
+        for row, which, known in zip(rows, binding, costed & ~open_, strict=True)
     )
     spread = np.asarray([device.spread(name) for name in names], np.float64)
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
@@ -363,8 +365,8 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
         floor=floor,
         floor_high=floor_high,
         loss=loss,
-        bound=np.where(costed, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=costed & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),
+        bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
+        near_ridge=costed & ~open_ & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),

@@ -30,7 +30,6 @@ from roofline.core.draws import RESAMPLES, Draws, Interval, draw, interval
 from roofline.core.parity import Parity, parity
 from roofline.core.pieces import QUANTITY, Pieces, Place, pieces
 from roofline.core.profile import Profile
-from roofline.core.vocabulary import BOUNDS
 from roofline.errors import InputError
 
 Array = NDArray[np.float64]
@@ -354,7 +353,7 @@ def _floors(side: Side, rows: NDArray[np.int64], rates: Mapping[str, Array]) -> 
     found: dict[int, dict[str, _Floor]] = {}
     some = side.pieces
     for row in rows:
-        if some.floor[row] <= 0 or some.bound[row] == BOUNDS.index("unknown"):
+        if some.floor[row] <= 0:
             continue
         family = some.ceiling[row].partition(".")[0]
         kinds = found.setdefault(int(some.bound[row]), {})

@@ -17,7 +17,7 @@ from roofline.core.analysis import Analysis, Constituent, executor_of
 from roofline.core.device import Device
 from roofline.core.profile import Op, Signature
 from roofline.core.roofline import compute_time, pattern, terms
-from roofline.core.vocabulary import BOUNDS, OpClass
+from roofline.core.vocabulary import OpClass
 
 Array = NDArray[np.float64]
 
@@ -111,7 +111,7 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
         divided=several[rows],
         own=own[rows] * weight[:, None],
         overlap=np.asarray([op.overlap_ns * 1e-9 for op in profile.ops], np.float64)[rows] * weight,
-        uncosted=(table.bound == BOUNDS.index("unknown"))[rows],
+        uncosted=(table.uncosted > 0)[rows],
         floor=table.floor[rows] * weight,
         bound=np.asarray([roof for roof, _ in binding], np.int64)[rows],
         ceiling=tuple(binding[row][1] for row in rows),
@@ -160,14 +160,15 @@ def _binding(analysis: Analysis, row: int) -> tuple[int, str]:
     """What the floor of an op is made of: the roof and its ceiling.
 
     Where a trace says nothing of buffers, the bound of an op is the roof of its floor's upper end. Its floor is the
-    lower end, with less memory traffic, so that another roof may be what it is made of.
+    lower end, with less memory traffic, so that another roof may be what it is made of. The bound of a product of
+    unknown arithmetic is unknown, and its floor is what is known of it.
     """
     table, bound = analysis.table, int(analysis.table.bound[row])
-    if bound == BOUNDS.index("unknown"):
-        return bound, table.ceiling[row]
+    if table.uncosted[row] > 0:
+        return bound, ""
     terms_of = np.nan_to_num([table.compute[row], table.memory[row], table.launch[row]], nan=-1.0)
     roof = int(terms_of.argmax())
-    if terms_of[bound] >= terms_of[roof]:
+    if bound < len(terms_of) and terms_of[bound] >= terms_of[roof]:
         return bound, table.ceiling[row]
     op = analysis.profile.ops[row]
     signature = analysis.profile.signatures[op.signature]

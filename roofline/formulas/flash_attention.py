@@ -11,7 +11,9 @@ Arguments as flash_attn/flash_attn_interface.py registers them (Dao-AILab/flash-
 
 q is [batch, length, heads, width] or, packed, [sum of lengths, heads, width]. A causal mask ends at the lower right
 corner and a window (left, right) is laid around the same diagonal; -1 is no limit (the README, "2.1: Change behavior
-of causal flag" and "2.3: Local attention"). The lengths themselves are data: see `attention_pairs.varlen`.
+of causal flag" and "2.3: Local attention"). The lengths themselves are data: see `attention_pairs.varlen`. Where keys
+and values lie in pages ([pages, page, heads, width], with a table of blocks) or only part of them is used (leftpad_k,
+seqused_k), even their sum is data, and the work unknown.
 Compulsory traffic: q, k, v once (and dout, out, the log-sum-exp in the backward pass), out and the fp32 log-sum-exp of
 each query and head written (dq, dk, dv in the backward pass).
 """
@@ -22,12 +24,13 @@ from typing import Any
 
 import msgspec
 
-from roofline.core.cost import Cost
+from roofline.core.cost import Cost, unknown
 from roofline.traces.aten_kinds import DTYPES
 from roofline.traces.attention_pairs import Lengths, Mask, backward, forward, varlen
 from roofline.traces.calls import Tensor
 from roofline.traces.custom import formula
 
+_WHOLE = frozenset(("int", "long", "long int", "long long"))
 _LSE = 4.0  # [byte] the log-sum-exp is fp32
 
 
@@ -48,6 +51,8 @@ def fixed(q: Tensor, k: Tensor, v: Tensor, *rest: Any) -> Cost:
 @formula("flash_attn::_flash_attn_varlen_forward", "attention")
 def packed(q: Tensor, k: Tensor, v: Tensor, cu_q: Tensor, cu_k: Tensor, *rest: Any) -> Cost:
     """Packed lengths; rest: longest query and key sequence, dropout, scale, causal, window left and right, ..."""
+    if len(k.shape) != 3 or any(_is_table(value) for value in rest):
+        return unknown("attention to pages of keys and values: how many of them are used is not in the trace")
     total, heads, width = q.shape
     cost = forward(_packed(q, k, cu_q, rest), heads, width, v.shape[-1], _mask(rest[4:7]))
     return _moved(cost, (q, k, v, cu_q, cu_k), _out(q, v) + _LSE * total * heads, rest[4:5])
@@ -73,14 +78,26 @@ def packed_backward(dout: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, 
 
 def _packed(q: Tensor, k: Tensor, cu_q: Tensor, longest: tuple[Any, ...]) -> Lengths:
     whole = [value if type(value) is int else None for value in (*longest[:2], None, None)]
-    return varlen(q.shape[0], k.shape[0], cu_q.numel - 1, whole[0], whole[1])
+    number = cu_q.numel - 1
+    for total, most in zip((q.shape[0], k.shape[0]), whole, strict=False):
+        if most is not None and total > number * most:
+            raise ValueError(f"{number} sequences of at most {most} are not {total} long together")
+    return varlen(q.shape[0], k.shape[0], number, whole[0], whole[1])
+
+
+def _is_table(value: Any) -> bool:
+    """block_table, leftpad_k, seqused_k: behind the lengths the only tensors of whole numbers."""
+    return isinstance(value, Tensor) and value.dtype in _WHOLE
 
 
 def _mask(given: tuple[Any, ...]) -> Mask:
-    """causal, window left, window right; a value that was not recorded is the function's default."""
+    """causal, window left, window right; of a window that was not recorded there is none.
+
+    Without a recorded `causal` the mask is taken to be one: it leaves the least work, and no floor is then too high.
+    """
     causal, left, right = (*given, None, None, None)[:3]
     left = left if type(left) is int and left >= 0 else None
-    right = 0 if causal is True else right if type(right) is int and right >= 0 else None
+    right = 0 if causal is not False else right if type(right) is int and right >= 0 else None
     return Mask(left, right, bottom_right=True)
 
 
@@ -91,5 +108,5 @@ def _out(q: Tensor, v: Tensor) -> float:
 def _moved(cost: Cost, reads: tuple[Tensor, ...], written: float, causal: tuple[Any, ...]) -> Cost:
     cost = msgspec.structs.replace(cost, bytes_read=sum(map(size, reads)), bytes_written=written)
     if not causal or not isinstance(causal[0], bool):
-        cost = cost + Cost(quality="assumed", note="causal and window not recorded: full attention")
+        cost = cost + Cost(quality="assumed", note="causal and window not recorded: a causal mask")
     return cost

@@ -22,8 +22,8 @@ from roofline.traces.aten_kinds import (
     CONTRACTIONS,
     DTYPES,
     FLOATING,
-    WORKLESS_CALLS,
     base,
+    said,
 )
 from roofline.traces.aten_references import without_dynamo
 from roofline.traces.calls import Call, describe, tensors
@@ -53,7 +53,9 @@ class Engine:
 def _cost(call: Call) -> Costed:
     user = custom.registered(call.name)
     if user is not None:
-        return custom.cost(call, *user)
+        return custom.cost(replace(call, inputs=said(call.inputs)), *user)
+    if aten_schema.moves_nothing(call.name):
+        return _costed(call, Cost(), moved_view=True)
     if call.name == "aten::_local_scalar_dense":
         return _scalar(call)
     reasons: list[str] = []
@@ -84,8 +86,6 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     if overload.is_view and not aten_schema.is_composite(call.name, overload._overloadname):
         return _costed(call, Cost(), moved_view=True)
     plain = base(call.name)
-    if plain in WORKLESS_CALLS:
-        return _costed(call, Cost(), moved_view=True)  # not even run: some of them warn
     args, kwargs, assumed = aten_schema.build(overload, call)
     data_dependent = plain in ("index_put", "_index_put_impl") and aten_work.is_masked(args[1])
     try:

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import re
+from enum import Enum
+from typing import Any
 
 from roofline.core.formulas import FUNCTIONS
 from roofline.core.vocabulary import OpClass
@@ -32,13 +34,32 @@ DTYPES: dict[str, tuple[str, int]] = {
     "unsigned int": ("uint32", 4),
     "unsigned long": ("uint64", 8),
 }
+
+
+class Unsaid(Enum):
+    """An argument of which a profiler kept the kind and not the value, as those of 2022 and 2023 did.
+
+    None is an argument that was not given; these may well have been.
+    """
+
+    SCALAR = "a number, truth value or type that was given"
+    LIST = "a list of numbers that was given"
+    ANY = "a list, text or device, or nothing"
+
+
+def said(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments for who asks only what is known: None where the value was not recorded."""
+    return tuple(None if isinstance(value, Unsaid) else value for value in inputs)
+
+
 FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
 
 CONTRACTIONS = frozenset(
     (
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
         "_sparse_mm convolution _convolution convolution_overrideable cudnn_convolution "
-        "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward"
+        "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
+        "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
     ).split()
 )
 #: Contractions that add `beta * self`.
@@ -65,7 +86,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "normalisation": "native_layer_norm native_layer_norm_backward native_batch_norm native_batch_norm_backward "
     "_native_batch_norm_legit _batch_norm_with_update batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward "
     "miopen_batch_norm miopen_batch_norm_backward native_group_norm native_group_norm_backward _fused_rms_norm "
-    "_fused_rms_norm_backward rms_norm batch_norm_elemt batch_norm_stats",
+    "_fused_rms_norm_backward rms_norm batch_norm_elemt batch_norm_stats layer_norm batch_norm group_norm "
+    "instance_norm",
     "softmax": "_softmax _softmax_backward_data _log_softmax _log_softmax_backward_data _safe_softmax "
     "_masked_softmax _masked_softmax_backward softmax log_softmax logsumexp",
     "reduction": "sum mean amax amin max min prod any all argmax argmin norm linalg_vector_norm var var_mean std "
@@ -80,7 +102,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "new_zeros new_ones new_full arange linspace constant_pad_nd repeat roll flip tril triu select_backward "
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
-    "split_with_sizes_copy unfold_backward im2col col2im reflection_pad2d replication_pad2d scalar_tensor",
+    "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
+    "reflection_pad2d replication_pad2d scalar_tensor",
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
     "randperm rand_like randn_like multinomial _fused_dropout geometric",
     "transfer": "_local_scalar_dense",
@@ -132,7 +155,8 @@ PRIMITIVE: dict[str, str] = {
             "index_fill masked_select nonzero _local_scalar_dense sort topk argmax argmin any all "
             "unfold_backward linspace eye tril_indices triu_indices searchsorted bucketize masked_scatter "
             "reflection_pad2d replication_pad2d is_same_size _pin_memory count_nonzero _unique2 "
-            "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy"
+            "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy "
+            "unbind_copy split_copy split_with_sizes_copy"
         ).split(),
         "copy",
     ),

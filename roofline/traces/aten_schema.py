@@ -13,7 +13,7 @@ from typing import Any
 import torch
 
 from roofline.traces import custom
-from roofline.traces.aten_kinds import base
+from roofline.traces.aten_kinds import ALLOCATIONS, WORKLESS_CALLS, Unsaid, base
 from roofline.traces.calls import Call, Tensor
 
 DTYPE: dict[str, torch.dtype] = {
@@ -60,8 +60,24 @@ _SCALAR_TYPES = (
     torch.bfloat16,
 )
 _MEMORY_FORMATS = (torch.contiguous_format, torch.preserve_format, torch.channels_last, torch.channels_last_3d)
-#: Arguments whose missing value does not change the cost.
 _DIMENSION = frozenset(("dim", "dim0", "dim1", "start_dim", "end_dim", "axis"))
+#: Values for arguments that were given and whose value was not recorded, where the schema's own would be the odd one.
+#: A causal mask leaves the least work, and floors are to be no higher than they are.
+_LIKELY: dict[str, Any] = {"p": 0.5, "train": True, "is_causal": True}
+#: Masks of one's own, beside which torch takes no causal one.
+_MASKS = frozenset(("attn_mask", "attn_bias"))
+#: Arguments that no cost depends on: none of them is named as assumed.
+_IMMATERIAL = frozenset(
+    (
+        "layout device pin_memory memory_format generator non_blocking keepdim eps dropout_p scale padding_idx "
+        "ignore_index scale_grad_by_freq sparse sparse_grad largest sorted stable descending implicit right nan posinf "
+        "neginf benchmark deterministic cudnn_enabled allow_tf32"
+    ).split()
+)
+#: Ops that write one value everywhere: which one does not matter.
+_FILLS = frozenset(("fill", "masked_fill", "index_fill", "constant_pad_nd", "full_like", "new_full"))
+#: Numbers that say how large a result is.
+_EXTENT = frozenset(("start", "end", "steps"))
 
 
 class Unresolved(Exception):
@@ -96,11 +112,13 @@ def _composites(name: str) -> dict[str, bool]:
 def is_composite(name: str, overload: str | None) -> bool:
     """Whether the op is a wrapper that dispatches to others (it has a CompositeImplicitAutograd kernel).
 
-    With no overload recorded: whether all overloads are. An op that this torch does not know is not.
+    With no overload recorded: whether all are that nobody gave a place for the result. An op that this torch does not
+    know is not.
     """
     answers = _composites(name)
     if overload is None:
-        return bool(answers) and all(answers.values())
+        plain = [wraps for one, wraps in answers.items() if not one.endswith("out")]
+        return bool(plain) and all(plain)
     return answers.get(overload or "default", False)
 
 
@@ -158,7 +176,11 @@ def _fit(value: Any, argument: Any) -> int | None:
     kind = str(argument.type)
     optional = kind.startswith("Optional[")
     kind = kind[len("Optional[") : -1] if optional else kind
-    if value is None:
+    if value is Unsaid.SCALAR:
+        return 2 if kind in ("bool", "int", "float", "number", "complex") else None
+    if value is Unsaid.LIST:
+        return 2 if kind.startswith("List[") and "Tensor" not in kind else None
+    if value is None or value is Unsaid.ANY:
         return 0 if optional or kind == "Tensor" or kind in ("str", "Device", "Generator", "int", "number") else -2
     if kind == "Tensor":
         return 3 if isinstance(value, Tensor) else None
@@ -194,8 +216,8 @@ def _argument_kind(argument_type: str, real_type: str) -> str:
 def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], str]:
     """Arguments as meta tensors: (positional, keyword, what was assumed).
 
-    Equal recorded tensors become one meta tensor, so `x + x` is seen to read x once. Raises Unresolved where a value
-    that the cost depends on was not recorded.
+    Equal recorded tensors become one meta tensor, so `x + x` is seen to read x once. Of what was given without its
+    value one is assumed, and named where the cost may depend on it; Unresolved is raised where it certainly does.
     """
     made: dict[Tensor, torch.Tensor] = {}
     assumed: list[str] = []
@@ -217,9 +239,12 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
 
     positional: list[Any] = []
     keyword: dict[str, Any] = {}
+    masked = False
     for position, argument in enumerate(overload._schema.arguments):
         given = position < len(call.inputs)
         value = call.inputs[position] if given else None
+        unsaid = value if isinstance(value, Unsaid) else None
+        value = None if unsaid else value
         kind = _argument_kind(str(argument.type), str(getattr(argument, "real_type", argument.type)))
         optional = str(argument.type).startswith("Optional[")
         if isinstance(value, Tensor):
@@ -229,15 +254,21 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
         elif kind == "Device" or (argument.name == "device" and optional):
             value = torch.device("meta")
         elif kind == "ScalarType" or argument.name == "dtype":
+            if unsaid is Unsaid.SCALAR:  # the sizes of all elements hang on it
+                raise Unresolved(f"the value of {argument.name} was not recorded")
             value = _SCALAR_TYPES[value] if isinstance(value, int) and 0 <= value < len(_SCALAR_TYPES) else value
         elif kind == "MemoryFormat":
             value = _MEMORY_FORMATS[value] if isinstance(value, int) and 0 <= value < 4 else None
         elif kind == "Layout" or argument.name in ("layout", "pin_memory", "generator"):
             value = None
-        elif value is None and not optional:
-            value = _default(argument, call)
-            if given and not argument.has_default_value() and kind != "Tensor":  # a tensor may well be undefined
+        elif value is None and not (optional and unsaid in (None, Unsaid.ANY)):
+            value = _default(argument, call, unsaid is not None and not (argument.name == "is_causal" and masked))
+            # A tensor may well be undefined, and what was recorded as nothing was the schema's own.
+            if given and kind != "Tensor" and (unsaid or not argument.has_default_value()):
                 assumed.append(argument.name)
+        elif value is None and unsaid and kind.startswith(("Optional[List[int", "Optional[List[float", "Optional[str")):
+            assumed.append(argument.name)
+        masked = masked or (argument.name in _MASKS and value is not None)
         if argument.name == "max" and base(call.name) == "clamp" and value is None and positional[-1] is None:
             # There is a limit, or the call could not have run: of traces without values neither is known.
             positional[-1], value = 0.0, 0.0
@@ -247,20 +278,32 @@ def build(overload: Any, call: Call) -> tuple[tuple[Any, ...], dict[str, Any], s
                 keyword[argument.name] = value
         else:
             positional.append(value)
-    return tuple(positional), keyword, ", ".join(dict.fromkeys(assumed))
+    immaterial = _IMMATERIAL | ({"value", "fill_value"} if base(call.name) in _FILLS else frozenset())
+    return tuple(positional), keyword, ", ".join(name for name in dict.fromkeys(assumed) if name not in immaterial)
 
 
-def _default(argument: Any, call: Call) -> Any:
-    """A value for an argument that was not recorded: the schema's, or one on which the cost does not depend."""
-    if argument.has_default_value():
+def _default(argument: Any, call: Call, was_given: bool) -> Any:
+    """A value for an argument that was not recorded: a likely one, the schema's, or one of little weight.
+
+    was_given: it is known that there was one, and nothing excludes the likely one.
+    """
+    if was_given and argument.name in _LIKELY:
+        return _LIKELY[argument.name]
+    if argument.has_default_value() and (argument.default_value is not None or not was_given):
         return argument.default_value
     kind = str(argument.type)
+    optional = kind.startswith("Optional[")
+    kind = kind[len("Optional[") : -1] if optional else kind
     if kind == "Tensor":
         return None  # an undefined tensor
+    if argument.name in _EXTENT:
+        raise Unresolved(f"the value of {argument.name} was not recorded")
     if kind in ("float", "number"):
         return 1.0
     if kind == "int" and argument.name in _DIMENSION:
-        return -1
+        return _largest(call)
+    if optional:
+        return None
     if kind == "bool":
         return False
     if kind == "str":
@@ -270,3 +313,21 @@ def _default(argument: Any, call: Call) -> Any:
     if argument.name == "normalized_shape":
         return [call.inputs[0].shape[-1]]
     raise Unresolved(f"the value of {argument.name} was not recorded")
+
+
+def _largest(call: Call) -> int:
+    """The dimension along which a reduction leaves least: what is not known is not to raise a floor."""
+    first = call.inputs[0] if call.inputs else None
+    return first.shape.index(max(first.shape)) if isinstance(first, Tensor) and first.shape else -1
+
+
+@cache
+def moves_nothing(name: str) -> bool:
+    """Whether an op is a view, an allocation or a question whatever its arguments, which need not be known then."""
+    found = packet(name)
+    if found is None or is_composite(name, None):
+        return False
+    if base(name) in ALLOCATIONS or base(name) in WORKLESS_CALLS:
+        return True  # not even run: some of them warn
+    kinds = [getattr(found, one) for one in found.overloads() if not one.endswith("out")]
+    return bool(kinds) and all(isinstance(one, torch._ops.OpOverload) and one.is_view for one in kinds)

@@ -8,6 +8,7 @@ is unknown and named. Decompositions checked on torch 2.11 to 2.13, see docs/cou
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import cache
 from itertools import zip_longest
 from math import prod
 from typing import Any
@@ -31,6 +32,11 @@ from roofline.traces.aten_kinds import (
     WORKLESS_CALLS,
     base,
 )
+from roofline.traces.aten_schema import Unresolved
+
+#: Results of one call, and calls that one is taken apart into, at most: a trace may ask for any number, and each takes
+#: time to make. No call that anybody made comes near.
+MOST_RESULTS, MOST_CALLS = 10_000, 20_000
 
 
 def leaves(value: Any) -> list[torch.Tensor]:
@@ -45,17 +51,26 @@ def leaves(value: Any) -> list[torch.Tensor]:
 
 
 class Counter(TorchDispatchMode):
-    """Runs calls on meta tensors and adds up their work. `unknown` names what could not be taken apart."""
+    """Runs calls on meta tensors and adds up their work. `unknown` names what could not be taken apart.
+
+    Raises Unresolved for a call of more results, or of more calls inside it, than one can have.
+    """
 
     def __init__(self) -> None:
         """Start with no work."""
         super().__init__()
         self.cost = Cost()
         self.unknown: list[str] = []
+        self.calls = 0
 
     def __torch_dispatch__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
         """Count one call, or the calls it decomposes into."""
         kwargs = kwargs or {}
+        self.calls += 1
+        if self.calls > MOST_CALLS:
+            raise Unresolved(f"it takes more than {MOST_CALLS} calls to count")
+        if _makes_a_list(func):
+            _check_results(func, args, kwargs)
         name = base(func._schema.name)
         rule = _rule(name, func)
         if rule is not None:
@@ -77,6 +92,27 @@ class Counter(TorchDispatchMode):
             return result
         self.unknown.append(name)
         return func(*args, **kwargs)
+
+
+@cache
+def _makes_a_list(func: Any) -> bool:
+    """Whether an op makes a list of tensors out of one; one that takes lists makes no more than it was given."""
+    arguments, returns = func._schema.arguments, func._schema.returns
+    return any(str(one.type) == "List[Tensor]" for one in returns) and not any(
+        "List[" in str(one.type) and "Tensor" in str(one.type) for one in arguments
+    )
+
+
+def _check_results(func: Any, args: Any, kwargs: Any) -> None:
+    named = by_name(func, args, kwargs)
+    tensor, dim, each = args[0], named.get("dim", 0), named.get("split_size")
+    size = tensor.shape[dim] if isinstance(dim, int) and -tensor.dim() <= dim < tensor.dim() else 0
+    lists = [len(value) for value in named.values() if isinstance(value, list | tuple)]
+    number = next((named[name] for name in ("chunks", "sections") if isinstance(named.get(name), int)), None)
+    if number is None:
+        number = -(-size // max(1, each)) if isinstance(each, int) else max(lists, default=size)
+    if number > MOST_RESULTS:
+        raise Unresolved(f"it makes {number} tensors, and no more than {MOST_RESULTS} are looked at")
 
 
 def _functional(func: Any) -> Any:

@@ -16,7 +16,7 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.traces import communication, custom, kernel_names, list_arguments, nesting
 from roofline.traces import triton_names as triton
-from roofline.traces.aten_kinds import DTYPES, base
+from roofline.traces.aten_kinds import DTYPES, base, said
 from roofline.traces.calls import Call, describe, tensors
 from roofline.traces.counted import Costed
 from roofline.traces.kineto import KERNEL, MEMCPY, MEMSET, KinetoTrace
@@ -57,9 +57,9 @@ def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, G
         formula = custom.entry(name)
         if formula is not None and formula.forward:
             made = forward.get(node)
-            call = nodes.call(node)
+            call = _said(nodes.call(node))
             if made is not None:
-                call = replace(call, inputs=(*call.inputs, *nodes.call(made).inputs))
+                call = replace(call, inputs=(*call.inputs, *_said(nodes.call(made)).inputs))
             found[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
         elif triton.is_triton(name, nodes.events.args[node]):
             found[node] = _generated(name, triton.costed(nodes.call(node)))
@@ -103,9 +103,9 @@ def _top(nodes: KinetoNodes, node: int) -> int:
 def _communication(
     trace: KinetoTrace, nodes: KinetoNodes, top: int, node: int, rows: NDArray[np.int64], exchanged: float | None
 ) -> Costed:
-    said = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
+    told = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
     kernel = communication.arguments(trace.device.args[int(rows[0])])
-    return communication.costed(nodes.call(top), said, kernel, _around(nodes, top), exchanged)
+    return communication.costed(_said(nodes.call(top)), told, kernel, _around(nodes, top), exchanged)
 
 
 def _around(nodes: KinetoNodes, top: int) -> Call | None:
@@ -118,9 +118,13 @@ def _around(nodes: KinetoNodes, top: int) -> Call | None:
     row = int(nodes.parent[top])
     while row >= 0 and not nodes.names[row].startswith(("torch::autograd::", "autograd::", "ProfilerStep")):
         if communication.is_communication(nodes.names[row].replace("2", "_to_")):  # All2All
-            return nodes.call(row)
+            return _said(nodes.call(row))
         row = int(nodes.parent[row])
     return None
+
+
+def _said(call: Call) -> Call:
+    return replace(call, inputs=said(call.inputs))
 
 
 def _exchanged(trace: KinetoTrace, nodes: KinetoNodes, at: NDArray[np.int64]) -> dict[int, float]:
@@ -215,10 +219,9 @@ def lone(trace: KinetoTrace, row: int) -> Costed | None:
     size = given.get("bytes")
     if kind not in (MEMCPY, MEMSET) or type(size) is not int or not 0 <= size < 1 << 50:
         return None
-    lower = name.lower()
-    crossing = "htod" in lower or "dtoh" in lower
-    cost = Cost(bytes_read=0.0 if kind == MEMSET or "htod" in lower else float(size), bytes_written=float(size))
-    if "dtoh" in lower:
+    crossing = "" if kind == MEMSET else kernel_names.crossing(name)
+    cost = Cost(bytes_read=0.0 if kind == MEMSET or crossing == "in" else float(size), bytes_written=float(size))
+    if crossing == "out":
         cost = msgspec.structs.replace(cost, bytes_written=0.0)
     return Costed(
         cost=cost,

@@ -9,10 +9,14 @@
 The counted op is the topmost one that torch knows and that is no wrapper. Where its cost is not known and it launches
 nothing itself, the ops inside it are counted instead. A wrapper that launches a kernel itself is counted after all, and
 any other call that launches kernels is one of unknown work, with the calls inside it beside it.
+
+On a CPU nothing is launched, and whoever runs is at work: there the ops inside are counted instead only where they take
+the op's time, and an op of a library's own is counted like any other.
 """
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
@@ -34,6 +38,7 @@ from roofline.traces.aten_kinds import (
     PRIMITIVE,
     REDUCTIONS,
     base,
+    said,
 )
 from roofline.traces.calls import Call
 from roofline.traces.counted import Costed
@@ -49,6 +54,12 @@ __all__ = ["Costs", "kernels", "lone"]
 _OP, _WRAPPER, _MIXED, _NONE = "op", "wrapper", "mixed", "none"
 #: Ops that our own formulas and tables count without taking them apart: the version of torch does not matter.
 _OURS = frozenset(CONTRACTION) | ATTENTION | ATTENTION_BACKWARD | GATHERS | frozenset(PRIMITIVE) | REDUCTIONS
+#: Kernels of torch's compiler on a CPU, `graph_0_cpp_fused_add_1`.
+_GENERATED = re.compile(r"(graph_\d+_)?cpp_fused")
+#: Share of the time of a CPU's op that the known ops inside it take at least, where these stand for it.
+_INSIDE = 0.9
+#: Names with "::" that are no work of anybody: what autograd, the profiler and the interpreter write down.
+_FRAMES = ("autograd::", "torch::autograd::", "profiler::", "prim::", "c10d::", "_c10d_functional::")
 _NEEDS_TORCH = "unknown to the cache, and torch is not installed: run `pip install 'roofline[torch]'`"
 
 
@@ -83,9 +94,9 @@ class Costs:
     def _cost(self, call: Call) -> Costed:
         given = custom.registered(call.name)
         if given is not None:
-            return custom.cost(call, *given)
+            return custom.cost(replace(call, inputs=said(call.inputs)), *given)
         if communication.is_collective(call.name):
-            return communication.costed(call, [], {})
+            return communication.costed(replace(call, inputs=said(call.inputs)), [], {})
         canonical = call.canonical()
         key = cost_cache.key(canonical)
         found = self._cache.get(key)
@@ -114,7 +125,9 @@ class Costs:
         plain = replace(kineto_calls.columns(trace, events), rows=rows)
         annotation = events.kind == ANNOTATION
         kinds = {name: self._kind(name) for name in set(plain.names)}
-        is_op = np.asarray([kinds[name] == _OP for name in plain.names], bool) & ~annotation
+        on_cpu = not len(trace.device)
+        ops = {name for name, kind in kinds.items() if kind == _OP or (on_cpu and kind == _NONE and _is_work(name))}
+        is_op = np.asarray([name in ops for name in plain.names], bool) & ~annotation
         for index, name in enumerate(plain.names):
             if kinds[name] == _MIXED and not annotation[index]:
                 is_op[index] = self._computes(plain.call(index))
@@ -127,7 +140,34 @@ class Costs:
             if one.assumed:
                 self._assumed[id(one.call)] = one.call, one.assumed
         plain = replace(plain, given=given)
+        if on_cpu:
+            return replace(plain, is_op=self._units_of_cpu(plain))
         return self._units(plain, launching, annotation, kinds)
+
+    def _units_of_cpu(self, nodes: KinetoNodes) -> NDArray[np.bool_]:
+        """Which calls are counted where every op runs by itself: no time of an unknown one is to be lost."""
+        is_op, opened = nodes.is_op.copy(), np.zeros(len(nodes), bool)
+        while True:
+            unit = nesting.outermost(nodes.parent, is_op)
+            inner = np.unique(unit[is_op & (unit != np.arange(len(unit)))])
+            open_ = [row for row in inner.tolist() if self.cost(nodes.call(row)).cost.quality == "unknown"]
+            if not open_:
+                break
+            is_op[open_], opened[open_] = False, True
+        time = nodes.events.duration.astype(np.float64)
+        above = nesting.nearest(nodes.parent, opened)
+        above = np.where(opened, np.append(above, -1)[nodes.parent], above)  # the one around, of one that was opened
+        inside = np.zeros(len(nodes))
+        for row in np.flatnonzero((unit == np.arange(len(unit))) & (above >= 0)).tolist():
+            found = self.cost(nodes.call(row))
+            if found.cost.quality != "unknown" and not found.view:
+                inside[above[row]] += time[row]
+        for row in np.flatnonzero(opened)[::-1].tolist():  # the innermost first
+            if inside[row] >= _INSIDE * time[row] > 0:
+                inside[above[row]] += inside[row] if above[row] >= 0 else 0.0
+            else:
+                is_op[row] = True
+        return is_op
 
     def _units(
         self, nodes: KinetoNodes, launching: NDArray[np.bool_], annotation: NDArray[np.bool_], kinds: Mapping[str, str]
@@ -145,7 +185,7 @@ class Costs:
         outside = launching & (unit < 0) & ~annotation
         for row in np.flatnonzero(outside).tolist():
             # A wrapper that launches for itself, as `aten::rms_norm` with a fused kernel does.
-            is_op[row] = kinds[nodes.names[row]] == _WRAPPER
+            is_op[row] = kinds[nodes.names[row]] in (_WRAPPER, _MIXED)
         opaque = outside & ~is_op
         # Calls inside an opaque one stand beside it, so that it keeps only what it launches itself.
         while True:
@@ -161,7 +201,7 @@ class Costs:
         formula = custom.entry(name)
         if formula is not None:
             return _NONE if formula.forward else _OP  # of the backward pass: it needs the arguments of its forward op
-        if communication.is_communication(name) or name.startswith(("autograd::", "torch::autograd::")):
+        if communication.is_communication(name) or name.startswith(_FRAMES):
             return _NONE
         found = self._cache.names.get(name)
         if found is None:
@@ -204,6 +244,13 @@ class Costs:
 
             self._engine = Engine()
         return self._engine
+
+
+def _is_work(name: str) -> bool:
+    """Whether a call that torch does not know is an op of a library's own, or a kernel of torch's compiler."""
+    if _GENERATED.match(name):
+        return True
+    return "::" in name and not name.startswith(_FRAMES) and not communication.is_communication(name)
 
 
 # What is launched where

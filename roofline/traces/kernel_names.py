@@ -13,18 +13,20 @@ from functools import lru_cache
 from roofline.core.vocabulary import OpClass
 from roofline.traces.aten_kinds import COLLECTIVE
 
+_CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|host ?to ?device)|(dtoh|device ?to ?host))"
 _CLASSES: tuple[tuple[OpClass, re.Pattern[str]], ...] = tuple(
     (op_class, re.compile(pattern, re.IGNORECASE))
     for op_class, pattern in (
-        ("transfer", r"^(mem)?copy.?(htod|dtoh|host ?to ?device|device ?to ?host)|^memcpy (htod|dtoh)"),
-        ("movement", r"^memcpy|^memset"),
+        ("transfer", _CROSSING),
+        ("movement", r"^memcpy|^memset|^__amd_rocclr_(fill|copy)"),
         ("optimizer", r"adamfunctor|fused_?adam|fusedadam|fusedsgd|lambfunctor|lamb_stage|sgdfunctor|adagradfunctor"),
-        ("attention", r"attention|flash_(fwd|bwd)|fmha|attn_(fwd|bwd)|mha_(fwd|bwd)|fused_attn|ck_fmha"),
-        ("contraction", r"conv(?!ert)\w*2?d?|winograd|im2col|implicit_gemm|igemm|dgrad|wgrad|fprop"),
+        ("attention", r"attention|flash_(fwd|bwd)|fmha|attn_?(fwd|bwd)|mha_(fwd|bwd)|fused_attn|ck_fmha"),
+        ("contraction", r"conv(?!er[ts])\w*2?d?|winograd|im2col|implicit_gemm|igemm|dgrad|wgrad|fprop"),
         ("contraction", r"gemm|gemv|cutlass.*tensorop|nvjet|^cijk_|_?matmul|\bbmm_|^bmm|xmma|splitkreduce|dot_kernel"),
+        ("contraction", r"fused_moe_kernel|^triton_tem_"),
         ("embedding", r"embedding|index_?select|gather|scatter|indexing_backward|index_(put|copy|elementwise)|take_"),
         ("softmax", r"softmax|softmaxforward|softmaxbackward"),
-        ("normalisation", r"norm|welford|gammabeta"),
+        ("normalisation", r"norm|welford|gammabeta|\bbn_(fw|bw)"),
         ("movement", r"copy|catarray|transpose|permute|fillfunctor|fill_|triu|tril|roll|flip|pad_|_pad|cast"),
         ("random", r"distribution_|dropout|philox|curand|randperm|bernoulli"),
         (
@@ -43,11 +45,24 @@ def classify(name: str) -> OpClass:
     name = name[:2000]  # templates grow long, and the telling part comes first
     if COLLECTIVE.search(name):
         return "communication"
-    return next((op_class for op_class, pattern in _CLASSES if pattern.search(name)), "other")
+    # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.
+    never = ("contraction", "attention") if name.startswith("triton_poi_") else ()
+    return next((found for found, pattern in _CLASSES if found not in never and pattern.search(name)), "other")
+
+
+_COPY = re.compile(_CROSSING, re.IGNORECASE)
+
+
+def crossing(name: str) -> str:
+    """Whether a copy goes "in" to the device from the host, or "out"; "" for one that stays on its side."""
+    found = _COPY.match(name[:2000])
+    return "" if found is None else "in" if found[1] else "out"
 
 
 #: Element types as they stand in the templates of kernels, and how profilers write them.
 _ELEMENTS = (
+    (re.compile(r"c10::complex<float>"), "c10::complex<float>"),
+    (re.compile(r"c10::complex<double>"), "c10::complex<double>"),
     (re.compile(r"BFloat16|bf16|bfloat16"), "c10::BFloat16"),
     (re.compile(r"c10::Half|\bHalf\b|__half|\bfp16\b|float16"), "c10::Half"),
     (re.compile(r"\bdouble\b"), "double"),
@@ -57,6 +72,8 @@ _ELEMENTS = (
     # `unsigned int` is the type of an index, in nearly every template.
     (re.compile(r"(?<!unsigned )\bint\b"), "int"),
 )
+#: What a functor works on is its first argument; numbers of other types, such as learning rates, are around it.
+_FUNCTOR = re.compile(r"\w*(?:Functor\w*|Op)<\s*([^,<>]+(?:<\w+>)?)")
 _OPAQUE = re.compile(r"OpaqueType<(\d+)")
 _BY_SIZE = {1: "unsigned char", 4: "float", 8: "long int"}
 
@@ -72,4 +89,11 @@ def element(name: str, short: str = "c10::BFloat16") -> str | None:
     if opaque:
         return short if opaque[1] == "2" else _BY_SIZE.get(int(opaque[1][:4]))
     _, _, template = name.partition("<")
-    return next((found for pattern, found in _ELEMENTS if pattern.search(template)), None)
+    functor = _FUNCTOR.search(template)
+    return (_first_element(functor[1]) if functor else None) or _first_element(template)
+
+
+def _first_element(text: str) -> str | None:
+    """The type that is named first; of those at one place the longest."""
+    found = ((match.start(), -len(match[0]), kind) for pattern, kind in _ELEMENTS if (match := pattern.search(text)))
+    return min(found, default=(0, 0, None))[2]

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.traces import nesting
-from roofline.traces.aten_kinds import DTYPES
+from roofline.traces.aten_kinds import DTYPES, Unsaid
 from roofline.traces.calls import Call, Tensor
 from roofline.traces.kineto import Events, KinetoTrace
 
@@ -156,8 +156,32 @@ def call(name: str, args: dict[str, Any]) -> Call:
     for position, (shape, kind) in enumerate(zip(dims, types, strict=True)):
         stride = strides[position] if isinstance(strides, list) and position < len(strides) else None
         value = values[position] if isinstance(values, list) and position < len(values) else None
-        inputs.append(_argument(shape, kind, stride, value))
-    return Call(name, None, tuple(inputs))
+        found = _argument(shape, kind, stride, value)
+        inputs.append(_unsaid(kind, isinstance(values, list)) if found is None else found)
+    return Call(name, None, _with_empty_lists(tuple(inputs), types))
+
+
+def _unsaid(kind: Any, valued: bool) -> Unsaid | None:
+    """What is known of an argument without a value. valued: the profiler recorded the values of this call."""
+    if kind == "ScalarList":  # of one that is too long there is no value
+        return Unsaid.LIST
+    if valued:
+        return None
+    # Before there was "ScalarList" these are "" too, as is whatever is no tensor and no number.
+    return Unsaid.SCALAR if kind == "Scalar" else Unsaid.ANY if kind == "" else None
+
+
+def _with_empty_lists(inputs: tuple[Any, ...], kinds: list[Any]) -> tuple[Any, ...]:
+    """Lists of tensors that are empty beside others of one length, as a fused Adam's maxima without AMSGrad.
+
+    The sizes of a list that is too long are not recorded either; where all others have one length, and theirs were,
+    that is not why.
+    """
+    lists = [row for row, kind in enumerate(kinds) if kind in _LISTS]
+    lengths = {len(inputs[row]) for row in lists if inputs[row] is not None}
+    if len(lists) < 3 or len(lengths) != 1 or sum(inputs[row] is None for row in lists) != 1:
+        return inputs
+    return tuple(() if row in lists and value is None else value for row, value in enumerate(inputs))
 
 
 def _argument(shape: Any, kind: Any, stride: Any, value: Any) -> Any:

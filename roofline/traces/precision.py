@@ -5,10 +5,14 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
-from roofline.core.profile import Precision
+import msgspec
+
+from roofline.core.device import Device
+from roofline.core.profile import Precision, Signature
 
 _TF32 = re.compile(r"tf32|s1688|s16816.*tf32", re.IGNORECASE)
-_IEEE = re.compile(r"sgemm|simt|ffma|f32f32_f32f32_f32", re.IGNORECASE)
+# scudnn: cuDNN's own convolutions in fp32, from before there was TF32.
+_IEEE = re.compile(r"sgemm|simt|ffma|f32f32_f32f32_f32|scudnn", re.IGNORECASE)
 
 #: Settings of torch's fp32_precision and what arithmetic they give; "none" is unset, which is IEEE.
 SWITCH = {"ieee": "fp32", "none": "fp32", "tf32": "tf32", "bf16": "bf16"}
@@ -38,3 +42,26 @@ def contraction(inputs: str | None, output: str | None, kernels: Iterable[str], 
     arithmetic = SWITCH.get(switch or "")
     evidence = f"switch: float32 precision {switch!r}" if arithmetic else "unknown"
     return Precision(inputs=inputs, arithmetic=arithmetic, accumulate="fp32", output=output, evidence=evidence)
+
+
+def certain(found: Precision | None, device: Device) -> Precision | None:
+    """The precision of a product that ran on `device`, where nothing but its ceilings tells what it computed in.
+
+    A device without a lower arithmetic for fp32 inputs computes them in fp32: TF32 on a GPU, and on a CPU bf16 that is
+    faster than fp32. A device of which no fp32 ceiling is known says nothing.
+    """
+    if found is None or found.inputs != "fp32" or found.arithmetic is not None:
+        return found
+    full = device.rate("matrix.fp32")
+    lower = [device.rate(f"matrix.{name}") for name in ("tf32", "bf16")[: 2 if device.kind == "cpu" else 1]]
+    if full is None or any(rate is not None and rate > full for rate in lower):
+        return found
+    return msgspec.structs.replace(
+        found, arithmetic="fp32", evidence=f"{device.name[:80]} has no faster arithmetic for fp32 inputs"
+    )
+
+
+def settled(signature: Signature, device: Device) -> Signature:
+    """A row of a profile recorded on `device`, with its precision as far as the device makes it certain."""
+    found = certain(signature.precision, device)
+    return signature if found is signature.precision else msgspec.structs.replace(signature, precision=found)

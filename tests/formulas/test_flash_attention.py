@@ -74,10 +74,38 @@ def test_what_was_not_recorded_is_said():
     assert found.quality == "assumed"
     assert "sequences of equal length" in found.note
     assert "causal and window not recorded" in found.note
-    assert found.useful_flops == found.flops
+    # Floors are lower bounds: the mask that leaves the least.
+    assert (found.flops, found.useful_flops) == (2 * 2 * 8 * 2 * 4 * 54, 2 * 2 * 8 * 2 * 4 * 39)
 
 
 @pytest.mark.parametrize("inputs", [(), (None,) * 12, (tensor(3),) * 12, (*PACKED, 3, 3), (*PACKED, *SUMS, "a", "b")])
 @pytest.mark.parametrize("name", ["_flash_attn_varlen_forward", "_flash_attn_varlen_backward", "_flash_attn_forward"])
 def test_other_arguments_leave_it_unknown_or_assumed(name, inputs):
     assert cost(name, *inputs).quality in ("unknown", "assumed")
+
+
+def test_keys_in_pages_leave_the_work_unknown():
+    """5 pages of 16 keys, or a table beside packed keys: the pages are of all sequences, and what is used is data."""
+    pages = tensor(5, 16, 2, 8), tensor(5, 16, 2, 8)
+    rest = (6, 9, 0.0, 0.35, True, *WINDOWS, None, False)
+    whole = cost("_flash_attn_varlen_forward", *PACKED, *SUMS, *rest, None)
+    assert whole.quality == "exact"
+    for found in (
+        cost("_flash_attn_varlen_forward", PACKED[0], *pages, *SUMS, *rest, tensor(2, 4, dtype="int")),
+        cost("_flash_attn_varlen_forward", PACKED[0], *pages, *SUMS, *rest),
+        cost("_flash_attn_varlen_forward", *PACKED, *SUMS, *rest, tensor(2, 4, dtype="int")),
+        cost("_flash_attn_varlen_forward", *PACKED, *SUMS, *rest, None, None, tensor(2, dtype="int")),
+    ):
+        assert (found.quality, found.flops, found.useful_flops, found.bytes) == ("unknown", None, None, None)
+        assert "pages" in found.note
+    # Slopes of ALiBi are no table.
+    slopes = tensor(4, dtype="float")
+    rest = (6, 9, 0.0, 0.35, True, *WINDOWS, slopes, False)
+    assert cost("_flash_attn_varlen_forward", *PACKED, *SUMS, *rest, None).quality == "exact"
+
+
+@pytest.mark.parametrize("longest", [(5, 9), (6, 8)])
+def test_sequences_longer_than_the_longest_are_no_sequences(longest):
+    found = cost("_flash_attn_varlen_forward", *PACKED, *SUMS, *longest, 0.0, 0.35, True, *WINDOWS)
+    assert (found.quality, found.flops) == ("unknown", None)
+    assert f"2 sequences of at most {min(longest, key=lambda n: n in (6, 9))}" in found.note

@@ -23,7 +23,7 @@ from roofline.core.cost import Cost  # noqa: E402
 from roofline.errors import InputError  # noqa: E402
 from roofline.traces import aten_schema, custom, kineto_calls  # noqa: E402
 from roofline.traces.aten import Costed, Engine  # noqa: E402
-from roofline.traces.aten_kinds import DTYPES  # noqa: E402
+from roofline.traces.aten_kinds import DTYPES, Unsaid  # noqa: E402
 from roofline.traces.calls import Call, Tensor, tensors  # noqa: E402
 
 ENGINE = Engine()
@@ -685,6 +685,7 @@ HOSTILE = [
     *(Tensor((2**39, 2**39), (0, 0), "float"), Tensor((2**70, 2), (2, 1), "float"), Tensor((-2, 2), (1, 1), "float")),
     *(Tensor((2, 2), (1,), "float"), Tensor((2, 2), (-1, 1), "float"), Tensor((2.5, 2), (1, 1), "float")),
     *((x(), None), (tensor(3, dtype="long"),), (tensor(dtype="nonsense"),), Tensor((2, 2), None, "")),
+    *Unsaid,
 ]
 NAMES = [
     *("mm", "addmm", "bmm", "convolution", "convolution_backward", "embedding", "_softmax", "native_layer_norm", "cat"),
@@ -1053,6 +1054,152 @@ def test_a_canonical_call_keeps_what_is_shared_and_what_is_unknown():
     call = Call("aten::x", "", (a, (b, a), c, 3), (b,)).canonical()
     assert [one.storage for one in tensors(call.inputs)] == [0, 1, 0, -1]
     assert [one.storage for one in tensors(call.outputs)] == [1]
+
+
+# Traces of 2022 and 2023: of what is no tensor they tell the kind and no value.
+
+SCALAR, LIST, ANY = Unsaid
+
+
+def unsaid(name, *inputs):
+    """The cost of a call; tensors are of one dimension where nothing else is to be assumed."""
+    return ENGINE.cost(Call(f"aten::{name}", None, inputs)).cost
+
+
+def flat(number, dtype="float"):
+    return Tensor((number,), None, dtype)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "lost"),
+    [
+        ("_to_copy", (flat(N), SCALAR, *[ANY] * 3, SCALAR, ANY), "dtype"),
+        ("zeros_like", (flat(N, "long"), SCALAR, SCALAR, ANY, ANY, ANY), "dtype"),
+        ("sum", (flat(N), ANY, SCALAR, SCALAR), "dtype"),
+        ("arange", (SCALAR, ANY, ANY, ANY, ANY), "end"),
+        ("arange", (SCALAR, SCALAR, SCALAR, ANY, ANY, ANY, ANY), "start"),
+        ("zeros", (ANY, ANY, ANY, ANY, ANY), "size"),
+        ("max_pool2d_with_indices", (tensor(2, 8, 16, 16), *[ANY] * 4, SCALAR), "kernel_size"),
+        ("topk", (flat(N), *[SCALAR] * 4), "k"),
+    ],
+)
+def test_a_value_on_which_the_cost_hangs_leaves_it_unknown(name, inputs, lost):
+    found = unsaid(name, *inputs)
+    assert (found.quality, found.note) == ("unknown", f"the value of {lost} was not recorded")
+
+
+def test_what_was_not_given_is_not_assumed():
+    """No type: zeros of the argument's own."""
+    found = unsaid("zeros_like", flat(10, "long"), *[ANY] * 5)
+    assert (found.bytes_written, found.quality) == (8 * 10, "exact")
+    assert unsaid("sum", flat(10), ANY).quality == "exact"  # sum(self, dtype): the type is a number where it is given
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "assumed"),
+    [
+        ("add", (flat(8), flat(8), SCALAR), "alpha"),
+        ("sum", (flat(8), ANY, SCALAR, ANY), "dim"),  # of which lists are recorded as nothing
+        ("sum", (flat(8), LIST, SCALAR, ANY), "dim"),
+        ("gelu", (flat(8), ANY), "approximate"),
+        ("native_dropout", (flat(8), SCALAR, SCALAR), "p, train"),
+        ("clamp", (flat(8), SCALAR, ANY), "min"),
+        ("clamp", (flat(8), SCALAR, SCALAR), "min, max"),
+        ("mul", (flat(8), SCALAR), "other"),
+        ("addmm", (flat(4), *[tensor(4, 4)] * 2, SCALAR, SCALAR), "beta, alpha"),
+        ("argmax", (flat(8), SCALAR, SCALAR), "dim"),
+    ],
+)
+def test_a_value_that_was_not_recorded_is_named(name, inputs, assumed):
+    found = unsaid(name, *inputs)
+    assert (found.quality, found.note) == ("assumed", assumed)
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs"),
+    [
+        ("copy_", (flat(8), flat(8), SCALAR)),
+        ("fill_", (flat(8), SCALAR)),
+        ("masked_fill_", (flat(8), flat(8, "bool"), SCALAR)),
+        ("clone", (flat(8), SCALAR)),
+        ("embedding", (Tensor((9, 4), (4, 1), "float"), flat(3, "long"), *[SCALAR] * 3)),
+    ],
+)
+def test_a_value_on_which_no_cost_hangs_is_not(name, inputs):
+    assert (unsaid(name, *inputs).quality, unsaid(name, *inputs).note) == ("exact", "")
+
+
+def test_dropout_of_an_unknown_rate_writes_its_result_and_its_mask():
+    # 512 floats and as many bytes of mask.
+    found = unsaid("native_dropout", flat(512), SCALAR, SCALAR)
+    assert (found.bytes_read, found.bytes_written) == (2048, 2048 + 512)
+    assert (found.vector_flops, found.functions) == (2 * 512, {"random": 512})
+
+
+def test_attention_under_an_unknown_mask_has_the_floor_of_a_causal_one():
+    q = tensor(2, 8, 16, 64, dtype="c10::Half")
+    full = 4 * 2 * 8 * 16 * 16 * 64
+    found = unsaid("_scaled_dot_product_flash_attention", q, q, q, SCALAR, SCALAR, SCALAR, ANY)
+    assert (found.flops, found.useful_flops) == (full, full * 17 / 32)  # n (n + 1) / 2 of n^2 pairs
+    assert found.note == "is_causal, return_debug_mask"
+    name = "_scaled_dot_product_efficient_attention"
+    assert unsaid(name, q, q, q, ANY, SCALAR, SCALAR, SCALAR, ANY).useful_flops == full * 17 / 32
+    # Beside a mask of one's own there is no causal one.
+    bias = tensor(2, 8, 16, 16, dtype="c10::Half")
+    assert unsaid(name, q, q, q, bias, SCALAR, SCALAR, SCALAR, ANY).useful_flops == full
+
+
+def test_an_unknown_dimension_is_the_one_that_leaves_least():
+    table, rows = Tensor((1000, 64), (64, 1), "float"), flat(10, "long")
+    found = unsaid("index_select", table, SCALAR, rows)
+    assert (found.bytes_written, found.note) == (4 * 10 * 64, "dim")
+    assert unsaid("cumsum", table, SCALAR, ANY).vector_flops == 999 * 64
+
+
+@pytest.mark.parametrize(
+    "name", ["view", "expand", "t", "detach", "as_strided", "empty", "empty_strided", "empty_like"]
+)
+def test_views_and_allocations_need_no_arguments(name):
+    found = ENGINE.cost(Call(f"aten::{name}", None, ()))
+    assert found.view
+    assert found.cost.quality == "exact"
+
+
+@pytest.mark.parametrize("name", ["relu", "mm", "zeros", "contiguous", "copy_"])
+def test_others_do(name):
+    found = ENGINE.cost(Call(f"aten::{name}", None, ()))
+    assert not found.view
+    assert (found.cost.quality, found.cost.note) == ("unknown", "its arguments were not recorded")
+
+
+@pytest.mark.parametrize(
+    ("name", "inputs", "results"),
+    [
+        ("unbind_copy", (Tensor((10**6, 2), (2, 1), "float"), 0), 10**6),
+        ("unbind_copy", (Tensor((2, 10**6), (10**6, 1), "float"), -1), 10**6),
+        ("split_copy", (Tensor((10**6, 2), (2, 1), "float"), 1, 0), 10**6),
+        ("split_copy", (Tensor((10**6, 2), (2, 1), "float"), 0, 0), 10**6),  # torch refuses a size of 0
+        ("split_with_sizes_copy", (Tensor((10**6,), (1,), "float"), (1,) * 10_001, 0), 10_001),
+        ("unsafe_chunk", (Tensor((10**7,), (1,), "float"), 10**7, 0), None),
+        ("tensor_split", (Tensor((10**7,), (1,), "float"), 10**7, 0), None),
+        ("vsplit", (Tensor((10**7, 1), (1, 1), "float"), 10**7), None),
+    ],
+)
+def test_calls_of_endless_results_are_not_run(name, inputs, results):
+    """Composite ones are bounded by the calls inside them. Ten million results would take minutes, and gigabytes."""
+    found = unsaid(name, *inputs)
+    assert found.quality == "unknown"
+    told = f"it makes {results} tensors, and no more than 10000" if results else "it takes more than 20000 calls"
+    assert told in found.note or "no more than 10000 are looked at" in found.note
+
+
+def test_calls_of_as_many_results_as_there_are_rows_run():
+    rows = Tensor((100, 2), (2, 1), "float")
+    for name, inputs in (("unbind_copy", (rows, 0)), ("split_copy", (rows, 1, 0))):
+        found = unsaid(name, *inputs)
+        assert (found.bytes_read, found.bytes_written, found.quality) == (800, 800, "exact")
+    big = Tensor((10**9, 2), (2, 1), "float")
+    assert unsaid("split_copy", big, 10**8, 0).bytes_written == 8 * 10**9
 
 
 # Another tool's figures for a real trace. Its "MB" are MiB.

@@ -102,6 +102,90 @@ def test_unless_it_launches_kernels_itself(make_kineto):
     assert read.counted().unknown == {"aten::index": "the value of indices was not recorded"}
 
 
+def without_values(made):
+    """The trace as profilers of 2022 and 2023 wrote it: no strides and no values."""
+    for event in made.events:
+        for key in ("Input Strides", "Concrete Inputs"):
+            event.get("args", {}).pop(key, None)
+    return made
+
+
+GIVEN, NOTHING = ([], "Scalar", []), ([], "", [])
+
+
+def test_a_cast_to_an_unrecorded_type_gives_way_to_the_copy_inside(make_kineto):
+    made = make_kineto.Trace()
+    longs, ints = ([1000], "long", [1]), ([1000], "int", [1])
+    made.op("aten::_to_copy", 0, 30, longs, GIVEN, *[NOTHING] * 3, GIVEN, NOTHING)
+    made.op("aten::empty_strided", 1, 4, NOTHING, NOTHING, GIVEN, GIVEN, NOTHING, NOTHING)
+    made.op("aten::copy_", 5, 25, ints, longs, GIVEN)
+    made.launch("copy", 10, 40, 50)
+    made.op("aten::zeros_like", 60, 90, longs, GIVEN, GIVEN, *[NOTHING] * 3)
+    made.op("aten::empty_like", 61, 64, longs, GIVEN, GIVEN, *[NOTHING] * 3)
+    made.op("aten::zero_", 65, 85, ints)
+    made.launch("Memset", 70, 90, 95)
+    made.op("aten::zeros_like", 100, 130, longs, *[NOTHING] * 5)  # of the same type
+    made.launch("fill", 110, 140, 150)
+    counted = Read(without_values(made)).counted()
+    assert counted.names_of_ops == ("aten::copy_", "aten::zero_", "aten::zeros_like")
+    costs = [op.costed.cost for op in counted.ops]
+    assert [(cost.bytes_read, cost.bytes_written, cost.quality) for cost in costs] == [
+        (8000, 4000, "exact"),
+        (0, 4000, "exact"),
+        (0, 8000, "exact"),
+    ]
+
+
+def test_formulas_and_collectives_see_nothing_where_a_value_is_missing(make_kineto):
+    made = make_kineto.Trace()
+    made.op("mylib::f", 0, 20, X, GIVEN, NOTHING)
+    made.launch("f", 5, 30, 40)
+    made.op("c10d::allreduce_", 30, 50, NOTHING, X)  # what follows a list without sizes is not the message
+    made.launch("ncclKernel_AllReduce", 35, 60, 80)
+    seen = []
+    custom.formula("mylib::f")(lambda *inputs: seen.extend(inputs[1:]) or Cost())
+    try:
+        ops = Read(without_values(made)).counted().ops
+    finally:
+        custom.forget("mylib::f")
+    assert seen == [None, None]
+    assert ops[1].costed.cost.quality == "unknown"
+
+
+@pytest.mark.parametrize(
+    ("name", "tensors", "flops"),
+    [
+        ("aten::linear", (X, ([64, 256], "float", [256, 1]), ([64], "float", [1])), 2 * 32 * 256 * 64),
+        ("aten::linear", (X, ([64, 256], "float", [256, 1]), ""), 2 * 32 * 256 * 64),
+        ("aten::matmul", (X, ([256, 64], "float", [64, 1])), 2 * 32 * 256 * 64),
+    ],
+)
+def test_a_product_whose_wrapper_launches_it_is_counted(make_kineto, name, tensors, flops):
+    made = make_kineto.Trace()
+    made.op(name, 0, 30, *tensors)
+    made.launch("some_kernel", 10, 40, 50)
+    read = Read(made)
+    assert read.names() == (name,)
+    (op,) = read.counted().ops
+    assert (op.costed.cost.flops, op.costed.op_class) == (flops, "contraction")
+
+
+def test_a_fused_adam_without_amsgrad_is_known(make_kineto):
+    made = make_kineto.Trace()
+    many = ([[100, 10], [50]], "TensorList", [[10, 1], [1]])
+    steps = ([[], []], "TensorList", [[], []])
+    made.op(
+        "aten::_fused_adamw_", 0, 30, *[many] * 4, LIST, steps, "0.001", "0.9", "0.999", "0.01", "1e-8", *["False"] * 2
+    )
+    functor = "FusedAdamMathFunctor<float, 4, (ADAM_MODE)1, false>"
+    name = f"multi_tensor_apply_kernel<Metadata<4>, {functor}, float const*, double>"
+    made.launch(name, 10, 40, 50)
+    (op,) = Read(made).counted().ops
+    # 1050 parameters: they and both averages are read and written, the gradients read, and two steps.
+    assert (op.costed.cost.bytes_read, op.costed.cost.bytes_written) == (4 * (4 * 1050 + 2), 4 * 3 * 1050)
+    assert (op.costed.op_class, op.costed.dtype, op.costed.cost.quality) == ("optimizer", "fp32", "exact")
+
+
 def test_a_wrapper_that_launches_a_kernel_itself_is_counted(make_kineto):
     made = make_kineto.Trace()
     made.op("aten::rms_norm", 0, 30, X, ([], "ScalarList", [], "[256]"), ([256], "float", [1]), "1e-5")
@@ -250,6 +334,9 @@ def test_a_list_with_the_type_of_its_kernel_is_exact_and_one_with_found_sizes_as
         ("Memcpy DtoD (Device -> Device)", 100, 100, "movement"),
         ("Memcpy HtoD (Pageable -> Device)", 0, 100, "transfer"),
         ("Memcpy DtoH (Device -> Pinned)", 100, 0, "transfer"),
+        ("CopyHostToDevice", 0, 100, "transfer"),
+        ("CopyDeviceToHost", 100, 0, "transfer"),
+        ("CopyDeviceToDevice", 100, 100, "movement"),
     ],
 )
 def test_a_copy_without_an_op_has_its_bytes(make_kineto, name, read, written, op_class):
@@ -393,3 +480,24 @@ def test_contractions_are_those_of_the_other_tool(recorded):
         compared[line["name"]] += 1
     assert compared["aten::addmm"] == 4
     assert len(compared) == 4
+
+
+@pytest.mark.parametrize("name", ["a100_recsys_train.json.gz", "v100_recsys_train.json.gz"])
+def test_of_2022_only_ops_whose_type_is_known_are_counted(recorded, name):
+    """The types of casts and of new tensors were not recorded; what the copies and fills inside them write was."""
+    read = Read(recorded(name))
+    unit = set(nesting.outermost(read.nodes.parent, read.nodes.is_op).tolist()) - {-1}
+    makers = {"aten::_to_copy", "aten::zeros_like", "aten::ones_like", "aten::full", "aten::scalar_tensor"}
+    found = Counter()
+    for row in unit:
+        if read.nodes.names[row] in makers:
+            types = read.nodes.events.arguments(row)["Input type"]
+            found[read.nodes.names[row], types[2 if read.nodes.names[row].endswith("full") else 1]] += 1
+    assert not {key: number for key, number in found.items() if key[1] == "Scalar"}
+    if name.startswith("v100"):  # zeros of int32 like 15 million of int64
+        written = {
+            read.costs.cost(read.nodes.call(row)).cost.bytes_written
+            for row in unit
+            if read.nodes.names[row] == "aten::zero_" and read.nodes.call(row).inputs[0].shape == (15367496,)
+        }
+        assert written == {4 * 15367496}

@@ -38,11 +38,35 @@ from roofline.traces import kernel_names
         ("triton_poi_fused__to_copy_1", "movement"),
         ("triton_red_fused_add_1", "reduction"),
         ("_combined_routing_compute", "other"),
+        ("void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::Mma>>>", "attention"),
+        ("void cutlass::device_kernel<flash::enable_sm80_to_sm89<flash::FlashAttnBwdSm80<flash::Mma>>>", "attention"),
+        ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>", "normalisation"),
+        ("void cudnn::bn_bw_1C11_kernel_new<__half, float, float2, 512, true, 1>", "normalisation"),
+        ("fused_moe_kernel", "contraction"),
+        ("__amd_rocclr_fillBufferAligned", "movement"),
+        ("__amd_rocclr_copyBuffer", "movement"),
+        ("CopyHostToDevice", "transfer"),
+        ("CopyDeviceToHost", "transfer"),
+        ("CopyDeviceToDevice", "movement"),
+        ("triton_poi_fused_conversion_0", "pointwise"),
+        ("triton_poi_fused_convolution_relu_3", "pointwise"),
+        ("triton_poi_fused_addmm_gelu_1", "pointwise"),
+        ("triton_tem_fused_addmm_1", "contraction"),
+        ("void conversion_kernel<float>", "other"),
+        ("void conv2d_grouped_direct_kernel<float>", "contraction"),
         ("", "other"),
     ],
 )
 def test_class(name, expected):
     assert kernel_names.classify(name) == expected
+
+
+#: Learning rate, betas, weight decay and epsilon of a fused Adam are doubles, whatever it works on.
+ADAM = (
+    "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, "
+    "at::native::(anonymous namespace)::FusedAdamMathFunctor<{}, 4, (at::native::ADAM_MODE)1, false>, float const*, "
+    "double, double, double, double, double, bool, float const*, float const*, (at::native::ADAM_MODE)1>"
+)
 
 
 @pytest.mark.parametrize(
@@ -59,6 +83,12 @@ def test_class(name, expected):
         ("void f<int, 4>", "int"),
         ("void f<unsigned int>", None),
         ("triton_poi_fused_cat_0", None),
+        (ADAM.format("float"), "float"),
+        (ADAM.format("c10::BFloat16"), "c10::BFloat16"),
+        (ADAM.format("double"), "double"),
+        ("void multi_tensor_apply_kernel<List<4>, FusedSgdMathFunctor<c10::Half, 2>, double>", "c10::Half"),
+        ("void multi_tensor_apply_kernel<List<2>, CopyFunctor<c10::complex<float>, 2>, float>", "c10::complex<float>"),
+        ("void multi_tensor_apply_kernel<List<2>, SomeFunctor<4>, float, double>", "float"),
         ("Memcpy DtoD (Device -> Device)", None),
     ],
 )
@@ -69,3 +99,22 @@ def test_element_type(name, expected):
 def test_long_and_odd_names_take_no_time():
     assert kernel_names.classify("<" * 10**6) == "other"
     assert kernel_names.element("OpaqueType<" + "9" * 10**6) is None
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("Memcpy HtoD (Pageable -> Device)", "in"),
+        ("CopyHostToDevice", "in"),
+        ("[CUDA memcpy HtoD]", "in"),
+        ("Memcpy DtoH (Device -> Pinned)", "out"),
+        ("CopyDeviceToHost", "out"),
+        ("Memcpy DtoD (Device -> Device)", ""),
+        ("CopyDeviceToDevice", ""),
+        ("Memcpy PtoP (Device -> Device)", ""),
+        ("void copy_kernel<float>", ""),
+        ("", ""),
+    ],
+)
+def test_which_way_a_copy_goes(name, expected):
+    assert kernel_names.crossing(name) == expected

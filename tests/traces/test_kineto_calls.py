@@ -7,6 +7,7 @@ import json
 import pytest
 
 from roofline.traces import kineto, kineto_calls
+from roofline.traces.aten_kinds import Unsaid, said
 from roofline.traces.calls import Call, Tensor
 
 
@@ -79,3 +80,34 @@ def test_arguments_that_are_no_object_spoil_no_other_event():
     found = kineto_calls.columns(trace, trace.ops)
     assert [found.call(row).inputs for row in (0, 1)] == [(), (Tensor((3,), None, "float", device=""),)]
     assert found.sequence.tolist() == [-1, 4]
+
+
+@pytest.mark.parametrize(
+    ("kind", "without_values", "with_values"),
+    [("Scalar", Unsaid.SCALAR, None), ("ScalarList", Unsaid.LIST, Unsaid.LIST), ("", Unsaid.ANY, None)],
+)
+def test_what_was_given_without_its_value_is_not_nothing(kind, without_values, with_values):
+    """Profilers of 2022 and 2023 kept no values; those of today keep none of a list that is too long."""
+    args = {"Input Dims": [[4], []], "Input type": ["float", kind]}
+    first = Tensor((4,), None, "float", device="")
+    assert kineto_calls.call("aten::x", args).inputs == (first, without_values)
+    assert kineto_calls.call("aten::x", args | {"Concrete Inputs": ["", ""]}).inputs == (first, with_values)
+    assert said((first, without_values, 1)) == (first, None, 1)
+
+
+def lists(*many, kind="TensorList"):
+    """The arguments of a call of lists of tensors with so many elements each; None: sizes not recorded."""
+    dims = [[] if one is None else [[4]] * one for one in many]
+    found = kineto_calls.call("aten::x", {"Input Dims": dims, "Input type": [kind] * len(many)}).inputs
+    return [None if one is None else len(one) for one in found]
+
+
+def test_a_list_that_is_empty_beside_others_of_one_length():
+    # A fused Adam without AMSGrad: parameters, gradients, two averages, no maxima, steps.
+    assert lists(3, 3, 3, 3, None, 3) == [3, 3, 3, 3, 0, 3]
+    assert lists(3, 3, None) == [3, 3, 0]
+    # One may just be too long beside others that are not: an LSTM's parameters beside its two states.
+    assert lists(2, None) == [2, None]
+    assert lists(2, 3, None) == [2, 3, None]
+    assert lists(3, None, None) == [3, None, None]
+    assert lists(None, None, None) == [None, None, None]

@@ -6,7 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.traces.precision import SWITCH, contraction
+from roofline.core.cost import Cost
+from roofline.core.device import Ceiling, Device
+from roofline.core.profile import Signature
+from roofline.traces.precision import SWITCH, certain, contraction, settled
 
 TF32 = [
     "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel",
@@ -19,6 +22,7 @@ IEEE = [
     "volta_sgemm_32x128_nt",
     "void cutlass::Kernel2<cutlass_80_simt_sgemm_128x128_8x4_nn_align1>(cutlass_80_simt_sgemm::Params)",
     "cutlass_simt_sfprop_optimized_128x128_8x2_nhwc_align1",
+    "volta_scudnn_128x64_relu_interior_nn_v1",
     "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel",
 ]
 SILENT = ["void gemv2T_kernel_val<int, int, float>", "some_kernel", ""]
@@ -97,3 +101,50 @@ def test_arithmetic_is_never_made_up(inputs, kernels, switch):
         assert found.arithmetic == SWITCH[switch]
     else:
         assert found.arithmetic in ("tf32", inputs)
+
+
+def device(kind, **matrix):
+    """A device with these matrix peaks [TFLOP/s]."""
+    ceilings = {f"matrix.{name}": Ceiling(value=value * 1e12, source="made") for name, value in matrix.items()}
+    return Device(name="made", kind=kind, ceilings=ceilings)
+
+
+@pytest.mark.parametrize(
+    ("where", "expected"),
+    [
+        (device("cuda", fp32=15.7, fp16=125), "fp32"),  # a V100
+        (device("rocm", fp32=47.9, bf16=191), "fp32"),  # an MI250X: no TF32, and bf16 of fp32 inputs on CPUs only
+        (device("cuda", fp32=19.5, tf32=156), None),  # an A100
+        (device("cpu", fp32=1.0), "fp32"),
+        (device("cpu", fp32=1.0, bf16=0.5), "fp32"),  # bf16 emulated
+        (device("cpu", fp32=1.0, bf16=8.0), None),  # AMX: a setting away
+        (device("cuda"), None),
+        (device("cuda", fp16=125), None),
+    ],
+)
+def test_a_device_without_lower_arithmetic_makes_fp32_certain(where, expected):
+    unknown = contraction("fp32", "fp32", SILENT, None)
+    found = certain(unknown, where)
+    assert found.arithmetic == expected
+    assert found.evidence == ("made has no faster arithmetic for fp32 inputs" if expected else "unknown")
+
+
+@pytest.mark.parametrize("known", [contraction("fp32", None, TF32, None), contraction("bf16", None, [], None), None])
+def test_what_is_known_already_stays(known):
+    assert certain(known, device("cuda", fp32=15.7)) is known
+
+
+def test_rows_of_a_profile_are_settled_by_their_device():
+    unknown = contraction("fp32", "fp32", SILENT, None)
+    row = Signature(
+        name="aten::mm",
+        kind="matmul",
+        op_class="contraction",
+        shapes="",
+        dtype="fp32",
+        cost=Cost(flops=8.0),
+        precision=unknown,
+    )
+    assert settled(row, device("cuda", fp32=19.5, tf32=156)) is row
+    found = settled(row, device("cuda", fp32=15.7))
+    assert (found.precision.arithmetic, found.name, found.cost) == ("fp32", row.name, row.cost)

@@ -93,12 +93,22 @@ def dimensions(workload: Workload) -> dict[str, Any]:
         if value < 1:
             raise InputError(f"--{option} {value} is not possible: give at least 1.")
         dims[option] = value
+    if workload.options.get("dropout") == "off":
+        dims |= _without_dropout(model, dims)
     if "seq" in dims and dims["seq"] > dims.get("positions", dims["seq"]):
         raise InputError(
             f"{model.name} has positions for {dims['positions']} tokens: "
             f"use --seq {dims['positions']} or less, not {dims['seq']}."
         )
     return dims
+
+
+def _without_dropout(model: Geometry, dims: Mapping[str, Any]) -> dict[str, float]:
+    """The rates of the model's dropouts, all 0. Raises InputError for a model that has none."""
+    rates = [name for name in dims if name == "dropout" or name.endswith("_dropout")]
+    if not rates:
+        raise InputError(f"{model.name} has no dropout: leave dropout=off out.")
+    return dict.fromkeys(rates, 0.0)
 
 
 def _refuse_foreign_options(workload: Workload, model: Geometry) -> None:

@@ -16,10 +16,17 @@ from roofline.models import dimensions, geometry
 
 Inputs = Mapping[str, Tensor]
 Loss = Callable[[Any, Tensor], Tensor]
-MakeOptimizer = Callable[[list[nn.Parameter]], torch.optim.Optimizer]
+MakeOptimizer = Callable[..., torch.optim.Optimizer]
 
 _CASTS = {"bf16": torch.bfloat16, "fp16": torch.float16}
 _AUTOCASTS = {"mixed-bf16": torch.bfloat16, "mixed-fp16": torch.float16}
+#: What `--backend torch:optimizer=...` tells PyTorch's optimizers; not given, they decide.
+_OPTIMIZER_FORMS: dict[str | None, dict[str, bool]] = {
+    None: {},
+    "loop": {"foreach": False, "fused": False},
+    "foreach": {"foreach": True},
+    "fused": {"fused": True},
+}
 
 
 def prepare(workload: Workload) -> dict[str, Any]:
@@ -28,11 +35,20 @@ def prepare(workload: Workload) -> dict[str, Any]:
     Raises InputError for what cannot be run, MissingError where there is no such device.
     """
     dims = dimensions(workload)
+    _refuse_foreign_options(workload, dims)
     if workload.device == "cuda" and not torch.cuda.is_available():
         raise MissingError("PyTorch finds no CUDA device here: use --device cpu.")
     set_precision(workload)
     torch.manual_seed(0)
     return dims
+
+
+def _refuse_foreign_options(workload: Workload, dims: Mapping[str, Any]) -> None:
+    """Raises InputError for an option that means nothing for the model or the mode."""
+    if "attention" in workload.options and "heads" not in dims:
+        raise InputError(f"{workload.model} has no attention: leave attention= out.")
+    if "optimizer" in workload.options and (workload.mode != "train" or not workload.optimizer):
+        raise InputError("There is no optimizer in this step: leave optimizer= out.")
 
 
 def transformers() -> ModuleType:
@@ -147,7 +163,8 @@ def step(
     inputs, targets: float32 or integer, on the host; placed and cast here.
     targets: the loss's second argument; without a loss, the gradient(s) of the output(s).
     loss: (output, targets) -> scalar.
-    optimizer: made of the parameters, with the framework's defaults unless the model says otherwise; None: the
+    optimizer: made of the parameters and the form (foreach, fused) that was asked for, else with the framework's
+        defaults unless the model says otherwise; None: the
         model has nothing to learn.
     differentiable: names of inputs whose gradients are computed too.
     switches: what the model decided; for training, without optimizer, which is added here.
@@ -207,7 +224,11 @@ def training(
     """One training step: gradients cleared, forward, loss, backward, optimizer."""
     model.train()
     arrive = _arrival(workload, inputs, differentiable)
-    optimizer = make_optimizer(list(model.parameters())) if make_optimizer and workload.optimizer else None
+    optimizer = None
+    if make_optimizer and workload.optimizer:
+        optimizer = make_optimizer(list(model.parameters()), **_OPTIMIZER_FORMS[workload.options.get("optimizer")])
+    elif "optimizer" in workload.options:
+        raise InputError(f"{workload.model} has nothing to learn: leave optimizer= out.")
     scaled = workload.precision == "mixed-fp16"
     scaler = torch.amp.GradScaler(workload.device, enabled=scaled)
     if loss is None:

@@ -22,8 +22,11 @@ from roofline.models.torch._step import prepare, step, transformers
 GELU = {"erf": "gelu", "tanh": "gelu_pytorch_tanh"}
 
 
-def network(dims: Mapping[str, Any]) -> nn.Module:
-    """BertForSequenceClassification of these dimensions; (batch, seq) token numbers to (batch, classes)."""
+def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
+    """BertForSequenceClassification of these dimensions; (batch, seq) token numbers to (batch, classes).
+
+    attention: the library's name of a form, None for the one that it chooses.
+    """
     library = transformers()
     config = library.BertConfig(
         vocab_size=dims["vocabulary"],
@@ -37,6 +40,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         hidden_dropout_prob=dims["dropout"],
         attention_probs_dropout_prob=dims["dropout"],
         num_labels=dims["classes"],
+        attn_implementation=attention,
     )
     return library.BertForSequenceClassification(config)
 
@@ -49,7 +53,7 @@ def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
 def build(workload: Workload) -> Step:
     """One forward pass or one training step (cross entropy, AdamW) of BERT."""
     dims = prepare(workload)
-    model = network(dims)
+    model = network(dims, workload.options.get("attention"))
     shape = (dims["batch"], dims["seq"])
     return step(
         workload,

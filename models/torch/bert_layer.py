@@ -18,8 +18,11 @@ from roofline.core.step import Step, Workload
 from roofline.models.torch._step import prepare, step, transformers
 
 
-def network(dims: Mapping[str, Any]) -> nn.Module:
-    """A BertLayer without mask; (batch, seq, hidden) to the same shape."""
+def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
+    """A BertLayer without mask; (batch, seq, hidden) to the same shape.
+
+    attention: the library's name of a form, None for the one that it chooses.
+    """
     library = transformers()
     config = library.BertConfig(
         vocab_size=1,
@@ -30,6 +33,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         intermediate_size=dims["ffn"],
         hidden_dropout_prob=dims["dropout"],
         attention_probs_dropout_prob=dims["dropout"],
+        attn_implementation=attention,
     )
     # Taken out of a model: a BertLayer built alone has no attention form resolved and would write it out.
     return library.BertModel(config, add_pooling_layer=False).encoder.layer[0]
@@ -38,7 +42,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
 def build(workload: Workload) -> Step:
     """One forward pass, or forward, backward and AdamW, of the layer."""
     dims = prepare(workload)
-    model = network(dims)
+    model = network(dims, workload.options.get("attention"))
     shape = (dims["batch"], dims["seq"], dims["hidden"])
     return step(
         workload,

@@ -20,8 +20,11 @@ from roofline.models.torch._step import prepare, step, transformers
 GELU = {"erf": "gelu", "tanh": "gelu_pytorch_tanh"}
 
 
-def network(dims: Mapping[str, Any]) -> nn.Module:
-    """DistilBertForSequenceClassification; (batch, seq) token numbers to (batch, classes)."""
+def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
+    """DistilBertForSequenceClassification; (batch, seq) token numbers to (batch, classes).
+
+    attention: the library's name of a form, None for the one that it chooses.
+    """
     library = transformers()
     config = library.DistilBertConfig(
         vocab_size=dims["vocabulary"],
@@ -35,6 +38,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         attention_dropout=dims["dropout"],
         seq_classif_dropout=dims["head_dropout"],
         num_labels=dims["classes"],
+        attn_implementation=attention,
     )
     return library.DistilBertForSequenceClassification(config)
 
@@ -47,7 +51,7 @@ def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
 def build(workload: Workload) -> Step:
     """One forward pass or one training step (cross entropy, AdamW) of DistilBERT."""
     dims = prepare(workload)
-    model = network(dims)
+    model = network(dims, workload.options.get("attention"))
     shape = (dims["batch"], dims["seq"])
     dropout = f"{dims['dropout']}, {dims['head_dropout']} in the head"
     return step(

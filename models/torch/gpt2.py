@@ -21,8 +21,11 @@ from roofline.models.torch._step import prepare, step, transformers
 IGNORED = -100  # the label that cross_entropy leaves out
 
 
-def network(dims: Mapping[str, Any]) -> nn.Module:
-    """GPT2LMHeadModel; (batch, seq) token numbers to (batch, seq, vocabulary)."""
+def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
+    """GPT2LMHeadModel; (batch, seq) token numbers to (batch, seq, vocabulary).
+
+    attention: the library's name of a form, None for the one that it chooses.
+    """
     library = transformers()
     config = library.GPT2Config(
         vocab_size=dims["vocabulary"],
@@ -38,6 +41,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
         # The published model ends texts with its last token; a smaller vocabulary has to follow.
         bos_token_id=dims["vocabulary"] - 1,
         eos_token_id=dims["vocabulary"] - 1,
+        attn_implementation=attention,
     )
     return library.GPT2LMHeadModel(config)
 
@@ -50,7 +54,7 @@ def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
 def build(workload: Workload) -> Step:
     """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2."""
     dims = prepare(workload)
-    model = network(dims)
+    model = network(dims, workload.options.get("attention"))
     tokens = torch.randint(dims["vocabulary"], (dims["batch"], dims["seq"]))
     # Shifting the labels and not the logits saves a copy of the logits, as the library's own loss does.
     following = functional.pad(tokens[:, 1:], (0, 1), value=IGNORED)

@@ -4,6 +4,7 @@ A backend is a module with
 
     REQUIRES: tuple[str, ...]               distributions to install, named in the error
     OPTIONS: Mapping[str, tuple[str, ...]]  what `--backend name:option=value` takes
+    KNOBS: tuple[Knob, ...]                 switches that take a cause of slowness away, for `compare --prove`
     MODELS: str                             the package of its models
     environment(threads, device, options)   variables that must be set before the framework is imported
     profiled_environment(device)            those of the profiled run alone; plain steps then get another process
@@ -24,6 +25,7 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from roofline.core.device import Ceiling
+from roofline.core.knob import Knob
 from roofline.core.profile import Compilation, Memory, Op, Profiled, Signature, Wall
 from roofline.core.step import Step
 
@@ -103,6 +105,8 @@ class Backend(Protocol):
     def REQUIRES(self) -> tuple[str, ...]: ...  # noqa: D102
     @property
     def OPTIONS(self) -> Mapping[str, tuple[str, ...]]: ...  # noqa: D102
+    @property
+    def KNOBS(self) -> tuple[Knob, ...]: ...  # noqa: D102
     @property
     def MODELS(self) -> str: ...  # noqa: D102
 

@@ -1,5 +1,7 @@
 """Whether the machine was ours while we measured: CPU time against wall and threads, and involuntary switches.
 
+Beside them the page faults of plain steps: memory that a step takes from the system anew, and gives back.
+
 Two OpenMP threads on busy cores have measured 100 times too slow, without any error: every barrier waits for a
 scheduler's quantum.
 """
@@ -9,6 +11,8 @@ from __future__ import annotations
 import os
 import resource
 import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass
 
 #: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
@@ -77,6 +81,41 @@ def since(begin: Start) -> Usage:
     cpu = now.cpu - begin.cpu
     others = max(0.0, now.machine - begin.machine - cpu)
     return Usage(now.wall - begin.wall, cpu, now.switches - begin.switches, os.getloadavg()[0], others)
+
+
+@dataclass(slots=True)
+class System:
+    """What the system did for this process, all threads, while `counting`.
+
+    faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
+    inside the system [s], most of it clearing those pages where there are many.
+    """
+
+    faults: int = 0
+    seconds: float = 0.0
+
+    @contextmanager
+    def counting(self) -> Iterator[None]:
+        """Counts what happens inside, beside what was counted before."""
+        before = resource.getrusage(resource.RUSAGE_SELF)
+        yield
+        after = resource.getrusage(resource.RUSAGE_SELF)
+        self.faults += after.ru_minflt - before.ru_minflt
+        self.seconds += after.ru_stime - before.ru_stime
+
+    def per_step(self, steps: int) -> dict[str, float]:
+        """The conditions of a profile; without steps there are none."""
+        if not steps:
+            return {}
+        return {"page_faults_per_step": self.faults / steps, "system_seconds_per_step": self.seconds / steps}
+
+
+def was_contended(conditions: Mapping[str, float], threads: int) -> bool:
+    """`contended` of a run, or `crowded` where its recorder knows what others used, from the conditions it recorded."""
+    share = conditions.get("cpu_share", 1.0)
+    rate, others = conditions.get("involuntary_switches_per_second", 0.0), conditions.get("others_cpu")
+    second = Usage(wall=1.0, cpu=share * threads, switches=round(rate), load=0.0, others=others or 0.0)
+    return second.contended(threads) if others is None else second.crowded()
 
 
 def _busy() -> float:

@@ -102,7 +102,12 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     first = framework.first(lambda: _timed(step, framework))
     say(f"first step {seconds(first)}")
     if plan.count_only:
-        run = _Plain(Wall(steps=(first,), first=first), _contention.since(_contention.start()), _clocks.Clocks(None))
+        run = _Plain(
+            Wall(steps=(first,), first=first),
+            _contention.since(_contention.start()),
+            _clocks.Clocks(None),
+            _contention.System(),
+        )
         counted = _counted(framework, [profiled_step(step, framework, 0)]).counted
         return _assemble(step, plan, framework, run, counted, None, 0.0, None)
     if not plan.plain_only:
@@ -139,6 +144,7 @@ class _Plain:
     wall: Wall
     usage: _contention.Usage
     clocks: _clocks.Clocks
+    system: _contention.System
 
 
 def _timed(step: Step, framework: Framework) -> float:
@@ -202,6 +208,7 @@ def _run(
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
+    system = _contention.System()
     begin = _contention.start()
     warm = 1 if pace < 1 else 0
     try:
@@ -210,7 +217,8 @@ def _run(
                 here = steps * (number + 1) // (profiled + 1) - len(times)
                 for _ in range(warm if here else 0):
                     framework.wait(step.run())
-                times += _steady(step, framework, plan.device, here)
+                with system.counting():
+                    times += _steady(step, framework, plan.device, here)
                 if number < profiled:
                     traces.append(profiled_step(step, framework, warm))
         usage = _contention.since(begin)
@@ -218,7 +226,7 @@ def _run(
     finally:
         if collecting:
             gc.enable()
-    return _Plain(Wall(steps=tuple(times), first=first, single=tuple(single)), usage, clocks), traces
+    return _Plain(Wall(steps=tuple(times), first=first, single=tuple(single)), usage, clocks, system), traces
 
 
 def _steps(plan: Plan, pace: float) -> int:
@@ -381,6 +389,7 @@ def _assemble(
             "involuntary_switches_per_second": run.usage.switch_rate,
             "others_cpu": run.usage.others / run.usage.wall if run.usage.wall > 0 else 0.0,
             "load": run.usage.load,
+            **run.system.per_step(0 if plan.count_only else len(run.wall.steps)),
             **run.clocks.conditions(),
         },
         flags=(*_flags(plan, run, timed, threads), *counted.flags, *_phases_unresolved(step, counted)),

@@ -15,6 +15,7 @@ import jax.numpy as jnp
 
 from roofline.backends import _contention, _keras_memory, _xla_flags
 from roofline.backends._executor_record import Read
+from roofline.core.knob import MALLOC
 from roofline.core.profile import Memory
 from roofline.core.step import Step
 from roofline.errors import MeasurementError
@@ -135,7 +136,14 @@ class Jax:
         flags = _xla_flags.own_flags()
         if flags:
             found["XLA_FLAGS"] = flags
-        for name in ("NPROC", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "XLA_PYTHON_CLIENT_PREALLOCATE"):
+        for name in (
+            "NPROC",
+            "OMP_NUM_THREADS",
+            "NVIDIA_TF32_OVERRIDE",
+            "XLA_PYTHON_CLIENT_PREALLOCATE",
+            "OMP_WAIT_POLICY",
+            *MALLOC,
+        ):
             if name in os.environ:
                 found[name] = os.environ[name]
         return found

@@ -14,6 +14,7 @@ import tensorflow as tf
 
 from roofline.backends import _contention, _keras_memory, _tensorflow_graphs, _xla_flags
 from roofline.backends._executor_record import Read
+from roofline.core.knob import MALLOC
 from roofline.core.profile import Memory
 from roofline.core.step import Step
 from roofline.errors import MeasurementError
@@ -161,7 +162,14 @@ class TensorFlow:
         flags = _xla_flags.own_flags()
         if flags:
             found["XLA_FLAGS"] = flags
-        for name in ("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE"):
+        for name in (
+            "TF_NUM_INTEROP_THREADS",
+            "TF_NUM_INTRAOP_THREADS",
+            "TF_XLA_FLAGS",
+            "NVIDIA_TF32_OVERRIDE",
+            "OMP_WAIT_POLICY",
+            *MALLOC,
+        ):
             if name in os.environ:
                 found[name] = os.environ[name]
         return found

@@ -4,6 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from roofline.core.knob import MALLOC
+
+#: What the models in PyTorch take, whoever runs them; what is not given is as PyTorch and the libraries decide.
+MODEL_OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "attention": ("sdpa", "eager"),
+    "optimizer": ("loop", "foreach", "fused"),
+    "dropout": ("off",),
+}
+#: Variables that change how fast PyTorch is.
+VARIABLES = (
+    *("OMP_WAIT_POLICY", "KMP_AFFINITY", "GOMP_CPU_AFFINITY", "CUDA_LAUNCH_BLOCKING", "NVIDIA_TF32_OVERRIDE"),
+    *MALLOC,
+)
+
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread counts, which OpenMP and MKL read when they are loaded."""

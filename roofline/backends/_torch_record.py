@@ -43,6 +43,7 @@ class Plain:
     optimizer: float | None
     ceilings: Mapping[str, Ceiling]
     clocks: _clocks.Clocks
+    system: _contention.System
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,8 +104,8 @@ def record(
     return _assemble(step, plan, counted, watched.timed, plain, flags, beside, watched.event_cost)
 
 
-def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks]:
-    return _contention.since(_contention.start()), None, None, {}, _clocks.Clocks(None)
+def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks, _contention.System]:
+    return _contention.since(_contention.start()), None, None, {}, _clocks.Clocks(None), _contention.System()
 
 
 def _run(
@@ -133,11 +134,12 @@ def _run(
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
+    system = _contention.System()
     begin = _contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
             run = _run_on_gpu if plan.device == "cuda" else _run_on_cpu
-            times, profilers, peak = run(step, plan, steps, pace, profiled)
+            times, profilers, peak = run(step, plan, steps, pace, profiled, system)
         usage = _contention.since(begin)
         single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
@@ -147,7 +149,7 @@ def _run(
     best = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
     watched = None if counted is None else _watched(plan, counted, profilers, median(times), reference)
-    return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks), watched
+    return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks, system), watched
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,25 +161,28 @@ class Watched:
 
 
 def _run_on_cpu(
-    step: Step, plan: Plan, steps: int, pace: float, profiled: int
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: _contention.System
 ) -> tuple[list[float], list[Any], float | None]:
     """Plain and profiled steps in turns: (times [s], what the profiler recorded, no peak of its own)."""
-    times, profilers = _torch_running.interleaved(step.run, steps, profiled, warm=1 if pace < 1 else 0)
+    times, profilers = _torch_running.interleaved(step.run, steps, profiled, 1 if pace < 1 else 0, system)
     return times, profilers, None
 
 
 def _run_on_gpu(
-    step: Step, plan: Plan, steps: int, pace: float, profiled: int
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: _contention.System
 ) -> tuple[list[float], list[Any], float | None]:
     """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
 
     What the profiler recorded is read afterwards: meanwhile the device would cool down and lower its clock.
     """
-    times = _torch_running.steady(step.run, "cuda", (steps + 1) // 2)
+    with system.counting():
+        times = _torch_running.steady(step.run, "cuda", (steps + 1) // 2)
     peak = float(torch.cuda.max_memory_allocated())
     # The first profiled step fills the queue and is not used.
     profilers = [_torch_running.profiled(step.run, "cuda", profiled + 1)] if profiled else []
-    return times + _torch_running.steady(step.run, "cuda", steps - len(times)), profilers, peak
+    with system.counting():
+        times += _torch_running.steady(step.run, "cuda", steps - len(times))
+    return times, profilers, peak
 
 
 def _watched(
@@ -287,6 +292,9 @@ def _assemble(
             "cpu_share": usage.share(threads),
             "involuntary_switches_per_second": usage.switch_rate,
             "load": usage.load,
+            **plain.system.per_step(0 if plan.count_only else len(plain.wall.steps)),
+            # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
+            "host_reads_per_step": float(counted.names.count("aten::_local_scalar_dense")),
             **plain.clocks.conditions(),
         },
         flags=flags,

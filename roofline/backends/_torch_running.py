@@ -20,6 +20,7 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
+from roofline.backends._contention import System
 from roofline.traces import kineto
 
 #: Prefix of the annotations that delimit profiled steps.
@@ -114,11 +115,14 @@ def read(profiler: profile) -> kineto.KinetoTrace:
         return kineto.read(path)
 
 
-def interleaved(run: Callable[[], object], plain: int, watched: int, warm: int) -> tuple[list[float], list[profile]]:
+def interleaved(
+    run: Callable[[], object], plain: int, watched: int, warm: int, system: System
+) -> tuple[list[float], list[profile]]:
     """Plain and profiled steps on a CPU in turns: ([s each], one profiler per profiled step).
 
     A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step see
-    the same of it. warm: steps that do not count before each stretch of either.
+    the same of it. warm: steps that do not count before each stretch of either. system: counts what it
+    does for the plain ones.
     """
     times: list[float] = []
     profilers: list[profile] = []
@@ -127,7 +131,8 @@ def interleaved(run: Callable[[], object], plain: int, watched: int, warm: int) 
         here = plain * (number + 1) // stretches - len(times)
         for _ in range(warm if here else 0):
             run()
-        times += steady(run, "cpu", here)
+        with system.counting():
+            times += steady(run, "cpu", here)
         if number < watched:
             profilers.append(profiled(run, "cpu", 1, warm))
     return times, profilers

@@ -12,6 +12,8 @@ import re
 from collections.abc import Iterator
 from pathlib import Path
 
+from roofline.errors import InputError
+
 #: Stands for the folder of a measuring process in the values of its environment, until there is one.
 SCRATCH = "{scratch}"
 _TO = "--xla_dump_to="
@@ -22,6 +24,16 @@ def dumping(device: str) -> dict[str, str]:
     """XLA_FLAGS that add dumping to the user's own."""
     own = os.environ.get("XLA_FLAGS", "")
     return {"XLA_FLAGS": f"{own} {_TO}{SCRATCH}/xla --xla_dump_hlo_as_proto".strip()}
+
+
+def asked(device: str, command_buffers: str | None) -> dict[str, str]:
+    """XLA_FLAGS of plain and profiled steps: dumping, and no command buffers where the user turned them off.
+
+    Raises InputError on a CPU, where XLA has none.
+    """
+    if command_buffers is not None and device == "cpu":
+        raise InputError("XLA has command buffers on GPUs only: leave command_buffers out.")
+    return without_command_buffers(device) if command_buffers == "off" else dumping(device)
 
 
 def without_command_buffers(device: str) -> dict[str, str]:

@@ -6,21 +6,23 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import COMMAND_BUFFERS, DROPOUT
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.backends._executor_record import Framework
 
 REQUIRES = ("jax",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",), "command_buffers": ("on", "off")}
 MODELS = "roofline.models.jax"
+KNOBS = (COMMAND_BUFFERS, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """What JAX and XLA read when they are imported."""
     from roofline.backends import _jax_environment
 
-    return _jax_environment.variables(threads, device)
+    return _jax_environment.variables(threads, device, options)
 
 
 def profiled_environment(device: str) -> dict[str, str]:

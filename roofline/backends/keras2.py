@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import DROPOUT, JIT
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.backends._executor_record import Framework
 
 REQUIRES = ("tensorflow", "tf_keras")
-OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off")}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off"), "dropout": ("off",)}
 MODELS = "roofline.models.keras2"
+KNOBS = (JIT, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

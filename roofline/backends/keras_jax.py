@@ -6,21 +6,27 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import COMMAND_BUFFERS, DROPOUT, JIT
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.backends._executor_record import Framework
 
 REQUIRES = ("keras", "jax")
-OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off")}
+OPTIONS: Mapping[str, tuple[str, ...]] = {
+    "jit": ("on", "off"),
+    "dropout": ("off",),
+    "command_buffers": ("on", "off"),
+}
 MODELS = "roofline.models.keras"
+KNOBS = (JIT, COMMAND_BUFFERS, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """The backend of Keras, and what JAX reads."""
     from roofline.backends import _jax_environment
 
-    return {"KERAS_BACKEND": "jax", **_jax_environment.variables(threads, device)}
+    return {"KERAS_BACKEND": "jax", **_jax_environment.variables(threads, device, options)}
 
 
 def profiled_environment(device: str) -> dict[str, str]:

@@ -6,14 +6,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import DROPOUT
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.traces.counted import Counted
 
 REQUIRES = ("keras", "torch")
-OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",)}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",), "dropout": ("off",)}
 MODELS = "roofline.models.keras"
+KNOBS = (DROPOUT,)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -6,14 +6,26 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import COMPILED_AWAY, DROPOUT, Knob
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.backends._executor_record import Framework
 
 REQUIRES = ("tensorflow",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",)}
 MODELS = "roofline.models.tensorflow"
+KNOBS = (
+    Knob(
+        name="jit_compile",
+        rules=COMPILED_AWAY,
+        reads="jit",
+        turns={"off": "on"},
+        backend="tensorflow-xla",
+        moves=("backend", "switch jit"),
+    ),
+    DROPOUT,
+)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -32,7 +44,7 @@ def profiled_environment(device: str) -> dict[str, str]:
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
     """What the models are told."""
-    return {"jit": "off"}
+    return {**options, "jit": "off"}
 
 
 def devices() -> tuple[str, ...]:

@@ -7,14 +7,16 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.knob import DROPOUT
 from roofline.core.step import Step
 
 if TYPE_CHECKING:
     from roofline.backends._executor_record import Framework
 
 REQUIRES = ("tensorflow",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("compile", "autocluster")}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("compile", "autocluster"), "dropout": ("off",)}
 MODELS = "roofline.models.tensorflow"
+KNOBS = (DROPOUT,)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
@@ -37,7 +39,8 @@ def profiled_environment(device: str) -> dict[str, str]:
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
     """What the models are told."""
-    return {"jit": options.get("mode", "compile")}
+    told = {name: value for name, value in options.items() if name != "mode"}
+    return {**told, "jit": options.get("mode", "compile")}
 
 
 def devices() -> tuple[str, ...]:

@@ -7,10 +7,12 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import devices, environment, profiled_environment
+from roofline.backends._torch_process import MODEL_OPTIONS, VARIABLES, devices, environment, profiled_environment
+from roofline.core.knob import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, Knob
 from roofline.core.step import Step
 
 __all__ = [
+    "KNOBS",
     "MODELS",
     "OPTIONS",
     "REQUIRES",
@@ -26,8 +28,21 @@ __all__ = [
 ]
 
 REQUIRES = ("torch",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {}
+OPTIONS: Mapping[str, tuple[str, ...]] = MODEL_OPTIONS
 MODELS = "roofline.models.torch"
+KNOBS = (
+    ATTENTION,
+    Knob(
+        name="torch.compile",
+        rules=COMPILED_AWAY,
+        assumed="off",
+        turns={"off": "on"},
+        backend="torch-compile",
+        moves=("backend", "switch torch.compile"),
+    ),
+    OPTIMIZER,
+    DROPOUT,
+)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -86,13 +101,7 @@ def process_environment() -> dict[str, str]:
         "interop threads": str(torch.get_num_interop_threads()),
         "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
     }
-    for name in (
-        "OMP_WAIT_POLICY",
-        "KMP_AFFINITY",
-        "GOMP_CPU_AFFINITY",
-        "CUDA_LAUNCH_BLOCKING",
-        "NVIDIA_TF32_OVERRIDE",
-    ):
+    for name in VARIABLES:
         if name in os.environ:
             found[name] = os.environ[name]
     return found

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import devices, environment, profiled_environment
+from roofline.backends._torch_process import MODEL_OPTIONS, devices, environment, profiled_environment
+from roofline.core.knob import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Knob
 from roofline.core.step import Step
 
 __all__ = [
+    "KNOBS",
     "MODELS",
     "OPTIONS",
     "REQUIRES",
@@ -21,13 +23,28 @@ __all__ = [
 ]
 
 REQUIRES = ("torch",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("default", "reduce-overhead", "max-autotune")}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("default", "reduce-overhead", "max-autotune"), **MODEL_OPTIONS}
 MODELS = "roofline.models.torch"
+KNOBS = (
+    ATTENTION,
+    Knob(
+        name="torch.compile",
+        rules=LAUNCHED_AWAY,
+        reads="torch.compile",
+        turns={"mode=default": "reduce-overhead"},
+        option="mode",
+        words={"reduce-overhead": "mode=reduce-overhead (CUDA graphs)"},
+        moves=("option mode", "switch torch.compile"),
+        devices=("cuda",),
+    ),
+    OPTIMIZER,
+    DROPOUT,
+)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
-    """Nothing: the models are those of eager PyTorch."""
-    return {}
+    """What the models, which are those of eager PyTorch, are told."""
+    return {name: value for name, value in options.items() if name in MODEL_OPTIONS}
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import devices, environment, profiled_environment
+from roofline.backends._torch_process import MODEL_OPTIONS, devices, environment, profiled_environment
+from roofline.core.knob import ATTENTION, DROPOUT, OPTIMIZER
 from roofline.core.step import Step
 
 __all__ = [
+    "KNOBS",
     "MODELS",
     "OPTIONS",
     "REQUIRES",
@@ -21,13 +23,14 @@ __all__ = [
 ]
 
 REQUIRES = ("torch",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off")}
+OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off"), **MODEL_OPTIONS}
 MODELS = "roofline.models.torch"
+KNOBS = (ATTENTION, OPTIMIZER, DROPOUT)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the models are told: nothing, they are traced as they are."""
-    return {}
+    """What the models, which are traced as they are in eager PyTorch, are told."""
+    return {name: value for name, value in options.items() if name in MODEL_OPTIONS}
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -12,6 +13,7 @@ from roofline.cli._request import PRECISIONS, check_choice, make_request, parse_
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
+    from roofline.backends._request import Request
     from roofline.comparing import Contender
     from roofline.core.profile import Profile
     from roofline.core.ranking import Ranking
@@ -49,6 +51,9 @@ def command(
     allow: Annotated[
         bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
     ] = False,
+    prove: Annotated[
+        bool, typer.Option("--prove", help="Take each cause away where there is a switch for it, and measure again.")
+    ] = False,
     format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
@@ -74,17 +79,21 @@ def command(
     if backends is None:
         _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
         paths = [Path(run) for run in runs]
-        profiles = _load(paths)
+        profiles, requests = _load(paths), {}
     else:
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
-        paths, profiles = _measured(runs[0], backends, asked, rounds, output, force)
+        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force)
 
     from roofline.core.ranking import rank
 
     ranking = rank(profiles, as_given=backends is None)
     if not allow:
         _gate(ranking)
+    if prove:
+        from roofline.cli._prove import prove as proven
+
+        ranking = proven(ranking, _say, requests)
     typer.echo(renderer.render(ranking), nl=False)
     if format == "text":
         _next(paths)
@@ -132,15 +141,15 @@ def _load(paths: list[Path]) -> list[Profile]:
 
 def _measured(
     model: str, backends: str, asked: dict[str, Any], rounds: int, output: str | None, force: bool
-) -> tuple[list[Path], list[Profile]]:
-    """Measure a model on each backend and save the profiles; all that can be refused is refused before."""
-    import sys
+) -> tuple[list[Path], list[Profile], dict[int, Request]]:
+    """Measure a model on each backend and save the profiles; all that can be refused is refused before.
 
+    Returns the files, the profiles and what was asked for, the last by the number of the run.
+    """
     from roofline import comparing
     from roofline.core.profile import save
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
+    say = _say
 
     def progress(text: str, done: int, of: int) -> None:
         say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
@@ -163,7 +172,12 @@ def _measured(
     for place, profile in measured.items():
         save(profile, files[place])
         say(f"Wrote {files[place]}")
-    return [files[place] for place in measured], list(measured.values())
+    requests = {number: contenders[place].request for number, place in enumerate(measured)}
+    return [files[place] for place in measured], list(measured.values()), requests
+
+
+def _say(text: str) -> None:
+    print(text, file=sys.stderr, flush=True)
 
 
 def split_backends(text: str) -> list[str]:

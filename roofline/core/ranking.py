@@ -10,6 +10,7 @@ import msgspec
 
 from roofline.core.analysis import Analysis, analyze
 from roofline.core.comparison import Comparison, compare
+from roofline.core.counterfactual import Proof
 from roofline.core.device import Device
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding, explain, rest
@@ -20,11 +21,15 @@ from roofline.errors import InputError
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first."""
+    """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
+
+    proofs: what became of causes that were taken away; None where nobody asked.
+    """
 
     names: tuple[str, str]
     comparison: Comparison
     findings: tuple[Finding, ...]
+    proofs: tuple[Proof, ...] | None = None
 
     @property
     def rest(self) -> float:

@@ -21,6 +21,7 @@ from roofline.core.pieces import Pieces
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
 from roofline.core.vocabulary import BOUNDS
+from roofline.units import UNKNOWN
 
 Bools = NDArray[np.bool_]
 
@@ -228,21 +229,27 @@ def hardware(ledger: Ledger) -> Iterator[Claim]:
 def allocation(ledger: Ledger) -> Iterator[Claim]:
     """Memory that is fetched from the system anew in each step: the first touch of a page is a fault.
 
-    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back.
+    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Huge pages
+    are 512 times fewer, so the time that the system itself took for the process counts as well.
     """
-    a, b = (
-        analysis.profile.conditions.get("page_faults_per_step")
-        for analysis in (ledger.comparison.a, ledger.comparison.b)
-    )
-    if a is None or b is None or abs(a - b) < _MANY_FAULTS or max(a, b) < 2 * min(a, b):
+    runs = ledger.comparison.a, ledger.comparison.b
+    faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
+    system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
+    if not _far_apart(faults, _MANY_FAULTS) and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
         return
     rows = _pairs_of(ledger, VECTOR | ANCHORS)
-    gaps = ledger.before(*rows)
-    yield Claim("allocation", *rows, *gaps, about={"a": f"{a:,.0f}", "b": f"{b:,.0f}"})
+    a, b = (UNKNOWN if count is None else f"{count:,.0f}" for count in faults)
+    yield Claim("allocation", *rows, *ledger.before(*rows), about={"a": a, "b": b})
 
 
-#: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB.
-_MANY_FAULTS = 256.0
+def _far_apart(values: list[float | None], least: float) -> bool:
+    """Whether one of two values is at least twice the other, and more by `least`."""
+    a, b = values
+    return a is not None and b is not None and abs(a - b) >= least and max(a, b) >= 2 * min(a, b)
+
+
+#: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
+_MANY_FAULTS, _MUCH_OF_A_STEP = 256.0, 0.05
 
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:

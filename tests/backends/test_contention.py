@@ -2,10 +2,17 @@
 
 from __future__ import annotations
 
+import mmap
 import os
 import time
 
-from roofline.backends._contention import Usage, since, start
+import pytest
+import torch
+
+from roofline.backends import Plan
+from roofline.backends import torch as torch_backend
+from roofline.backends._contention import System, Usage, since, start, was_contended
+from roofline.core.step import Step
 
 CORES = os.cpu_count() or 1
 
@@ -37,3 +44,44 @@ def test_what_this_process_takes_is_not_taken_by_others() -> None:
     assert used.cpu > 0.1
     # Clocks tick in hundredths of a second per core; others cannot have had more than there is.
     assert 0 <= used.others <= used.wall * CORES + 0.1
+
+
+@pytest.mark.skipif(not hasattr(mmap, "MADV_NOHUGEPAGE"), reason="only Linux lets a program refuse huge pages")
+def test_memory_that_is_touched_first_counts_a_page_fault_per_page() -> None:
+    """Fresh anonymous memory of 512 pages, one byte written in each; huge pages would be one fault for all of them."""
+    pages, system = 512, System()
+    fresh = [mmap.mmap(-1, pages * mmap.PAGESIZE) for _ in range(3)]
+    for memory in fresh:
+        memory.madvise(mmap.MADV_NOHUGEPAGE)
+    for memory in fresh[:2]:
+        with system.counting():
+            for page in range(pages):
+                memory[page * mmap.PAGESIZE] = 1
+    for page in range(pages):  # outside: not counted
+        fresh[2][page * mmap.PAGESIZE] = 1
+    assert 2 * pages <= system.faults < 2.5 * pages
+    assert system.per_step(2)["page_faults_per_step"] == system.faults / 2
+    assert System().per_step(0) == {}
+
+
+def test_a_step_that_maps_its_memory_anew_shows_its_page_faults() -> None:
+    """48 MB of results are above malloc's mmap threshold (32 MiB at most): 11,719 pages, or fewer huge ones."""
+    x = torch.ones(12_000_000)
+    faults = {}
+    for name, run in (("anew", lambda: x + 1), ("nothing new", lambda: x.sum())):
+        step, plan = Step(run=run), Plan(device="cpu", threads=1, steps=3, profiled_steps=1)
+        faults[name] = torch_backend.record(step, plan, lambda text: None).conditions["page_faults_per_step"]
+    assert faults["anew"] > faults["nothing new"] + 20
+    counted = torch_backend.record(step, Plan(device="cpu", threads=1, count_only=True), lambda text: None)
+    assert "page_faults_per_step" not in counted.conditions
+
+
+def test_the_conditions_of_a_run_say_whether_it_was_contended() -> None:
+    """Below 0.9 of wall x threads with more than 50 switches per second; where others are known, a full machine."""
+    calm = {"cpu_share": 0.99, "involuntary_switches_per_second": 20.0}
+    assert not was_contended(calm, 1)
+    assert was_contended(calm | {"cpu_share": 0.5, "involuntary_switches_per_second": 60.0}, 1)
+    assert not was_contended(calm | {"cpu_share": 0.5, "involuntary_switches_per_second": 40.0}, 1)
+    assert was_contended(calm | {"involuntary_switches_per_second": 201.0}, 1)
+    assert was_contended(calm | {"others_cpu": CORES - 0.96}, 1)  # 0.99 of one core and all of the others
+    assert not was_contended(calm | {"others_cpu": 0.0, "involuntary_switches_per_second": 1e4}, 1)

@@ -166,6 +166,7 @@ def test_what_was_run_and_how_is_kept(kind: str) -> None:
     assert ("jax" if kind == "jax" else "tensorflow") in recording.versions
     assert recording.environment["threads"] == "1"
     assert recording.memory.peak
+    assert recording.conditions["page_faults_per_step"] >= 0
 
 
 @every_kind
@@ -174,6 +175,7 @@ def test_counting_alone_measures_no_ops(kind: str) -> None:
     assert recording.profiled is None
     assert recording.ceilings == {}
     assert all(op.own_ns == () for op in recording.ops)
+    assert "page_faults_per_step" not in recording.conditions
     analysis = analysed(recording, "jax")
     assert analysis.total.model_flops == 5 * PRODUCT
 

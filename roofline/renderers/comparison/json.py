@@ -13,7 +13,7 @@ from roofline.core.comparison import Term
 from roofline.core.contract import contract
 from roofline.core.explanation import Finding
 from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing
+from roofline.renderers import _comparing, _proofs
 
 SUFFIX = ".json"
 
@@ -52,6 +52,7 @@ def pair(told: Pair) -> dict[str, Any]:
         "speedup": found.speedup,
         "findings": [_finding(finding) for finding in told.findings],
         "rest": told.rest,
+        "proofs": None if told.proofs is None else _proofs.document(told.proofs),
         "terms": _terms(found.work.terms),
         "residual": found.work.residual,
         "kernel_terms": _terms(found.kernel.terms),

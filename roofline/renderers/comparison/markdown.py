@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from roofline import units
 from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _words
+from roofline.renderers import _comparing, _proofs, _words
 from roofline.renderers._markdown import escape
 
 SUFFIX = ".md"
@@ -20,7 +20,7 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), "", *_terms(pair)]
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair)]
     facts = [_comparing.LEGEND, f"{_comparing.closing(found)}."]
     facts += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
     facts += [
@@ -33,12 +33,16 @@ def _two(pair: Pair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP)]
+        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_proven(pair)]
     told = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
     ]
     return [*lines, "", f"*{escape(' '.join(told))}*"]
+
+
+def _proven(pair: Pair) -> list[str]:
+    return [] if pair.proofs is None else ["", *_proofs.markdown(pair.proofs)]
 
 
 def _head(pair: Pair) -> list[str]:

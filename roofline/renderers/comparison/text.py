@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from roofline import units
 from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _words
+from roofline.renderers import _comparing, _proofs, _words
 from roofline.renderers._comparing import Row, Scale
 
 SUFFIX = ".txt"
@@ -30,7 +30,7 @@ def _two(pair: Pair) -> list[str]:
     lines = [*_wrap(_comparing.warning(found.parity)), *_wrap(_verdict(pair)), ""]
     lines += _facts(_runs(pair))
     lines += _facts(_judged(pair))
-    lines += ["", *_findings(pair, len(pair.findings)), "", *_terms(pair, table), ""]
+    lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair, table), ""]
     lines += _facts(_evidence(pair))
     return lines
 
@@ -39,8 +39,17 @@ def _several(ranking: Ranking) -> list[str]:
     lines = [*_wrap(_comparing.headline(ranking)), "", *_ranked(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
         lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair.comparison.parity))]
-        lines += [*_wrap(_verdict(pair)), *_facts(_judged(pair, _FEW)), *_findings(pair, _comparing.TOP)]
+        lines += [
+            *_wrap(_verdict(pair)),
+            *_facts(_judged(pair, _FEW)),
+            *_findings(pair, _comparing.TOP),
+            *_proven(pair),
+        ]
     return lines
+
+
+def _proven(pair: Pair) -> list[str]:
+    return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, WIDTH)]
 
 
 def _verdict(pair: Pair) -> str:

@@ -1,0 +1,103 @@
+"""A knob: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
+
+A backend declares those that it has (`KNOBS` in roofline/backends/); those of every run are in core/counterfactual.py.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Knob:
+    """A switch, and the rules of core/explanation.py whose findings it answers.
+
+    name: what people call it. reads: the recorded switch or option that says how it stands; where nothing is recorded
+    it stands as `assumed`. turns: from how it stands to what it is set to; "*" is anything else. option: of the
+    backend, that is set so; backend: another one that runs the same model instead. words: values in words. moves:
+    what of a profile may change with it, as patterns over `counterfactual.facts`. devices: where there is such a knob.
+    """
+
+    name: str
+    rules: tuple[str, ...]
+    turns: Mapping[str, str]
+    moves: tuple[str, ...]
+    reads: str = ""
+    assumed: str | None = None
+    option: str | None = None
+    backend: str | None = None
+    words: Mapping[str, str] = field(default_factory=dict)
+    devices: tuple[str, ...] = ("cpu", "cuda")
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Setting:
+    """A knob turned: what a run is asked for instead; what is not set stays as it was.
+
+    text: "attention eager -> sdpa". options: of the backend, all of them. variables: of the measuring process.
+    """
+
+    text: str
+    moves: tuple[str, ...]
+    options: Mapping[str, str] | None = None
+    backend: str | None = None
+    precision: str | None = None
+    threads: int | None = None
+    variables: Mapping[str, str] = field(default_factory=dict)
+
+
+#: glibc's malloc gives large blocks back to the system at once, and gets them again page by page, unless it is told.
+MALLOC = ("MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_")
+#: What goes away where a compiler takes many small ops together.
+COMPILED_AWAY = ("fusion", "tiny-ops", "host-bound", "small-model", "jit-not-in-effect")
+#: What goes away where a device is given many launches at once.
+LAUNCHED_AWAY = ("host-bound", "tiny-ops", "small-model")
+
+#: The same model without its random masks: an option of every backend whose models have them.
+DROPOUT = Knob(
+    name="dropout",
+    rules=("random",),
+    reads="dropout",
+    turns={"*": "off"},
+    option="dropout",
+    moves=("option dropout", "switch dropout", "switch random bits"),
+)
+#: XLA compiles what Keras runs.
+JIT = Knob(
+    name="jit",
+    rules=COMPILED_AWAY,
+    reads="jit",
+    turns={"off": "on"},
+    option="jit",
+    moves=("option jit", "switch jit"),
+)
+#: XLA's graphs of launches, which it makes unless told otherwise.
+COMMAND_BUFFERS = Knob(
+    name="command buffers",
+    rules=LAUNCHED_AWAY,
+    reads="command_buffers",
+    turns={"off": "on"},
+    option="command_buffers",
+    moves=("option command_buffers", "environment XLA_FLAGS"),
+    devices=("cuda",),
+)
+#: The models made of the transformers library: PyTorch's fused attention, or products and softmax written out.
+ATTENTION = Knob(
+    name="attention",
+    rules=("attention",),
+    reads="attention",
+    turns={"eager": "sdpa", "sdpa": "eager"},
+    option="attention",
+    moves=("option attention", "switch attention"),
+)
+#: PyTorch's optimizers: one kernel for all parameters.
+OPTIMIZER = Knob(
+    name="optimizer",
+    rules=("optimizer",),
+    reads="optimizer fused",
+    turns={"False": "fused"},
+    option="optimizer",
+    words={"False": "not fused"},
+    moves=("option optimizer", "switch optimizer fused", "switch optimizer foreach"),
+)

@@ -1,0 +1,93 @@
+"""Proofs as `roofline compare --prove` prints them, in each format."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+
+import handmade
+
+from roofline.core.counterfactual import Proof
+from roofline.renderers import _proofs
+
+PROOFS = (
+    Proof(
+        rule="fusion",
+        rules=("fusion", "host-bound"),
+        run="a",
+        knob="torch.compile off -> on",
+        predicted=40e-3,
+        predicted_ci95=(35e-3, 44e-3),
+        observed=38e-3,
+        observed_ci95=(36e-3, 41e-3),
+        original=122e-3,
+        flipped=84e-3,
+        rounds=3,
+        changed={"backend": ("torch", "torch-compile"), "switch torch.compile": (None, "mode=default")},
+        verdict="confirmed",
+        text="torch, torch.compile off -> on: predicted 40.0 ms, observed 38.0 ms: confirmed.",
+    ),
+    Proof(
+        rule="random",
+        rules=("random",),
+        run="b",
+        knob="dropout 0.1 -> off",
+        predicted=2e-3,
+        predicted_ci95=(1e-3, 3e-3),
+        observed=5e-3,
+        observed_ci95=(4e-3, 6e-3),
+        original=84e-3,
+        flipped=79e-3,
+        rounds=3,
+        changed={"switch dropout": ("0.1", "0.0"), "switch attention": ("written out", "fused")},
+        contended=True,
+        verdict="not proven",
+        text="jax, dropout 0.1 -> off: predicted 2.00 ms, observed 5.00 ms: not proven: also switch attention changed.",
+    ),
+    Proof(
+        rule="layout",
+        rules=("layout",),
+        run="a",
+        knob=None,
+        predicted=1e-3,
+        predicted_ci95=(0.5e-3, 1.5e-3),
+        verdict="no switch",
+        text="torch, layout (1.00 ms): no switch for this cause.",
+    ),
+)
+
+
+def test_predicted_and_observed_stand_side_by_side(golden: Callable[[str, str], None]) -> None:
+    golden("proofs.txt", "\n".join(_proofs.text(PROOFS, 100)) + "\n")
+    golden("proofs.md", "\n".join(_proofs.markdown(PROOFS)) + "\n")
+
+
+def test_lines_fit_the_terminal() -> None:
+    assert max(map(len, _proofs.text(PROOFS, 100))) <= 100
+
+
+def test_nothing_to_prove_is_said() -> None:
+    assert _proofs.text((), 100) == ["Proof: there is no finding to prove."]
+    assert _proofs.markdown(()) == ["There is no finding to prove."]
+    assert _proofs.document(()) == []
+
+
+def test_the_document_has_all_fields_and_null_for_what_was_not_measured() -> None:
+    first, _, last = json.loads(json.dumps(_proofs.document(PROOFS)))
+    assert list(first) == list(Proof.__struct_fields__)
+    assert first["observed"] == 38e-3
+    assert first["changed"]["backend"] == ["torch", "torch-compile"]
+    assert (last["knob"], last["observed"], last["observed_ci95"]) == (None, None, None)
+
+
+def test_hostile_names_do_nothing() -> None:
+    for name in handmade.HOSTILE:
+        proof = Proof(
+            rule=name, rules=(name,), run="a", knob=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
+            verdict="not proven", text=name,
+        )  # fmt: skip
+        lines = _proofs.text((proof,), 100)
+        assert all(line.isprintable() for line in lines)
+        table = [line for line in _proofs.markdown((proof,)) if line.startswith("|")]
+        assert [line.replace("\\|", "").count("|") for line in table] == [9] * 3
+        assert not any("<" in line for line in table)

@@ -1,0 +1,156 @@
+"""Proofs that are run for real, and profiles whose step is not run because it cannot or must not be."""
+
+from __future__ import annotations
+
+from functools import cache
+from pathlib import Path
+
+import pytest
+from msgspec.structs import replace
+from synthetic import EAGER_ATTENTION, LAYER, instead, step
+
+from roofline import proving
+from roofline.backends._request import Request
+from roofline.core.comparison import compare
+from roofline.core.counterfactual import Proof
+from roofline.core.device import Device
+from roofline.core.explanation import Finding, explain
+from roofline.core.profile import Imported, Profile, Wall
+from roofline.devices import cpu
+from roofline.errors import InputError
+from roofline.session import to_profile
+
+(FOUND,) = explain(compare(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step()))
+
+
+def finding(rule: str, seconds: float = 1e-3) -> Finding:
+    return replace(FOUND, rule=rule, seconds=seconds, ci95=(0.5 * seconds, 1.5 * seconds))
+
+
+def quiet(text: str) -> None:
+    pass
+
+
+@cache
+def recorded(**asked: object) -> Profile:
+    """A real step of LeNet5 in training, measured once: with the ops of one made by hand, so that it can be compared.
+
+    What a proof looks at is how it was asked for and what is recorded of it.
+    """
+    fields = {"backend": "torch", "model": "lenet5", "mode": "train", "size": "base", "batch": 2, "device": "cpu"}
+    request = Request(**(fields | {"threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
+    counted = proving._record(replace(request, count_only=True), {})
+    profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
+    wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)
+    made = step()
+    assert made.profiled is not None
+    times = replace(made.profiled, idle=(), idle_causes={})
+    ops = tuple(replace(op, own_ns=(1000, 1000, 1000)) for op in profile.ops)
+    return replace(profile, wall=wall, profiled=times, ops=ops)
+
+
+def proofs(profile: Profile, *findings: Finding, request: Request | None = None, rounds: int = 1) -> tuple[Proof, ...]:
+    return proving.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
+
+
+def test_one_knob_is_turned_and_measured_beside_the_original() -> None:
+    fused, kept, without = proofs(recorded(), finding("optimizer"), finding("allocation"), finding("layout"))
+    assert fused.knob == "optimizer not fused -> fused"
+    assert fused.changed == {"option optimizer": (None, "fused"), "switch optimizer fused": ("False", "True")}
+    assert kept.knob == "freed memory given back -> kept"
+    assert kept.changed == {
+        "environment MALLOC_MMAP_MAX_": (None, "0"),
+        "environment MALLOC_TOP_PAD_": (None, "67108864"),
+        "environment MALLOC_TRIM_THRESHOLD_": (None, "1099511627776"),
+    }
+    assert without.verdict == "no switch"
+    for proved in (fused, kept):
+        assert proved.verdict != "not proven", proved.text
+        assert proved.original is not None
+        assert proved.flipped is not None
+        assert proved.observed == pytest.approx(proved.original - proved.flipped)
+        assert proved.observed_ci95 is not None
+        assert proved.rounds == 1
+    assert fused.original == kept.original  # they share it
+
+
+def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Path) -> None:
+    asked = {"model": "mine:make_step", "file": str(tmp_path / "mine.py"), "function": "make_step"}
+    request = Request(backend="torch", device="cpu", threads=1, **asked)
+    assert proving._checked(request) == request
+    (proved,) = proofs(recorded(), finding("optimizer"), request=request)
+    assert proved.verdict == "not proven"
+    assert "There is no file" in proved.text
+
+
+def test_a_step_that_cannot_be_turned_so_says_why() -> None:
+    (proved,) = proofs(recorded(), finding("attention"))
+    assert (proved.verdict, proved.knob) == ("no switch", None)  # LeNet5 records no attention at all
+    written = replace(recorded(), switches={**recorded().switches, "attention": "eager"})
+    (proved,) = proofs(written, finding("attention"))
+    assert proved.verdict == "not proven"
+    assert proved.text.endswith("attention eager -> sdpa: not proven. lenet5 has no attention: leave attention= out.")
+
+
+# ------------------------------------------------------------------------------- what a profile may not make us run
+
+
+def test_what_is_recorded_is_asked_for_again() -> None:
+    profile = replace(
+        recorded(),
+        command="roofline profile lenet5 --mode train --no-optimizer",
+        switches={**recorded().switches, "input": "host"},
+        options={"optimizer": "fused"},
+    )
+    assert proving.request_of(profile) == Request(
+        backend="torch", model="lenet5", mode="train", size="base", batch=2, device="cpu", threads=1, steps=3,
+        input="host", optimizer=False, options={"optimizer": "fused"},
+    )  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"imported": Imported()}, "It is an import"),
+        ({"wall": Wall(steps=(1.0,), source="profiled")}, "It is an import"),
+        ({"flags": ("in_process",)}, "inside a process of yours"),
+        ({"model": "deploy:main"}, "a file of yours, which is not run because a profile names it"),
+        ({"model": "/etc/evil.py"}, "a file of yours"),
+        ({"model": "../../evil"}, "no model called"),
+        ({"backend": "os"}, "no backend called"),
+        ({"backend": "../evil"}, "no backend called"),
+        ({"options": {"optimizer": "rm -rf"}}, "takes no optimizer=rm -rf"),
+        ({"options": {"evil": "1"}}, "takes no evil=1"),
+        ({"environment": {"threads": "4096"}}, "It takes 4096 threads"),
+        ({"environment": {}}, "an unknown number of threads"),
+        ({"mode": "explode"}, "cannot be asked for"),
+        ({"switches": {"input": "network"}}, "cannot be asked for"),
+        ({"size": "huge"}, "no size"),
+        ({"batch": -1}, "--batch -1"),
+        ({"command": "roofline profile lenet5 --python /opt/python3"}, "another Python interpreter"),
+        ({"command": "roofline profile lenet5 --python=python3"}, "another Python interpreter"),
+        ({"device": Device(name="Another CPU", kind="cpu", ceilings={})}, "It was measured on Another CPU"),
+        ({"device": Device(name="x", kind="rocm", ceilings={})}, "cannot be run from here"),
+    ],
+)
+def test_a_profile_that_is_not_run_again(changes: dict[str, object], message: str) -> None:
+    profile = replace(recorded(), **changes)
+    with pytest.raises(InputError, match=message):
+        proving.request_of(profile)
+
+
+def test_a_quote_that_does_not_close_is_only_a_text() -> None:
+    assert proving.request_of(replace(recorded(), command="roofline profile 'lenet5")).model == "lenet5"
+
+
+def test_only_the_variable_that_we_set_is_set_again() -> None:
+    environment = {"threads": "1", "OMP_WAIT_POLICY": "PASSIVE", "LD_PRELOAD": "/evil.so", "XLA_FLAGS": "--evil"}
+    assert proving._variables(replace(recorded(), environment=environment)) == {"OMP_WAIT_POLICY": "PASSIVE"}
+    odd = {"OMP_WAIT_POLICY": "PASSIVE; rm"}
+    assert proving._variables(replace(recorded(), environment=odd)) == {}
+
+
+def test_a_backend_that_is_not_here_has_no_knobs() -> None:
+    stranger = replace(recorded(), backend="../../evil")
+    (proved,) = proofs(stranger, finding("fusion"))
+    assert proved.verdict == "no switch"

@@ -39,6 +39,7 @@ class Row:
     launches: int = 1
     arithmetic: str = "fp32"
     known: bool = True
+    dtype: str = "fp32"
     parts: tuple[Row, ...] = ()
 
 
@@ -148,7 +149,7 @@ def _signature(row: Row) -> Signature:
         kind=row.name.removeprefix("aten::"),
         op_class=row.op_class,
         shapes=f"[{row.flops:.0f}] [{row.bytes:.0f}]",
-        dtype="fp32",
+        dtype=row.dtype,
         cost=cost if row.known else unknown("no formula"),
         precision=replace(FP32, arithmetic=row.arithmetic) if row.flops and row.known else None,
         reads=(read,),

@@ -22,7 +22,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
-from roofline.core.rules import RULES
+from roofline.core.rules import RULES, fetching
 from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step.
@@ -104,12 +104,14 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
     together: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in ledger.entries:
         sign = entry.claim.rule in _BY_SIGN and ledger.seconds(entry) < 0
-        together.setdefault((_rule(ledger, entry), entry.claim.about.get("of", ""), sign), []).append(entry)
+        rule = _rule(ledger, entry)
+        of = entry.claim.about.get("of", "") if rule == entry.claim.rule else ""
+        together.setdefault((rule, of, sign), []).append(entry)
     return [
         (
             rule,
             Entry(
-                claim=entries[0].claim,
+                claim=next((e.claim for e in entries if e.claim.rule == rule and e.claim.about), entries[0].claim),
                 a=np.concatenate([entry.a for entry in entries]),
                 b=np.concatenate([entry.b for entry in entries]),
                 parts_a=np.concatenate([entry.parts_a for entry in entries]),
@@ -123,9 +125,14 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
 
 
 def _rule(ledger: Ledger, entry: Entry) -> str:
-    """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
+    """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's.
+
+    So is the lower rate of the run that fetches its memory anew.
+    """
     rule, comparison = entry.claim.rule, ledger.comparison
     slower = comparison.a if ledger.seconds(entry) > 0 else comparison.b
+    if rule == "efficiency" and slower is fetching(ledger):
+        return "allocation"
     if rule not in _COMPILABLE or not _meant_to_be_compiled(slower) or not _mostly_eager(slower):
         return rule
     return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"

@@ -36,6 +36,7 @@ def settings(pair: Pair) -> list[Difference]:
     """All differences in how the step was set; where a run has no record of that, as a trace, one for all it lacks."""
     found = [
         *_dropout(pair),
+        *_noise(pair),
         *_attention(pair),
         *_stated(pair, "attention mask", "The attention masks differ", pair.apart("block", (_CORE,))),
         *_gelu(pair),
@@ -127,14 +128,39 @@ def _rate(text: str) -> float:
     return max(rates) if rates else 1.0
 
 
-def _draws(run: Analysis) -> bool:
-    """Whether a step draws random numbers outside the optimizer."""
+#: What is drawn to be added and not to drop: no dropout draws from a normal distribution.
+_NOISE = ("randn", "normal")
+
+
+def _draws(run: Analysis, noise: bool = False) -> bool:
+    """Whether a step draws random numbers outside the optimizer that can drop something; or such that cannot."""
     profile = run.profile
-    return any(
-        (profile.phases[op.phase] != "optimizer" and profile.signatures[op.signature].op_class == "random")
-        or any(part.op_class == "random" and part.phase != "optimizer" for part in run.constituents(op))
+    drawn = (
+        signature.name
         for op in profile.ops
+        for signature, op_class, phase in (
+            (profile.signatures[op.signature], run.op_class(op), profile.phases[op.phase]),
+            *((part.signature, part.op_class, part.phase) for part in run.constituents(op)),
+        )
+        if op_class == "random" and phase != "optimizer"
     )
+    return any(any(word in name.lower() for word in _NOISE) == noise for name in drawn)
+
+
+def _noise(pair: Pair) -> list[Difference]:
+    """Normally distributed numbers in one run only are more work and no dropout. seconds: |t_A - t_B| of drawing."""
+    a, b = pair.each(lambda run: _draws(run, noise=True))
+    if a == b:
+        return []
+    told = tuple("normally distributed numbers are drawn" if drawn else "none are drawn" for drawn in (a, b))
+    return [
+        pair.differ(
+            "random numbers",
+            (told[0], told[1]),
+            "Only one run draws such random numbers",
+            seconds=pair.apart("class", ("random",)),
+        )
+    ]
 
 
 # ------------------------------------------------------------------------------------------------ attention and GELU

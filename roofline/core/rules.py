@@ -232,14 +232,26 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Huge pages
     are 512 times fewer, so the time that the system itself took for the process counts as well.
     """
-    runs = ledger.comparison.a, ledger.comparison.b
-    faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
-    system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
-    if not _far_apart(faults, _MANY_FAULTS) and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
+    if fetching(ledger) is None:
         return
     rows = _pairs_of(ledger, VECTOR | ANCHORS)
-    a, b = (UNKNOWN if count is None else f"{count:,.0f}" for count in faults)
+    runs = ledger.comparison.a, ledger.comparison.b
+    counts = [run.profile.conditions.get("page_faults_per_step") for run in runs]
+    a, b = (UNKNOWN if count is None else f"{count:,.0f}" for count in counts)
     yield Claim("allocation", *rows, *ledger.before(*rows), about={"a": a, "b": b})
+
+
+def fetching(ledger: Ledger) -> Analysis | None:
+    """The run that fetches much more memory from the system in each step than the other one; None for neither."""
+    runs = ledger.comparison.a, ledger.comparison.b
+    for name, least in (
+        ("page_faults_per_step", _MANY_FAULTS),
+        ("system_seconds_per_step", _MUCH_OF_A_STEP * ledger.wall),
+    ):
+        a, b = (run.profile.conditions.get(name) for run in runs)
+        if _far_apart([a, b], least):
+            return runs[0] if (a or 0.0) > (b or 0.0) else runs[1]
+    return None
 
 
 def _far_apart(values: list[float | None], least: float) -> bool:

@@ -182,6 +182,30 @@ def test_page_faults() -> None:
     assert "5,000 page faults per step against 3" in found.text
 
 
+def test_page_faults_inside_products_that_have_another_name() -> None:
+    out = tuple(change(row, name="aten::addmm_out", own=2 * row.own) if row == LINEAR else row for row in LAYER * 4)
+    found = only(step(out, conditions={"page_faults_per_step": 5000.0}), step(conditions={"page_faults_per_step": 3.0}))
+    assert found.rule == "allocation"
+    assert found.seconds == near(8 * 300)
+
+
+def test_results_read_on_a_cpu() -> None:
+    reading = step(extra_gap=160, conditions={"host_reads_per_step": 16.0})
+    found = only(reading, step())
+    # 10 us for each of 16 reads; a sleep as long as a hundred of them is none
+    assert found.rule == "synchronisation"
+    assert "16 per step, torch (B) 0" in found.text
+    assert only(step(extra_gap=1600, conditions={"host_reads_per_step": 16.0}), step()).rule == "host-idle"
+
+
+def test_work_in_another_floating_type() -> None:
+    cast = Row("aten::_to_copy", "movement", 40, bytes=0.3e6, block="FFN", dtype="fp64")
+    wide = (cast, change(GELU, own=120, bytes=0.4e6, dtype="fp64"), change(cast, dtype="fp32"))
+    found = only(step(instead(LAYER * 4, "aten::gelu", wide)), step())
+    assert found.rule == "precision"
+    assert found.seconds == near(4 * (40 + 120 + 40 - 50 + 2 * 10))
+
+
 def test_a_compiler_that_fuses_and_dispatches_less() -> None:
     kernel = Row("fused_add_norm", "normalisation", 30, bytes=0.3e6, parts=(ADD, change(ADD, name="aten::norm")))
     layer = (LINEAR, change(LINEAR, own=200, flops=10e6), LINEAR, kernel, change(LINEAR, block="FFN"), GELU)

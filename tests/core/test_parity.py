@@ -230,6 +230,12 @@ def test_dropout_on_in_one_run_only() -> None:
     assert one(base(switches={"dropout": "off"}), base(switches={"dropout": "0.1"}), "dropout").severity == "refused"
 
 
+def test_noise_is_no_dropout() -> None:
+    noisy = more(base(), replace(RANDOM, name="aten::randn_like"))
+    found = parity(analyze(noisy), analyze(more(base(), replace(RANDOM, op_class="pointwise"))))
+    assert [(each.what, each.severity) for each in found.differences] == [("random numbers", "named")]
+
+
 def test_dropout_inside_fused_kernels_counts() -> None:
     plain = base()
     fused = replace(

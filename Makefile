@@ -2,13 +2,14 @@
 # make test   sets everything up and runs the whole test suite
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
 #             where it was broken off)
+# make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (minutes)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 
-.PHONY: demo test check bench cells clean
+.PHONY: demo test check bench cells plants clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -45,6 +46,9 @@ cells: .venv/installed
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,dev]'
 	touch $@
+
+plants: .venv/installed
+	$(BIN)/python benchmarks/plants.py
 
 clean:
 	rm -rf .venv $(DEMO) build dist *.egg-info

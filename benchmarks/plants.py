@@ -1,0 +1,290 @@
+"""Causes planted on purpose, measured and explained: `make plants`. See docs/plants.md.
+
+Each pair of tests/data/plants/plants.toml is two runs of `roofline profile`, one right after the other in fresh
+processes. Its profiles are kept beside the manifest and not measured again while they are there, so that the run can be
+broken off and go on. `--report` explains what is there and says how often the explanation is right.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import shutil
+import subprocess
+import sys
+import tempfile
+import time
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from statistics import median
+from typing import Any
+
+from roofline.core.comparison import Comparison, compare
+from roofline.core.explanation import Finding, explain
+from roofline.core.profile import Profile, load
+from roofline.errors import RooflineError
+
+ROOT = Path(__file__).resolve().parents[1]
+MODELS = ROOT / "benchmarks" / "planted"
+FOLDER = ROOT / "tests" / "data" / "plants"
+MANIFEST = FOLDER / "plants.toml"
+
+STEPS = 60
+#: How often either run of a pair is measured, and how often at most while other programs disturb it.
+TURNS, ATTEMPTS = 2, 4
+#: The part of the difference that a finding has to explain, and the part beyond which it claims too much.
+ENOUGH, TOO_MUCH = 0.8, 1.25
+#: Two causes whose costs alone lie closer than this are not ranked.
+DISTINCT = 1.25
+
+#: So that no step waits for page faults: the C library gives nothing back and maps nothing anew.
+_KEPT = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
+_MEMORY: dict[str, dict[str, str]] = {"kept": _KEPT, "returned": {}}
+
+
+@dataclass(frozen=True, slots=True)
+class Cause:
+    """What was planted. slower: the run that has it; rules: ids that name it; alone: the pair with nothing else."""
+
+    slower: str
+    rules: tuple[str, ...]
+    alone: str | None = None
+
+    @property
+    def sign(self) -> int:
+        """Of what it adds to wall_A - wall_B."""
+        return 1 if self.slower == "a" else -1
+
+
+@dataclass(frozen=True, slots=True)
+class Pair:
+    """One entry of the manifest."""
+
+    name: str
+    kind: str
+    steps: dict[str, str]
+    arguments: dict[str, tuple[str, ...]]
+    memory: dict[str, str]
+    causes: tuple[Cause, ...]
+
+    def file(self, side: str) -> Path:
+        return FOLDER / f"{self.name}-{side}.json"
+
+    @property
+    def measured(self) -> bool:
+        return all(self.file(side).exists() for side in "ab")
+
+    @property
+    def contended(self) -> bool:
+        return any("contended" in profile.flags for profile in self.profiles())
+
+    def profiles(self) -> tuple[Profile, Profile]:
+        return load(self.file("a")), load(self.file("b"))
+
+
+def pairs() -> dict[str, Pair]:
+    """The manifest, by name and in its order."""
+    entries: list[dict[str, Any]] = tomllib.loads(MANIFEST.read_text(encoding="utf-8"))["pair"]
+    return {entry["name"]: _pair(entry) for entry in entries}
+
+
+def _pair(entry: dict[str, Any]) -> Pair:
+    common = entry.get("arguments", [])
+    return Pair(
+        name=entry["name"],
+        kind=entry["kind"],
+        steps={side: entry[side] for side in "ab"},
+        arguments={side: (*common, *entry.get(f"{side}_arguments", [])) for side in "ab"},
+        memory={side: entry.get(f"{side}_memory", "kept") for side in "ab"},
+        causes=tuple(
+            Cause(slower=one["slower"], rules=tuple(one["rules"]), alone=one.get("alone"))
+            for one in entry.get("causes", ())
+        ),
+    )
+
+
+# Measuring
+
+
+def measure(pair: Pair) -> None:
+    """The runs of a pair in turns, until either side has `TURNS` that were not contended; the fastest is kept.
+
+    What was contended is kept only where there is nothing better, and then with its flag.
+    """
+    begin = time.monotonic()
+    with tempfile.TemporaryDirectory() as folder:
+        runs: dict[str, list[tuple[bool, float, Path]]] = {side: [] for side in "ab"}
+        for attempt in range(ATTEMPTS):
+            for side in "ab":
+                file = _profile(pair, side, Path(folder) / f"{attempt}{side}.json")
+                profile = load(file)
+                runs[side].append(("contended" in profile.flags, median(profile.wall.steps), file))
+            # What is refused is counted, not timed.
+            enough = 1 if pair.kind == "refused" else TURNS
+            if all(sum(not contended for contended, _, _ in made) >= enough for made in runs.values()):
+                break
+        best = {side: min(made) for side, made in runs.items()}
+        contended = any(one[0] for one in best.values())
+        if not contended or not (pair.measured and not pair.contended):
+            for side, (_, _, file) in best.items():
+                shutil.move(file, pair.file(side))
+    words = "contended" if contended else "measured"
+    print(f"{pair.name:36s} {words}, {attempt + 1} turns, {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def _profile(pair: Pair, side: str, file: Path) -> Path:
+    command = [sys.executable, "-m", "roofline", "profile", str(MODELS / pair.steps[side]), "--backend", "torch"]
+    # The last of two options counts.
+    command += ["--threads", "1", "--steps", str(STEPS), *pair.arguments[side], "-o", str(file)]
+    variables = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
+    # Waiting threads asleep: on a machine that others use too a run is then not measured a second time.
+    variables |= {"OMP_WAIT_POLICY": "PASSIVE", **_MEMORY[pair.memory[side]]}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        sys.exit(f"{pair.name}, {side}: {done.stderr.strip() or done.stdout.strip()}")
+    return file
+
+
+# Judging
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """How the explanation of one pair did. Times in seconds.
+
+    named: for each cause the finding that names it with the right sign, or None. share: what these explain of the
+    difference, where all causes are in one run. ranked: of two causes the one that costs more alone comes first.
+    """
+
+    pair: Pair
+    comparison: Comparison
+    findings: tuple[Finding, ...]
+    named: tuple[Finding | None, ...]
+    share: float | None
+    ranked: bool
+
+    @property
+    def right(self) -> bool:
+        """Whether this is what the manifest says."""
+        if self.pair.kind == "refused":
+            return self.comparison.parity.verdict == "not comparable"
+        if self.comparison.parity.verdict == "not comparable":
+            return False
+        if self.pair.kind == "null":
+            return not self.findings
+        first = bool(self.findings) and self.findings[0] in self.named
+        enough = self.share is None or ENOUGH <= self.share <= TOO_MUCH
+        return first and None not in self.named and enough and self.ranked
+
+    @property
+    def spurious(self) -> tuple[Finding, ...]:
+        """Findings that name no planted cause."""
+        return tuple(finding for finding in self.findings if finding not in self.named)
+
+
+def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
+    """Explain a measured pair and hold it against its entry."""
+    comparison = compare(*pair.profiles())
+    findings = explain(comparison)
+    named = tuple(_naming(findings, cause) for cause in pair.causes)
+    costs = [_cost(everything[cause.alone]) if cause.alone else None for cause in pair.causes]
+    return Verdict(
+        pair=pair,
+        comparison=comparison,
+        findings=findings,
+        named=named,
+        share=_share(comparison, pair.causes, named),
+        ranked=_ranked(named, costs),
+    )
+
+
+def _naming(findings: Iterable[Finding], cause: Cause) -> Finding | None:
+    return next((one for one in findings if one.rule in cause.rules and one.seconds * cause.sign > 0), None)
+
+
+def _cost(pair: Pair) -> float:
+    """What a cause costs alone [s]; always positive."""
+    a, b = pair.profiles()
+    return abs(compare(a, b).difference)
+
+
+def _share(comparison: Comparison, causes: tuple[Cause, ...], named: tuple[Finding | None, ...]) -> float | None:
+    """What the named findings explain of the difference; None where causes of both runs make up for each other."""
+    if len({cause.sign for cause in causes}) != 1 or not comparison.difference:
+        return None
+    return sum(one.seconds for one in named if one is not None) / comparison.difference
+
+
+def _ranked(named: tuple[Finding | None, ...], costs: list[float | None]) -> bool:
+    """Whether of two causes the one that costs more alone comes first, where that is certain."""
+    known = [(cost, abs(one.seconds)) for cost, one in zip(costs, named, strict=True) if cost and one is not None]
+    return all(mine >= other for cost, mine in known for less, other in known if cost > DISTINCT * less)
+
+
+# Reporting
+
+
+def report(everything: dict[str, Pair]) -> str:
+    """One line per pair, and how often the explanation is right."""
+    verdicts = [judge(pair, everything) for pair in everything.values() if pair.measured]
+    lines = [line(verdict) for verdict in verdicts]
+    return "\n".join([*lines, "", *summary(verdicts)])
+
+
+def line(verdict: Verdict) -> str:
+    pair, comparison = verdict.pair, verdict.comparison
+    findings = ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in verdict.findings) or "nothing"
+    flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
+    share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
+    marks = f" ({', '.join(flags)})" if flags else ""
+    refused = " REFUSED" if comparison.parity.verdict == "not comparable" else ""
+    return (
+        f"{'ok   ' if verdict.right else 'WRONG'} {pair.name:34s} {comparison.a.wall * 1e3:7.2f} - "
+        f"{comparison.b.wall * 1e3:7.2f} = {comparison.difference * 1e3:+7.2f} ms  {share}  {findings}"
+        f"{refused}{marks}"
+    )
+
+
+def summary(verdicts: list[Verdict]) -> list[str]:
+    """Recall, precision and the rate of false findings."""
+    planted = [one for one in verdicts if one.pair.kind == "planted"]
+    nulls = [one for one in verdicts if one.pair.kind == "null"]
+    refused = [one for one in verdicts if one.pair.kind == "refused"]
+    causes = sum(len(one.named) for one in planted)
+    named = sum(each is not None for one in planted for each in one.named)
+    findings = sum(len(one.findings) for one in planted)
+    spurious = sum(len(one.spurious) for one in planted)
+    return [
+        f"recall                {named} of {causes} planted causes are named, with the right sign",
+        f"pairs                 {sum(one.right for one in planted)} of {len(planted)}: first, ranked, and "
+        f"{100 * ENOUGH:.0f} to {100 * TOO_MUCH:.0f} % of the difference",
+        f"precision             {findings - spurious} of {findings} findings name a planted cause",
+        f"false findings        {sum(bool(one.findings) for one in nulls)} of {len(nulls)} nulls have one",
+        f"refused               {sum(one.right for one in refused)} of {len(refused)} that are not comparable",
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("names", nargs="*", help="pairs; all by default")
+    parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--again", action="store_true", help="measure what is there once more")
+    parser.add_argument("--contended", action="store_true", help="measure once more what was contended")
+    asked = parser.parse_args()
+    everything = pairs()
+    chosen = [everything[name] for name in asked.names or everything]
+    if not asked.report:
+        for pair in chosen:
+            stale = asked.contended and pair.measured and pair.contended
+            if asked.again or stale or not pair.measured:
+                measure(pair)
+    print(report(everything))
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RooflineError as error:
+        sys.exit(str(error))

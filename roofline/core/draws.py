@@ -8,6 +8,7 @@ the two halves of its steps do, which is the least that can be said.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -75,16 +76,25 @@ def draw(analysis: Analysis) -> Draws:
 
 
 def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.random.Generator) -> Array:
-    """How much slower another process would have been than this one, in each draw: around 1."""
+    """How much slower another process would be than this one, in each draw.
+
+    The mean of the logarithms of the processes' medians lies within Student's t of what more processes would give; it
+    is told relative to this process, which may be the odd one out. A run of one process has the halves of its steps.
+    """
     medians = np.asarray([np.median(each) for each in ((*walls,), *others) if each])
     halves = np.array_split(walls, 2)
     drift = abs(float(np.median(halves[0]) - np.median(halves[1]))) / float(np.median(walls)) if len(walls) > 3 else 0.0
     drifted: Array = 1 + drift * (rng.random(RESAMPLES) - 0.5)
     if len(medians) < 2:
         return drifted
-    drawn = medians[rng.integers(0, len(medians), (RESAMPLES, len(medians)))]
-    between: Array = np.median(drawn, axis=1) / float(np.median(medians))
-    return between * drifted
+    logs = np.log(medians)
+    apart = float(logs.std(ddof=1)) / math.sqrt(len(logs))
+    drawn = float(logs.mean() - logs[0]) + apart * rng.standard_t(len(logs) - 1, RESAMPLES)
+    return np.asarray(np.exp(np.clip(drawn, -_AT_MOST, _AT_MOST)) * drifted)
+
+
+#: Two processes say so little that a draw may be anything; more than three times as slow is not drawn.
+_AT_MOST = math.log(3)
 
 
 def interval(drawn: Array, *of: Draws) -> Interval | None:

@@ -3,37 +3,40 @@
     findings + rest = wall_A - wall_B
 
 A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
-differs from one process to the next; where a run was timed in one process only, "the same work, slower" must
-therefore be more than a tenth of that work's time (more than a quarter on a machine that others used, or where the
-profiler slowed the step down, or where there are too few steps for an interval), else nothing is said.
+differs from one process to the next, by a quarter on a machine that is shared. Where a run was timed in one process
+only, or where other programs or the profiler slowed it down, "the same work, slower" must be more than that, else
+nothing is said.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from typing import get_args
 
 import msgspec
 import numpy as np
 
-from roofline import units
 from roofline.core import sentences
 from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
-from roofline.core.rules import RULES, fetching
+from roofline.core.rules import RULES
 from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step.
 MATERIAL = 0.02
 #: Rules that say no more than "the same, slower", and how much slower it must be where there was one process.
-_SAME_WORK = frozenset(("efficiency", "host-idle", "host-bound", "small-model", "allocation"))
-_NOISE, _NOISE_CONTENDED = 0.10, 0.25
+_SAME_WORK = frozenset(("efficiency", "host-idle", "host-bound", "small-model"))
+_NOISE = 0.25
+#: Flags of runs whose times are not to be trusted as far as their intervals say.
+_DOUBTS = frozenset(("contended", "inflated", "throttled"))
 #: Rules whose claims of opposite sign are two findings: each stretch or phase has a cause of its own.
 _BY_SIGN = frozenset(("fusion", "tiny-ops", "layout", "attention", "recomputation", "padding", "more-work", "random"))
 #: What a compiler would have taken away.
-_COMPILABLE = frozenset(("fusion", "tiny-ops", "host-bound", "small-model"))
+_COMPILABLE = frozenset(("fusion", "tiny-ops", "host-bound", "host-idle", "small-model"))
+#: What the switch `jit` says where a compiler was asked for.
+_COMPILED = frozenset(("on", "compile", "autocluster"))
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -44,7 +47,7 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
     rule: str
     seconds: float
-    ci95: Interval | None
+    ci95: Interval
     label: str
     text: str
     advice: str
@@ -64,39 +67,6 @@ def explain(comparison: Comparison) -> tuple[Finding, ...]:
 def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
     """What of the difference no finding explains [s]."""
     return comparison.difference - sum(finding.seconds for finding in findings)
-
-
-def headline(comparison: Comparison, findings: Iterable[Finding]) -> str:
-    """One sentence: which run is faster by how much, what most of that is, and whether both were asked for the same.
-
-    "jax is 1.83x faster than torch: of 55.3 ms, 33.0 ms is host-bound (1,204 launches against 96), ...; matmul FLOPs
-    are equal."
-    """
-    a, b = sentences.names(comparison)
-    found = tuple(findings)
-    if comparison.ci95 is not None and not comparison.resolved:
-        head = f"{a} and {b}: no difference that these runs resolve ({units.seconds(comparison.difference)})"
-        return f"{head}." if not found else f"{head}, but {_parts(found, 1 if found[0].seconds > 0 else -1)}."
-    slow, fast, sign = (a, b, 1) if comparison.difference > 0 else (b, a, -1)
-    times = max(comparison.speedup, 1 / comparison.speedup)
-    text = f"{fast} is {times:.2f}x faster than {slow}"
-    if parts := _parts(found, sign):
-        text += f": of {units.seconds(abs(comparison.difference))}, {parts}"
-    return f"{text}; {_asked(comparison)}."
-
-
-def _parts(findings: Sequence[Finding], sign: int) -> str:
-    """The findings of one sign, each with its label, and the largest one against them."""
-    with_it = [f"{units.seconds(abs(f.seconds))} is {f.label}" for f in findings if f.seconds * sign > 0]
-    against = [f"{units.seconds(abs(f.seconds))} the other way is {f.label}" for f in findings if f.seconds * sign < 0]
-    return ", ".join((*with_it[:4], *against[:1]))
-
-
-def _asked(comparison: Comparison) -> str:
-    a, b = comparison.a.total.model_flops, comparison.b.total.model_flops
-    if abs(a - b) <= 1e-3 * max(a, b):
-        return "matmul FLOPs are equal"
-    return f"matmul FLOPs differ ({units.flop(a)} and {units.flop(b)})"
 
 
 def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
@@ -125,29 +95,24 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
 
 
 def _rule(ledger: Ledger, entry: Entry) -> str:
-    """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's.
-
-    So is the lower rate of the run that fetches its memory anew.
-    """
+    """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
     rule, comparison = entry.claim.rule, ledger.comparison
     slower = comparison.a if ledger.seconds(entry) > 0 else comparison.b
-    if rule == "efficiency" and slower is fetching(ledger):
-        return "allocation"
     if rule not in _COMPILABLE or not _meant_to_be_compiled(slower) or not _mostly_eager(slower):
         return rule
     return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"
 
 
 def _meant_to_be_compiled(run: Analysis) -> bool:
-    asked = run.profile.options.get("jit") or run.profile.switches.get("jit", "")
-    return run.profile.compilation is not None or asked == "on"
+    asked = {run.profile.options.get("jit"), run.profile.switches.get("jit")}
+    return run.profile.compilation is not None or bool(asked & _COMPILED)
 
 
 def _mostly_eager(run: Analysis) -> bool:
     """Whether a run's compiler had no part in most of its ops' time."""
-    compilation = run.profile.compilation
-    if compilation is None:
-        return run.profile.profiled is not None and run.profile.profiled.mechanism.endswith("eager")
+    compilation, profiled = run.profile.compilation, run.profile.profiled
+    if compilation is None:  # XLA says by its thunks that it ran
+        return profiled is not None and not profiled.mechanism.startswith("xla")
     eager = sum(seconds for _, seconds in compilation.eager.values())
     return compilation.graphs == 0 or eager > 0.5 * run.busy
 
@@ -157,7 +122,7 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     seconds = ledger.seconds(entry)
     ci95 = ledger.interval(entry)
     work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
-    if abs(seconds) < MATERIAL * ledger.wall or (ci95 is not None and ci95[0] <= 0 <= ci95[1]):
+    if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * ledger.wall:
         return None
     if rule in _SAME_WORK and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
         return None
@@ -170,12 +135,10 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
 
 def _noise(ledger: Ledger) -> float:
     """How much slower the same work must be in one run to be called slower."""
-    runs = ledger.comparison.a.profile, ledger.comparison.b.profile
-    comparison = ledger.comparison
-    flags = (*comparison.a.flags, *comparison.b.flags)
-    if "contended" in flags or "inflated" in flags or comparison.ci95 is None:
-        return _NOISE_CONTENDED
-    return 0.0 if all(run.wall.processes for run in runs) else _NOISE
+    runs = ledger.comparison.a, ledger.comparison.b
+    flags = {flag.partition(":")[0] for run in runs for flag in run.flags}
+    sure = all(run.profile.wall.processes for run in runs) and not flags & _DOUBTS
+    return 0.0 if sure else _NOISE
 
 
 def _whole(ledger: Ledger, entry: Entry, work: tuple[Work, Work]) -> float:

@@ -29,9 +29,16 @@ def dispatch(analysis: Analysis) -> Array:
 
 
 def besides(analysis: Analysis) -> Array:
-    """For each op, the share of the step's gap that is before it and is not dispatch; shape (ops,)."""
+    """For each op, the share of the step's gap that is before it and is not dispatch; shape (ops,).
+
+    Nothing is said of the time before the first op: to start a compiled step is a dispatch of its own.
+    """
     idle, whole = _before(analysis)
-    return idle / whole - dispatch(analysis) if whole else np.zeros(len(idle))
+    if not whole or not len(idle):
+        return np.zeros(len(idle))
+    found: Array = idle / whole - dispatch(analysis)
+    found[int(np.argmin([op.start_ns for op in analysis.profile.ops]))] = 0.0
+    return found
 
 
 def _before(analysis: Analysis) -> tuple[Array, float]:
@@ -44,6 +51,6 @@ def _before(analysis: Analysis) -> tuple[Array, float]:
     ended = np.concatenate([[0.0], np.maximum.accumulate(end[order])])
     idle = np.zeros(len(start))
     idle[order] = np.maximum(0.0, start[order] - ended[:-1])
-    steps = profile.profiled.corrected if profile.profiled else ()
-    tail = max(0.0, 1e9 * float(np.mean(steps)) - ended[-1]) if steps else 0.0
-    return idle, float(idle.sum()) + tail
+    # What of the idle time was seen in all kept steps is not before an op of this one was after the last op.
+    seen = 1e9 * float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
+    return idle, max(float(idle.sum()), seen)

@@ -15,7 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import executor_of
+from roofline.core.analysis import Analysis, executor_of
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
 from roofline.core.host_time import besides, dispatch
@@ -96,6 +96,12 @@ def _known(values: Array) -> float | None:
     return None if len(values) and np.isnan(values).all() else float(np.nansum(values))
 
 
+#: Options of backends that change who dispatches.
+_MECHANISM = ("mode", "jit", "command_buffers")
+#: What causes of idle time begin with that are the host's dispatching.
+_DISPATCHING = "host dispatch"
+
+
 class Ledger:
     """A comparison, and what of it was claimed."""
 
@@ -106,8 +112,8 @@ class Ledger:
         self.b: Side = comparison.work.b
         self.matching: Matching = match(self.a.pieces, self.b.pieces)
         self.entries: list[Entry] = []
-        self._left_a = np.ones(len(self.a.pieces))
-        self._left_b = np.ones(len(self.b.pieces))
+        self.left_a = np.ones(len(self.a.pieces))
+        self.left_b = np.ones(len(self.b.pieces))
         self.gap_a = self.gap_b = 1.0
 
     @property
@@ -115,32 +121,35 @@ class Ledger:
         """The longer of the two steps [s]."""
         return max(self.comparison.a.wall, self.comparison.b.wall)
 
-    @property
+    @cached_property
     def one_executor(self) -> bool:
         """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
         a, b = self.comparison.a.profile, self.comparison.b.profile
-        return a.backend == b.backend and a.options == b.options and executor_of(a) == executor_of(b)
+        mechanisms = [[run.options.get(name) for name in _MECHANISM] for run in (a, b)]
+        return a.backend == b.backend and mechanisms[0] == mechanisms[1] and executor_of(a) == executor_of(b)
 
     def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
         """Those of some pieces that are not claimed in full."""
-        return a[self._left_a[a] != 0], b[self._left_b[b] != 0]
+        return a[self.left_a[a] != 0], b[self.left_b[b] != 0]
 
     def rows(self, of: Callable[[Pieces], NDArray[np.bool_]]) -> tuple[Rows, Rows]:
         """The pieces of both runs that are not claimed in full and for which `of` is true."""
-        return np.flatnonzero(of(self.a.pieces) & (self._left_a != 0)), np.flatnonzero(
-            of(self.b.pieces) & (self._left_b != 0)
+        return np.flatnonzero(of(self.a.pieces) & (self.left_a != 0)), np.flatnonzero(
+            of(self.b.pieces) & (self.left_b != 0)
         )
 
     def claim(self, claim: Claim) -> None:
         """Enter a claim. Of pieces that are taken already only the rest is given."""
         a, b = self.free(claim.a, claim.b)
-        parts_a = self._left_a[a] if claim.part_a is None else np.full(len(a), claim.part_a)
-        parts_b = self._left_b[b] if claim.part_b is None else np.full(len(b), claim.part_b)
-        self._left_a[a] -= parts_a
-        self._left_b[b] -= parts_b
-        self.gap_a -= claim.gap_a
-        self.gap_b -= claim.gap_b
-        self.entries.append(Entry(claim, a, b, parts_a, parts_b, claim.gap_a, claim.gap_b))
+        parts_a = self.left_a[a] if claim.part_a is None else np.full(len(a), claim.part_a)
+        parts_b = self.left_b[b] if claim.part_b is None else np.full(len(b), claim.part_b)
+        self.left_a[a] -= parts_a
+        self.left_b[b] -= parts_b
+        # No second of a gap is given out twice.
+        gap_a, gap_b = min(claim.gap_a, self.gap_a), min(claim.gap_b, self.gap_b)
+        self.gap_a -= gap_a
+        self.gap_b -= gap_b
+        self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b))
 
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
@@ -204,14 +213,28 @@ class Ledger:
 
     def before(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps that lie before some pieces, whatever the host does there."""
-        runs = self.comparison.a, self.comparison.b
-        shares = [dispatch + besides(run) for dispatch, run in zip(self._dispatch, runs, strict=True)]
+        shares = [dispatch + besides for dispatch, besides in zip(self._dispatch, self.besides, strict=True)]
         return self._shares(self.a, a, shares[0]), self._shares(self.b, b, shares[1])
 
     @cached_property
+    def besides(self) -> tuple[Array, Array]:
+        """For each op of A and of B, the share of the gap that is before it and no dispatch."""
+        a, b = self.comparison.a, self.comparison.b
+        return besides(a) * _dispatching(a), besides(b) * _dispatching(b)
+
+    @cached_property
     def _dispatch(self) -> tuple[Array, Array]:
-        return dispatch(self.comparison.a), dispatch(self.comparison.b)
+        a, b = self.comparison.a, self.comparison.b
+        return dispatch(a) * _dispatching(a), dispatch(b) * _dispatching(b)
 
     @staticmethod
     def _shares(side: Side, rows: Rows, shares: Array) -> float:
         return float((shares[side.pieces.op[rows]] * side.pieces.weight[rows]).sum())
+
+
+def _dispatching(run: Analysis) -> float:
+    """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
+    causes = run.gap_causes
+    if not causes or not run.gap:
+        return 1.0
+    return max(0.0, sum(value for name, value in causes.items() if name.startswith(_DISPATCHING)) / run.gap)

@@ -18,6 +18,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.pieces import Pieces
+from roofline.core.profile import Signature
 
 Rows = NDArray[np.int64]
 
@@ -105,8 +106,13 @@ def _works(pieces: Pieces) -> list[Hashable]:
     found: list[Hashable] = []
     for place, one in zip(pieces.places, pieces.signature, strict=True):
         flops = one.cost.model_flops or one.cost.flops
-        found.append((*place, flops) if place.op_class in ANCHORS and flops else None)
+        found.append((*place, flops, _asked(one)) if place.op_class in ANCHORS and flops else None)
     return found
+
+
+def _asked(one: Signature) -> bool:
+    """Whether the program asked for it; a product that is computed again is no partner of one that it asked for."""
+    return one.cost.model_flops != 0 or not one.cost.flops
 
 
 def _by_occurrence(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:

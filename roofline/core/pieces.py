@@ -17,7 +17,7 @@ from roofline.core.analysis import Analysis, Constituent, executor_of
 from roofline.core.device import Device
 from roofline.core.profile import Op, Signature
 from roofline.core.roofline import compute_time, pattern, terms
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import CLASSES, OpClass
 
 Array = NDArray[np.float64]
 
@@ -45,15 +45,15 @@ class Place(NamedTuple):
 class Pieces:
     """The pieces of a run, one entry each, in the order of its ops.
 
-    op: the op it is of; weight: its part of that op; signature: what it would be alone; whole: its op's signature;
-    fused: whether its op has constituents; divided: whether it is divided over several places. own: its own time in
-    each profiled step, unscaled [s], shape (pieces, steps).
+    op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; signature: what it
+    would be alone; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
+    over several places. own: its own time in each profiled step, unscaled [s], shape (pieces, steps).
     overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
     quantity: how much of what that ceiling limits (`QUANTITY`). Costs are parts of the op's: nan is unknown.
     """
 
     places: tuple[Place, ...]
-    scopes: tuple[str, ...]
+    op_class: NDArray[np.int64]
     op: NDArray[np.int64]
     weight: Array
     signature: tuple[Signature, ...]
@@ -102,7 +102,7 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
 
     return Pieces(
         places=tuple(part.place for part in flat),
-        scopes=tuple(part.scope for part in flat),
+        op_class=np.asarray([CLASSES.index(part.place.op_class) for part in flat], np.int64),
         op=rows,
         weight=weight,
         signature=tuple(part.signature for part in flat),

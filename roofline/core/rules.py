@@ -7,6 +7,7 @@ the order of `RULES`, special ones first, and what the first one claims no later
 
 from __future__ import annotations
 
+import math
 import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
@@ -20,11 +21,15 @@ from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
-from roofline.core.vocabulary import BOUNDS
-from roofline.units import UNKNOWN
+from roofline.core.vocabulary import BOUNDS, CLASSES
+from roofline.units import seconds
 
 Bools = NDArray[np.bool_]
 
+#: How much more work between the same neighbours is another way to do the same.
+_HALF_AGAIN = 1.5
+#: How much more traffic of copies is another layout.
+_TWICE = 2.0
 #: How much more of something (bytes, launches, FLOPs) is more: below it, rounding and padding of kernels.
 _MORE = 1.05
 #: From this share of a step on, work that is not known could be the missing one.
@@ -64,7 +69,7 @@ def recomputation(ledger: Ledger) -> Iterator[Claim]:
     """
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
-        again_a, again_b = a[_again(ledger.a.pieces)[a]], b[_again(ledger.b.pieces)[b]]
+        again_a, again_b = a[_again(ledger.a.pieces, a)], b[_again(ledger.b.pieces, b)]
         if len(again_a) != len(again_b):
             rows = (a, b) if ledger.matching.alike else (again_a, again_b)
             yield _with_dispatch(ledger, Claim("recomputation", *rows))
@@ -76,7 +81,7 @@ def attention(ledger: Ledger) -> Iterator[Claim]:
         a, b = ledger.free(hunk.a, hunk.b)
         sides = (_named_classes(ledger.a.pieces, a), _named_classes(ledger.b.pieces, b))
         fused = ["attention" in classes for classes in sides]
-        written = [{"contraction", "softmax"} <= classes or "contraction" in classes for classes in sides]
+        written = ["contraction" in classes for classes in sides]
         if fused[0] != fused[1] and written[fused.index(False)]:
             blocks = _blocks_with(ledger.a.pieces, a, ANCHORS) | _blocks_with(ledger.b.pieces, b, ANCHORS)
             keep = [
@@ -119,7 +124,7 @@ def random(ledger: Ledger) -> Iterator[Claim]:
     hunks = ledger.matching.hunks
     rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
     a, b = ledger.free(*rows)
-    a, b = a[_classes(ledger.a.pieces, {"random"})[a]], b[_classes(ledger.b.pieces, {"random"})[b]]
+    a, b = a[_are(ledger.a.pieces, a, {"random"})], b[_are(ledger.b.pieces, b, {"random"})]
     if len(a) or len(b):
         yield _with_dispatch(ledger, Claim("random", a, b))
 
@@ -138,15 +143,18 @@ def padding(ledger: Ledger) -> Iterator[Claim]:
     ratios = [some.flops / np.where(some.model_flops > 0, some.model_flops, np.nan) for some in _sides(ledger)]
     one, other = ratios[0][pairs.pairs_a], ratios[1][pairs.pairs_b]
     padded = np.maximum(one, other) > _MORE * np.minimum(one, other)
-    if padded.any():
-        yield Claim("padding", pairs.pairs_a[padded], pairs.pairs_b[padded])
+    # Backward kernels of attention multiply 5 or 7 times for the 4 products that are asked for, and pad nothing.
+    kernels = _are(ledger.a.pieces, pairs.pairs_a, {"attention"})
+    for rule, chosen in (("padding", padded & ~kernels), ("attention", padded & kernels)):
+        if chosen.any():
+            yield Claim(rule, pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
 def more_products(ledger: Ledger) -> Iterator[Claim]:
     """Products that only one run does: it was asked for more, as parity says."""
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
-        a, b = a[_classes(ledger.a.pieces, ANCHORS)[a]], b[_classes(ledger.b.pieces, ANCHORS)[b]]
+        a, b = a[_are(ledger.a.pieces, a, ANCHORS)], b[_are(ledger.b.pieces, b, ANCHORS)]
         flops = [float(np.nansum(some.flops[rows])) for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))]
         if max(flops) > _MORE * min(flops):
             # Beside work that is not known, nobody can say that the other run does less.
@@ -155,28 +163,28 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
             yield _with_dispatch(ledger, Claim(rule, a, b))
         elif len(a) != len(b):  # the same FLOPs in more products, as a loop over a batch makes them
             yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
-        elif len(a):
-            yield Claim("efficiency", a, b, about={"of": "matmul"})
 
 
 def layout(ledger: Ledger) -> Iterator[Claim]:
-    """Copies and transposes that one run makes between the same ops, and the other does not make at all."""
+    """Copies and transposes that one run makes between the same ops, and the other one not, or for half the bytes."""
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
-        moved = a[_classes(ledger.a.pieces, {"movement"})[a]], b[_classes(ledger.b.pieces, {"movement"})[b]]
-        if bool(len(moved[0])) == bool(len(moved[1])):
+        moved = a[_are(ledger.a.pieces, a, {"movement"})], b[_are(ledger.b.pieces, b, {"movement"})]
+        traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(_sides(ledger), moved, strict=True)]
+        if max(traffic) < _TWICE * min(traffic) or not max(traffic):
             continue
-        other = b if len(moved[0]) else a
-        pieces = ledger.b.pieces if len(moved[0]) else ledger.a.pieces
+        less = traffic.index(min(traffic))
         # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
-        if not pieces.fused[other].any():
+        if not _sides(ledger)[less].fused[(a, b)[less]].any():
             yield _with_dispatch(ledger, Claim("layout", *moved))
 
 
 def fusion(ledger: Ledger) -> Iterator[Claim]:
     """Vector work in more or in fewer kernels: intermediates that move through memory, or many small launches.
 
-    Where the run that takes longer neither launches nor moves more, its kernels are slower, and that is efficiency.
+    Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
+    bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
+    bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, and the rest is left: slower kernels.
     """
     for a, b in _vector_work(ledger):
         one, other = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
@@ -186,19 +194,34 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         launches, traffic = more.launches > _MORE * less.launches, (more.bytes or 0.0) > _MORE * (less.bytes or 0.0)
         small = _launch_bound(some, rows) > 0.5
         if not launches and not traffic:
-            yield Claim("efficiency", a, b, about={"of": "vector"})
-        elif ledger.matching.alike and not less.ops and not small:
-            yield _with_dispatch(ledger, Claim("more-work", a, b))
-        elif launches and (small or not traffic):
-            yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
+            continue
+        if ledger.matching.alike and not less.ops and not small:
+            rule = "more-work"
         else:
-            yield _with_dispatch(ledger, Claim("fusion", a, b))
+            rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
+        work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
+        part_a, part_b = (None, None) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
+        yield _with_dispatch(ledger, Claim(rule, a, b, part_a=part_a, part_b=part_b))
+
+
+def _ratio(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """By how much two works differ, in what they differ more."""
+    return max(max(x, y) / min(x, y) if min(x, y) else math.inf for x, y in zip(a, b, strict=True) if x or y)
+
+
+def _by_work(a: tuple[float, float], b: tuple[float, float]) -> tuple[float | None, float | None]:
+    """What part of the times of A and of B their work explains, by what it differs more in; None is all."""
+    if not all(a) or not all(b):
+        return None, None
+    one, other = max(zip(a, b, strict=True), key=lambda pair: max(pair[0] / pair[1], pair[1] / pair[0]))
+    return (one - other) / (2 * one), (other - one) / (2 * other)
 
 
 def threads(ledger: Ledger) -> Iterator[Claim]:
     """The same ops on another number of threads."""
-    counts = [_threads(analysis.profile) for analysis in (ledger.comparison.a, ledger.comparison.b)]
-    if None not in counts and counts[0] != counts[1]:
+    runs = ledger.comparison.a, ledger.comparison.b
+    counts = [_threads(run.profile) for run in runs]
+    if all(run.device.kind == "cpu" for run in runs) and None not in counts and counts[0] != counts[1]:
         about = {"a": str(counts[0]), "b": str(counts[1])}
         yield Claim("threads", ledger.matching.pairs_a, ledger.matching.pairs_b, about=about)
 
@@ -229,29 +252,36 @@ def hardware(ledger: Ledger) -> Iterator[Claim]:
 def allocation(ledger: Ledger) -> Iterator[Claim]:
     """Memory that is fetched from the system anew in each step: the first touch of a page is a fault.
 
-    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Huge pages
-    are 512 times fewer, so the time that the system itself took for the process counts as well.
+    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Of what is
+    left it explains as much as the system itself took more time for the process, or by `_A_FAULT` for each fault where
+    that was not recorded.
     """
-    if fetching(ledger) is None:
+    runs = ledger.comparison.a, ledger.comparison.b
+    faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
+    system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
+    many = _far_apart(faults, _MANY_FAULTS)
+    if not many and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
         return
-    rows = _pairs_of(ledger, VECTOR | ANCHORS)
-    runs = ledger.comparison.a, ledger.comparison.b
-    counts = [run.profile.conditions.get("page_faults_per_step") for run in runs]
-    a, b = (UNKNOWN if count is None else f"{count:,.0f}" for count in counts)
-    yield Claim("allocation", *rows, *ledger.before(*rows), about={"a": a, "b": b})
+    cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
+    rows = _left(ledger, VECTOR | ANCHORS)
+    gaps = ledger.before(*rows)
+    slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
+    slower -= float((ledger.b.seconds[rows[1]] * ledger.left_b[rows[1]]).sum())
+    slower += gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
+    if slower * cost <= 0:
+        return  # the run that fetches more is not the slower one
+    part = min(1.0, cost / slower)
+    told = [f"{count:,.0f} page faults" for count in faults if count is not None]
+    if not many or len(told) < 2:
+        told = [f"{seconds(value)} of the system's time" for value in system]
+    about = {"a": told[0], "b": told[1]}
+    claim = Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about)
+    yield replace(claim, part_a=part, part_b=part)
 
 
-def fetching(ledger: Ledger) -> Analysis | None:
-    """The run that fetches much more memory from the system in each step than the other one; None for neither."""
-    runs = ledger.comparison.a, ledger.comparison.b
-    for name, least in (
-        ("page_faults_per_step", _MANY_FAULTS),
-        ("system_seconds_per_step", _MUCH_OF_A_STEP * ledger.wall),
-    ):
-        a, b = (run.profile.conditions.get(name) for run in runs)
-        if _far_apart([a, b], least):
-            return runs[0] if (a or 0.0) > (b or 0.0) else runs[1]
-    return None
+def _apart(values: list[float | None]) -> float:
+    a, b = values
+    return (a or 0.0) - (b or 0.0)
 
 
 def _far_apart(values: list[float | None], least: float) -> bool:
@@ -262,12 +292,26 @@ def _far_apart(values: list[float | None], least: float) -> bool:
 
 #: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
 _MANY_FAULTS, _MUCH_OF_A_STEP = 256.0, 0.05
+#: What a fault costs, with giving the page back [s]: 1.7 us were measured (docs/plants.md).
+_A_FAULT = 2e-6
 
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:
     """The same work at another rate: other kernels, or the same ones that ran slower."""
     for name, classes in (("matmul", ANCHORS), ("vector", VECTOR)):
-        yield Claim("efficiency", *_pairs_of(ledger, classes), about={"of": name})
+        yield Claim("efficiency", *_left(ledger, classes), about={"of": name})
+
+
+def waiting(ledger: Ledger) -> Iterator[Claim]:
+    """What the profiled steps know of a gap besides dispatch: input, compilation, collectives."""
+    for cause, rule in (
+        ("communication wait", "communication"),
+        ("data input", "data-input"),
+        ("graph break/compilation", "compilation"),
+    ):
+        a, b = (_part_of_gap(run, cause) for run in (ledger.comparison.a, ledger.comparison.b))
+        if a or b:
+            yield Claim(rule, NONE, NONE, a, b)
 
 
 def host_bound(ledger: Ledger) -> Iterator[Claim]:
@@ -281,8 +325,12 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
         if reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
             rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
-    elif all(_overhead(analysis) > 0.5 for analysis in (a, b)):
-        rule = "small-model"
+    else:
+        # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
+        between = [float(shares.sum()) for shares in ledger.besides]
+        yield Claim("host-idle", NONE, NONE, between[0], between[1])
+        if all(_overhead(analysis) > 0.5 for analysis in (a, b)):
+            rule = "small-model"
     yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b, about=about)
 
 
@@ -292,7 +340,7 @@ _A_READ = 50e-6
 
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
 RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
-    *(communication, synchronisation, optimizer, recomputation, attention, random, unknown_work, padding),
+    *(communication, synchronisation, waiting, optimizer, recomputation, attention, random, unknown_work, padding),
     *(more_products, precision, layout, fusion, threads, hardware, allocation, efficiency, host_bound),
 )
 
@@ -305,17 +353,27 @@ def _phase(some: Pieces, phase: str) -> Bools:
 
 
 def _classes(some: Pieces, classes: frozenset[str] | set[str]) -> Bools:
-    return np.asarray([place.op_class in classes for place in some.places], bool)
+    return np.isin(some.op_class, [CLASSES.index(name) for name in CLASSES if name in classes])
+
+
+def _are(some: Pieces, rows: Rows, classes: frozenset[str] | set[str]) -> Bools:
+    """Which of some pieces are of some classes."""
+    return np.isin(some.op_class[rows], [CLASSES.index(name) for name in CLASSES if name in classes])
 
 
 def _sides(ledger: Ledger) -> tuple[Pieces, Pieces]:
     return ledger.a.pieces, ledger.b.pieces
 
 
+def _left(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
+    """The pieces of some classes that are not claimed in full, with a partner or without."""
+    return ledger.rows(lambda some: _classes(some, classes))
+
+
 def _pairs_of(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
     """The matched pieces of some classes that are not claimed in full."""
     pairs = ledger.matching
-    chosen = _classes(ledger.a.pieces, classes)[pairs.pairs_a] & _classes(ledger.b.pieces, classes)[pairs.pairs_b]
+    chosen = _are(ledger.a.pieces, pairs.pairs_a, classes) & _are(ledger.b.pieces, pairs.pairs_b, classes)
     return ledger.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
@@ -340,9 +398,9 @@ def _blocks_with(some: Pieces, rows: Rows, classes: frozenset[str]) -> set[str]:
     return {some.places[row].block for row in rows if some.places[row].op_class in classes}
 
 
-def _again(some: Pieces) -> Bools:
-    """Products that ran and were not asked for."""
-    return np.asarray((some.model_flops == 0) & (some.flops > 0), bool)
+def _again(some: Pieces, rows: Rows) -> Bools:
+    """Which of some pieces are products that ran and were not asked for."""
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
 
 
 def _arithmetic(some: Pieces, row: int) -> str | None:
@@ -359,8 +417,8 @@ def _vector_work(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
     for number, hunk in enumerate(ledger.matching.hunks):
         a, b = ledger.free(hunk.a, hunk.b)
         lists = together.setdefault(number if ledger.matching.alike else hunk.phase, ([], []))
-        lists[0].append(a[_classes(ledger.a.pieces, VECTOR)[a]])
-        lists[1].append(b[_classes(ledger.b.pieces, VECTOR)[b]])
+        lists[0].append(a[_are(ledger.a.pieces, a, VECTOR)])
+        lists[1].append(b[_are(ledger.b.pieces, b, VECTOR)])
     for some_a, some_b in together.values():
         a, b = np.concatenate(some_a), np.concatenate(some_b)
         if len(a) or len(b):

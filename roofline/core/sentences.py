@@ -50,7 +50,7 @@ def names(comparison: Comparison) -> tuple[str, str]:
         lambda run: run.device.name,
         lambda run: f"{run.profile.backend} {run.profile.precision}",
         lambda run: run.profile.model,
-        lambda run: f"{run.profile.backend} with {run.profile.environment.get('threads')} threads",
+        lambda run: f"{run.profile.backend} on {_thread_count(run.profile.environment.get('threads'))}",
     ]
     for candidate in candidates:
         one, other = candidate(comparison.a), candidate(comparison.b)
@@ -58,6 +58,10 @@ def names(comparison: Comparison) -> tuple[str, str]:
             return _plain(one), _plain(other)
     same = _plain(a.backend)
     return (f"{same} (A)", f"{same} (B)") if a.backend == b.backend else (same, _plain(b.backend))
+
+
+def _thread_count(number: str | None) -> str:
+    return "unknown threads" if number is None else f"{number} thread{'' if number == '1' else 's'}"
 
 
 def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str) -> Case:
@@ -105,18 +109,20 @@ def label(rule: str, facts: Case) -> str:
         case "host-bound" | "small-model" | "jit-not-in-effect" | "compiled-not-used":
             return f"{rule} ({launches})"
         case "efficiency":
-            what = "matmul" if facts.of == "matmul" else "vector"
+            what = "efficiency of products" if facts.of == "matmul" else "efficiency of vector ops"
             if more.attained is None or less.attained is None:
-                return f"{what} efficiency"
+                return what
             rates = f"{units.percent(more.attained, 0)} of the roof against {units.percent(less.attained, 0)}"
-            return f"{what} efficiency ({rates})"
+            return f"{what} ({rates})"
         case "precision" | "threads":
             return f"{rule} ({facts.about_more} against {facts.about_less})"
     return _LABELS.get(rule, rule)
 
 
 _LABELS = {
-    "allocation": "fresh memory (page faults)",
+    "allocation": "memory fetched anew",
+    "compilation": "compiling inside the step",
+    "data-input": "waiting for input",
     "attention": "another form of attention",
     "hardware": "the hardware",
     "host-idle": "host time between ops",
@@ -265,6 +271,8 @@ def _synchronisation(facts: Case) -> tuple[str, str]:
 
 def _communication(facts: Case) -> tuple[str, str]:
     text = f"{_head(facts, 'communication')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}"
+    if facts.dispatch:
+        text += f", {units.seconds(facts.dispatch)} of it waiting for collectives"
     return f"{text}.", "overlap collectives with the backward pass, or send fewer bytes"
 
 
@@ -284,10 +292,20 @@ def _hardware(facts: Case) -> tuple[str, str]:
 
 def _allocation(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'the same ops')}: {facts.about_more} page faults per step against {facts.about_less}, "
-        "so that fresh memory is cleared as it is first written"
+        f"{_head(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
+        f"{facts.about_less}; a page is cleared when it is first written"
     )
     return f"{text}.", "reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)"
+
+
+def _data_input(facts: Case) -> tuple[str, str]:
+    text = f"{facts.more} waits {units.seconds(facts.seconds)} longer for its input while no op runs"
+    return f"{text}.", "load and copy the next batch while this one is computed (workers, pinned memory, prefetching)"
+
+
+def _compilation(facts: Case) -> tuple[str, str]:
+    text = f"{facts.more} spends {units.seconds(facts.seconds)} more on guards and compiling inside the step"
+    return f"{text}.", "look for graph breaks and recompilations (roofline show), and for shapes that change"
 
 
 def _efficiency(facts: Case) -> tuple[str, str]:
@@ -296,7 +314,7 @@ def _efficiency(facts: Case) -> tuple[str, str]:
         for each in (facts.does_more, facts.does_less)
     )
     if facts.of == "matmul":
-        text = f"{_head(facts, 'the same matmuls')}: {_flop(facts.does_more)} at {one} of the roof"
+        text = f"{_head(facts, 'the same products')}: {_flop(facts.does_more)} at {one} of the roof"
         text += f", where {facts.less} attains {other}"
     else:
         text = f"{_head(facts, 'vector ops')}: {_moved(facts.does_more)} at {one} of the roof"
@@ -317,7 +335,9 @@ def _host_bound(facts: Case) -> tuple[str, str]:
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     if each[1] > 0 and each[0] > 2 * each[1]:
         text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
-    return f"{text}.", "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
+    if facts.launches_more > facts.launches_less:
+        return f"{text}.", "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
+    return f"{text}.", "let less Python stand between ops: compile the step, or replay a graph"
 
 
 def _small_model(facts: Case) -> tuple[str, str]:
@@ -361,7 +381,9 @@ SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
     "allocation": _allocation,
     "attention": _attention,
     "communication": _communication,
+    "compilation": _compilation,
     "compiled-not-used": _compiled_not_used,
+    "data-input": _data_input,
     "efficiency": _efficiency,
     "fusion": _fusion,
     "hardware": _hardware,

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import math
 import re
+from bisect import bisect_left, bisect_right
 from collections import Counter
 from collections.abc import Iterator
 from itertools import combinations
@@ -98,6 +99,10 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
     return found
 
 
+#: FLOPs that differ by less are the same product's.
+_SAME_FLOPS = 1e-6
+
+
 def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Contraction, ...]:
     """What two runs do not execute equally often, most FLOPs first.
 
@@ -105,8 +110,11 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
     """
     more, less = a - b, b - a
     for left, right in ((more, less), (less, more)):
+        by_flops = sorted(right, key=lambda product: product.flops)
+        flops = [product.flops for product in by_flops]
         for product in [product for product in left if not product.known]:
-            for twin in [twin for twin in right if math.isclose(twin.flops, product.flops, rel_tol=1e-6)]:
+            near = _SAME_FLOPS * abs(product.flops)
+            for twin in by_flops[bisect_left(flops, product.flops - near) : bisect_right(flops, product.flops + near)]:
                 matched = min(left[product], right[twin])
                 left[product] -= matched
                 right[twin] -= matched

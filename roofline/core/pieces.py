@@ -95,7 +95,8 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
     steps = len(profile.profiled.corrected) if profile.profiled else 0
     own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(parts), steps) * 1e-9
     costs = [profile.signatures[op.signature].cost for op in profile.ops]
-    binding = [_binding(analysis, row) for row in range(len(profile.ops))]
+    floors = np.nan_to_num(np.stack([table.compute, table.memory, table.launch]), nan=-1.0)
+    binding = [_binding(analysis, row, floors) for row in range(len(profile.ops))]
 
     def column(values: list[float | None]) -> Array:
         return np.asarray([np.nan if value is None else value for value in values], np.float64)[rows] * weight
@@ -156,19 +157,20 @@ def alone_floor(one: Constituent, device: Device) -> float | None:
     return max(found.compute or 0.0, found.memory or 0.0)
 
 
-def _binding(analysis: Analysis, row: int) -> tuple[int, str]:
+def _binding(analysis: Analysis, row: int, floors: Array) -> tuple[int, str]:
     """What the floor of an op is made of: the roof and its ceiling.
 
     Where a trace says nothing of buffers, the bound of an op is the roof of its floor's upper end. Its floor is the
     lower end, with less memory traffic, so that another roof may be what it is made of. The bound of a product of
     unknown arithmetic is unknown, and its floor is what is known of it.
+
+    floors: the terms of all ops by roof [s], -1 where there is none.
     """
     table, bound = analysis.table, int(analysis.table.bound[row])
     if table.uncosted[row] > 0:
         return bound, ""
-    terms_of = np.nan_to_num([table.compute[row], table.memory[row], table.launch[row]], nan=-1.0)
-    roof = int(terms_of.argmax())
-    if bound < len(terms_of) and terms_of[bound] >= terms_of[roof]:
+    roof = int(floors[:, row].argmax())
+    if bound < len(floors) and floors[bound, row] >= floors[roof, row]:
         return bound, table.ceiling[row]
     op = analysis.profile.ops[row]
     signature = analysis.profile.signatures[op.signature]

@@ -19,7 +19,7 @@ from roofline.core.device import Device
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding
 from roofline.core.knob import Knob, Setting
-from roofline.core.profile import Profile
+from roofline.core.profile import Profile, slug
 from roofline.errors import InputError, RooflineError
 from roofline.units import seconds
 
@@ -194,7 +194,7 @@ def request_of(profile: Profile) -> Request:
     """
     if profile.imported is not None or profile.wall.source != "plain":
         raise InputError("It is an import, which holds no step that could be run again.")
-    if "in_process" in profile.flags:
+    if "in-process" in map(slug, profile.flags):
         raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
     if ":" in profile.model or profile.model.endswith(".py"):
         raise InputError(

@@ -224,6 +224,12 @@ def profile(**changes: object) -> Profile:
     return Profile(**(fields | changes))  # type: ignore[arg-type]
 
 
+def without_steps() -> Profile:
+    """The same without a profiled step: plain steps were timed, and no op was."""
+    ops = tuple(replace(op, own_ns=()) for op in OPS)
+    return profile(ops=ops, profiled=replace(profile().profiled, walls=(), corrected=(), idle=()))
+
+
 HOSTILE = (
     "<script>alert(1)</script>",
     "\x1b[31mred\x1b[0m\x1b]0;title\x07",

@@ -114,6 +114,7 @@ def test_what_is_recorded_is_asked_for_again() -> None:
         ({"imported": Imported()}, "It is an import"),
         ({"wall": Wall(steps=(1.0,), source="profiled")}, "It is an import"),
         ({"flags": ("in_process",)}, "inside a process of yours"),
+        ({"flags": ("few-steps", "in-process: Jupyter")}, "inside a process of yours"),
         ({"model": "deploy:main"}, "a file of yours, which is not run because a profile names it"),
         ({"model": "/etc/evil.py"}, "a file of yours"),
         ({"model": "../../evil"}, "no model called"),

@@ -11,9 +11,7 @@ if TYPE_CHECKING:
     from roofline.core.ranking import Ranking
 
 
-def prove(
-    ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, Request] | None = None
-) -> Ranking:
+def prove(ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, Request] | None = None) -> Ranking:
     """The ranking with the proofs of each of its pairs.
 
     requests: by the number of the run, what was asked for to measure it, where it was measured just now.

@@ -26,7 +26,7 @@ from roofline.core.comparison import Comparison
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding
 from roofline.core.knob import MALLOC, Knob, Setting
-from roofline.core.profile import Profile
+from roofline.core.profile import Op, Profile, slug
 
 Interval = tuple[float, float]
 Facts = dict[str, str]
@@ -195,14 +195,45 @@ def _threads(mine: Profile, other: Profile) -> Setting | None:
 
 
 def _precision(mine: Profile, other: Profile) -> Setting | None:
-    """TF32 for products in float32, or none of it: as the other run was asked for, else what this one does not do."""
+    """TF32 for products of float32 data, or none of it: what this run does not do, and the other does if they differ.
+
+    None where it is not known how this run's products ran, or where they did not run as was asked for: then nothing
+    that could be asked for is sure to change them.
+    """
     if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
         return None
-    target = other.precision if other.precision in ("fp32", "tf32") else "fp32" if mine.precision == "tf32" else "tf32"
+    now = _tf32(mine)
+    if now is None and mine.precision != "default":
+        now = mine.precision == "tf32"
+    if now is None:
+        return None
+    target = "fp32" if now else "tf32"
     if target == mine.precision:
         return None
     moves = ("precision", "switch float32 *", "switch jax_default_matmul_precision")
     return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
+
+
+def _tf32(profile: Profile) -> bool | None:
+    """Whether products of float32 data ran in less than IEEE arithmetic, by executed FLOPs; None: not recorded.
+
+    What was asked for says little: frameworks differ in what they do by default, and switches may not reach a kernel.
+    """
+    flops = {True: 0.0, False: 0.0}
+    for op in profile.ops:
+        arithmetic = _arithmetic(profile, op)
+        if arithmetic is not None:
+            flops[arithmetic != "fp32"] += profile.signatures[op.signature].cost.flops or 0.0
+    return None if not any(flops.values()) else flops[True] > flops[False]
+
+
+def _arithmetic(profile: Profile, op: Op) -> str | None:
+    """That of a product of float32 data: of the op, or of the first of its constituents that has one."""
+    for number in (op.signature, *op.constituents):
+        precision = profile.signatures[number].precision
+        if precision is not None:
+            return precision.arithmetic if precision.inputs == "fp32" else None
+    return None
 
 
 def _allocation(mine: Profile, other: Profile) -> Setting | None:
@@ -258,7 +289,8 @@ def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, st
 def model_flops(analysis: Analysis) -> dict[str, float]:
     """Model FLOPs of products by phase [FLOP]; in one sum where the phases could not be told apart."""
     by_phase = {phase: products.model for phase, products in analysis.products.items()}
-    return {"step": sum(by_phase.values())} if "phases-unresolved" in analysis.profile.flags else by_phase
+    unresolved = "phases-unresolved" in map(slug, analysis.profile.flags)
+    return {"step": sum(by_phase.values())} if unresolved else by_phase
 
 
 def counted_work(profile: Profile) -> dict[str, float]:

@@ -21,6 +21,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
+from roofline.core.profile import slug
 from roofline.core.rules import RULES
 from roofline.core.vocabulary import Phase
 
@@ -136,7 +137,7 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
 def _noise(ledger: Ledger) -> float:
     """How much slower the same work must be in one run to be called slower."""
     runs = ledger.comparison.a, ledger.comparison.b
-    flags = {flag.partition(":")[0] for run in runs for flag in run.flags}
+    flags = {slug(flag) for run in runs for flag in run.flags}
     sure = all(run.profile.wall.processes for run in runs) and not flags & _DOUBTS
     return 0.0 if sure else _NOISE
 

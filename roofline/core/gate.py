@@ -14,7 +14,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from roofline.core.analysis import Analysis, analyze
-from roofline.core.profile import Op, Profile
+from roofline.core.profile import Op, Profile, slug
 from roofline.errors import InputError, MeasurementError
 
 Status = Literal["passed", "failed", "unresolved", "skipped"]
@@ -197,6 +197,10 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
     for name, side in sides:
         if not side.timed:
             raise InputError(f"{name} was only counted, so it has no times to judge: add --counts-only.")
+        if not side.profile.has_times:
+            raise InputError(
+                f"{name} holds no profiled step, so it has no times to judge: measure it again, or add --counts-only."
+            )
     conditions: tuple[tuple[str, Callable[[Analysis], object]], ...] = (
         ("the device", lambda side: side.device.name),
         ("the number of threads", _threads),
@@ -210,7 +214,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
                 "CURRENT; measure both alike, or add --counts-only."
             )
     for name, side in sides:
-        found = [flag for flag in UNUSABLE if any(_slug(given) == flag for given in side.flags)]
+        found = [flag for flag in UNUSABLE if any(slug(given) == flag for given in side.flags)]
         if found:
             raise MeasurementError(
                 f"The times of {name} cannot be judged, it is flagged {' and '.join(found)}: measure it again on an "
@@ -220,10 +224,6 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
 
 def _threads(side: Analysis) -> str | None:
     return side.profile.environment.get("threads") or side.device.conditions.get("threads")
-
-
-def _slug(flag: str) -> str:
-    return flag.partition(":")[0].strip().replace("_", "-")
 
 
 def _differences(baseline: Profile, current: Profile) -> tuple[tuple[str, str, str], ...]:

@@ -227,6 +227,16 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     compilation: Compilation | None = None
     imported: Imported | None = None
 
+    @property
+    def has_times(self) -> bool:
+        """Whether ops have times: not where the step was only counted, or no profiled step was kept."""
+        return self.profiled is not None and bool(self.profiled.corrected)
+
+
+def slug(flag: str) -> str:
+    """The name of a flag: a recorder may write "_" for "-", and add details after a colon ("contended: 3 others")."""
+    return flag.partition(":")[0].strip().replace("_", "-")
+
 
 class _Peek(msgspec.Struct):
     schema: Any = None

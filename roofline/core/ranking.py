@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -14,6 +14,7 @@ from roofline.core.counterfactual import Proof
 from roofline.core.device import Device
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding, explain, rest
+from roofline.core.naming import called
 from roofline.core.parity import Verdict, parity
 from roofline.core.profile import Profile
 from roofline.errors import InputError
@@ -89,6 +90,8 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     else:
         slower = sorted((n for n in range(len(runs)) if n != fastest), key=lambda number: runs[number].wall)
         order = [(number, fastest) for number in slower]
+    if order == [(1, 0)]:  # of two runs A is the slower one, whatever the order given
+        names = called(profiles[::-1])[::-1]
     pairs = []
     for a, b in order:
         comparison = compare(profiles[a], profiles[b])
@@ -98,8 +101,10 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
 
 def check_timed(profile: Profile, name: str) -> None:
     """Raises InputError for a profile that was counted and not timed: it has nothing to compare."""
-    if profile.profiled is None or not profile.profiled.corrected:
+    if profile.profiled is None:
         raise InputError(f"{name} was counted and not timed: measure it again without --count-only.")
+    if not profile.has_times:
+        raise InputError(f"{name} holds no profiled step, so its ops have no times: measure it again.")
 
 
 def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
@@ -123,43 +128,3 @@ def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
 
 def _ceilings(device: Device) -> list[tuple[str, float]]:
     return sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())
-
-
-#: What tells runs of one backend apart, the first that does, as it stands behind the name.
-_APART: tuple[Callable[[Profile], str], ...] = (
-    lambda profile: ":" + ",".join(f"{name}={value}" for name, value in sorted(profile.options.items())),
-    lambda profile: f" ({profile.device.name})",
-    lambda profile: f" ({profile.precision})",
-    lambda profile: "" if profile.batch is None else f" (b{profile.batch})",
-    lambda profile: "" if profile.seq is None else f" (s{profile.seq})",
-    lambda profile: f" ({profile.environment['threads']} threads)" if "threads" in profile.environment else "",
-    lambda profile: f" ({profile.mode})",
-    lambda profile: f" ({profile.model})",
-    lambda profile: f" ({profile.size})",
-)
-
-
-def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
-    """A name for each run that no other has: its backend, and where that is not enough, what sets it apart."""
-    profiles = tuple(profiles)
-    names = [profile.backend for profile in profiles]
-    for tell in _APART:
-        for name in _shared(names):
-            same = [number for number, other in enumerate(names) if other == name]
-            told = [tell(profiles[number]) for number in same]
-            if len(set(told)) > 1:
-                for number, words in zip(same, told, strict=True):
-                    names[number] = f"{name}{words}" if words != ":" else name
-    for name in _shared(names):
-        place = 0
-        for number in [number for number, other in enumerate(names) if other == name]:
-            place += 1
-            while f"{name} #{place}" in names:
-                place += 1
-            names[number] = f"{name} #{place}"
-    return tuple(names)
-
-
-def _shared(names: list[str]) -> list[str]:
-    """The names that several runs have."""
-    return [name for name in dict.fromkeys(names) if names.count(name) > 1]

@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.ledger import Entry, Work
+from roofline.core.naming import called
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,36 +43,19 @@ class Case:
 
 def names(comparison: Comparison) -> tuple[str, str]:
     """What to call the two runs: by backend, else by what else tells them apart."""
-    a, b = comparison.a.profile, comparison.b.profile
-    candidates: list[Callable[[Analysis], str]] = [
-        lambda run: run.profile.backend,
-        lambda run: run.profile.backend + "".join(f":{key}={value}" for key, value in run.profile.options.items()),
-        lambda run: run.device.name,
-        lambda run: f"{run.profile.backend} {run.profile.precision}",
-        lambda run: run.profile.model,
-        lambda run: f"{run.profile.backend} on {_thread_count(run.profile.environment.get('threads'))}",
-    ]
-    for candidate in candidates:
-        one, other = candidate(comparison.a), candidate(comparison.b)
-        if one != other:
-            return _plain(one), _plain(other)
-    same = _plain(a.backend)
-    return (f"{same} (A)", f"{same} (B)") if a.backend == b.backend else (same, _plain(b.backend))
-
-
-def _thread_count(number: str | None) -> str:
-    return "unknown threads" if number is None else f"{number} thread{'' if number == '1' else 's'}"
+    one, other = called((comparison.a.profile, comparison.b.profile))
+    return _plain(one), _plain(other)
 
 
 def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str) -> Case:
     """The facts of an entry, seen from the run that spends more."""
-    called = names(comparison)
+    both = names(comparison)
     launches = [float(side.pieces.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
     idle = [comparison.a.gap, comparison.b.gap]
     about = [entry.claim.about.get("a", ""), entry.claim.about.get("b", "")]
     order = (0, 1) if seconds >= 0 else (1, 0)
     gap = entry.gap_a * comparison.a.gap - entry.gap_b * comparison.b.gap
-    pick = [[each[number] for number in order] for each in (called, list(work), idle, launches, about)]
+    pick = [[each[number] for number in order] for each in (both, list(work), idle, launches, about)]
     return Case(
         more=str(pick[0][0]),
         less=str(pick[0][1]),

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline import units
+from roofline.core import sentences
 from roofline.core.analysis import Analysis
 from roofline.core.comparison import NOT_RESOLVED, Comparison, Side, Term
 from roofline.core.draws import interval
@@ -20,6 +22,8 @@ Interval = tuple[float, float]
 
 #: A row below this share of the difference or the largest row, and all after so many, go to the other places.
 _SMALL, _MOST = 0.01, 12
+#: What is left of times [s] that cancel is rounding.
+_ROUNDING = 1e-15
 #: Findings of each pair that are told where there are more than two runs.
 TOP = 3
 #: Findings that one sentence names.
@@ -56,7 +60,7 @@ class Scale:
         """A signed number; unknown or absent is a dash."""
         if value is None:
             return units.UNKNOWN
-        text = f"{value / self.factor:+.{self.decimals}f}"
+        text = f"{snapped(value) / self.factor:+.{self.decimals}f}"
         return text if float(text) else f"{0:.{self.decimals}f}"
 
     def between(self, ci95: Interval | None) -> str:
@@ -102,8 +106,9 @@ class Table:
 
     @property
     def scale(self) -> Scale:
-        """One unit for all numbers, so that rows and columns can be added."""
-        return scale([row.seconds for row in (*self.rows, self.total)])
+        """One unit for all numbers, so that rows and columns can be added; columns may cancel in the sums."""
+        rows = (*self.rows, self.total)
+        return scale([value for row in rows for value in (row.seconds, *row.terms, *(row.ci95 or ())) if value])
 
     def columns(self, written: Scale) -> tuple[int, ...]:
         """The columns in which anything is not written as 0."""
@@ -123,6 +128,26 @@ def name(pair: Pair, side: int) -> str:
     return plain(pair.names[side], 60)
 
 
+def said(pair: Pair, text: str) -> str:
+    """A sentence of core about a pair, with the names that its runs have here where it could not tell them apart."""
+    labels = sentences.names(pair.comparison)
+    own = {label: name(pair, side) for side, label in enumerate(labels) if label.endswith((" (A)", " (B)"))}
+    return _renamed(text, own | dict(zip(_UNNAMED, (name(pair, 0), name(pair, 1)), strict=True)))
+
+
+def judgement(text: str, names: tuple[str, str]) -> str:
+    """A sentence of the parity gate about two runs, with their names where it has none for them."""
+    return _renamed(text, {label: plain(own, 60) for label, own in zip(_UNNAMED, names, strict=True)})
+
+
+#: What the parity gate calls runs of one backend (core/difference.py).
+_UNNAMED = ("the first run", "the second run")
+
+
+def _renamed(text: str, names: Mapping[str, str]) -> str:
+    return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)
+
+
 def factor(ratio: float) -> str:
     """How many times faster, never "1.00": 1.83x, 1.004x, 12.3x."""
     digits = 3
@@ -138,10 +163,10 @@ def verdict(pair: Pair) -> str:
     if found.ci95 is None:
         times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
         return f"{times}; a run has fewer than 3 steps, so it is not known whether that is more than noise."
-    low, high = found.ci95
+    low, high = map(snapped, found.ci95)
     if not found.resolved:
         times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
-        apart = f"{units.seconds(found.difference)}, 95 % interval {_words.between(low, high)}"
+        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {_words.between(low, high)}"
         return f"{times}: no difference that these runs resolve ({apart})."
     if found.difference < 0:
         walls, names, low, high = walls[::-1], names[::-1], -high, -low
@@ -161,8 +186,10 @@ def causes(pair: Pair) -> str:
     against = [finding for finding in pair.findings if finding.seconds * difference < 0][:1]
     if not ahead:
         return ""
-    parts = [f"{units.seconds(abs(finding.seconds))} is {plain(finding.label, 120)}" for finding in ahead]
-    parts += [f"{units.seconds(abs(each.seconds))} the other way is {plain(each.label, 120)}" for each in against]
+    parts = [f"{units.seconds(abs(finding.seconds))} is {plain(said(pair, finding.label), 120)}" for finding in ahead]
+    parts += [
+        f"{units.seconds(abs(each.seconds))} the other way is {plain(said(pair, each.label), 120)}" for each in against
+    ]
     return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}."
 
 
@@ -178,9 +205,10 @@ def sign(pair: Pair) -> str:
     return f"A − B: what is positive, {name(pair, 0)} (A) spends and {name(pair, 1)} (B) does not"
 
 
-def warning(parity: Parity) -> str:
+def warning(pair: Pair) -> str:
     """The warning that stands on every output of runs that are not comparable; empty for all others."""
-    reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
+    parity = pair.comparison.parity
+    reasons = [plain(said(pair, difference.text), 300).rstrip(".") for difference in parity.of("refused")]
     if parity.verdict != "not comparable":
         return ""
     told = _words.conjunction(reasons) or "see parity"
@@ -198,16 +226,16 @@ def judged(parity: Parity) -> str:
     return f"{told}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else told
 
 
-def differences(parity: Parity) -> list[str]:
+def differences(pair: Pair) -> list[str]:
     """What differs, each in a sentence with the largest part of the difference that it can explain."""
     lines = []
-    for one in parity.differences:
+    for one in pair.comparison.parity.differences:
         most = ""
         if one.seconds is not None:
             share = "" if one.share is None else f", {units.percent(one.share, 0)} of the difference"
-            most = f" (at most {units.seconds(one.seconds)}{share})"
+            most = f" (at most {units.seconds(snapped(one.seconds))}{share})"
         head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[one.severity]
-        lines.append(f"{head}{plain(one.text, 400).rstrip('.')}{most}.")
+        lines.append(f"{head}{plain(said(pair, one.text), 400).rstrip('.')}{most}.")
     return lines
 
 
@@ -215,7 +243,8 @@ def share(part: float, pair: Pair) -> str:
     """A part of the difference in percent; a dash where the runs resolve no difference."""
     if not pair.comparison.resolved or not pair.comparison.difference:
         return units.UNKNOWN
-    return f"{100 * part / pair.comparison.difference:.0f} %"
+    percent = round(100 * part / pair.comparison.difference)  # a whole number: nothing is never "-0"
+    return f"{percent} %"
 
 
 def hardware(pair: Pair) -> str:
@@ -262,7 +291,13 @@ def communication(pair: Pair) -> str:
 
 def signed(value: float) -> str:
     """A time [s] with its sign."""
+    value = snapped(value)
     return f"+{units.seconds(value)}" if value > 0 else units.seconds(value)
+
+
+def snapped(value: float) -> float:
+    """A difference of times [s]; 0 below a femtosecond, where its digits say something about the processor only."""
+    return 0.0 if abs(value) < _ROUNDING else value
 
 
 def mark(verdict: str) -> str:
@@ -283,8 +318,8 @@ def closing(comparison: Comparison) -> str:
 
 
 def rounding(residual: float) -> str:
-    """A residual [s]; below a femtosecond its digits say something about the processor only."""
-    return "below 1 fs" if abs(residual) < 1e-15 else f"{residual:.0e} s"
+    """A residual [s]."""
+    return f"{residual:.0e} s" if snapped(residual) else "below 1 fs"
 
 
 # ------------------------------------------------------------------------------------------------------------ table

@@ -9,6 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.core.analysis import Analysis
+from roofline.core.profile import slug
 from roofline.core.roofline import ATTAINED
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables
@@ -146,9 +147,9 @@ def caption(analysis: Analysis) -> str:
 
 def flag(name: str) -> str:
     """A flag and what it means. A recorder may add details after a colon."""
-    slug, _, details = name.partition(":")
-    meaning = FLAGS.get(slug.strip().replace("_", "-"))
-    told = f"{plain(slug)}: {meaning}" if meaning else plain(slug)
+    written, _, details = name.partition(":")
+    meaning = FLAGS.get(slug(name))
+    told = f"{plain(written)}: {meaning}" if meaning else plain(written)
     return f"{told} ({plain(details)})" if details.strip() else told
 
 

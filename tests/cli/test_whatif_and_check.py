@@ -215,6 +215,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
         (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: text, json."),
         (("whatif", "c.json", "--device", "h100"), "only counted, so it has no time to carry: measure it without"),
+        (("whatif", "n.json", "--device", "h100"), "no profiled step, so its ops have no time to carry: measure it"),
         (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number."),
         (("check", "p.json"), "Missing argument 'CURRENT'; see `roofline check --help`."),
         (("check", "p.json", "absent.json"), "Cannot read absent.json"),
@@ -224,6 +225,10 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("check", "p.json", "cut.json"), "cut.json cannot be read as a profile"),
         (("check", "p.json", "other.json"), "model is 'toy' in BASELINE and 'gpt2' in CURRENT"),
         (("check", "p.json", "c.json"), "CURRENT was only counted, so it has no times to judge: add --counts-only."),
+        (
+            ("check", "p.json", "n.json"),
+            "CURRENT holds no profiled step, so it has no times to judge: measure it again",
+        ),
         (("check", "p.json", "p.json", "--format", "xml"), "no format called 'xml'; there are: text, json, github."),
         (("check", "p.json", "p.json", "--max-time", "-5%"), "--max-time '-5%' is no limit: give a percentage"),
         (("check", "p.json", "p.json", "--max-bytes", "nan"), "--max-bytes 'nan' is no limit"),
@@ -235,6 +240,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
 def test_what_cannot_be_used_is_said(roofline: Run, tmp_path: Path, words: tuple[str, ...], sentence: str) -> None:
     put(tmp_path, "p.json", handmade.profile())
     put(tmp_path, "c.json", handmade.profile(profiled=None))
+    put(tmp_path, "n.json", handmade.without_steps())
     put(tmp_path, "other.json", handmade.profile(model="gpt2"))
     whole = json.loads((tmp_path / "p.json").read_text())
     (tmp_path / "new.json").write_text(json.dumps(whole | {"schema": 99}))

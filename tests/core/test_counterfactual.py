@@ -155,18 +155,35 @@ def test_knobs_of_every_run() -> None:
 
 
 def test_tf32_is_turned_on_a_gpu_only() -> None:
-    def on_gpu(precision: str) -> Profile:
+    def on_gpu(precision: str, arithmetic: str | None = "fp32", inputs: str = "fp32") -> Profile:
         profile = step()
-        return replace(profile, device=replace(profile.device, kind="cuda"), precision=precision)
+        ran = [
+            replace(each, precision=each.precision and replace(each.precision, inputs=inputs, arithmetic=arithmetic))
+            for each in profile.signatures
+        ]
+        device = replace(profile.device, kind="cuda")
+        return replace(profile, device=device, precision=precision, signatures=tuple(ran))
 
     def turned(mine: Profile, other: Profile) -> str | None:
         setting = counterfactual.setting_for("precision", mine, other, ())
         return setting and setting.precision
 
+    # What ran decides: frameworks differ in what they do where nothing is asked for.
     assert turned(on_gpu("default"), on_gpu("default")) == "tf32"
-    assert turned(on_gpu("fp32"), on_gpu("tf32")) == "tf32"
-    assert turned(on_gpu("tf32"), on_gpu("fp32")) == "fp32"
-    assert turned(on_gpu("bf16"), on_gpu("fp32")) is None
+    assert turned(on_gpu("default", "tf32"), on_gpu("default")) == "fp32"
+    assert turned(on_gpu("default", "tf32"), on_gpu("tf32", "tf32")) == "fp32"
+    assert turned(on_gpu("fp32"), on_gpu("tf32", "tf32")) == "tf32"
+    assert turned(on_gpu("tf32", "tf32"), on_gpu("fp32")) == "fp32"
+    # Not recorded: what was asked for, if anything.
+    assert turned(on_gpu("default", None), on_gpu("tf32", "tf32")) is None
+    assert turned(on_gpu("fp32", None), on_gpu("default")) == "tf32"
+    assert turned(on_gpu("tf32", None), on_gpu("default")) == "fp32"
+    # Asked for, and not what ran: asking again changes nothing.
+    assert turned(on_gpu("tf32", "fp32"), on_gpu("default", "tf32")) is None
+    assert turned(on_gpu("fp32", "tf32"), on_gpu("default")) is None
+    # 16-bit data are no matter of TF32.
+    assert turned(on_gpu("bf16", "bf16", "bf16"), on_gpu("fp32")) is None
+    assert turned(on_gpu("default", "bf16", "bf16"), on_gpu("fp32")) is None
     assert turned(step(), step()) is None
 
 
@@ -300,7 +317,7 @@ def test_other_products_prove_nothing() -> None:
 def test_phases_that_could_not_be_told_apart_are_held_together() -> None:
     told = step((*LAYER, change(LINEAR, phase="backward")), switches=BEFORE.switches, options=BEFORE.options)
     assert counterfactual.counted_work(told) == {"forward": 70e6, "backward": 20e6}
-    untold = replace(told, flags=("phases-unresolved",))
+    untold = replace(told, flags=("phases-unresolved: one program",))
     assert counterfactual.counted_work(untold) == {"step": 90e6}
     assert judged(before=told, recorded=told, work={"step": 90e6}).verdict == "confirmed"
 

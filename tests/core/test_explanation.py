@@ -99,7 +99,7 @@ def test_one_thread() -> None:
     found = only(alone, step(environment={"threads": "2"}))
     assert found.rule == "threads"
     assert found.seconds == near(4 * 1200)
-    assert "it runs 1 thread, torch on 2 threads 2" in found.text
+    assert "it runs 1 thread, torch (2 threads) 2" in found.text
 
 
 def test_another_precision() -> None:
@@ -109,7 +109,7 @@ def test_another_precision() -> None:
     found = only(step(), step(fast, precision="tf32"))
     assert found.rule == "precision"
     assert found.seconds == near(12 * 150)
-    assert "fp32 where torch tf32 computes in tf32" in found.text
+    assert "fp32 where torch (tf32) computes in tf32" in found.text
 
 
 def test_the_optimizer_op_by_op() -> None:

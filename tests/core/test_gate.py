@@ -358,6 +358,12 @@ def test_times_need_the_same_conditions_and_counts_do_not(change: dict[str, obje
     assert not checked(handmade.profile(**change), counts_only=True).failed
 
 
+def test_a_profile_without_profiled_steps_has_no_times_to_judge() -> None:
+    with pytest.raises(InputError, match=r"CURRENT holds no profiled step, .* measure it again, or add --counts-only"):
+        checked(handmade.without_steps())
+    assert not checked(handmade.without_steps(), counts_only=True).failed
+
+
 def test_a_long_name_is_cut_and_a_hostile_one_written_out() -> None:
     with pytest.raises(InputError) as raised:
         checked(handmade.profile(model="\x1b[31m" + "x" * 1000))

@@ -15,7 +15,18 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import profile as module
-from roofline.core.profile import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, write_atomically
+from roofline.core.profile import (
+    SCHEMA,
+    Compilation,
+    Profile,
+    Wall,
+    decode,
+    encode,
+    load,
+    save,
+    slug,
+    write_atomically,
+)
 from roofline.errors import InputError
 
 
@@ -196,3 +207,14 @@ def test_a_write_that_fails_leaves_what_was_there(
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
     with pytest.raises(InputError, match=r"Cannot write .*: No such file or directory\."):
         write_atomically(tmp_path / "absent" / "p.json", b"")
+
+
+@pytest.mark.parametrize("flag", ["in-process", "in_process", "in-process: Jupyter", " in_process : threads: 2"])
+def test_the_name_of_a_flag(flag: str) -> None:
+    assert slug(flag) == "in-process"
+
+
+def test_whether_ops_have_times() -> None:
+    assert handmade.profile().has_times
+    assert not handmade.profile(profiled=None).has_times
+    assert not handmade.without_steps().has_times

@@ -9,8 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from roofline.core import sentences
+from roofline.core.naming import called
 from roofline.core.profile import Profile, Wall
-from roofline.core.ranking import called, check_timed, on_common_ceilings, rank
+from roofline.core.ranking import check_timed, on_common_ceilings, rank
 from roofline.errors import InputError
 
 
@@ -37,6 +39,18 @@ def test_of_two_the_order_given_or_the_faster_one_last() -> None:
     assert rank([run(12, "a"), run(15, "b")]).pairs[0].names == ("b", "a")
     # Of more, as given means nothing.
     assert rank([run(12, "a"), run(15, "b"), run(16, "c")], as_given=True).pairs[0].names == ("b", "a")
+
+
+def test_of_two_that_nothing_tells_apart_the_first_of_the_pair_is_a() -> None:
+    given = rank([run(12), run(15)], as_given=True)
+    assert given.names == given.pairs[0].names == ("torch (A)", "torch (B)")
+    # The slower one is A and the fastest B, in whatever order they come.
+    turned = rank([run(12), run(15)])
+    assert (turned.names, turned.pairs[0].names) == (("torch (B)", "torch (A)"), ("torch (A)", "torch (B)"))
+    assert turned.pairs[0].comparison.a.wall == turned.runs[1].wall
+    assert rank([run(15), run(12)]).names == ("torch (A)", "torch (B)")
+    for pair in (given.pairs[0], turned.pairs[0]):
+        assert sentences.names(pair.comparison) == pair.names
 
 
 def test_findings_and_rest_are_the_difference() -> None:
@@ -70,7 +84,12 @@ def test_any_runs(profiles: list[Profile]) -> None:
     ("changes", "names"),
     [
         ([{"backend": "torch"}, {"backend": "jax"}], ("torch", "jax")),
-        ([{}, {}], ("torch #1", "torch #2")),
+        ([{}, {}], ("torch (A)", "torch (B)")),
+        ([{}, {}, {"backend": "jax"}], ("torch #1", "torch #2", "jax")),
+        (
+            [{"environment": {"threads": "1"}}, {"environment": {"threads": "2"}}],
+            ("torch (1 thread)", "torch (2 threads)"),
+        ),
         ([{}, {"options": {"mode": "max", "a": "b"}}], ("torch", "torch:a=b,mode=max")),
         ([{"batch": 1}, {"batch": 2}, {"backend": "jax"}], ("torch (b1)", "torch (b2)", "jax")),
         # What tells two of them apart does not tell the third from the first.
@@ -100,4 +119,6 @@ def test_what_cannot_be_ranked() -> None:
         rank([run(1)])
     with pytest.raises(InputError, match=r"jax was counted and not timed: measure it again without --count-only"):
         rank([run(1), run(1, "jax", profiled=None)])
+    with pytest.raises(InputError, match=r"jax holds no profiled step, so its ops have no times: measure it again"):
+        rank([run(1), replace(handmade.without_steps(), backend="jax")])
     check_timed(run(1), "this")

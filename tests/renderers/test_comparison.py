@@ -31,6 +31,7 @@ from roofline.core.parity import Parity
 from roofline.core.profile import Imported, Profile, Wall
 from roofline.core.ranking import Pair, Ranking, rank
 from roofline.renderers import _comparing
+from roofline.renderers._comparing import Row, Table
 
 Golden = Callable[[str, str], None]
 FORMATS = plugins.names("roofline.renderers.comparison")
@@ -237,6 +238,58 @@ def test_what_is_not_resolved_is_not_said() -> None:
 )
 def test_factors(ratio: float, text: str) -> None:
     assert _comparing.factor(ratio) == text
+
+
+def test_what_cancels_is_written_as_nothing() -> None:
+    # Sums of times that cancel leave 1e-17 s or so, of either sign.
+    assert [_comparing.signed(value) for value in (-2.1e-17, 1e-18, 0.0)] == ["0 s"] * 3
+    assert [_comparing.signed(value) for value in (2e-15, -2e-9)] == ["+0.00000200 ns", "-2.00 ns"]
+    resolved = two().pairs[0]
+    assert _comparing.share(-2.1e-17, resolved) == "0 %"
+    assert _comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
+
+
+@pytest.mark.parametrize("loss", [2e-3, -2e-3])
+def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
+    number = [head for head, _ in _comparing.COLUMNS].index("loss\n")
+
+    def row(loss: float, overlap: float, seconds: float) -> Row:
+        terms = [None] * len(_comparing.COLUMNS)
+        terms[number], terms[-1] = loss, overlap
+        return Row("", tuple(terms), seconds, None)
+
+    table = Table((row(loss, -loss, -1e-18),), (), row(loss, -loss, -1e-18), 0.0)
+    scale = table.scale
+    assert (scale.unit, scale.write(loss), scale.write(-1e-18)) == ("ms", f"{1e3 * loss:+.2f}", "0.00")
+    # Where the numbers of an interval are the large ones, they need room, too.
+    wide = Row("", (), 1e-18, (-3e-6, 4e-6))
+    assert Table((), (wide,), wide, 0.0).scale.unit == "µs"
+
+
+def test_runs_have_the_same_names_throughout_an_output() -> None:
+    """Two runs of one backend that nothing tells apart: the gate says "the first run", a finding "torch (A)"."""
+    difference = replace(NAMED, text="The attention differs: fused in the first run and eager in the second run.")
+    finding = replace(FINDINGS[0], text="torch (A) spends more than torch (B).", label="torch (B)'s softmax")
+    parity = Parity(verdict="not comparable", differences=(replace(difference, severity="refused"), difference))
+    runs = [handmade.profile(), faster(backend="torch"), timed(20)]
+    for profiles in (runs[:2], runs):
+        found = rank(profiles)
+        told = [
+            dataclasses.replace(
+                each, findings=(finding,), comparison=dataclasses.replace(each.comparison, parity=parity)
+            )
+            for each in found.pairs
+        ]
+        for pair in told:
+            a, b = pair.names
+            assert (a, b) == (("torch (A)", "torch (B)") if len(profiles) == 2 else pair.names)
+            sentences = [*_comparing.differences(pair), _comparing.warning(pair)]
+            assert all(f"fused in {a} and eager in {b}" in sentence for sentence in sentences)
+            assert _comparing.said(pair, finding.text) == f"{a} spends more than {b}."
+        for name in FORMATS:
+            text = " ".join(render(name, dataclasses.replace(found, pairs=tuple(told))).replace("\\", "").split())
+            assert not re.search("the (first|second) run", text)
+            assert ("torch (A)" in text, "torch #2" in text) == (len(profiles) == 2, len(profiles) > 2)
 
 
 def test_rounding_is_named_and_not_written_out() -> None:

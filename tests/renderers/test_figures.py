@@ -163,6 +163,24 @@ def test_a_run_that_is_not_comparable_has_a_mark() -> None:
     assert "† other is not comparable with fast:" in caption
 
 
+@pytest.mark.parametrize("width", [3.3, 7.0])
+def test_a_waterfall_of_runs_that_are_not_comparable_says_so_in_the_image(width: float) -> None:
+    def title(**changes: object) -> str:
+        with _style.applied():
+            figure, _ = figures.build("waterfall", [run(12.5, "a"), run(15, "b", **changes)], width)
+        return figure.get_suptitle()
+
+    assert title(batch=8).startswith("NOT COMPARABLE: batch")
+    assert title() == ""
+
+
+def test_captions_call_runs_of_one_backend_by_their_names() -> None:
+    for kind in TIMED:
+        _, caption = figures.build(kind, [run(12.5, "torch"), run(15, "torch", batch=8)])
+        assert "4 in torch (b4) and 8 in torch (b8)" in caption or "8 in torch (b8) and 4 in torch (b4)" in caption
+        assert "the first run" not in caption
+
+
 def test_a_waterfall_leads_from_wall_to_wall() -> None:
     # B is A with the softmax twice as fast: 2000 - 1000 µs of op time and of wall.
     plain = handmade.profile()

@@ -49,10 +49,10 @@ def _head(pair: Pair) -> list[str]:
     """The verdict, the warning and what parity says."""
     parity = pair.comparison.parity
     lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.causes(pair))}".rstrip(), ""]
-    if _comparing.warning(parity):
-        lines = [f"**{escape(_comparing.warning(parity))}**", "", *lines]
+    if _comparing.warning(pair):
+        lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
     lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]
-    told = [f"- {escape(words)}" for words in _comparing.differences(parity)]
+    told = [f"- {escape(words)}" for words in _comparing.differences(pair)]
     return [*lines, *told, ""] if told else lines
 
 
@@ -68,7 +68,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
             _comparing.signed(finding.seconds),
             _comparing.share(finding.seconds, pair),
             escape(finding.rule),
-            escape(finding.text),
+            escape(_comparing.said(pair, finding.text)),
             escape(finding.advice),
         ]
         for number, finding in enumerate(pair.findings[:most], 1)

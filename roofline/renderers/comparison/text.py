@@ -27,7 +27,7 @@ def render(ranking: Ranking) -> str:
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
     table = _comparing.table(found)
-    lines = [*_wrap(_comparing.warning(found.parity)), *_wrap(_verdict(pair)), ""]
+    lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair)), ""]
     lines += _facts(_runs(pair))
     lines += _facts(_judged(pair))
     lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair, table), ""]
@@ -38,7 +38,7 @@ def _two(pair: Pair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [*_wrap(_comparing.headline(ranking)), "", *_ranked(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair.comparison.parity))]
+        lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair))]
         lines += [
             *_wrap(_verdict(pair)),
             *_facts(_judged(pair, _FEW)),
@@ -84,7 +84,7 @@ def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
 def _judged(pair: Pair, most: int | None = None) -> Iterator[tuple[str, str]]:
     found = pair.comparison.parity
     yield "parity", _comparing.judged(found)
-    told = _comparing.differences(found)
+    told = _comparing.differences(pair)
     for words in told[:most]:
         yield "", f"- {words}"
     if most is not None and len(told) > most:
@@ -105,7 +105,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
     indent = 4 + wide + 8
     for number, (time, share, finding) in enumerate(rows, 1):
         head = f"{number:>2}  {time:>{wide}}  {share:>5} "
-        body = f"{_words.plain(finding.text, 900)} [{_words.plain(finding.rule, 40)}]"
+        body = f"{_words.plain(_comparing.said(pair, finding.text), 900)} [{_words.plain(finding.rule, 40)}]"
         lines += textwrap.wrap(head + body, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
         if finding.advice:
             advice = f"Try: {_words.plain(finding.advice, 600)}"

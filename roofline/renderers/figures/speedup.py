@@ -7,8 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.core.analysis import Analysis, analyze
+from roofline.core.naming import called
 from roofline.core.parity import Parity, parity
-from roofline.core.ranking import called, check_timed, on_common_ceilings
+from roofline.core.ranking import check_timed, on_common_ceilings
 from roofline.renderers import _comparing, _words
 from roofline.renderers.figures import _bars, _style
 
@@ -98,11 +99,12 @@ def _caption(runs: Sequence[tuple[str, Analysis, Parity]]) -> str:
     fastest = _words.plain(runs[0][0], 60)
     for name, run, judged in runs:
         name = _words.plain(name, 60)
+        names = (name, fastest)
         told.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
         if judged.verdict == "not comparable":
-            reasons = " ".join(_words.plain(one.text, 300) for one in judged.of("refused"))
+            reasons = " ".join(_words.plain(_comparing.judgement(one.text, names), 300) for one in judged.of("refused"))
             told.append(f"† {name} is not comparable with {fastest}: {reasons}")
         elif judged.verdict == "named differences":
-            named = " ".join(_words.plain(one.text, 300) for one in judged.of("named"))
+            named = " ".join(_words.plain(_comparing.judgement(one.text, names), 300) for one in judged.of("named"))
             told.append(f"Against {fastest}: {named}")
     return " ".join(told)

@@ -9,7 +9,8 @@ from roofline import units
 from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, compare
 from roofline.core.explanation import explain
-from roofline.core.ranking import Pair, called, check_timed
+from roofline.core.naming import called
+from roofline.core.ranking import Pair, check_timed
 from roofline.errors import InputError
 from roofline.renderers import _comparing, _words
 from roofline.renderers._comparing import Row
@@ -45,8 +46,13 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     table = _comparing.table(found, _MOST)
     narrow = width < 5
     lines = 2 + len(table.rows)
-    fig = _style.canvas(width, (0.95 if narrow else 0.8) + 0.19 * lines)
+    refused = found.parity.verdict == "not comparable"
+    fig = _style.canvas(width, (0.95 if narrow else 0.8) + 0.19 * (lines + refused))
     axes = fig.subplots()
+    if refused:
+        what = ", ".join(_words.plain(one.what, 60) for one in found.parity.of("refused"))
+        told = f"NOT COMPARABLE: {what}"
+        fig.suptitle(_style.fit(told, width - 0.2, _style.SMALL), x=0.01, ha="left", size=_style.SMALL, weight="bold")
     walls = [found.a.wall, *(found.a.wall - sum(row.seconds for row in table.rows[:n]) for n in range(1, lines - 1))]
     low, high = _limits(found, table.rows, walls)
     for place, wall in ((0, found.a.wall), (lines - 1, found.b.wall)):
@@ -97,8 +103,9 @@ def _step(axes: Axes, row: Row, wall: float, place: int, gap: bool) -> None:
         for each in ends:
             axes.plot([each * 1e3] * 2, [place - 0.14, place + 0.14], **whisker)
         right = max(right, *ends)
-    change = units.seconds(row.seconds).removeprefix("-")
-    _write(axes, f"{'−' if row.seconds > 0 else '+' if row.seconds < 0 else ''}{change}", right, place)
+    seconds = _comparing.snapped(row.seconds)
+    change = units.seconds(abs(seconds))
+    _write(axes, f"{'−' if seconds > 0 else '+' if seconds < 0 else ''}{change}", right, place)
 
 
 def _write(axes: Axes, text: str, at: float, place: int) -> None:
@@ -109,7 +116,7 @@ def _write(axes: Axes, text: str, at: float, place: int) -> None:
 
 def _caption(pair: Pair, table: _comparing.Table) -> str:
     found = pair.comparison
-    warning, names = _comparing.warning(found.parity), [_comparing.name(pair, side) for side in (0, 1)]
+    warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     told = [warning] if warning else []
     told.append(
         f"From the step of {names[0]} to that of {names[1]}: what each part of the model adds (+) or saves (−), the "
@@ -119,7 +126,7 @@ def _caption(pair: Pair, table: _comparing.Table) -> str:
     told.append(_comparing.verdict(pair))
     told += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
     told.append(f"Parity: {_comparing.judged(found.parity)}.")
-    told += [_words.plain(one.text, 300) for one in found.parity.of("named")]
+    told += [_words.plain(_comparing.said(pair, one.text), 300) for one in found.parity.of("named")]
     for side, run in enumerate((found.a, found.b)):
         told.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
     return " ".join(told)

@@ -28,6 +28,8 @@ _ROUNDING = 1e-15
 TOP = 3
 #: Findings that one sentence names.
 _CAUSES = 3
+#: Model FLOPs this close are equal (the parity gate's limit).
+_SAME_FLOPS = 1e-3
 
 #: A heading of the table of terms, two lines of it, and the kinds of terms in that column. Each kind is in one column.
 COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
@@ -190,7 +192,15 @@ def causes(pair: Pair) -> str:
     parts += [
         f"{units.seconds(abs(each.seconds))} the other way is {plain(said(pair, each.label), 120)}" for each in against
     ]
-    return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}."
+    return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
+
+
+def _asked(found: Comparison) -> str:
+    """Whether both runs were asked for the same products."""
+    a, b = found.a.total.model_flops, found.b.total.model_flops
+    if abs(a - b) <= _SAME_FLOPS * max(a, b):
+        return "model FLOPs of products are equal" if a else "neither has products of known work"
+    return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
 
 
 def subject(runs: Sequence[Analysis]) -> str:

@@ -15,7 +15,7 @@ so that fewer bytes and a faster device, or a lower precision, stand apart. Ever
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 
@@ -28,7 +28,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.common_ground import on_common_ground, same_device
 from roofline.core.draws import RESAMPLES, Draws, Interval, draw, interval
 from roofline.core.parity import Parity, parity
-from roofline.core.pieces import QUANTITY, Pieces, Place, pieces
+from roofline.core.pieces import FAMILIES, Pieces, Place, pieces
 from roofline.core.profile import Profile
 from roofline.errors import InputError
 
@@ -57,23 +57,17 @@ class Term(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Cell:
-    """What one run does at one place: times of one step [s], work per step, known parts only.
+    """The times of one run at one place, of one step [s].
 
-    ops: ops and parts of ops; floors: by roof, compute, memory, launch; divided: own time of fused kernels that are
-    divided over several places.
+    floors: by roof, compute, memory, launch; divided: own time of fused kernels that are divided over several places.
     """
 
-    ops: float
-    launches: float
     own: float
     seconds: float
     floors: tuple[float, float, float]
     loss: float
     uncosted: float
     overlap: float
-    flops: float
-    model_flops: float
-    bytes: float
     divided: float
 
     @property
@@ -82,7 +76,7 @@ class Cell:
         return sum(self.floors)
 
 
-NOTHING = Cell(0.0, 0.0, 0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0, 0.0, 0.0, 0.0)
+NOTHING = Cell(0.0, 0.0, (0.0, 0.0, 0.0), 0.0, 0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True)
@@ -140,17 +134,12 @@ class Side:
         own, costed = self.own[rows], ~some.uncosted[rows]
         floors = [float(some.floor[rows][some.bound[rows] == roof].sum()) for roof in range(len(ROOFS))]
         return Cell(
-            ops=float(some.weight[rows].sum()),
-            launches=float(some.launches[rows].sum()),
             own=float(own.sum()),
             seconds=float(self.seconds[rows].sum()),
             floors=(floors[0], floors[1], floors[2]),
             loss=float((own - some.floor[rows])[costed].sum()),
             uncosted=float(own[~costed].sum()),
             overlap=float(self.overlap[rows].sum()),
-            flops=float(np.nansum(some.flops[rows])),
-            model_flops=float(np.nansum(some.model_flops[rows])),
-            bytes=float(np.nansum(some.bytes[rows])),
             divided=float(own[some.divided[rows]].sum()),
         )
 
@@ -206,10 +195,6 @@ class Comparison:
     def gap(self) -> dict[str, float]:
         """gap_A - gap_B by cause [s]."""
         return _gap(self.a, self.b)
-
-    def total(self, terms: Iterable[Term]) -> float:
-        """The sum of some terms [s]."""
-        return sum(term.seconds for term in terms)
 
     def agree(self, phase: str | None, op_class: str) -> bool:
         """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
@@ -369,7 +354,7 @@ def _floors(side: Side, rows: NDArray[np.int64], rates: Mapping[str, Array]) -> 
 def _split(roof: str, a: Mapping[str, _Floor], b: Mapping[str, _Floor]) -> list[tuple[str, float, Array]]:
     """The difference of the floors under one roof: more work, and a slower ceiling for it."""
     work, ceiling = (0.0, np.zeros(RESAMPLES)), (0.0, np.zeros(RESAMPLES))
-    for family in QUANTITY:
+    for family in FAMILIES:
         one, other = (side.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES))) for side in (a, b))
         if not (one.time or other.time):
             continue

@@ -18,27 +18,37 @@ Array = NDArray[np.float64]
 _USUAL, _SHORT = 10.0, 20_000.0
 
 
-def dispatch(analysis: Analysis) -> Array:
-    """For each op, the share of the step's gap that is its dispatch; shape (ops,), at most 1 in sum."""
+def before(analysis: Analysis) -> Array:
+    """For each op, the share of the step's gap that is before it; shape (ops,), at most 1 in sum."""
     idle, whole = _before(analysis)
-    if not whole:
-        return np.zeros(len(idle))
-    some = idle[idle > 0]
-    usual = max(_SHORT, _USUAL * float(np.median(some))) if len(some) else 0.0
-    return np.minimum(idle, usual) / whole
+    return idle / whole if whole else np.zeros(len(idle))
+
+
+def dispatch(analysis: Analysis) -> Array:
+    """For each op, the share of the step's gap that is at most its dispatch; shape (ops,)."""
+    idle, whole = _before(analysis)
+    return np.minimum(idle, _usual(idle)[1]) / whole if whole else np.zeros(len(idle))
 
 
 def besides(analysis: Analysis) -> Array:
-    """For each op, the share of the step's gap that is before it and is not dispatch; shape (ops,).
+    """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 
-    Nothing is said of the time before the first op: to start a compiled step is a dispatch of its own.
+    Beyond what is usual, all but the median is something else. Nothing is said of the time before the first op: to
+    start a compiled step is a dispatch of its own.
     """
     idle, whole = _before(analysis)
     if not whole or not len(idle):
         return np.zeros(len(idle))
-    found: Array = idle / whole - dispatch(analysis)
+    median, usual = _usual(idle)
+    found: Array = np.where(idle > usual, idle - median, 0.0) / whole
     found[int(np.argmin([op.start_ns for op in analysis.profile.ops]))] = 0.0
     return found
+
+
+def _usual(idle: Array) -> tuple[float, float]:
+    """The median of the times before ops, and up to how long they are dispatch [ns]."""
+    median = float(np.median(idle[idle > 0])) if (idle > 0).any() else 0.0
+    return median, max(_SHORT, _USUAL * median)
 
 
 def _before(analysis: Analysis) -> tuple[Array, float]:

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from roofline.core.analysis import Analysis, executor_of
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
-from roofline.core.host_time import besides, dispatch
+from roofline.core.host_time import before, besides, dispatch
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces
 
@@ -213,7 +213,8 @@ class Ledger:
 
     def before(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps that lie before some pieces, whatever the host does there."""
-        shares = [dispatch + besides for dispatch, besides in zip(self._dispatch, self.besides, strict=True)]
+        runs = self.comparison.a, self.comparison.b
+        shares = [before(run) * _dispatching(run) for run in runs]
         return self._shares(self.a, a, shares[0]), self._shares(self.b, b, shares[1])
 
     @cached_property

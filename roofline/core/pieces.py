@@ -21,16 +21,8 @@ from roofline.core.vocabulary import CLASSES, OpClass
 
 Array = NDArray[np.float64]
 
-#: What a floor is made of, by the ceiling that sets it: how the quantity is called that it grows with.
-QUANTITY = {
-    "matrix": "matrix FLOP",
-    "vector": "vector FLOP",
-    "function": "evaluations",
-    "dram": "bytes from and to main memory",
-    "cache": "bytes",
-    "link": "bytes over the link",
-    "launch": "launches",
-}
+#: What floors are made of: families of ceilings, each with a quantity of its own (FLOPs, evaluations, bytes, launches).
+FAMILIES = ("matrix", "vector", "function", "dram", "cache", "link", "launch")
 
 
 class Place(NamedTuple):
@@ -49,7 +41,7 @@ class Pieces:
     would be alone; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
     over several places. own: its own time in each profiled step, unscaled [s], shape (pieces, steps).
     overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
-    quantity: how much of what that ceiling limits (`QUANTITY`). Costs are parts of the op's: nan is unknown.
+    quantity: how much of what that ceiling limits (`FAMILIES`). Costs are parts of the op's: nan is unknown.
     """
 
     places: tuple[Place, ...]

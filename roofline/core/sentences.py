@@ -86,6 +86,8 @@ def label(rule: str, facts: Case) -> str:
     launches = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     match rule:
         case "fusion":
+            if (more.bytes or 0.0) <= (less.bytes or 0.0):
+                return f"{_kinds(facts)} ({_ops(more)} against {_ops(less)})"
             return f"{_kinds(facts)} ({_bytes(more)} moved against {_bytes(less)})"
         case "tiny-ops":
             return f"small ops ({_ops(more)} against {_ops(less)})"

@@ -20,6 +20,9 @@ from roofline.devices import cpu
 from roofline.errors import InputError
 from roofline.session import to_profile
 
+#: JAX, which other tests load into this process, warns of forks; the child runs another program at once.
+pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
+
 (FOUND,) = explain(compare(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step()))
 
 

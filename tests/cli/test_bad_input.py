@@ -93,7 +93,10 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
             ("profile", "mlp", "--backend", "tensorfow"),
             f"There is no backend called 'tensorfow'; there are: {listed('roofline.backends')}.",
         ),
-        (("profile", "mlp", "--backend", "torch:mode=x"), "The torch backend has no option 'mode'; there are: none."),
+        (
+            ("profile", "mlp", "--backend", "torch:mode=x"),
+            "The torch backend has no option 'mode'; there are: attention, optimizer, dropout.",
+        ),
         (("profile", "mlp", "--backend", ""), "There is no backend called ''"),
         (
             (*MLP, "--mode", "learn"),

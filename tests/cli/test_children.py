@@ -444,7 +444,7 @@ def test_a_framework_that_is_broken(process: Run, tmp_path: Path, site: Any, cod
         ("keras-jax:jit=maybe", "keras-jax:jit takes on or off, not 'maybe'."),
         ("keras-torch:jit=on", "keras-torch:jit takes off, not 'on'."),
         ("tensorflow-xla:mode=", "tensorflow-xla:mode takes compile or autocluster, not ''."),
-        ("tensorflow:mode=compile", "The tensorflow backend has no option 'mode'; there are: none."),
+        ("tensorflow:mode=compile", "The tensorflow backend has no option 'mode'; there are: dropout."),
         ("keras2:jit", "keras2:jit takes on or off, not ''."),
     ],
 )

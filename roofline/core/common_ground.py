@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from collections import defaultdict, deque
+from collections.abc import Hashable, Iterable
 
 from roofline.core.analysis import Analysis, Cold, analyze, cold_traffic
 from roofline.core.device import Device
+from roofline.core.matching import by_occurrence
 from roofline.core.profile import Profile
-
-#: What must be equal for two ops to be the same work at the same place: phase, block, class, FLOPs, bytes each way.
-_Key = tuple[str, str, str, float | None, float | None, float | None]
 
 
 def same_device(a: Profile, b: Profile) -> bool:
@@ -25,9 +23,9 @@ def on_common_ground(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     """
     if not same_device(a, b):
         return analyze(a), analyze(b)
-    device = _merged(a.device, b.device)
+    device = best_ceilings((a.device, b.device))
     cold = cold_traffic(a, device), cold_traffic(b, device)
-    for one, other in _matched(a, b):
+    for one, other in by_occurrence(_keys(a), _keys(b)):
         for column_a, column_b in ((cold[0].read, cold[1].read), (cold[0].written, cold[1].written)):
             column_a[one] = column_b[other] = min(column_a[one], column_b[other])
         high_a, high_b = cold[0].high[one], cold[1].high[other]
@@ -36,25 +34,21 @@ def on_common_ground(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     return analyze(a, device, _above_low(cold[0])), analyze(b, device, _above_low(cold[1]))
 
 
-def _merged(a: Device, b: Device) -> Device:
-    """One device with the best of both sets of ceilings; the same whichever run is named first."""
-    first, second = sorted((a, b), key=lambda device: sorted((k, c.value) for k, c in device.ceilings.items()))
-    merged = first.seen_again(second.ceilings)
-    if not merged.caches:
-        return second.seen_again(first.ceilings)
-    return merged
+def best_ceilings(devices: Iterable[Device]) -> Device:
+    """One device with the best ceilings that any of them has seen; the same in whatever order they are given."""
+    first, *others = sorted(devices, key=lambda device: (not device.caches, _ceilings(device)))
+    for device in others:
+        first = first.seen_again(device.ceilings)
+    return first
 
 
-def _matched(a: Profile, b: Profile) -> list[tuple[int, int]]:
-    """Pairs of ops that do the same work at the same place, the first with the first, and so on."""
-    waiting: defaultdict[_Key, deque[int]] = defaultdict(deque)
-    for number, key in enumerate(_keys(b)):
-        waiting[key].append(number)
-    return [(number, waiting[key].popleft()) for number, key in enumerate(_keys(a)) if waiting[key]]
+def _ceilings(device: Device) -> list[tuple[str, float]]:
+    return sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())
 
 
-def _keys(profile: Profile) -> list[_Key]:
-    found: list[_Key] = []
+def _keys(profile: Profile) -> list[Hashable]:
+    """What must be equal for two ops to be the same work at the same place."""
+    found: list[Hashable] = []
     for op in profile.ops:
         signature = profile.signatures[op.signature]
         cost, place = signature.cost, (profile.phases[op.phase], profile.blocks[op.block], signature.op_class)

@@ -223,7 +223,7 @@ def compare(a: Profile, b: Profile) -> Comparison:
     compared all the same; whether that means anything is for `parity` to say.
     """
     for number, profile in enumerate((a, b), 1):
-        if profile.profiled is None or not profile.profiled.corrected:
+        if not profile.has_times:
             raise InputError(
                 f"Profile {number} ({profile.model} on {profile.backend}) has no times of ops: "
                 "profile it without --count-only."

@@ -41,7 +41,7 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
 class Claim:
     """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
 
-    part_a, part_b: how much of the pieces' time, where several causes share it; None is all that is left.
+    part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
     about: what the sentence needs to know besides, by name.
     """
 
@@ -50,8 +50,8 @@ class Claim:
     b: Rows = field(default_factory=lambda: NONE)
     gap_a: float = 0.0
     gap_b: float = 0.0
-    part_a: float | None = None
-    part_b: float | None = None
+    part_a: float = 1.0
+    part_b: float = 1.0
     about: dict[str, str] = field(default_factory=dict)
 
 
@@ -72,7 +72,8 @@ class Entry:
 class Work:
     """What one run does in the pieces of a claim, per step. names: its ops, longest time first.
 
-    bytes, flops: of what is known; None where pieces have none that is. floor: of those that have one.
+    bytes, flops: of what is known; None where pieces have none that is. whole: whether that is all of them. floor: of
+    those that have one.
     """
 
     ops: float
@@ -81,8 +82,8 @@ class Work:
     floor: float
     bytes: float | None
     flops: float | None
+    whole: bool
     names: tuple[str, ...]
-    blocks: tuple[str, ...]
     classes: frozenset[str]
 
     @property
@@ -141,8 +142,7 @@ class Ledger:
     def claim(self, claim: Claim) -> None:
         """Enter a claim. Of pieces that are taken already only the rest is given."""
         a, b = self.free(claim.a, claim.b)
-        parts_a = self.left_a[a] if claim.part_a is None else np.full(len(a), claim.part_a)
-        parts_b = self.left_b[b] if claim.part_b is None else np.full(len(b), claim.part_b)
+        parts_a, parts_b = self.left_a[a] * claim.part_a, self.left_b[b] * claim.part_b
         self.left_a[a] -= parts_a
         self.left_b[b] -= parts_b
         # No second of a gap is given out twice.
@@ -185,11 +185,8 @@ class Ledger:
         """What a run does in some of its pieces."""
         some = side.pieces
         names: Counter[str] = Counter()
-        blocks: Counter[str] = Counter()
         for row in rows:
-            seconds = float(side.seconds[row])
-            names[some.signature[row].name] += seconds  # type: ignore[assignment]
-            blocks[some.places[row].block] += seconds  # type: ignore[assignment]
+            names[some.signature[row].name] += float(side.seconds[row])  # type: ignore[assignment]
         return Work(
             ops=float(some.weight[rows].sum()),
             launches=float(some.launches[rows].sum()),
@@ -197,8 +194,8 @@ class Ledger:
             floor=float(some.floor[rows].sum()),
             bytes=_known(some.bytes[rows]),
             flops=_known(some.flops[rows]),
+            whole=not bool(np.isnan(some.bytes[rows] + some.flops[rows]).any()),
             names=tuple(name for name, _ in names.most_common(3)),
-            blocks=tuple(name for name, _ in blocks.most_common(2)),
             classes=frozenset(some.places[row].op_class for row in rows),
         )
 
@@ -235,7 +232,10 @@ class Ledger:
 
 def _dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
-    causes = run.gap_causes
-    if not causes or not run.gap:
-        return 1.0
-    return max(0.0, sum(value for name, value in causes.items() if name.startswith(_DISPATCHING)) / run.gap)
+    return max(0.0, share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
+
+
+def share_of_gap(run: Analysis, cause: str) -> float:
+    """The share of a gap that the causes which begin with `cause` have; 0 where causes are not known."""
+    causes = run.gap_causes or {}
+    return sum(value for name, value in causes.items() if name.startswith(cause)) / run.gap if run.gap else 0.0

@@ -52,7 +52,7 @@ def match(a: Pieces, b: Pieces) -> Matching:
     """Match the pieces of two runs, each at most once."""
     by_block = {place.block for place in a.places} == {place.block for place in b.places}
     names, works = (_names(a, by_block), _names(b, by_block)), (_works(a), _works(b))
-    alike = len(_by_occurrence(*names)) >= _ALIKE * min(len(a), len(b)) > 0
+    alike = len(by_occurrence(*names)) >= _ALIKE * min(len(a), len(b)) > 0
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
         np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(pieces)))
@@ -66,7 +66,7 @@ def match(a: Pieces, b: Pieces) -> Matching:
     for keys in rounds:
         taken = _sets(pairs)
         free = [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
-        pairs = pairs + _by_occurrence(*free)
+        pairs = pairs + by_occurrence(*free)
     labels = [_labels(pieces, stretch if alike else None) for pieces, stretch in zip((a, b), stretches, strict=True)]
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
@@ -115,7 +115,7 @@ def _asked(one: Signature) -> bool:
     return one.cost.model_flops != 0 or not one.cost.flops
 
 
-def _by_occurrence(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
+def by_occurrence(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:
     """Pairs of equal keys, the first with the first, in the order of `a`; None has no partner."""
     waiting: defaultdict[Hashable, deque[int]] = defaultdict(deque)
     for number, key in enumerate(b):
@@ -146,7 +146,7 @@ def _in_order(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, i
             furthest[diagonal] = i
             if i >= len(x) and i - diagonal >= len(y):
                 return [(rows[0][i], rows[1][j]) for i, j in _way_back(history, len(x), len(y))]
-    return _increasing(_by_occurrence(a, b))
+    return _increasing(by_occurrence(a, b))
 
 
 def _way_back(history: list[dict[int, int]], i: int, j: int) -> list[tuple[int, int]]:

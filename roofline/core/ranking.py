@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from roofline.core.analysis import Analysis, analyze
+from roofline.core.common_ground import best_ceilings
 from roofline.core.comparison import Comparison, compare
 from roofline.core.counterfactual import Proof
 from roofline.core.device import Device
@@ -112,19 +113,8 @@ def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
     groups: dict[tuple[str, str], list[Device]] = {}
     for profile in profiles:
         groups.setdefault((profile.device.name, profile.device.kind), []).append(profile.device)
-    merged: dict[tuple[str, str], Device] = {}
-    for key, devices in groups.items():
-        # In an order of their own, so that the order of the runs changes nothing.
-        ordered = sorted(devices, key=lambda device: (not device.caches, _ceilings(device)))
-        first = ordered[0]
-        for device in ordered[1:]:
-            first = first.seen_again(device.ceilings)
-        merged[key] = first
+    merged = {key: best_ceilings(devices) for key, devices in groups.items()}
     return [
         msgspec.structs.replace(profile, device=merged[profile.device.name, profile.device.kind])
         for profile in profiles
     ]
-
-
-def _ceilings(device: Device) -> list[tuple[str, float]]:
-    return sorted((name, ceiling.value) for name, ceiling in device.ceilings.items())

@@ -8,7 +8,6 @@ the order of `RULES`, special ones first, and what the first one claims no later
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Callable, Hashable, Iterator
 from dataclasses import replace
 
@@ -16,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.analysis import Analysis
-from roofline.core.ledger import NONE, Claim, Ledger, Rows
+from roofline.core.ledger import NONE, Claim, Ledger, Rows, share_of_gap
 from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
 from roofline.core.profile import Profile
@@ -58,7 +57,7 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
     for a, b in _only_one_does(ledger, "transfer"):
         yield _with_dispatch(ledger, Claim("synchronisation", a, b))
     read = _with_dispatch(ledger, Claim("synchronisation", *ledger.rows(lambda some: _classes(some, {"transfer"}))))
-    waited = [_part_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
+    waited = [share_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
     yield replace(read, gap_a=read.gap_a + waited[0], gap_b=read.gap_b + waited[1])
 
 
@@ -200,7 +199,7 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         else:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
-        part_a, part_b = (None, None) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
+        part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
         yield _with_dispatch(ledger, Claim(rule, a, b, part_a=part_a, part_b=part_b))
 
 
@@ -209,10 +208,10 @@ def _ratio(a: tuple[float, float], b: tuple[float, float]) -> float:
     return max(max(x, y) / min(x, y) if min(x, y) else math.inf for x, y in zip(a, b, strict=True) if x or y)
 
 
-def _by_work(a: tuple[float, float], b: tuple[float, float]) -> tuple[float | None, float | None]:
-    """What part of the times of A and of B their work explains, by what it differs more in; None is all."""
+def _by_work(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """What part of the times of A and of B their work explains, by what it differs more in."""
     if not all(a) or not all(b):
-        return None, None
+        return 1.0, 1.0
     one, other = max(zip(a, b, strict=True), key=lambda pair: max(pair[0] / pair[1], pair[1] / pair[0]))
     return (one - other) / (2 * one), (other - one) / (2 * other)
 
@@ -309,7 +308,7 @@ def waiting(ledger: Ledger) -> Iterator[Claim]:
         ("data input", "data-input"),
         ("graph break/compilation", "compilation"),
     ):
-        a, b = (_part_of_gap(run, cause) for run in (ledger.comparison.a, ledger.comparison.b))
+        a, b = (share_of_gap(run, cause) for run in (ledger.comparison.a, ledger.comparison.b))
         if a or b:
             yield Claim(rule, NONE, NONE, a, b)
 
@@ -320,11 +319,11 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
     rule, about = "host-bound", {}
     if ledger.one_executor:
         rule = "host-idle"
-        reads = [_reads(analysis.profile) for analysis in (a, b)]
+        one, other = _reads(a.profile), _reads(b.profile)
         more = ledger.gap_a * a.gap - ledger.gap_b * b.gap
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
-        if reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
-            rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
+        if one is not None and other is not None and one != other and 0 < more / (one - other) < _A_READ:
+            rule, about = "synchronisation", {"a": f"{one:.0f}", "b": f"{other:.0f}"}
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in ledger.besides]
@@ -432,19 +431,13 @@ def _launch_bound(some: Pieces, rows: Rows) -> float:
     return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
 
 
-def _reads(profile: Profile) -> float:
-    """Results that the host reads in a step (`.item()`)."""
-    return profile.conditions.get("host_reads_per_step", 0.0)
+def _reads(profile: Profile) -> float | None:
+    """Results that the host reads in a step (`.item()`); None where that was not recorded."""
+    return profile.conditions.get("host_reads_per_step")
 
 
 def _threads(profile: Profile) -> str | None:
     return profile.environment.get("threads")
-
-
-def _part_of_gap(analysis: Analysis, cause: str) -> float:
-    """The share of a gap that has a cause; 0 where causes are not known."""
-    causes = analysis.gap_causes or {}
-    return sum(value for name, value in causes.items() if re.match(cause, name)) / analysis.gap if analysis.gap else 0.0
 
 
 def _overhead(analysis: Analysis) -> float:

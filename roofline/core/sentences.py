@@ -135,11 +135,16 @@ def _moved(work: Work) -> str:
 
 
 def _bytes(work: Work) -> str:
-    return "an unknown number of bytes" if work.bytes is None else units.byte(work.bytes)
+    return "an unknown number of bytes" if work.bytes is None else f"{_least(work)}{units.byte(work.bytes)}"
 
 
 def _flop(work: Work) -> str:
-    return "unknown work" if work.flops is None else units.flop(work.flops)
+    return "unknown work" if work.flops is None else f"{_least(work)}{units.flop(work.flops)}"
+
+
+def _least(work: Work) -> str:
+    """What stands before a sum of which a part is not known."""
+    return "" if work.whole else "at least "
 
 
 def _list(items: Sequence[str]) -> str:

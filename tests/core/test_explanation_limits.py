@@ -11,7 +11,9 @@ from synthetic import EAGER_ATTENTION, LAYER, LINEAR, UNFUSED_NORM, Row, instead
 
 from roofline.core.comparison import compare
 from roofline.core.explanation import Finding, explain
+from roofline.core.ledger import Ledger
 from roofline.core.profile import Profile
+from roofline.core.rules import RULES
 
 US = 1e-6
 
@@ -70,6 +72,34 @@ def test_page_faults_of_the_faster_run_explain_nothing() -> None:
     a = step(slower(3.0), conditions={"page_faults_per_step": 0.0, "system_seconds_per_step": 0.0})
     b = step(conditions={"page_faults_per_step": 3000.0, "system_seconds_per_step": 500e-6})
     assert "allocation" not in found(a, b)
+
+
+def test_what_is_left_of_an_op_is_given_out_and_no_more() -> None:
+    # Between frameworks 3 launches against 2 explain a part of the vector ops; page faults may explain what is left
+    a_rows = instead(LAYER * 4, "aten::gelu", (Row("aten::f", "pointwise", 200, bytes=0.2e6, block="FFN"),) * 2)
+    b_rows = tuple(change(row, name=f"hlo.{row.name}") for row in LAYER * 4)
+    a = step(a_rows, conditions={"page_faults_per_step": 9000.0, "system_seconds_per_step": 1.0})
+    b = step(b_rows, backend="jax", conditions={"page_faults_per_step": 0.0, "system_seconds_per_step": 0.0})
+    ledger = Ledger(compare(a, b))
+    for rule in RULES:
+        for claim in rule(ledger):
+            ledger.claim(claim)
+    rules = [entry.claim.rule for entry in ledger.entries if len(entry.a)]
+    assert "allocation" in rules
+    assert {"fusion", "tiny-ops"} & set(rules)
+    given = np.zeros(len(ledger.a.pieces))
+    for entry in ledger.entries:
+        np.add.at(given, entry.a, entry.parts_a)
+    assert given == pytest.approx(np.ones(len(given)))
+    assert all(part >= 0 for entry in ledger.entries for part in entry.parts_a)
+
+
+def test_a_sum_with_an_unknown_part_is_at_least_that() -> None:
+    mask = Row("mylib::mask", "pointwise", 10, known=False)
+    told = found(step(instead(LAYER * 4, "aten::sdpa", (*EAGER_ATTENTION, mask))), step())
+    # 4 * 3 * 0.4 MB are known of 16 launches
+    assert "16 launches that move at least 4.80 MB" in told["attention"].text
+    assert "4 launches that move 1.60 MB" in told["attention"].text
 
 
 def test_waiting_is_not_charged_to_dispatch_again() -> None:

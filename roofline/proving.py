@@ -155,13 +155,7 @@ def _in_turns(original: _Form, flipped: Sequence[_Form], analysis: Analysis, rou
 
 def _record(request: Request, variables: dict[str, str]) -> Recording:
     """One process: what it recorded."""
-    from roofline.backends import _launch
-
-    backend = plugins.load("roofline.backends", request.backend, "backend")
-    environment = backend.environment(request.threads, request.device, request.options)
-    recording = _launch.run(request, {**environment, **variables}).recording
-    assert recording is not None  # a result without an error and without checks
-    return recording
+    return session.record(request, plugins.load("roofline.backends", request.backend, "backend"), variables)
 
 
 def _profile(recording: Recording, request: Request) -> Profile:

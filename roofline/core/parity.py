@@ -78,10 +78,9 @@ def _value(text: str | None) -> str:
 
 def _measured(run: Analysis, which: str) -> None:
     """Refuse a run without times: there is nothing to compare."""
-    profiled = run.profile.profiled
     if not run.profile.wall.steps:
         raise InputError(f"The {which} profile holds no timed steps: measure it with --steps 3 or more.")
-    if profiled is None or not profiled.corrected:
+    if not run.profile.has_times:
         raise InputError(
             f"The {which} profile was counted and not timed, so there is nothing to compare: measure it again without "
             "--count-only."

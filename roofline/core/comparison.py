@@ -196,7 +196,7 @@ class Comparison:
         """gap_A - gap_B by cause [s]."""
         return _gap(self.a, self.b)
 
-    def agree(self, phase: str | None, op_class: str) -> bool:
+    def agree(self, op_class: str) -> bool:
         """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
 
         Where more than 20 % of a class's time was divided over constituents, or the views disagree in sign, only the
@@ -207,7 +207,7 @@ class Comparison:
             sums = [0.0, 0.0]
             for number, side in enumerate((view.a, view.b)):
                 for place, cell in side.cells.items():
-                    if place.op_class == op_class and phase in (None, place.phase):
+                    if place.op_class == op_class:
                         sums[number] += cell.seconds
                         if view is self.work:
                             divided += cell.divided

@@ -70,7 +70,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         about_less=about[order[1]],
         of=entry.claim.about.get("of", ""),
         where=where,
-        certain=all(comparison.agree(None, one) for one in work[0].classes | work[1].classes),
+        certain=all(comparison.agree(one) for one in work[0].classes | work[1].classes),
         dispatch=abs(gap),
     )
 

@@ -26,7 +26,10 @@ HOST = 10  # [us] that the host spends on a launch
 
 @dataclass(frozen=True)
 class Row:
-    """One op: its name, class and place, work [FLOP, byte] and own time [µs]."""
+    """One op: its name, class and place, work [FLOP, byte] and own time [µs].
+
+    host: time before it [µs], of the framework and of Python; None: what the step has for each launch.
+    """
 
     name: str
     op_class: str
@@ -41,6 +44,7 @@ class Row:
     known: bool = True
     dtype: str = "fp32"
     parts: tuple[Row, ...] = ()
+    host: tuple[float, float] | None = None
 
 
 LINEAR = Row("aten::addmm", "contraction", 300, flops=20e6, bytes=0.5e6)
@@ -79,7 +83,10 @@ def step(
     causes: dict[str, float] | None = None,
     **changes: object,
 ) -> Profile:
-    """A step of these ops. host: [µs] per launch; extra_gap: [µs] besides; causes: shares of the gap."""
+    """A step of these ops. host: [µs] per launch; extra_gap: [µs] besides; causes: shares of the gap.
+
+    Where a row says what the host does before it, this is recorded of all: of the others, that it is Python.
+    """
     signatures: list[Signature] = []
     numbers: dict[Row, int] = {}
 
@@ -91,8 +98,10 @@ def step(
 
     phases, blocks = ("forward", "backward", "optimizer"), ("attention", "FFN", "head")
     ops, at = [], 0.0
-    for buffer, row in enumerate(layers):
-        at += host * row.launches
+    hosts = [row.host or (0.0, host * row.launches) for row in layers]
+    recorded = any(row.host for row in layers)
+    for buffer, (row, before) in enumerate(zip(layers, hosts, strict=True)):
+        at += sum(before)
         ops.append(
             Op(
                 signature=number(row),
@@ -107,11 +116,12 @@ def step(
                 writes=(2000 + buffer,),
                 constituents=tuple(number(part) for part in row.parts),
                 places=tuple((0, phases.index(part.phase), blocks.index(part.block)) for part in row.parts),
+                host_ns=(round(1000 * before[0]), round(1000 * before[1])) if recorded else None,
             )
         )
         at += row.own
     busy = sum(row.own for row in layers) * 1e-6
-    gap = (sum(row.launches for row in layers) * host + extra_gap) * 1e-6
+    gap = (sum(map(sum, hosts)) + extra_gap) * 1e-6
     wall = busy + gap
     shares = causes or {"host dispatch": 1.0}
     return handmade.profile(

@@ -88,17 +88,21 @@ class System:
     """What the system did for this process, all threads, while `counting`.
 
     faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
-    inside the system [s], most of it clearing those pages where there are many.
+    inside the system [s], most of it clearing those pages where there are many. away: time in which the thread that
+    counts was on no core [s]: asleep, waiting, or pushed aside by another program.
     """
 
     faults: int = 0
     seconds: float = 0.0
+    away: float = 0.0
 
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Counts what happens inside, beside what was counted before."""
         before = resource.getrusage(resource.RUSAGE_SELF)
+        begin = time.perf_counter() - time.thread_time()
         yield
+        self.away += max(0.0, time.perf_counter() - time.thread_time() - begin)
         after = resource.getrusage(resource.RUSAGE_SELF)
         self.faults += after.ru_minflt - before.ru_minflt
         self.seconds += after.ru_stime - before.ru_stime
@@ -108,6 +112,10 @@ class System:
         if not steps:
             return {}
         return {"page_faults_per_step": self.faults / steps, "system_seconds_per_step": self.seconds / steps}
+
+    def away_per_step(self, steps: int) -> dict[str, float]:
+        """The condition of a profile whose ops run in the thread that counts."""
+        return {"away_seconds_per_step": self.away / steps} if steps else {}
 
 
 def was_contended(conditions: Mapping[str, float], threads: int) -> bool:

@@ -261,6 +261,7 @@ def _assemble(
         model_bytes = float(sum(p.numel() * p.element_size() for p in step.model.parameters()))
     usage = plain.usage
     threads = torch.get_num_threads()
+    plain_steps = 0 if plan.count_only else len(plain.wall.steps)
     return Recording(
         wall=plain.wall,
         profiled=None if timed is None else timing.profiled(timed, timing_cuda.mechanism(timed), event_cost),
@@ -292,7 +293,9 @@ def _assemble(
             "cpu_share": usage.share(threads),
             "involuntary_switches_per_second": usage.switch_rate,
             "load": usage.load,
-            **plain.system.per_step(0 if plan.count_only else len(plain.wall.steps)),
+            **plain.system.per_step(plain_steps),
+            # Beside a GPU the thread waits for the device, which says nothing.
+            **plain.system.away_per_step(plain_steps if plan.device == "cpu" else 0),
             # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
             "host_reads_per_step": float(counted.names.count("aten::_local_scalar_dense")),
             **plain.clocks.conditions(),

@@ -1,10 +1,14 @@
-"""Where in a step no op ran: before which op. From the representative profiled step.
+"""Where in a step no op ran: before which op, and what the host did there.
 
-What is between two ops is the host's dispatch of the second one, and whatever else the host does there. The first is
-much the same for all ops of a step, so what is far more than that is told apart: sleeping, Python, input.
+What is between two ops is the host's dispatch of the second one, and whatever else the host does there. Time in the
+framework's own events is how an op is dispatched, however long it takes: a checkpoint sets its segment up, a library is
+called. Outside of them it is Python, of which an op takes about as much as the others of the step; what is far more is
+told apart: a loop, input, sleeping. A thread that sleeps is on no core, in the framework or out of it.
 """
 
 from __future__ import annotations
+
+from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
@@ -13,46 +17,97 @@ from roofline.core.analysis import Analysis
 
 Array = NDArray[np.float64]
 
-#: Up to so many times the median, time before an op is its dispatch; and up to so long [ns]: an op with a few views
+#: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]: an op with a few views
 #: before it takes Python as much, and the shortest sleep of Linux takes 50 us (its timers' slack).
 _USUAL, _SHORT = 10.0, 20_000.0
+#: From this share of a step on, a thread that was on no core may have slept in it.
+_ASLEEP = 0.02
 
 
-def before(analysis: Analysis) -> Array:
-    """For each op, the share of the step's gap that is before it; shape (ops,), at most 1 in sum."""
-    idle, whole = _before(analysis)
-    return idle / whole if whole else np.zeros(len(idle))
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """Of each op, how long no op ran before it [ns]: the host in the framework, and outside; shape (ops,).
+
+    whole: all such time of the step, what follows the last op included [ns]. asleep: whether the host may have slept.
+    """
+
+    framework: Array
+    python: Array
+    whole: float
+    asleep: bool
+
+    @property
+    def all(self) -> Array:
+        """Both together [ns]."""
+        return self.framework + self.python
+
+    @property
+    def median(self) -> float:
+        """The median over the ops with any [ns]."""
+        some = self.all[self.all > 0]
+        return float(np.median(some)) if len(some) else 0.0
+
+    @property
+    def usual(self) -> float:
+        """Up to how long the host is in Python to dispatch an op [ns]."""
+        return max(_SHORT, _USUAL * self.median)
+
+    def shares(self, time: Array) -> Array:
+        """Times of ops as shares of the gap."""
+        return time / self.whole if self.whole else np.zeros(len(time))
 
 
-def dispatch(analysis: Analysis) -> Array:
-    """For each op, the share of the step's gap that is at most its dispatch; shape (ops,)."""
-    idle, whole = _before(analysis)
-    return np.minimum(idle, _usual(idle)[1]) / whole if whole else np.zeros(len(idle))
+def host_time(analysis: Analysis) -> HostTime:
+    """The host's time before each op: as recorded, else as the representative step shows it, all of it Python's."""
+    profile = analysis.profile
+    pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
+    if len(pairs) == len(profile.ops):
+        framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T
+    else:
+        framework, python = np.zeros(len(profile.ops)), _before(analysis)
+    # What of the idle time was seen in all kept steps is not before an op of this one was after the last op.
+    seen = 1e9 * float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
+    away = profile.conditions.get("away_seconds_per_step")
+    asleep = away is None or away > _ASLEEP * analysis.wall
+    return HostTime(framework, python, max(float((framework + python).sum()), seen), asleep)
 
 
-def besides(analysis: Analysis) -> Array:
+def dispatch(mine: HostTime, other: HostTime) -> Array:
+    """For each op of one of two runs, the share of the gap that is its dispatch; shape (ops,).
+
+    Python counts up to what is usual in either run: where most ops are tiny, the others are not dispatched faster.
+    Where either host may have slept, the framework's part counts up to there as well.
+    """
+    usual = max(mine.usual, other.usual)
+    if mine.asleep or other.asleep:
+        return mine.shares(np.minimum(mine.all, usual))
+    return mine.shares(mine.framework + np.minimum(mine.python, usual))
+
+
+def framework(mine: HostTime, other: HostTime) -> Array:
+    """For each op of one of two runs, the share of the gap in which the framework worked before it.
+
+    None where either host may have slept.
+    """
+    return mine.shares(np.zeros(len(mine.framework)) if mine.asleep or other.asleep else mine.framework)
+
+
+def besides(analysis: Analysis, host: HostTime) -> Array:
     """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 
     Beyond what is usual, all but the median is something else. Nothing is said of the time before the first op: to
     start a compiled step is a dispatch of its own.
     """
-    idle, whole = _before(analysis)
-    if not whole or not len(idle):
+    idle = host.all
+    if not host.whole or not len(idle):
         return np.zeros(len(idle))
-    median, usual = _usual(idle)
-    found: Array = np.where(idle > usual, idle - median, 0.0) / whole
+    found: Array = np.where(idle > host.usual, idle - host.median, 0.0) / host.whole
     found[int(np.argmin([op.start_ns for op in analysis.profile.ops]))] = 0.0
     return found
 
 
-def _usual(idle: Array) -> tuple[float, float]:
-    """The median of the times before ops, and up to how long they are dispatch [ns]."""
-    median = float(np.median(idle[idle > 0])) if (idle > 0).any() else 0.0
-    return median, max(_SHORT, _USUAL * median)
-
-
-def _before(analysis: Analysis) -> tuple[Array, float]:
-    """Time before each op in which no other ran, and all such time of the step, its end included [ns]."""
+def _before(analysis: Analysis) -> Array:
+    """Time before each op in which no other ran, in the representative step [ns]."""
     profile = analysis.profile
     start = np.asarray([op.start_ns for op in profile.ops], np.float64)
     end = start + np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in profile.ops], np.float64)
@@ -61,6 +116,4 @@ def _before(analysis: Analysis) -> tuple[Array, float]:
     ended = np.concatenate([[0.0], np.maximum.accumulate(end[order])])
     idle = np.zeros(len(start))
     idle[order] = np.maximum(0.0, start[order] - ended[:-1])
-    # What of the idle time was seen in all kept steps is not before an op of this one was after the last op.
-    seen = 1e9 * float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
-    return idle, max(float(idle.sum()), seen)
+    return idle

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from roofline.core.analysis import Analysis, executor_of
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
-from roofline.core.host_time import before, besides, dispatch
+from roofline.core.host_time import HostTime, besides, dispatch, framework, host_time
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces
 
@@ -42,7 +42,8 @@ class Claim:
     """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
 
     part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
-    about: what the sentence needs to know besides, by name.
+    host: with the host's time for these ops, where both runs are dispatched alike. about: what the sentence needs to
+    know besides, by name.
     """
 
     rule: str
@@ -52,6 +53,7 @@ class Claim:
     gap_b: float = 0.0
     part_a: float = 1.0
     part_b: float = 1.0
+    host: bool = False
     about: dict[str, str] = field(default_factory=dict)
 
 
@@ -73,10 +75,11 @@ class Work:
     """What one run does in the pieces of a claim, per step. names: its ops, longest time first.
 
     bytes, flops: of what is known; None where pieces have none that is. whole: whether that is all of them. floor: of
-    those that have one.
+    those that have one. fused: how many of the ops are kernels that were fused from several.
     """
 
     ops: float
+    fused: float
     launches: float
     seconds: float
     floor: float
@@ -116,6 +119,7 @@ class Ledger:
         self.left_a = np.ones(len(self.a.pieces))
         self.left_b = np.ones(len(self.b.pieces))
         self.gap_a = self.gap_b = 1.0
+        self._host_left = np.ones(len(self.a.pieces)), np.ones(len(self.b.pieces))
 
     @property
     def wall(self) -> float:
@@ -145,8 +149,9 @@ class Ledger:
         parts_a, parts_b = self.left_a[a] * claim.part_a, self.left_b[b] * claim.part_b
         self.left_a[a] -= parts_a
         self.left_b[b] -= parts_b
+        host_a, host_b = self._host(a, b) if claim.host and self.one_executor else (0.0, 0.0)
         # No second of a gap is given out twice.
-        gap_a, gap_b = min(claim.gap_a, self.gap_a), min(claim.gap_b, self.gap_b)
+        gap_a, gap_b = min(claim.gap_a + host_a, self.gap_a), min(claim.gap_b + host_b, self.gap_b)
         self.gap_a -= gap_a
         self.gap_b -= gap_b
         self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b))
@@ -189,6 +194,7 @@ class Ledger:
             names[some.signature[row].name] += float(side.seconds[row])  # type: ignore[assignment]
         return Work(
             ops=float(some.weight[rows].sum()),
+            fused=float(some.weight[rows][some.fused[rows]].sum()),
             launches=float(some.launches[rows].sum()),
             seconds=float(side.seconds[rows].sum()),
             floor=float(some.floor[rows].sum()),
@@ -199,35 +205,56 @@ class Ledger:
             classes=frozenset(some.places[row].op_class for row in rows),
         )
 
-    def dispatch(self, a: Rows, b: Rows) -> tuple[float, float]:
-        """Shares of the two gaps in which the host dispatches some pieces; (0, 0) across executors.
-
-        Runs of two executors spend the gap in two ways, and what a launch costs in one says nothing of the other.
-        """
-        if not self.one_executor:
-            return 0.0, 0.0
-        return self._shares(self.a, a, self._dispatch[0]), self._shares(self.b, b, self._dispatch[1])
-
-    def before(self, a: Rows, b: Rows) -> tuple[float, float]:
-        """Shares of the two gaps that lie before some pieces, whatever the host does there."""
-        runs = self.comparison.a, self.comparison.b
-        shares = [before(run) * _dispatching(run) for run in runs]
-        return self._shares(self.a, a, shares[0]), self._shares(self.b, b, shares[1])
+    @cached_property
+    def host(self) -> tuple[HostTime, HostTime]:
+        """The host's time before each op of A and of B."""
+        return host_time(self.comparison.a), host_time(self.comparison.b)
 
     @cached_property
     def besides(self) -> tuple[Array, Array]:
         """For each op of A and of B, the share of the gap that is before it and no dispatch."""
         a, b = self.comparison.a, self.comparison.b
-        return besides(a) * _dispatching(a), besides(b) * _dispatching(b)
+        return besides(a, self.host[0]) * _dispatching(a), besides(b, self.host[1]) * _dispatching(b)
+
+    def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
+        """Shares of the two gaps in which the host dispatches some pieces, as far as they are not given out.
+
+        What the framework does between the last of them and the next op that both runs have, more in one run than in
+        the other, belongs to them too: it ends there what it began for them.
+        """
+        of_ops, of_next = self._dispatch, self._framework
+        next_a, next_b = self._next(a, b)
+        taken = []
+        for side, rows, after in ((0, a, next_a), (1, b, next_b)):
+            some = (self.a, self.b)[side].pieces
+            left = self._host_left[side]
+            mine = of_ops[side][some.op[rows]] * some.weight[rows] * left[rows]
+            theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
+            left[rows] = left[after] = 0.0
+            taken.append(float(mine.sum() + theirs.sum()))
+        return taken[0], taken[1]
+
+    def _next(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
+        """The matched pieces that are dispatched right after some pieces, in either run."""
+        pairs_a, pairs_b = self.matching.pairs_a, self.matching.pairs_b
+        after = np.isin(pairs_a, _after(self.a.pieces, a)) | np.isin(pairs_b, _after(self.b.pieces, b))
+        after &= ~np.isin(pairs_a, a) & ~np.isin(pairs_b, b)
+        return pairs_a[after], pairs_b[after]
 
     @cached_property
     def _dispatch(self) -> tuple[Array, Array]:
-        a, b = self.comparison.a, self.comparison.b
-        return dispatch(a) * _dispatching(a), dispatch(b) * _dispatching(b)
+        a, b = self.host
+        return dispatch(a, b) * _dispatching(self.comparison.a), dispatch(b, a) * _dispatching(self.comparison.b)
 
-    @staticmethod
-    def _shares(side: Side, rows: Rows, shares: Array) -> float:
-        return float((shares[side.pieces.op[rows]] * side.pieces.weight[rows]).sum())
+    @cached_property
+    def _framework(self) -> tuple[Array, Array]:
+        a, b = self.host
+        return framework(a, b) * _dispatching(self.comparison.a), framework(b, a) * _dispatching(self.comparison.b)
+
+
+def _after(some: Pieces, rows: Rows) -> Rows:
+    """The pieces of the ops right after those of some pieces. Ops are in the order of dispatch."""
+    return np.flatnonzero(np.isin(some.op, some.op[rows] + 1))
 
 
 def _dispatching(run: Analysis) -> float:

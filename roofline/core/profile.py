@@ -73,6 +73,8 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     reads, writes: buffers touched, by number; kernels: (kernel name, mean own time [ns]) of each launch.
     constituents: signatures of the ops that were fused into it; empty for an op that stands for itself.
     places: (scope, phase, block) of each constituent; empty: they are those of the op.
+    host_ns: how long no op ran before it [ns], mean over the kept steps: while the host was in the framework's events,
+    and while it was outside of them (Python). None: not recorded.
     """
 
     signature: int
@@ -88,6 +90,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     kernels: tuple[tuple[int, int], ...] = ()
     constituents: tuple[int, ...] = ()
     places: tuple[tuple[int, int, int], ...] = ()
+    host_ns: tuple[int, int] | None = None
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -41,7 +41,7 @@ VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "rando
 
 def optimizer(ledger: Ledger) -> Iterator[Claim]:
     """The optimizer's update: one fused kernel, or many ops."""
-    yield _with_dispatch(ledger, Claim("optimizer", *ledger.rows(lambda some: _phase(some, "optimizer"))))
+    yield Claim("optimizer", *ledger.rows(lambda some: _phase(some, "optimizer")), host=True)
 
 
 def communication(ledger: Ledger) -> Iterator[Claim]:
@@ -55,10 +55,10 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
     What is computed only to be read belongs to it.
     """
     for a, b in _only_one_does(ledger, "transfer"):
-        yield _with_dispatch(ledger, Claim("synchronisation", a, b))
-    read = _with_dispatch(ledger, Claim("synchronisation", *ledger.rows(lambda some: _classes(some, {"transfer"}))))
+        yield Claim("synchronisation", a, b, host=True)
+    read = ledger.rows(lambda some: _classes(some, {"transfer"}))
     waited = [share_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
-    yield replace(read, gap_a=read.gap_a + waited[0], gap_b=read.gap_b + waited[1])
+    yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
 
 
 def recomputation(ledger: Ledger) -> Iterator[Claim]:
@@ -71,7 +71,7 @@ def recomputation(ledger: Ledger) -> Iterator[Claim]:
         again_a, again_b = a[_again(ledger.a.pieces, a)], b[_again(ledger.b.pieces, b)]
         if len(again_a) != len(again_b):
             rows = (a, b) if ledger.matching.alike else (again_a, again_b)
-            yield _with_dispatch(ledger, Claim("recomputation", *rows))
+            yield Claim("recomputation", *rows, host=True)
 
 
 def attention(ledger: Ledger) -> Iterator[Claim]:
@@ -87,7 +87,7 @@ def attention(ledger: Ledger) -> Iterator[Claim]:
                 rows[np.asarray([some.places[row].block in blocks for row in rows], bool)]
                 for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))
             ]
-            yield _with_dispatch(ledger, Claim("attention", keep[0], keep[1]))
+            yield Claim("attention", keep[0], keep[1], host=True)
 
 
 def precision(ledger: Ledger) -> Iterator[Claim]:
@@ -109,7 +109,7 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
         types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
         if types[0] != types[1] and all(types):
             about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
-            yield _with_dispatch(ledger, Claim("precision", rows, partners, about=about))
+            yield Claim("precision", rows, partners, about=about, host=True)
 
 
 #: Floating types that vector work is done in.
@@ -119,21 +119,21 @@ _FLOATS = frozenset(("fp64", "fp32", "bf16", "fp16"))
 def random(ledger: Ledger) -> Iterator[Claim]:
     """Random numbers, drawn by another generator in each framework, or in one run only, with what is made of them."""
     for a, b in _only_one_does(ledger, "random"):
-        yield _with_dispatch(ledger, Claim("random", a, b))
+        yield Claim("random", a, b, host=True)
     hunks = ledger.matching.hunks
     rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
     a, b = ledger.free(*rows)
     a, b = a[_are(ledger.a.pieces, a, {"random"})], b[_are(ledger.b.pieces, b, {"random"})]
     if len(a) or len(b):
-        yield _with_dispatch(ledger, Claim("random", a, b))
+        yield Claim("random", a, b, host=True)
 
 
 def unknown_work(ledger: Ledger) -> Iterator[Claim]:
     """Ops of unknown work that have no partner: they take their time, and nothing says what for."""
     free_a, free_b = ledger.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
     pairs = ledger.matching
-    alone = Claim("unknown-work", np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b))
-    yield _with_dispatch(ledger, alone)
+    alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    yield Claim("unknown-work", *alone, host=True)
 
 
 def padding(ledger: Ledger) -> Iterator[Claim]:
@@ -159,9 +159,9 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
             # Beside work that is not known, nobody can say that the other run does less.
             less = ledger.comparison.a if flops[0] < flops[1] else ledger.comparison.b
             rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
-            yield _with_dispatch(ledger, Claim(rule, a, b))
+            yield Claim(rule, a, b, host=True)
         elif len(a) != len(b):  # the same FLOPs in more products, as a loop over a batch makes them
-            yield _with_dispatch(ledger, Claim("tiny-ops", a, b))
+            yield Claim("tiny-ops", a, b, host=True)
 
 
 def layout(ledger: Ledger) -> Iterator[Claim]:
@@ -175,7 +175,7 @@ def layout(ledger: Ledger) -> Iterator[Claim]:
         less = traffic.index(min(traffic))
         # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
         if not _sides(ledger)[less].fused[(a, b)[less]].any():
-            yield _with_dispatch(ledger, Claim("layout", *moved))
+            yield Claim("layout", *moved, host=True)
 
 
 def fusion(ledger: Ledger) -> Iterator[Claim]:
@@ -200,7 +200,7 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
         part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
-        yield _with_dispatch(ledger, Claim(rule, a, b, part_a=part_a, part_b=part_b))
+        yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
 
 
 def _ratio(a: tuple[float, float], b: tuple[float, float]) -> float:
@@ -263,7 +263,7 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
         return
     cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
     rows = _left(ledger, VECTOR | ANCHORS)
-    gaps = ledger.before(*rows)
+    gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
     slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
     slower -= float((ledger.b.seconds[rows[1]] * ledger.left_b[rows[1]]).sum())
     slower += gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
@@ -276,6 +276,12 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     about = {"a": told[0], "b": told[1]}
     claim = Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about)
     yield replace(claim, part_a=part, part_b=part)
+
+
+def _awake(run: Analysis) -> float:
+    """The share of a run's gap in which the host cannot have slept."""
+    away = run.profile.conditions.get("away_seconds_per_step")
+    return max(0.0, 1 - away / run.gap) if away is not None and run.gap > 0 else 1.0
 
 
 def _apart(values: list[float | None]) -> float:
@@ -321,6 +327,7 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         rule = "host-idle"
         one, other = _reads(a.profile), _reads(b.profile)
         more = ledger.gap_a * a.gap - ledger.gap_b * b.gap
+        about = _asleep(ledger, more)
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
         if one is not None and other is not None and one != other and 0 < more / (one - other) < _A_READ:
             rule, about = "synchronisation", {"a": f"{one:.0f}", "b": f"{other:.0f}"}
@@ -431,6 +438,26 @@ def _launch_bound(some: Pieces, rows: Rows) -> float:
     return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
 
 
+def _asleep(ledger: Ledger, more: float) -> dict[str, str]:
+    """Whether a host that spends so much more [s] is on a core meanwhile; nothing where that is not known.
+
+    Of a thread among others it is not: it also waits for them.
+    """
+    runs = ledger.comparison.a, ledger.comparison.b
+    away = [run.profile.conditions.get("away_seconds_per_step") for run in runs]
+    if away[0] is None or away[1] is None or any(_threads(run.profile) != "1" for run in runs) or not more:
+        return {}
+    share = (away[0] - away[1]) / more
+    if _PARTLY < share < 1 - _PARTLY:
+        return {}
+    told = {"a": seconds(away[0]), "b": seconds(away[1])}
+    return told | {"of": "asleep" if share > _PARTLY else "awake"}
+
+
+#: Between this share and its complement time on a core is neither most nor little of it.
+_PARTLY = 0.25
+
+
 def _reads(profile: Profile) -> float | None:
     """Results that the host reads in a step (`.item()`); None where that was not recorded."""
     return profile.conditions.get("host_reads_per_step")
@@ -443,9 +470,3 @@ def _threads(profile: Profile) -> str | None:
 def _overhead(analysis: Analysis) -> float:
     """The share of a step in which the host dispatches or a launch is all that an op is."""
     return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
-
-
-def _with_dispatch(ledger: Ledger, claim: Claim) -> Claim:
-    """The claim with the host's dispatching of its ops."""
-    gap_a, gap_b = ledger.dispatch(*ledger.free(claim.a, claim.b))
-    return replace(claim, gap_a=claim.gap_a + gap_a, gap_b=claim.gap_b + gap_b)

@@ -169,6 +169,8 @@ def _fusion(facts: Case) -> tuple[str, str]:
     )
     if facts.does_less.names:
         text += f" ({_list(facts.does_less.names)})"
+    if facts.does_less.fused >= 1:
+        text += f", {units.count(round(facts.does_less.fused))} of them fused"
     advice = "let a compiler fuse them (torch.compile, jit), or use the framework's own fused op"
     return f"{text}{_host(facts)}.", advice
 
@@ -341,8 +343,19 @@ def _small_model(facts: Case) -> tuple[str, str]:
 def _host_idle(facts: Case) -> tuple[str, str]:
     text = (
         f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
-        "which is not dispatching more ops: Python, sleeping or input between them"
+        "which is not dispatching more ops"
     )
+    match facts.of:
+        case "asleep":
+            text += f"; its thread was on no core for {facts.about_more} of a step, against {facts.about_less}"
+            return f"{text}: it slept or waited.", "look for sleeps, locks, I/O and input between the ops (py-spy dump)"
+        case "awake":
+            text += "; its thread was on a core all the while: Python between them"
+            return (
+                f"{text}.",
+                "look for what the step does besides its ops: Python loops, logging, checks (py-spy, cProfile)",
+            )
+    text += ": Python, sleeping or input between them"
     return f"{text}.", "look for what the step does besides its ops (py-spy, cProfile): I/O, sleeps, Python loops"
 
 

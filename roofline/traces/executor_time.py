@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import intervals
+from roofline.traces import host_time, intervals
 from roofline.traces.timing import HOST_DISPATCH, PYTHON, Timed
 from roofline.traces.xplane import XTrace
 
@@ -75,6 +75,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
         walls=np.asarray([wall]),
         corrected=np.asarray([corrected]),
         idle=np.asarray([idle]),
+        host=_host(trace, owned, rows, owner, number, low, high, prefix, idle),
         causes=_causes(trace, owned, rows, low, high, prefix, idle),
         joined=float(share[:ops].sum()) / all_time if all_time else 0.0,
         events=events,
@@ -111,13 +112,36 @@ def _causes(
     trace: XTrace, owned: Owned, rows: NDArray[np.int64], low: int, high: int, prefix: str, idle: float
 ) -> dict[str, float]:
     """Idle time inside the framework (any of its events runs), and outside of all of them (Python)."""
-    ours = [code for code, name in enumerate(trace.names) if name.startswith(prefix)]
-    others = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)
-    start = np.concatenate((trace.start[others], owned.start[rows]))
-    end = np.concatenate((trace.end[others], owned.end[rows]))
+    start, end = _framework(trace, low, high, prefix)
+    start, end = np.concatenate((start, owned.start[rows])), np.concatenate((end, owned.end[rows]))
     covered = intervals.length(np.clip(start, low, high), np.clip(end, low, high)) * PICOSECOND
     python = min(idle, max(0.0, (high - low) * PICOSECOND - covered))
     return {HOST_DISPATCH: idle - python, PYTHON: python}
+
+
+def _host(
+    trace: XTrace,
+    owned: Owned,
+    rows: NDArray[np.int64],
+    owner: NDArray[np.int64],
+    number: int,
+    low: int,
+    high: int,
+    prefix: str,
+    idle: float,
+) -> NDArray[np.float64]:
+    """Idle time before each op, in the framework and outside of it [s]; what events cost is taken off all alike."""
+    start, end = owned.start[rows], owned.end[rows]
+    seen = host_time.before_ops(start, end, owner, number, _framework(trace, low, high, prefix), (low, high))
+    raw = (high - low - intervals.length(np.clip(start, low, high), np.clip(end, low, high))) * PICOSECOND
+    return seen * PICOSECOND * (min(1.0, idle / raw) if raw > 0 else 0.0)
+
+
+def _framework(trace: XTrace, low: int, high: int, prefix: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Starts and ends of all events in a step but our own marks."""
+    ours = [code for code, name in enumerate(trace.names) if name.startswith(prefix)]
+    others = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)
+    return trace.start[others], trace.end[others]
 
 
 def aligned(parts: Sequence[Timed], ops: int) -> list[Timed]:
@@ -141,6 +165,7 @@ def _with_extra(part: Timed, ops: int, names: tuple[str, ...]) -> Timed:
         own=pick(part.own),
         overlap=pick(part.overlap),
         start=pick(part.start),
+        host=pick(part.host),
         kernels=[() if row < 0 else part.kernels[row] for row in place],
         launches=None if part.launches is None else pick(part.launches),
         extra=names,

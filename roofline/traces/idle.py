@@ -213,11 +213,11 @@ def _late(
         rows = [matching[table.name] & host for table, host in zip(ranges, on_host, strict=True)]
         start = np.concatenate([table.start[row] for table, row in zip(ranges, rows, strict=True)])
         end = np.concatenate([table.end[row] for table, row in zip(ranges, rows, strict=True)])
-        return 2 * _covered(start, end, opens, until) >= time
+        return 2 * intervals.covered(start, end, opens, until) >= time
 
-    working = 2 * _covered(ops.start[on_host[0]], ops.end[on_host[0]], opens, until) >= time
+    working = 2 * intervals.covered(ops.start[on_host[0]], ops.end[on_host[0]], opens, until) >= time
     calling = np.isin(launches.thread, hosts)
-    in_driver = 2 * _covered(launches.start[calling], launches.end[calling], opens, until) >= time
+    in_driver = 2 * intervals.covered(launches.start[calling], launches.end[calling], opens, until) >= time
 
     blocking = calling & _matching(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
     waited = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
@@ -258,19 +258,6 @@ def _copied(trace: KinetoTrace, row: int) -> float:
     """Bytes of a copy; a trace that does not say them is given the benefit of the doubt."""
     size = trace.device.arguments(row).get("bytes", INPUT_COPY)
     return size if isinstance(size, int | float) else 0
-
-
-def _covered(start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """int64[m] [ns]: time between low and high that at least one of the intervals covers."""
-    start, end = intervals.union(start, end)
-    before = np.append(0, np.cumsum(end - start))  # covered before the nth interval begins
-
-    def until(time: np.ndarray) -> np.ndarray:
-        n = np.searchsorted(start, time)
-        overshoot = np.maximum(np.append(0, end)[n] - time, 0)
-        return before[n] - np.where(n > 0, overshoot, 0)
-
-    return until(high) - until(low)
 
 
 def _longest_ending_within(start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:

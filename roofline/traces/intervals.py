@@ -34,6 +34,19 @@ def complement(start: np.ndarray, end: np.ndarray, low: float, high: float) -> t
     return opens[gap], closes[gap]
 
 
+def covered(start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
+    """For each pair of `low` and `high` the time between them that at least one of the intervals covers."""
+    start, end = union(start, end)
+    before = np.append(start.dtype.type(0), np.cumsum(end - start))  # covered before the nth interval begins
+
+    def until(time: np.ndarray) -> np.ndarray:
+        n = np.searchsorted(start, time)
+        overshoot = np.maximum(np.append(end.dtype.type(0), end)[n] - time, 0)
+        return before[n] - np.where(n > 0, overshoot, 0)
+
+    return until(high) - until(low)
+
+
 def shares(start: np.ndarray, end: np.ndarray, owner: np.ndarray, n_owners: int) -> np.ndarray:
     """float64[n_owners]: the time of each owner, an instant that k owners share counting 1/k to each.
 

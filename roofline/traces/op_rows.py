@@ -6,6 +6,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.core.cost import unknown
 from roofline.core.profile import Op, Signature
@@ -190,6 +191,7 @@ class _Tables:
                 own_ns=() if timed is None else tuple(np.rint(timed.own[row] * 1e9).astype(np.int64).tolist()),
                 overlap_ns=0 if timed is None else round(float(timed.overlap[row]) * 1e9),
                 start_ns=0 if timed is None else round(float(timed.start[row]) * 1e9),
+                host_ns=None if timed is None else _nanoseconds(timed.host[row]),
                 launches=launches,
                 reads=tuple(map(self._buffer, reads)),
                 writes=tuple(map(self._buffer, writes)),
@@ -203,6 +205,11 @@ class _Tables:
         """The number of a buffer in this profile; one that was not recorded (-1) is no other one."""
         key = storage if storage >= 0 else -1 - len(self._buffers)
         return self._buffers.setdefault(key, len(self._buffers))
+
+
+def _nanoseconds(pair: NDArray[np.float64]) -> tuple[int, int]:
+    first, second = np.rint(pair * 1e9).astype(np.int64).tolist()
+    return first, second
 
 
 def kernel_class(name: str) -> OpClass:

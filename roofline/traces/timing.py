@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.profile import Profiled
-from roofline.traces import intervals, nesting
+from roofline.traces import host_time, intervals, nesting
 from roofline.traces.alignment import align_threads
 from roofline.traces.counted import Counted
 from roofline.traces.kineto import Events, KinetoTrace
@@ -50,6 +50,7 @@ class Timed:
     unmatched: names of events without a twin, with their time.
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
     op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
+    host: (n, 2) mean idle time before each op, in the framework and outside of it (`host_time`).
     """
 
     own: NDArray[np.float64]
@@ -58,6 +59,7 @@ class Timed:
     walls: NDArray[np.float64]
     corrected: NDArray[np.float64]
     idle: NDArray[np.float64]
+    host: NDArray[np.float64]
     causes: dict[str, float]
     joined: float
     events: int
@@ -152,7 +154,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
     kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
-    own, shares, starts, corrected, idle, causes = [], [], [], [], [], []
+    own, shares, starts, corrected, idle, causes, host = [], [], [], [], [], [], []
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
@@ -179,6 +181,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         corrected.append(max(walls[index] - event_cost * len(events), shares[-1].sum(), 1e-9))
         idle.append(corrected[-1] - shares[-1].sum())
         causes.append(_host_time(step, root, inside, event_cost, idle[-1], compiled))
+        host.append(_before_ops(step, root, inside, op, number, event_cost))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
         unmatched |= unmatched_time(trace, step)
@@ -189,6 +192,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         walls=walls[kept],
         corrected=np.asarray(corrected),
         idle=np.asarray(idle),
+        host=np.mean(host, axis=0) if host else np.zeros((number, 2)),
         causes=_mean(causes),
         joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
@@ -220,6 +224,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         walls=np.concatenate([part.walls for part in kept]),
         corrected=np.concatenate([part.corrected for part in kept]),
         idle=np.concatenate([part.idle for part in kept]),
+        host=np.mean([part.host for part in kept], axis=0),
         causes=_mean([part.causes for part in kept]),
         joined=min(part.joined for part in kept),
         events=int(np.mean([part.events for part in kept])),
@@ -280,6 +285,22 @@ def _host_time(
     if framework > idle:
         times = {name: time * (idle / framework) for name, time in times.items()}
     return times | {PYTHON: max(0.0, idle - framework)}
+
+
+def _before_ops(
+    step: StepEvents,
+    root: NDArray[np.bool_],
+    inside: NDArray[np.bool_],
+    op: NDArray[np.int64],
+    number: int,
+    event_cost: float,
+) -> NDArray[np.float64]:
+    """Idle time before each op, in the framework and outside of it, less what the events in it cost [s]."""
+    events, around = step.events, ~root & ~inside
+    ops, window = (events.start[root], events.end[root], op[root], number), (step.low, step.high)
+    idle = host_time.before_ops(*ops, (events.start[around], events.end[around]), window) * 1e-9
+    began = events.start[~inside], step.parent[~inside] >= 0
+    return np.maximum(idle - event_cost * host_time.charges(*ops, began, window), 0.0)
 
 
 def _causes(step: StepEvents, op: NDArray[np.bool_], compiled: NDArray[np.int64]) -> NDArray[np.int64]:

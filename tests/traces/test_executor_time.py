@@ -72,6 +72,8 @@ def test_idle_time_is_the_frameworks_or_pythons() -> None:
     (step,) = time_steps(made, owned(made, [-1, -1, 0]), 1, "s", 0.0)
     # The op runs 30 us of the 60 in which the framework does; 40 us belong to neither.
     assert step.causes == pytest.approx({HOST_DISPATCH: 30e-6, PYTHON: 40e-6})
+    # Before the op 20 us of Python and 10 us of the call; the 40 us after it are before none.
+    assert step.host == pytest.approx(np.asarray([[10e-6, 20e-6]]))
 
 
 def test_events_cost_and_never_more_than_there_is() -> None:
@@ -79,6 +81,8 @@ def test_events_cost_and_never_more_than_there_is() -> None:
     (step,) = time_steps(made, owned(made, [-1, 0, 1]), 2, "s", 5e-6)
     assert step.events == 3
     assert step.corrected[0] == pytest.approx(85e-6)  # 100 - 3 x 5
+    # 25 us of 40 us of idle time are left, so 10 us before the first op are 6.25
+    assert step.host == pytest.approx(np.asarray([[0, 6.25e-6], [0, 0]]))
     (step,) = time_steps(made, owned(made, [-1, 0, 1]), 2, "s", 1e-3)
     assert step.corrected[0] == pytest.approx(60e-6)  # the ops' own time
 

@@ -344,6 +344,8 @@ def test_damaged_traces_are_refused_or_give_a_step_that_adds_up(damaged):
     assert (timed.overlap >= -1e-12).all()
     share = timed.own.mean(axis=1) - timed.overlap
     assert share.sum() + timed.idle.mean() == pytest.approx(timed.walls.mean(), rel=1e-6)
+    assert (timed.host >= 0).all()
+    assert timed.host.sum() <= timed.idle.mean() * (1 + 1e-9) + 1e-12
 
 
 def test_a_trace_without_anything_of_a_device_is_refused(make_kineto):

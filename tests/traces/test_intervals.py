@@ -88,3 +88,10 @@ def test_nothing_is_covered_by_nothing():
     assert intervals.shares(empty, empty, empty, 2).tolist() == [0, 0]
     assert [x.tolist() for x in intervals.complement(empty, empty, 3, 7)] == [[3], [7]]
     assert [x.tolist() for x in intervals.complement(empty, empty, 3, 3)] == [[], []]
+
+
+def test_what_of_some_times_is_covered():
+    start, end = np.array([10, 15, 40]), np.array([20, 30, 50])
+    # 10..30 and 40..50: of 0..5 nothing, of 5..12 2, of 25..45 5 + 5, of 0..60 all 30
+    low, high = np.array([0, 5, 25, 0]), np.array([5, 12, 45, 60])
+    assert intervals.covered(start, end, low, high).tolist() == [0, 2, 10, 30]

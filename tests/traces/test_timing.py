@@ -154,6 +154,8 @@ def test_idle_is_what_the_framework_and_python_take(made, make_kineto):
     assert found.idle == us([WALL - 50])
     # Linear around the product: 40 - 30. Outside every event: 100 - 40 - 20.
     assert found.causes == us_of({timing.HOST_DISPATCH: 10, timing.PYTHON: 40})
+    # Before addmm 10 of Python and 6 of linear, before relu the rest of linear, 4, and 10; 20 come after both.
+    assert found.host == us([[6, 10], [4, 10]])
 
 
 def us_of(causes):
@@ -170,6 +172,7 @@ def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
     # t, transpose and addmm lie in linear; linear and relu lie in nothing.
     assert found.causes == us_of({timing.HOST_DISPATCH: 10 - 3 * COST, timing.PYTHON: 40 - 2 * COST})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
+    assert found.host == us([[6 - 3 * COST, 10 - COST], [4, 10 - COST]])
 
 
 def test_a_cost_larger_than_an_op_leaves_nothing_of_it(made, make_kineto):
@@ -358,6 +361,7 @@ def test_a_real_step():
     assert found.corrected == pytest.approx(found.walls - 1e-7 * found.events)
     assert found.idle + found.own.sum(axis=0) == pytest.approx(found.corrected)
     assert sum(found.causes.values()) == pytest.approx(found.idle.mean())
+    assert 0 < found.host.sum() < 1.001 * found.idle.mean()
     assert (np.diff(found.start) > 0).all()
 
 
@@ -370,6 +374,7 @@ def part(wall: float, own: float) -> timing.Timed:
         walls=np.array([wall]),
         corrected=np.array([wall]),
         idle=np.array([wall - own]),
+        host=np.array([[0.0, wall - own]]),
         causes={timing.PYTHON: wall - own},
         joined=1.0,
         events=3,
@@ -387,6 +392,7 @@ def test_steps_recorded_one_by_one_are_held_against_a_plain_step() -> None:
     assert merged.own.tolist() == [[0.008, 0.009, 0.010]]
     assert merged.dropped == 2
     assert merged.causes[timing.PYTHON] == pytest.approx(0.002)
+    assert merged.host == pytest.approx(np.array([[0, 0.002]]))
 
 
 def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -> None:

@@ -1,0 +1,121 @@
+"""Whose time it is when no op runs, on steps made by hand: 4 layers of 7 ops, the host 10 µs before each."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace as change
+
+import pytest
+from msgspec.structs import replace
+from synthetic import LAYER, LINEAR, NORM, UNFUSED_NORM, Row, instead, step
+
+from roofline.core.analysis import analyze
+from roofline.core.comparison import compare
+from roofline.core.explanation import Finding, explain
+from roofline.core.host_time import dispatch, host_time
+from roofline.core.profile import Profile
+
+AWAKE, ASLEEP = {"away_seconds_per_step": 0.0}, {"away_seconds_per_step": 2e-3}
+ONE = {"threads": "1"}
+
+
+def found(a: Profile, b: Profile) -> dict[str, Finding]:
+    return {finding.rule: finding for finding in explain(compare(a, b))}
+
+
+def near(microseconds: float) -> object:
+    return pytest.approx(microseconds * 1e-6, rel=1e-6)
+
+
+def before(rows: Iterable[Row], name: str, framework: float, python: float) -> tuple[Row, ...]:
+    """The rows, with another host time before each op of that name."""
+    return tuple(change(row, host=(framework, python)) if row.name == name else row for row in rows)
+
+
+def recorded(rows: Iterable[Row] = LAYER * 4) -> tuple[Row, ...]:
+    """The rows, with their 10 µs recorded: 2 of the framework and 8 of Python."""
+    return tuple(change(row, host=(2.0, 8.0)) for row in rows)
+
+
+def test_recorded_times_are_taken_as_they_are() -> None:
+    host = host_time(analyze(step(before(recorded(), LINEAR.name, 30, 1), conditions=AWAKE)))
+    # 12 linear ops of 31 us and 16 others of 10 us
+    assert host.whole == pytest.approx(1e3 * (12 * 31 + 16 * 10))
+    assert (host.median, host.usual) == (10_000, 100_000)
+    assert host.framework[:2].tolist() == [30_000, 2_000]
+    assert not host.asleep
+
+
+def test_what_was_not_recorded_is_told_by_the_representative_step() -> None:
+    host = host_time(analyze(step()))
+    assert host.python == pytest.approx([10_000] * 28, abs=50)  # own times are means of 0.99, 1 and 1.01
+    assert host.framework.sum() == 0
+    assert host.asleep  # nothing says that it was not
+
+
+def test_pythons_part_of_a_dispatch_is_limited_and_the_frameworks_is_not() -> None:
+    awake, asleep = (
+        host_time(analyze(step((change(LINEAR, host=(500, 500)), *recorded()), conditions=conditions)))
+        for conditions in (AWAKE, ASLEEP)
+    )
+    # Usual is 10 x the median of 10 us. A thread that slept may have slept in the framework as well.
+    assert dispatch(awake, awake)[0] * awake.whole == pytest.approx(600_000)
+    assert dispatch(asleep, asleep)[0] * asleep.whole == pytest.approx(100_000)
+
+
+def unfused(host: tuple[float, float]) -> tuple[Row, ...]:
+    """Layer norms from six ops of 180 µs instead of one of 30 µs, with this host time before each of the six."""
+    return instead(recorded(), NORM.name, tuple(change(row, host=host) for row in UNFUSED_NORM))
+
+
+def test_what_the_framework_does_for_an_op_is_its_causes_however_long_it_takes() -> None:
+    told = found(step(unfused((300.0, 8.0)), conditions=AWAKE), step(recorded(), conditions=AWAKE))
+    # per layer 150 us of ops, 6 * 308 us of the host against 10
+    assert set(told) == {"fusion"}
+    assert told["fusion"].seconds == near(4 * (150 + 6 * 308 - 10))
+
+
+def test_a_sleep_before_an_op_is_not_its_causes() -> None:
+    first, *others = UNFUSED_NORM
+    rows = (change(first, host=(402.0, 8.0)), *(change(row, host=(2.0, 8.0)) for row in others))
+    a = step(instead(recorded(), NORM.name, rows), conditions=ASLEEP, environment=ONE)
+    told = found(a, step(recorded(), conditions=AWAKE, environment=ONE))
+    # Before the first of the six 10 x the median of 10 us is dispatch, the other 310 us are not
+    assert told["fusion"].seconds == near(4 * (150 + 100 + 5 * 10 - 10))
+    assert told["host-idle"].seconds == near(4 * 310)
+    assert "slept or waited" in told["host-idle"].text
+
+
+def test_what_ends_after_the_cause_belongs_to_it() -> None:
+    # After the six ops stands a linear op (after the last layer nothing); before it the framework takes 200 us
+    rows = list(unfused((2.0, 8.0)))
+    at = [number + 1 for number, row in enumerate(rows[:-1]) if row.name == "aten::mul"]
+    for number in at:
+        assert rows[number].name == LINEAR.name
+        rows[number] = change(rows[number], host=(202.0, 8.0))
+    told = found(step(rows, conditions=AWAKE), step(recorded(), conditions=AWAKE))
+    assert set(told) == {"fusion"}
+    assert told["fusion"].seconds == near(4 * (150 + 6 * 10 - 10) + 200 * len(at))
+
+
+def test_time_before_other_ops_is_not_the_causes() -> None:
+    # 400 us before each gelu, which stands two ops after the norm
+    told = found(
+        step(before(unfused((2.0, 8.0)), "aten::gelu", 402, 8), conditions=AWAKE, environment=ONE),
+        step(recorded(), conditions=AWAKE, environment=ONE),
+    )
+    assert told["fusion"].seconds == near(4 * (150 + 6 * 10 - 10))
+    assert told["host-idle"].seconds == near(4 * 400)
+    assert "on a core all the while" in told["host-idle"].text
+
+
+def test_a_thread_that_waits_for_others_says_nothing_of_sleep() -> None:
+    a = step(before(recorded(), "aten::gelu", 402, 8), conditions=ASLEEP, environment={"threads": "2"})
+    told = found(a, step(recorded(), conditions=AWAKE, environment={"threads": "2"}))
+    assert told["host-idle"].seconds == near(4 * 400)
+    assert "Python, sleeping or input" in told["host-idle"].text
+
+
+def test_an_older_profile_has_no_host_times() -> None:
+    old = replace(step(), ops=tuple(replace(op, host_ns=None) for op in step().ops))
+    assert explain(compare(old, old)) == ()

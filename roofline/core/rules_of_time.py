@@ -1,0 +1,190 @@
+"""Rules about the same work in another time: other conditions, other hardware, other rates, and the gap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+
+from roofline.core.analysis import Analysis
+from roofline.core.choosing import VECTOR, left, of_classes, only_one_does, pairs_of
+from roofline.core.ledger import NONE, Claim, Ledger, share_of_gap
+from roofline.core.matching import ANCHORS
+from roofline.core.profile import Profile
+from roofline.core.roofline import ATTAINED
+from roofline.units import seconds
+
+#: Where the profiled steps say that the host waited for the device.
+_SYNCHRONISATION = "synchronisation"
+#: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
+_MANY_FAULTS, _MUCH_OF_A_STEP = 256.0, 0.05
+#: What a fault costs, with giving the page back [s]: 1.7 us were measured (docs/plants.md).
+_A_FAULT = 2e-6
+#: What reading one result costs a host at most [s], where it need not wait for it.
+_A_READ = 50e-6
+#: Between this share and its complement time on a core is neither most nor little of it.
+_PARTLY = 0.25
+
+
+def communication(ledger: Ledger) -> Iterator[Claim]:
+    """Collectives between devices."""
+    yield Claim("communication", *ledger.rows(lambda some: of_classes(some, {"communication"})))
+
+
+def synchronisation(ledger: Ledger) -> Iterator[Claim]:
+    """Results read by the host, copies from and to it, and time in which the host waited for the device.
+
+    What is computed only to be read belongs to it.
+    """
+    for a, b in only_one_does(ledger, "transfer"):
+        yield Claim("synchronisation", a, b, host=True)
+    read = ledger.rows(lambda some: of_classes(some, {"transfer"}))
+    waited = [share_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
+    yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
+
+
+def waiting(ledger: Ledger) -> Iterator[Claim]:
+    """What the profiled steps know of a gap besides dispatch: input, compilation, collectives."""
+    for cause, rule in (
+        ("communication wait", "communication"),
+        ("data input", "data-input"),
+        ("graph break/compilation", "compilation"),
+    ):
+        a, b = (share_of_gap(run, cause) for run in (ledger.comparison.a, ledger.comparison.b))
+        if a or b:
+            yield Claim(rule, NONE, NONE, a, b)
+
+
+def threads(ledger: Ledger) -> Iterator[Claim]:
+    """The same ops on another number of threads."""
+    runs = ledger.comparison.a, ledger.comparison.b
+    counts = [_threads(run.profile) for run in runs]
+    if all(run.device.kind == "cpu" for run in runs) and None not in counts and counts[0] != counts[1]:
+        about = {"a": str(counts[0]), "b": str(counts[1])}
+        yield Claim("threads", ledger.matching.pairs_a, ledger.matching.pairs_b, about=about)
+
+
+def _threads(profile: Profile) -> str | None:
+    return profile.environment.get("threads")
+
+
+def hardware(ledger: Ledger) -> Iterator[Claim]:
+    """The same ops under the ceilings of another device.
+
+    Where both runs attain half of their roofs, time is floor times what it misses the floor by, t = f x, and
+    t_A - t_B splits symmetrically: (f_A - f_B) (x_A + x_B) / 2 is the devices', which is (f_A - f_B) / 2 f_A of the
+    time of A less (f_B - f_A) / 2 f_B of that of B. Far below its roof a kernel does not wait for it, and the devices'
+    part is what the floors differ by. The rest is left to whatever else explains it.
+    """
+    if not ledger.comparison.hardware_differs:
+        return
+    for classes in (ANCHORS, VECTOR):
+        a, b = pairs_of(ledger, classes)
+        floors = float(ledger.a.pieces.floor[a].sum()), float(ledger.b.pieces.floor[b].sum())
+        times = float(ledger.a.own[a].sum()), float(ledger.b.own[b].sum())
+        if not all(floors) or not all(times):
+            continue
+        if all(floor >= ATTAINED * time for floor, time in zip(floors, times, strict=True)):
+            apart = floors[0] - floors[1]
+            yield Claim("hardware", a, b, part_a=apart / (2 * floors[0]), part_b=-apart / (2 * floors[1]))
+        else:
+            yield Claim("hardware", a, b, part_a=floors[0] / times[0], part_b=floors[1] / times[1])
+
+
+def allocation(ledger: Ledger) -> Iterator[Claim]:
+    """Memory that is fetched from the system anew in each step: the first touch of a page is a fault.
+
+    An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Of what is
+    left it explains as much as the system itself took more time for the process, or by `_A_FAULT` for each fault where
+    that was not recorded.
+    """
+    runs = ledger.comparison.a, ledger.comparison.b
+    faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
+    system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
+    many = _far_apart(faults, _MANY_FAULTS)
+    if not many and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
+        return
+    cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
+    rows = left(ledger, VECTOR | ANCHORS)
+    gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
+    slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
+    slower -= float((ledger.b.seconds[rows[1]] * ledger.left_b[rows[1]]).sum())
+    slower += gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
+    if slower * cost <= 0:
+        return  # the run that fetches more is not the slower one
+    part = min(1.0, cost / slower)
+    told = [f"{count:,.0f} page faults" for count in faults if count is not None]
+    if not many or len(told) < 2:
+        told = [f"{seconds(value)} of the system's time" for value in system]
+    about = {"a": told[0], "b": told[1]}
+    claim = Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about)
+    yield replace(claim, part_a=part, part_b=part)
+
+
+def _awake(run: Analysis) -> float:
+    """The share of a run's gap in which the host cannot have slept."""
+    away = run.profile.conditions.get("away_seconds_per_step")
+    return max(0.0, 1 - away / run.gap) if away is not None and run.gap > 0 else 1.0
+
+
+def _apart(values: list[float | None]) -> float:
+    a, b = values
+    return (a or 0.0) - (b or 0.0)
+
+
+def _far_apart(values: list[float | None], least: float) -> bool:
+    """Whether one of two values is at least twice the other, and more by `least`."""
+    a, b = values
+    return a is not None and b is not None and abs(a - b) >= least and max(a, b) >= 2 * min(a, b)
+
+
+def efficiency(ledger: Ledger) -> Iterator[Claim]:
+    """The same work at another rate: other kernels, or the same ones that ran slower."""
+    for name, classes in (("matmul", ANCHORS), ("vector", VECTOR)):
+        yield Claim("efficiency", *left(ledger, classes), about={"of": name})
+
+
+def host_bound(ledger: Ledger) -> Iterator[Claim]:
+    """What is left of the gap: how the host dispatches, or what else it does while no op runs."""
+    a, b = ledger.comparison.a, ledger.comparison.b
+    rule, about = "host-bound", {}
+    if ledger.one_executor:
+        rule = "host-idle"
+        one, other = _reads(a.profile), _reads(b.profile)
+        more = ledger.gap_a * a.gap - ledger.gap_b * b.gap
+        about = _asleep(ledger, more)
+        # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
+        if one is not None and other is not None and one != other and 0 < more / (one - other) < _A_READ:
+            rule, about = "synchronisation", {"a": f"{one:.0f}", "b": f"{other:.0f}"}
+    else:
+        # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
+        between = [float(shares.sum()) for shares in ledger.besides]
+        yield Claim("host-idle", NONE, NONE, between[0], between[1])
+        if all(_overhead(analysis) > 0.5 for analysis in (a, b)):
+            rule = "small-model"
+    yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b, about=about)
+
+
+def _asleep(ledger: Ledger, more: float) -> dict[str, str]:
+    """Whether a host that spends so much more [s] is on a core meanwhile; nothing where that is not known.
+
+    Of a thread among others it is not: it also waits for them.
+    """
+    runs = ledger.comparison.a, ledger.comparison.b
+    away = [run.profile.conditions.get("away_seconds_per_step") for run in runs]
+    if away[0] is None or away[1] is None or any(_threads(run.profile) != "1" for run in runs) or not more:
+        return {}
+    share = (away[0] - away[1]) / more
+    if _PARTLY < share < 1 - _PARTLY:
+        return {}
+    told = {"a": seconds(away[0]), "b": seconds(away[1])}
+    return told | {"of": "asleep" if share > _PARTLY else "awake"}
+
+
+def _reads(profile: Profile) -> float | None:
+    """Results that the host reads in a step (`.item()`); None where that was not recorded."""
+    return profile.conditions.get("host_reads_per_step")
+
+
+def _overhead(analysis: Analysis) -> float:
+    """The share of a step in which the host dispatches or a launch is all that an op is."""
+    return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall

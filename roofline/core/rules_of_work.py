@@ -1,0 +1,215 @@
+"""Rules about what one run does and the other does not: other ops, more of them, or the same ones in another form."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator
+
+import numpy as np
+
+from roofline.core.choosing import VECTOR, Bools, are, blocks_with, both, classes_of, of_phase, only_one_does
+from roofline.core.ledger import NONE, Claim, Ledger, Rows
+from roofline.core.matching import ANCHORS
+from roofline.core.pieces import Pieces
+from roofline.core.vocabulary import BOUNDS
+
+#: How much more work between the same neighbours is another way to do the same.
+_HALF_AGAIN = 1.5
+#: How much more traffic of copies is another layout.
+_TWICE = 2.0
+#: How much more of something (bytes, launches, FLOPs) is more: below it, rounding and padding of kernels.
+_MORE = 1.05
+#: From this share of a step on, work that is not known could be the missing one.
+_UNKNOWN = 0.05
+#: Floating types that vector work is done in.
+_FLOATS = frozenset(("fp64", "fp32", "bf16", "fp16"))
+
+
+def optimizer(ledger: Ledger) -> Iterator[Claim]:
+    """The optimizer's update: one fused kernel, or many ops."""
+    yield Claim("optimizer", *ledger.rows(lambda some: of_phase(some, "optimizer")), host=True)
+
+
+def recomputation(ledger: Ledger) -> Iterator[Claim]:
+    """Products that ran again without being asked for: checkpointed activations.
+
+    Between the same neighbours the vector work around them was computed again too.
+    """
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        again_a, again_b = a[_again(ledger.a.pieces, a)], b[_again(ledger.b.pieces, b)]
+        if len(again_a) != len(again_b):
+            rows = (a, b) if ledger.matching.alike else (again_a, again_b)
+            yield Claim("recomputation", *rows, host=True)
+
+
+def _again(some: Pieces, rows: Rows) -> Bools:
+    """Which of some pieces are products that ran and were not asked for."""
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+
+
+def attention(ledger: Ledger) -> Iterator[Claim]:
+    """One fused attention kernel against products and a softmax: all that stands in its place is claimed."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        sides = (classes_of(ledger.a.pieces, a), classes_of(ledger.b.pieces, b))
+        fused = ["attention" in classes for classes in sides]
+        written = ["contraction" in classes for classes in sides]
+        if fused[0] != fused[1] and written[fused.index(False)]:
+            blocks = blocks_with(ledger.a.pieces, a, ANCHORS) | blocks_with(ledger.b.pieces, b, ANCHORS)
+            keep = [
+                rows[np.asarray([some.places[row].block in blocks for row in rows], bool)]
+                for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))
+            ]
+            yield Claim("attention", keep[0], keep[1], host=True)
+
+
+def precision(ledger: Ledger) -> Iterator[Claim]:
+    """The same work in another arithmetic: TF32, bf16, fp16 or fp64 in one run only, and the casts that go with it."""
+    a, b, pairs = ledger.a.pieces, ledger.b.pieces, ledger.matching
+    differ = [
+        _arithmetic(a, row) != _arithmetic(b, partner) and None not in (_arithmetic(a, row), _arithmetic(b, partner))
+        for row, partner in zip(pairs.pairs_a, pairs.pairs_b, strict=True)
+    ]
+    chosen = np.asarray(differ, bool)
+    if chosen.any():
+        rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
+        about = {"a": str(_arithmetic(a, rows[0])), "b": str(_arithmetic(b, partners[0]))}
+        yield Claim("precision", rows, partners, about=about)
+    if not pairs.alike:
+        return
+    for hunk in pairs.hunks:
+        rows, partners = ledger.free(hunk.a, hunk.b)
+        types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
+        if types[0] != types[1] and all(types):
+            about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
+            yield Claim("precision", rows, partners, about=about, host=True)
+
+
+def _arithmetic(some: Pieces, row: int) -> str | None:
+    found = some.signature[row].precision
+    return found.arithmetic if found and some.places[row].op_class in ANCHORS else None
+
+
+def random(ledger: Ledger) -> Iterator[Claim]:
+    """Random numbers, drawn by another generator in each framework, or in one run only, with what is made of them."""
+    for a, b in only_one_does(ledger, "random"):
+        yield Claim("random", a, b, host=True)
+    hunks = ledger.matching.hunks
+    rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
+    a, b = ledger.free(*rows)
+    a, b = a[are(ledger.a.pieces, a, {"random"})], b[are(ledger.b.pieces, b, {"random"})]
+    if len(a) or len(b):
+        yield Claim("random", a, b, host=True)
+
+
+def unknown_work(ledger: Ledger) -> Iterator[Claim]:
+    """Ops of unknown work that have no partner: they take their time, and nothing says what for."""
+    free_a, free_b = ledger.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
+    pairs = ledger.matching
+    alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    yield Claim("unknown-work", *alone, host=True)
+
+
+def padding(ledger: Ledger) -> Iterator[Claim]:
+    """Products that are larger than what was asked for, as a compiler or a layout padded them."""
+    pairs = ledger.matching
+    ratios = [some.flops / np.where(some.model_flops > 0, some.model_flops, np.nan) for some in both(ledger)]
+    one, other = ratios[0][pairs.pairs_a], ratios[1][pairs.pairs_b]
+    padded = np.maximum(one, other) > _MORE * np.minimum(one, other)
+    # Backward kernels of attention multiply 5 or 7 times for the 4 products that are asked for, and pad nothing.
+    kernels = are(ledger.a.pieces, pairs.pairs_a, {"attention"})
+    for rule, chosen in (("padding", padded & ~kernels), ("attention", padded & kernels)):
+        if chosen.any():
+            yield Claim(rule, pairs.pairs_a[chosen], pairs.pairs_b[chosen])
+
+
+def more_products(ledger: Ledger) -> Iterator[Claim]:
+    """Products that only one run does: it was asked for more, as parity says."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        a, b = a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]
+        flops = [float(np.nansum(some.flops[rows])) for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))]
+        if max(flops) > _MORE * min(flops):
+            # Beside work that is not known, nobody can say that the other run does less.
+            less = ledger.comparison.a if flops[0] < flops[1] else ledger.comparison.b
+            rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
+            yield Claim(rule, a, b, host=True)
+        elif len(a) != len(b):  # the same FLOPs in more products, as a loop over a batch makes them
+            yield Claim("tiny-ops", a, b, host=True)
+
+
+def layout(ledger: Ledger) -> Iterator[Claim]:
+    """Copies and transposes that one run makes between the same ops, and the other one not, or for half the bytes."""
+    for hunk in ledger.matching.hunks:
+        a, b = ledger.free(hunk.a, hunk.b)
+        moved = a[are(ledger.a.pieces, a, {"movement"})], b[are(ledger.b.pieces, b, {"movement"})]
+        traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(both(ledger), moved, strict=True)]
+        if max(traffic) < _TWICE * min(traffic) or not max(traffic):
+            continue
+        less = traffic.index(min(traffic))
+        # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
+        if not both(ledger)[less].fused[(a, b)[less]].any():
+            yield Claim("layout", *moved, host=True)
+
+
+def fusion(ledger: Ledger) -> Iterator[Claim]:
+    """Vector work in more or in fewer kernels: intermediates that move through memory, or many small launches.
+
+    Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
+    bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
+    bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, and the rest is left: slower kernels.
+    """
+    for a, b in _vector_work(ledger):
+        one, other = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
+        more, less, rows, some = (
+            (one, other, a, ledger.a.pieces) if one.seconds >= other.seconds else (other, one, b, ledger.b.pieces)
+        )
+        launches, traffic = more.launches > _MORE * less.launches, (more.bytes or 0.0) > _MORE * (less.bytes or 0.0)
+        small = _launch_bound(some, rows) > 0.5
+        if not launches and not traffic:
+            continue
+        if ledger.matching.alike and not less.ops and not small:
+            rule = "more-work"
+        else:
+            rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
+        work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
+        part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
+        yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
+
+
+def _vector_work(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
+    """Unclaimed vector work that has no partner: by stretch, or by phase where the runs speak two languages.
+
+    Two frameworks do not agree to which block a residual sum belongs: only a phase of theirs can be compared.
+    """
+    together: dict[Hashable, tuple[list[Rows], list[Rows]]] = {}
+    for number, hunk in enumerate(ledger.matching.hunks):
+        a, b = ledger.free(hunk.a, hunk.b)
+        lists = together.setdefault(number if ledger.matching.alike else hunk.phase, ([], []))
+        lists[0].append(a[are(ledger.a.pieces, a, VECTOR)])
+        lists[1].append(b[are(ledger.b.pieces, b, VECTOR)])
+    for some_a, some_b in together.values():
+        a, b = np.concatenate(some_a), np.concatenate(some_b)
+        if len(a) or len(b):
+            yield a, b
+
+
+def _launch_bound(some: Pieces, rows: Rows) -> float:
+    """The share of launches whose op has the launch as its floor."""
+    launches = some.launches[rows]
+    whole = float(launches.sum())
+    return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
+
+
+def _ratio(a: tuple[float, float], b: tuple[float, float]) -> float:
+    """By how much two works differ, in what they differ more."""
+    return max(max(x, y) / min(x, y) if min(x, y) else math.inf for x, y in zip(a, b, strict=True) if x or y)
+
+
+def _by_work(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
+    """What part of the times of A and of B their work explains, by what it differs more in."""
+    if not all(a) or not all(b):
+        return 1.0, 1.0
+    one, other = max(zip(a, b, strict=True), key=lambda pair: max(pair[0] / pair[1], pair[1] / pair[0]))
+    return (one - other) / (2 * one), (other - one) / (2 * other)

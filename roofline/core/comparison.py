@@ -43,8 +43,9 @@ NOT_RESOLVED = "not resolved"
 class Term(msgspec.Struct, frozen=True, kw_only=True):
     """One term of wall_A - wall_B [s]. phase, block and op_class are None for the gap.
 
-    kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), loss, uncosted, overlap,
-    or gap.<cause>; roofs are compute, memory and launch. ci95: None below three steps of either run.
+    kind: floor.<roof>.work, floor.<roof>.ceiling, floor.rebinding (the roof itself changed), floor.unknown (the work of
+    the other run is not known there), loss, uncosted, overlap, or gap.<cause>; roofs are compute, memory and launch.
+    ci95: None below three steps of either run.
     """
 
     phase: str | None
@@ -303,13 +304,16 @@ def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dic
     floors_a, floors_b = _floors(a, rows_a, rates[0]), _floors(b, rows_b, rates[1])
     floor = _drawn_floor(floors_a) - _drawn_floor(floors_b)
     found: list[tuple[str, float, Array]] = []
-    if one.floor > 0 < other.floor and np.argmax(one.floors) != np.argmax(other.floors):
+    costed_a, costed_b = rows_a[~a.pieces.uncosted[rows_a]], rows_b[~b.pieces.uncosted[rows_b]]
+    rest_a, rest_b = rows_a[a.pieces.uncosted[rows_a]], rows_b[b.pieces.uncosted[rows_b]]
+    unknown = (len(rest_a) and not len(costed_a)) or (len(rest_b) and not len(costed_b))
+    if unknown and (one.floor > 0) != (other.floor > 0):
+        found.append(("floor.unknown", one.floor - other.floor, floor))
+    elif one.floor > 0 < other.floor and np.argmax(one.floors) != np.argmax(other.floors):
         found.append(("floor.rebinding", one.floor - other.floor, floor))
     else:
         for roof, name in enumerate(ROOFS):
             found += _split(name, floors_a.get(roof, {}), floors_b.get(roof, {}))
-    costed_a, costed_b = rows_a[~a.pieces.uncosted[rows_a]], rows_b[~b.pieces.uncosted[rows_b]]
-    rest_a, rest_b = rows_a[a.pieces.uncosted[rows_a]], rows_b[b.pieces.uncosted[rows_b]]
     if len(costed_a) or len(costed_b):
         found.append(("loss", one.loss - other.loss, a.drawn_own(costed_a) - b.drawn_own(costed_b) - floor))
     if len(rest_a) or len(rest_b):

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from roofline.core.comparison import Comparison, Term, compare
-from roofline.core.cost import Cost
+from roofline.core.cost import Cost, unknown
 from roofline.core.pieces import Place, pieces
 from roofline.core.profile import Imported, Profile, Wall
 from roofline.errors import InputError
@@ -156,6 +156,21 @@ def test_the_roof_that_changes_is_rebinding() -> None:
     # compute 1000 us (exp) against memory 700 us
     assert terms["forward", "attention core", "softmax", "floor.rebinding"].seconds == near(300)
     assert terms["forward", "attention core", "softmax", "loss"].seconds == near(-300)
+
+
+def test_a_floor_beside_unknown_work_is_not_more_work() -> None:
+    plain = handmade.profile()
+    table = list(plain.signatures)
+    table[3] = replace(table[3], cost=unknown("no formula"))
+    terms = by_key(compare(replace(plain, signatures=tuple(table)), plain))
+    place = "forward", "attention core", "softmax"
+    # B's softmax: floor 700 us of 2000; of A's 2000 us nothing is known
+    assert {key[3]: term.seconds for key, term in terms.items() if key[:3] == place} == {
+        "floor.unknown": near(-700),
+        "loss": near(-1300),
+        "uncosted": near(2000),
+        "overlap": near(0),
+    }
 
 
 def test_a_fused_kernel_is_divided_by_what_its_parts_would_take_alone() -> None:

@@ -1,0 +1,156 @@
+"""The table of terms of a comparison: places by the kind of their terms, then the gap. It adds up to the difference."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.core.comparison import NOT_RESOLVED, Comparison, Side, Term
+from roofline.core.draws import interval
+from roofline.renderers._signed import Interval, Scale, scale
+from roofline.renderers._words import plain
+
+Places = list[tuple[str | None, str | None]]
+#: A row below this share of the difference or the largest row, and all after so many, go to the other places.
+_SMALL, _MOST = 0.01, 12
+#: A heading of the table of terms, two lines of it, and the kinds of terms in that column. Each kind is in one column.
+COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
+    ("compute\nwork", ("floor.compute.work",)),
+    ("memory\nwork", ("floor.memory.work",)),
+    ("launch\nwork", ("floor.launch.work",)),
+    ("ceil-\nings", ("floor.compute.ceiling", "floor.memory.ceiling", "floor.launch.ceiling")),
+    ("other\nroof", ("floor.rebinding",)),
+    ("loss\n", ("loss",)),
+    ("un-\ncosted", ("uncosted", "floor.unknown")),
+    ("over-\nlap", ("overlap",)),
+)
+_PHASES = {"forward": "fwd", "backward": "bwd", "optimizer": "opt"}
+LEGEND = (
+    "A − B. work: more of it, at the mean of both rates; ceilings: another rate for it (hardware, precision, access "
+    "pattern); other roof: another ceiling became the lowest; loss: own time − floor; uncosted: ops of unknown work, "
+    "and the floors beside them in the other run; overlap: what ops share of an instant, subtracted. fwd, bwd, opt: "
+    "forward, backward, optimizer."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term."""
+
+    label: str
+    terms: tuple[float | None, ...]
+    seconds: float
+    ci95: Interval | None
+    phase: str | None = None
+    block: str | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Places by size, then the gap by cause. Rows and residual add up to the difference."""
+
+    places: tuple[Row, ...]
+    gap: tuple[Row, ...]
+    total: Row
+    residual: float
+
+    @property
+    def rows(self) -> tuple[Row, ...]:
+        """All lines but the total."""
+        return (*self.places, *self.gap)
+
+    @property
+    def scale(self) -> Scale:
+        """One unit for all numbers, so that rows and columns can be added; columns may cancel in the sums."""
+        rows = (*self.rows, self.total)
+        return scale([value for row in rows for value in (row.seconds, *row.terms, *(row.ci95 or ())) if value])
+
+    def columns(self, written: Scale) -> tuple[int, ...]:
+        """The columns in which anything is not written as 0."""
+        rows = (*self.places, self.total)
+        return tuple(
+            number
+            for number in range(len(COLUMNS))
+            if any(row.terms[number] is not None and float(written.write(row.terms[number])) for row in rows)
+        )
+
+
+def table(comparison: Comparison, most: int = _MOST) -> Table:
+    """The terms of the work view by phase and block, with what is small in one row, and the gap.
+
+    most: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
+    stand beside what may be the same in the other.
+    """
+    view = comparison.work
+    found: dict[tuple[str | None, str | None], list[Term]] = {}
+    for term in view.terms:
+        if not term.kind.startswith("gap."):
+            found.setdefault((term.phase, term.block), []).append(term)
+    sums = {place: sum(term.seconds for term in terms) for place, terms in found.items()}
+    kept, small = _parted(sums, most, abs(comparison.difference))
+    one_phase = len({phase for phase, _ in found}) == 1
+    rows = [
+        _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
+        for phase, block in kept
+    ]
+    if small:
+        rows.append(_row(f"other places ({len(small)})", comparison, found, small))
+    columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
+    total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
+    return Table(tuple(rows), _gap(comparison), total, view.residual)
+
+
+def _gap(comparison: Comparison) -> tuple[Row, ...]:
+    causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
+    nothing = (None,) * len(COLUMNS)
+    what = gap_name(comparison)
+    if len(causes) > 1 and NOT_RESOLVED not in comparison.gap:
+        return tuple(
+            Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in causes
+        )
+    drawn = sum(comparison.gap_drawn.values(), np.zeros(1))
+    draws = comparison.work.a.draws, comparison.work.b.draws
+    return (Row(what, nothing, sum(term.seconds for term in causes), interval(drawn, *draws)),)
+
+
+def gap_name(comparison: Comparison) -> str:
+    """What the gap is called: host time where both runs are on a CPU."""
+    return "host time" if comparison.a.device.kind == comparison.b.device.kind == "cpu" else "gap"
+
+
+def _place(phase: str | None, block: str | None) -> str:
+    short = _PHASES.get(phase or "", plain(phase or ""))
+    return plain(block or "") if phase == block else f"{short} {plain(block or '')}"
+
+
+def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, difference: float) -> tuple[Places, Places]:
+    """The places that get a row of their own, the largest first, and those that share one."""
+    ordered = sorted(sums, key=lambda place: -abs(sums[place]))
+    least = _SMALL * max([difference, *(abs(each) for each in sums.values())])
+    kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
+    small = ordered[len(kept) :]
+    return (ordered, []) if len(small) == 1 else (kept, small)
+
+
+def _row(label: str, comparison: Comparison, found: Mapping[object, list[Term]], places: Places) -> Row:
+    terms = [term for place in places for term in found[place]]
+    columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
+    single = places[0] if len(places) == 1 else (None, None)
+    view, wanted = comparison.work, set(places)
+    drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted)
+    return Row(
+        label, tuple(columns), sum(term.seconds for term in terms), interval(drawn, view.a.draws, view.b.draws), *single
+    )
+
+
+def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray:
+    rows = [n for place, many in side.rows.items() if (place.phase, place.block) in places for n in many]
+    numbers = np.asarray(rows, np.int64)
+    return side.drawn_own(numbers) - side.drawn_overlap(numbers)
+
+
+def _sum(values: Iterable[float | None]) -> float | None:
+    known = [value for value in values if value is not None]
+    return sum(known) if known else None

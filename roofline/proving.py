@@ -18,6 +18,7 @@ from roofline.core.counterfactual import Experiment, Measured, Proof
 from roofline.core.device import Device
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding
+from roofline.core.facts import counted_work
 from roofline.core.knob import Knob, Setting
 from roofline.core.profile import Profile, slug
 from roofline.errors import InputError, RooflineError
@@ -138,7 +139,7 @@ def _flipped(original: Request, experiment: Experiment, profile: Profile, say: S
     name = f"{experiment.name}, {setting.text}"
     say(f"Proving {' and '.join(f.rule for f in experiment.findings)}: {name}.")
     counted = _record(msgspec.structs.replace(request, count_only=True), variables)
-    return _Form(request, variables, name, counterfactual.counted_work(_profile(counted, request)))
+    return _Form(request, variables, name, counted_work(_profile(counted, request)))
 
 
 def _in_turns(original: _Form, flipped: Sequence[_Form], analysis: Analysis, rounds: int, say: Say) -> None:

@@ -27,6 +27,10 @@ ALLOWED: dict[str, set[str]] = {
         *("numpy", "msgspec", "psutil", "pynvml", "torch", "roofline.core", "roofline.devices", "roofline.plugins"),
         *PLAIN,
     },
+    "roofline/importing": {
+        *("msgspec", "numpy", "roofline.__version__", "roofline.core", "roofline.devices", "roofline.traces"),
+        *("roofline.importing", *PLAIN),
+    },
     "roofline/renderers": {"numpy", "msgspec", "roofline.core", "roofline.plugins", "roofline.renderers", *PLAIN},
     "roofline/renderers/comparison": {"msgspec", "roofline.core", "roofline.renderers", *PLAIN},
     "roofline/renderers/figures": {
@@ -67,10 +71,6 @@ ALLOWED_FILES: dict[str, set[str]] = {
     "roofline/plugins.py": {"roofline.errors"},
     "roofline/comparing.py": {
         *("msgspec", "roofline.session", "roofline.backends._request", "roofline.core"),
-        *PLAIN,
-    },
-    "roofline/importing.py": {
-        *("msgspec", "numpy", "roofline.__version__", "roofline.core", "roofline.devices", "roofline.traces"),
         *PLAIN,
     },
     "roofline/proving.py": {

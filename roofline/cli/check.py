@@ -40,18 +40,19 @@ def command(
         raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
     import json
 
-    from roofline.core import gate
+    from roofline.core.gate import check
+    from roofline.core.gate_limits import Limits, count, points, share
     from roofline.core.profile import load
     from roofline.renderers import _gate
 
-    limits = gate.Limits(
-        time=gate.share(max_time, "--max-time"),
-        bytes=gate.share(max_bytes, "--max-bytes"),
-        kernels=gate.count(max_kernels, "--max-kernels"),
-        gap=gate.points(max_gap, "--max-gap"),
-        memory=gate.share(max_memory, "--max-memory"),
+    limits = Limits(
+        time=share(max_time, "--max-time"),
+        bytes=share(max_bytes, "--max-bytes"),
+        kernels=count(max_kernels, "--max-kernels"),
+        gap=points(max_gap, "--max-gap"),
+        memory=share(max_memory, "--max-memory"),
     )
-    result = gate.check(load(baseline), load(current), limits, counts_only)
+    result = check(load(baseline), load(current), limits, counts_only)
     if format == "json":
         typer.echo(json.dumps(_gate.document(result), indent=2, allow_nan=False))
     else:

@@ -6,6 +6,8 @@
 Findings that one knob answers together (fusion and dispatch, by a compiler) are one experiment: the knob cannot take
 one of them away alone. What is recorded of both forms is compared, fact by fact: where anything differs that the knob
 does not move, or the products are not the same, nothing is proven.
+
+The knob to turn is chosen in `knob_settings`; what is recorded of both forms is in `facts`.
 """
 
 from __future__ import annotations
@@ -21,15 +23,16 @@ import numpy as np
 
 from roofline import units
 from roofline.core import sentences, statistics
-from roofline.core.analysis import Analysis, analyze
+from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding
-from roofline.core.knob import MALLOC, Knob, Setting
-from roofline.core.profile import Op, Profile, slug
+from roofline.core.facts import differing, model_flops, other_work
+from roofline.core.knob import Knob, Setting
+from roofline.core.knob_settings import setting_for
+from roofline.core.profile import Profile
 
 Interval = tuple[float, float]
-Facts = dict[str, str]
 #: not resolved: the observed gain's interval holds 0 and the prediction; not proven: something else changed too, or the
 #: step could not be run; no switch: nothing can be turned for this cause.
 Verdict = Literal[
@@ -41,11 +44,6 @@ Verdict = Literal[
     "not proven",
     "no switch",
 ]
-
-#: Model FLOPs that differ by less are the same work (DESIGN section 5: parity).
-_SAME_WORK = 1e-3
-#: Versions that change no step.
-_OURS = frozenset(("roofline",))
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -148,168 +146,6 @@ def plan(
     return tuple(found.values())
 
 
-def setting_for(rule: str, mine: Profile, other: Profile, knobs: Sequence[Knob]) -> Setting | None:
-    """The knob to turn in `mine` for a finding of `rule`: the backend's own, else one of every run; None: none."""
-    for knob in knobs:
-        if rule in knob.rules and mine.device.kind in knob.devices:
-            setting = _turned(knob, mine, other)
-            if setting is not None:
-                return setting
-    common = _COMMON.get(rule)
-    return common(mine, other) if common else None
-
-
-def _turned(knob: Knob, mine: Profile, other: Profile) -> Setting | None:
-    """A knob set as in the other run, if it can be and is not so already, else to its opposite."""
-    now = _stands(knob, mine)
-    if now is None:
-        return None
-    theirs = _stands(knob, other)
-    as_theirs = theirs in knob.turns.values() and theirs != now
-    target = theirs if as_theirs else knob.turns.get(now, knob.turns.get("*"))
-    if target is None or target == now:
-        return None
-    return Setting(
-        text=f"{knob.name} {knob.words.get(now, plain(now))} -> {knob.words.get(target, target)}",
-        moves=knob.moves,
-        backend=knob.backend,
-        options={**mine.options, knob.option: target} if knob.option else dict(mine.options),
-    )
-
-
-def _stands(knob: Knob, profile: Profile) -> str | None:
-    return profile.switches.get(knob.reads, profile.options.get(knob.reads, knob.assumed))
-
-
-def _threads(mine: Profile, other: Profile) -> Setting | None:
-    """As many threads as the other run had."""
-    now, target = mine.environment.get("threads", ""), other.environment.get("threads", "")
-    if not (target.isascii() and target.isdecimal()) or int(target) < 1 or now == target:
-        return None
-    names = ("threads", "NPROC", "OMP_NUM_THREADS", "MKL_NUM_THREADS", "TF_NUM_INTRAOP_THREADS", "intra-op threads")
-    return Setting(
-        text=f"threads {plain(now) or 'not recorded'} -> {int(target)}",
-        moves=tuple(f"environment {name}" for name in names),
-        threads=int(target),
-    )
-
-
-def _precision(mine: Profile, other: Profile) -> Setting | None:
-    """TF32 for products of float32 data, or none of it: what this run does not do, and the other does if they differ.
-
-    None where it is not known how this run's products ran, or where they did not run as was asked for: then nothing
-    that could be asked for is sure to change them.
-    """
-    if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
-        return None
-    now = _tf32(mine)
-    if now is None and mine.precision != "default":
-        now = mine.precision == "tf32"
-    if now is None:
-        return None
-    target = "fp32" if now else "tf32"
-    if target == mine.precision:
-        return None
-    moves = ("precision", "switch float32 *", "switch jax_default_matmul_precision")
-    return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
-
-
-def _tf32(profile: Profile) -> bool | None:
-    """Whether products of float32 data ran in less than IEEE arithmetic, by executed FLOPs; None: not recorded.
-
-    What was asked for says little: frameworks differ in what they do by default, and switches may not reach a kernel.
-    """
-    flops = {True: 0.0, False: 0.0}
-    for op in profile.ops:
-        arithmetic = _arithmetic(profile, op)
-        if arithmetic is not None:
-            flops[arithmetic != "fp32"] += profile.signatures[op.signature].cost.flops or 0.0
-    return None if not any(flops.values()) else flops[True] > flops[False]
-
-
-def _arithmetic(profile: Profile, op: Op) -> str | None:
-    """That of a product of float32 data: of the op, or of the first of its constituents that has one."""
-    for number in (op.signature, *op.constituents):
-        precision = profile.signatures[number].precision
-        if precision is not None:
-            return precision.arithmetic if precision.inputs == "fp32" else None
-    return None
-
-
-def _allocation(mine: Profile, other: Profile) -> Setting | None:
-    """glibc's malloc told to keep what was freed, so that the next step finds its pages mapped."""
-    if mine.device.kind != "cpu" or any(name in mine.environment for name in MALLOC):
-        return None
-    # No block is mapped for itself, the heap is never trimmed, and grows by 64 MiB at once.
-    values = ("0", str(1 << 40), str(1 << 26))
-    return Setting(
-        text="freed memory given back -> kept",
-        moves=tuple(f"environment {name}" for name in MALLOC),
-        variables=dict(zip(MALLOC, values, strict=True)),
-    )
-
-
-_COMMON: Mapping[str, Callable[[Profile, Profile], Setting | None]] = {
-    "threads": _threads,
-    "precision": _precision,
-    "allocation": _allocation,
-}
-
-
-# What is recorded of a run
-
-
-def facts(profile: Profile) -> Facts:
-    """All that is recorded of how a step was built and run, by name: what parity of two measurements rests on."""
-    found = {
-        "model": profile.model,
-        "backend": profile.backend,
-        "mode": profile.mode,
-        "size": profile.size,
-        "precision": profile.precision,
-    }
-    for name in ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens"):
-        value = getattr(profile, name)
-        if value is not None:
-            found[name] = str(value)
-    tables = {"option": profile.options, "switch": profile.switches, "environment": profile.environment}
-    for kind, table in tables.items():
-        found |= {f"{kind} {name}": value for name, value in table.items()}
-    return found | {f"version {name}": value for name, value in profile.versions.items() if name not in _OURS}
-
-
-def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
-    """The facts in which two profiles differ; None: not recorded of that one."""
-    one, other = facts(before), facts(after)
-    return {
-        name: (one.get(name), other.get(name)) for name in sorted({*one, *other}) if one.get(name) != other.get(name)
-    }
-
-
-def model_flops(analysis: Analysis) -> dict[str, float]:
-    """Model FLOPs of products by phase [FLOP]; in one sum where the phases could not be told apart."""
-    by_phase = {phase: products.model for phase, products in analysis.products.items()}
-    unresolved = "phases-unresolved" in map(slug, analysis.profile.flags)
-    return {"step": sum(by_phase.values())} if unresolved else by_phase
-
-
-def counted_work(profile: Profile) -> dict[str, float]:
-    """`model_flops` of a profile that was counted."""
-    return model_flops(analyze(profile))
-
-
-def _other_work(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
-    """What is not the same work, in words."""
-    if ("step" in before) != ("step" in after):
-        before, after = {"step": sum(before.values())}, {"step": sum(after.values())}
-    apart = []
-    for phase in dict.fromkeys((*before, *after)):
-        one, other = before.get(phase, 0.0), after.get(phase, 0.0)
-        if abs(one - other) > _SAME_WORK * max(one, other):
-            apart.append(f"model FLOPs of the {plain(phase)} ({units.flop(one)} to {units.flop(other)})")
-    return apart
-
-
 # Judging
 
 
@@ -372,7 +208,7 @@ def judge(experiment: Experiment, recorded: Analysis, measured: Measured) -> Pro
         contended=measured.contended,
     )
     reason = _why_not(setting, changed, differing(recorded.profile, measured.before))
-    other = _other_work(model_flops(recorded), measured.work)
+    other = other_work(model_flops(recorded), measured.work)
     if not reason and other:
         reason = f"also {' and '.join(other)} changed"
     found: Verdict = "not proven"

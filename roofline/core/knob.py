@@ -1,6 +1,6 @@
 """A knob: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
 
-A backend declares those that it has (`KNOBS` in roofline/backends/); those of every run are in core/counterfactual.py.
+A backend declares those that it has (`KNOBS` in roofline/backends/); those of every run are in core/knob_settings.py.
 """
 
 from __future__ import annotations
@@ -16,7 +16,7 @@ class Knob:
     name: what people call it. reads: the recorded switch or option that says how it stands; where nothing is recorded
     it stands as `assumed`. turns: from how it stands to what it is set to; "*" is anything else. option: of the
     backend, that is set so; backend: another one that runs the same model instead. words: values in words. moves:
-    what of a profile may change with it, as patterns over `counterfactual.facts`. devices: where there is such a knob.
+    what of a profile may change with it, as patterns over `facts.facts`. devices: where there is such a knob.
     """
 
     name: str

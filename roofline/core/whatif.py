@@ -14,6 +14,9 @@ op below half of its roof may be the time of its launch, which no ceiling shorte
 unchanged, too, floor there + loss here. What a device has no ceiling for cannot be carried:
 what stands on one side only is left out on both, matrix products without their ceiling are not carried at all and
 named, and what belongs to the host (the gap, launch floors without a figure there) stays as it is.
+
+Both devices are brought to one measure in `whatif_devices`; the ratios above are in `whatif_roofs`, how far they may be
+wrong in `whatif_range`.
 """
 
 from __future__ import annotations
@@ -23,28 +26,18 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from roofline.core import statistics
-from roofline.core.analysis import Analysis, cold_traffic, executor_of
-from roofline.core.device import Ceiling, Device
-from roofline.core.draws import Draws, draw
+from roofline.core.analysis import Analysis
+from roofline.core.device import Device
+from roofline.core.draws import draw
 from roofline.core.profile import Profile, Signature
-from roofline.core.roofline import ATTAINED, LINKS, Terms, terms
+from roofline.core.roofline import LINKS
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
+from roofline.core.whatif_devices import like_with_like, served, with_launches, without_caches, without_optional
+from roofline.core.whatif_range import Interval, against_sheet, around, drawn_ends
+from roofline.core.whatif_roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
 from roofline.errors import InputError
-
-Array = NDArray[np.float64]
-Interval = tuple[float, float]
-
-#: A measured ceiling down to this share of the datasheet's is believed (DESIGN section 4): where a measured ceiling
-#: stands against a datasheet's, the other device's own may be as much lower than its datasheet.
-SHEET_LOW = 0.5
-#: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
-_MOST = 0.99
-#: Ceilings that an op can do without: known on one side only, they are left out on both.
-_OPTIONAL = ("function", "vector")
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,35 +119,37 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     """
     profile = here.profile
     _check(here, there)
-    known = _like_with_like(here.device, there, sheet)
+    known = like_with_like(here.device, there, sheet)
     # Three views of both sides, each the same on both: what is left is the difference of the devices.
-    common, left_out = _common(known, there)
-    held, kept = _with_launches(there, common, profile)
-    caches = _served(common) and _served(held)
-    here_point = _roofs(profile, common if caches else _without_caches(common), upper=True)
-    there_point = _roofs(profile, held if caches else _without_caches(held), upper=True)
-    here_most = _roofs(profile, common if _served(common) else _without_caches(common), upper=True)
-    there_most = _roofs(profile, held if _served(held) else _without_caches(held), upper=True)
-    here_least, there_least = _roofs(profile, common, upper=False), _roofs(profile, there, upper=False)
+    common, left_out = without_optional(known, there)
+    held, kept = with_launches(there, common, profile)
+    caches = served(common) and served(held)
+    here_point = roofs(profile, common if caches else without_caches(common), upper=True)
+    there_point = roofs(profile, held if caches else without_caches(held), upper=True)
+    here_most = roofs(profile, common if served(common) else without_caches(common), upper=True)
+    there_most = roofs(profile, held if served(held) else without_caches(held), upper=True)
+    here_least, there_least = roofs(profile, common, upper=False), roofs(profile, there, upper=False)
 
     reasons = _not_carried(profile, known, there, here_point.floor, there_point.floor)
     carried = np.asarray([not reason for reason in reasons], bool)
     if not carried.any():
         why = ", ".join(sorted(set(reasons))) or "it has no ops"
         raise InputError(f"No op of the profile can be carried to another device: {why}.")
-    ratio = _divide(there_point.floor, here_point.floor, carried)
-    fixed = _loss_unchanged(here, here_point, there_point, ratio)
-    least = np.minimum(_least(here, here_least, there_least, ratio), fixed)
-    most = np.maximum(_most(here_most, there_most, ratio), fixed)
+    ratio = divide(there_point.floor, here_point.floor, carried)
+    fixed = loss_unchanged(here, here_point, there_point, ratio)
+    least = np.minimum(least_ratio(here, here_least, there_least, ratio), fixed)
+    most = np.maximum(most_ratio(here_most, there_most, ratio), fixed)
 
     share = here.table.share
     pure = np.where(carried, there_least.floor, 0.0)
     codes = [GROUPS.index(GROUP_OF[here.op_class(op)]) for op in profile.ops]
     group = np.asarray(codes, np.int64)
-    opposed = _opposed(here_point, there_point, common, held)
+    opposed = against_sheet(here_point, there_point, common, held)
     doubtful = carried & (fixed != ratio)
     draws = draw(here)
-    low, high = _drawn(here, draws, group, carried, (least, most), (here_point, there_point), (common, held), opposed)
+    low, high = drawn_ends(
+        here, draws, group, carried, (least, most), (here_point, there_point), (common, held), opposed
+    )
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
@@ -164,7 +159,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
             ops=int(rows.sum()),
             here=float(share[chosen].sum()),
             there=seconds,
-            interval=_around(seconds, *ends),
+            interval=around(seconds, *ends),
             floor=float(pure[rows].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
@@ -176,7 +171,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         groups={GROUPS[code]: row(group == code, code) for code in sorted(set(codes))},
         total=total,
         gap=here.gap,
-        interval=_around(total.there + here.gap, low.sum(axis=0) + draws.gap, high.sum(axis=0) + draws.gap),
+        interval=around(total.there + here.gap, low.sum(axis=0) + draws.gap, high.sum(axis=0) + draws.gap),
         unknown=_unknown(here, reasons),
         rebound=float(share[carried & (here_point.binding != there_point.binding)].sum()),
         doubtful=float(share[doubtful].sum()),
@@ -207,131 +202,6 @@ def _check(here: Analysis, there: Device) -> None:
             raise InputError(f"The ceiling {name!r} of the other device is not above 0; correct its file.")
     if not there.ceilings:
         raise InputError("The other device has no ceilings; `roofline devices` lists those that have.")
-
-
-# ------------------------------------------------------------------------------------- both sides by one measure
-
-
-def _is_sheet(ceiling: Ceiling) -> bool:
-    return ceiling.spread is None and ceiling.drift is None
-
-
-def _like_with_like(here: Device, there: Device, sheet: Device | None) -> Device:
-    """`here` with its datasheet's ceilings where `there` has a datasheet's."""
-    if sheet is None:
-        return here
-    figures = {
-        name: sheet.ceilings[name]
-        for name, other in there.ceilings.items()
-        if _is_sheet(other) and name in here.ceilings and name in sheet.ceilings
-    }
-    return replace(here, ceilings={**here.ceilings, **figures})
-
-
-def _common(here: Device, there: Device) -> tuple[Device, tuple[str, ...]]:
-    """`here` without the ceilings that an op can do without and `there` lacks, and their names."""
-    absent = tuple(
-        sorted(name for name in here.ceilings if name.partition(".")[0] in _OPTIONAL and name not in there.ceilings)
-    )
-    return replace(here, ceilings={n: c for n, c in here.ceilings.items() if n not in absent}), absent
-
-
-def _with_launches(there: Device, here: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
-    """`there` with the launch floors of here where it has none, and their names: launching is the host's."""
-    step = executor_of(profile)
-    used = {f"launch.{profile.signatures[op.signature].executor or step}" for op in profile.ops}
-    kept = {name: here.ceilings[name] for name in sorted(used) if name in here.ceilings and name not in there.ceilings}
-    return replace(there, ceilings={**there.ceilings, **kept}), tuple(kept)
-
-
-def _served(device: Device) -> bool:
-    """Whether it is known how fast the last-level cache is, and how large."""
-    return bool(device.llc) and f"cache.{device.caches[-1].level}" in device.ceilings
-
-
-def _without_caches(device: Device) -> Device:
-    """The device with main memory alone."""
-    ceilings = {name: c for name, c in device.ceilings.items() if not name.startswith("cache.")}
-    return replace(device, ceilings=ceilings, caches=())
-
-
-# ------------------------------------------------------------------------------------- terms and ratios
-
-
-@dataclass(frozen=True, slots=True)
-class _Roofs:
-    """The terms of all ops on one side [s]: compute, memory, launch, shape (3, ops); nothing known is 0."""
-
-    rows: tuple[Terms, ...]
-    terms: Array
-
-    @property
-    def floor(self) -> Array:
-        value: Array = self.terms.max(axis=0, initial=0.0)
-        return value
-
-    @property
-    def binding(self) -> NDArray[np.int64]:
-        which: NDArray[np.int64] = self.terms.argmax(axis=0)
-        return which
-
-    def at(self, which: NDArray[np.int64]) -> Array:
-        """The term of each op under one roof."""
-        value: Array = self.terms[which, np.arange(self.terms.shape[1])]
-        return value
-
-    @property
-    def ceilings(self) -> list[str]:
-        """The name of the ceiling that binds each op."""
-        return [
-            (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)[which]
-            for row, which in zip(self.rows, self.binding.tolist(), strict=True)
-        ]
-
-
-def _roofs(profile: Profile, device: Device, upper: bool) -> _Roofs:
-    """upper: where it is not known what the caches held, everything came from main memory; else as little as can be."""
-    cold, executor = cold_traffic(profile, device), executor_of(profile)
-    rows = tuple(
-        terms(
-            one := profile.signatures[op.signature], device, one.executor or executor, op.launches, read, written, high
-        )
-        for op, read, written, high in zip(profile.ops, *cold, strict=True)
-    )
-    values = [
-        [row.compute or 0.0, (row.memory_high if upper else row.memory) or 0.0, row.launch or 0.0] for row in rows
-    ]
-    return _Roofs(rows, np.asarray(values, np.float64).reshape(len(rows), 3).T)
-
-
-def _divide(a: Array, b: Array, where: NDArray[np.bool_]) -> Array:
-    out: Array = np.divide(a, b, out=np.zeros_like(a), where=where & (b > 0))
-    return out
-
-
-def _least(here: Analysis, ours: _Roofs, theirs: _Roofs, ratio: Array) -> Array:
-    """The least ratio: every roof but the one that binds here perfectly attained, and no more than `ratio`."""
-    own, which = here.table.own, ours.binding
-    perfect = np.divide(theirs.floor, own, out=ratio.copy(), where=own > 0)
-    same = _divide(theirs.at(which), ours.at(which), np.ones(len(own), bool))
-    value: Array = np.where(ours.floor > 0, np.minimum(np.maximum(perfect, same), ratio), ratio)
-    return value
-
-
-def _loss_unchanged(here: Analysis, ours: _Roofs, theirs: _Roofs, ratio: Array) -> Array:
-    """The ratio if all that an op takes above its floor stays: where no launch floor tells a launch from a loss."""
-    own = here.table.own
-    launch_known = np.asarray([row.launch is not None for row in ours.rows], bool)
-    doubtful = ~launch_known & (ratio > 0) & (ours.floor < ATTAINED * own)
-    value: Array = np.divide(theirs.floor + own - ours.floor, own, out=ratio.copy(), where=doubtful)
-    return value
-
-
-def _most(ours: _Roofs, theirs: _Roofs, ratio: Array) -> Array:
-    """The greatest ratio: the roof that binds there is attained only as far as it was here."""
-    which = theirs.binding
-    value: Array = np.maximum(_divide(theirs.at(which), ours.at(which), np.ones(len(ratio), bool)), ratio)
-    return np.where(ratio > 0, value, 0.0)
 
 
 # ------------------------------------------------------------------------------------- what is not carried
@@ -382,74 +252,3 @@ def _unknown(here: Analysis, reasons: Sequence[str]) -> tuple[Unknown, ...]:
         name = signatures[here.profile.ops[most].signature].name
         found.append(Unknown(reason, len(chosen), float(share[chosen].sum()), name))
     return tuple(sorted(found, key=lambda unknown: -unknown.seconds))
-
-
-# ------------------------------------------------------------------------------------- intervals
-
-
-def _opposed(ours: _Roofs, theirs: _Roofs, here: Device, there: Device) -> NDArray[np.bool_]:
-    """Whether an op is measured against a datasheet: its binding ceiling is a datasheet's on one side only."""
-
-    def figures(side: _Roofs, device: Device) -> NDArray[np.bool_]:
-        return np.asarray([n in device.ceilings and _is_sheet(device.ceilings[n]) for n in side.ceilings], bool)
-
-    opposed: NDArray[np.bool_] = figures(ours, here) != figures(theirs, there)
-    return opposed
-
-
-def _drawn(
-    here: Analysis,
-    draws: Draws,
-    group: NDArray[np.int64],
-    carried: NDArray[np.bool_],
-    ratios: tuple[Array, Array],
-    roofs: tuple[_Roofs, _Roofs],
-    devices: tuple[Device, Device],
-    opposed: NDArray[np.bool_],
-) -> tuple[Array, Array]:
-    """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, draws).
-
-    ratios: of the lower and the upper end; roofs, devices: here and there. Profiled steps are drawn with replacement;
-    each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
-    ceiling that is the same on both sides is drawn once.
-    """
-    profile, number = here.profile, len(draws.scale)
-    own = (
-        np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), draws.steps.shape[1]) * 1e-9
-    )
-    overlap = np.asarray([op.overlap_ns for op in profile.ops], np.float64) * 1e-9
-    rng = statistics.generator()
-    drawn: dict[tuple[str, float, str, bool], Array] = {}
-
-    def rate(name: str, device: Device, sheet: bool) -> Array:
-        """The ceiling in each draw as a share of its value."""
-        ceiling = device.ceilings.get(name)
-        if ceiling is None:
-            return np.ones(number)
-        key = (name, ceiling.value, ceiling.source, sheet)
-        if key not in drawn:
-            uncertainty = 1 - SHEET_LOW if sheet and _is_sheet(ceiling) else min(device.uncertainty(name), _MOST)
-            drawn[key] = 1 - rng.random(number) * uncertainty
-        return drawn[key]
-
-    pairs: dict[tuple[int, str, str, bool], list[int]] = {}
-    for row, (ours, theirs) in enumerate(zip(roofs[0].ceilings, roofs[1].ceilings, strict=True)):
-        if carried[row]:
-            pairs.setdefault((int(group[row]), ours, theirs, bool(opposed[row])), []).append(row)
-    low, high = np.zeros((len(GROUPS), number)), np.zeros((len(GROUPS), number))
-    for (code, ours, theirs, sheet), rows in pairs.items():
-        # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
-        factor = draws.scale * rate(ours, devices[0], sheet) / rate(theirs, devices[1], sheet)
-        for ends, ratio in zip((low, high), ratios, strict=True):
-            # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
-            times = draws.steps @ (ratio[rows] @ own[rows]) - ratio[rows] @ overlap[rows]
-            ends[code] += np.maximum(times, 0.0) * factor
-    return low, high
-
-
-def _around(value: float, low: Array, high: Array) -> Interval:
-    """From the 2.5 % point of the lower ends to the 97.5 % point of the upper ones; it always holds the value."""
-    return (
-        min(value, float(np.percentile(low, 2.5))),
-        max(value, float(np.percentile(high, 97.5))),
-    )

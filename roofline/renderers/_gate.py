@@ -8,7 +8,9 @@ import textwrap
 from typing import Any
 
 from roofline import units
-from roofline.core.gate import ROUNDING, Cause, Gate, Limit, Measure, Result
+from roofline.core.gate import Result
+from roofline.core.gate_growth import Cause, Gate, Measure
+from roofline.core.gate_limits import ROUNDING, Limit
 from roofline.core.vocabulary import GROUP_OF
 from roofline.renderers import _words
 

@@ -7,6 +7,7 @@ beside the launch; one launch makes one kernel; and kernels of one stream run in
 
 from __future__ import annotations
 
+import operator
 import re
 
 import msgspec
@@ -30,12 +31,17 @@ _OWN = re.compile(r"__amd|Copy|Fill")  # kernels with which HIP copies and fills
 _ROUNDS = 8  # of taking events out of a stream until the rest is in order; a few damaged ids need one or two
 _PARTS = 2  # device events of one copy: on each of two devices, or one after the other
 _SKEW = 50_000  # [ns] clocks of host and device differ by less: a kernel that begins earlier is not of that launch
+_TOGETHER = 2_000  # launches whose arguments are decoded at once, so that the texts stay in a cache
 
 
 class _Named(msgspec.Struct, gc=False):
     """What HIP records with a launch."""
 
     kernel: str = ""
+
+
+_NAMELESS = _Named()
+_KERNEL_OF = operator.attrgetter("kernel")
 
 
 class Calls:
@@ -98,14 +104,34 @@ def unlike(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     kernels = ~cuda & (device.kind[rows] == KERNEL)
     found[rows] |= kernels & (calls.copy | calls.fill)[at] & ~own
     rows = rows[kernels & calls.kernel[at]]
-    given = [one.kernel if one else "" for one in trace.launches.decoded(launch[rows], _Named)]
-    pairs = list(zip(given, device.name[rows].tolist(), strict=True))
-    differs = {pair: bool(pair[0]) and plain_name(pair[0]) != plain_name(trace.names[pair[1]]) for pair in set(pairs)}
-    named = np.fromiter((bool(name) for name in given), bool, len(rows))
-    other = np.fromiter((differs[pair] for pair in pairs), bool, len(rows))
+    given, texts = _recorded(trace.launches, launch[rows])
+    shown, ran = np.unique(device.name[rows], return_inverse=True)
+    numbers: dict[str, int] = {}  # of names without their arguments
+    theirs, ours = (
+        np.array([numbers.setdefault(plain_name(name), len(numbers)) for name in names], np.int64)
+        for names in (texts, [trace.names[code] for code in shown.tolist()])
+    )
+    named = np.array([bool(name) for name in texts], bool)[given]
+    other = named & (theirs[given] != ours[ran])
     if 2 * other.sum() < named.sum():
         found[rows[other]] = True
     return found
+
+
+def _recorded(launches: Events, rows: np.ndarray) -> tuple[np.ndarray, list[str]]:
+    """The kernels that HIP names beside the launches in the given rows: int64[rows] into the distinct names.
+
+    "" where it names none.
+    """
+    number: dict[str, int] = {}
+    codes = [np.empty(0, np.int64)]
+    for first in range(0, len(rows), _TOGETHER):
+        some = launches.decoded(rows[first : first + _TOGETHER], _Named)
+        names = list(map(_KERNEL_OF, [_NAMELESS if one is None else one for one in some]))
+        for name in dict.fromkeys(names):
+            number.setdefault(name, len(number))
+        codes.append(np.fromiter(map(number.__getitem__, names), np.int64, len(names)))
+    return np.concatenate(codes), list(number)
 
 
 def _shared(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:

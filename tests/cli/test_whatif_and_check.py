@@ -15,6 +15,7 @@ from msgspec.structs import replace
 
 from roofline.core import gate
 from roofline.core.analysis import analyze
+from roofline.core.gate_limits import Limits
 from roofline.core.profile import Compilation, Profile, Wall, load, save
 from roofline.core.whatif import carry
 from roofline.renderers import _gate, _whatif
@@ -124,7 +125,7 @@ def test_names_cannot_act_on_a_terminal(name: str) -> None:
     assert all(c.isprintable() or c == "\n" for c in _whatif.text(found))
     json.loads(json.dumps(_whatif.document(found), allow_nan=False))
     grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))
-    result = gate.check(handmade.hostile(name), grown, gate.Limits(), counts_only=True)
+    result = gate.check(handmade.hostile(name), grown, Limits(), counts_only=True)
     assert result.failed
     for text in (_gate.text(result), _gate.github(result)):
         assert all(c.isprintable() or c == "\n" for c in text)
@@ -183,7 +184,7 @@ def test_github_escapes_what_a_profile_brings() -> None:
         phases=(phase,), ops=ops, blocks=("##[warning]b\n::stop-commands::t", *handmade.BLOCKS[1:])
     )
     more = replace(plain, ops=(*ops, ops[0], ops[1]))
-    result = gate.check(plain, more, gate.Limits(), counts_only=True)
+    result = gate.check(plain, more, Limits(), counts_only=True)
     assert len(result.failed) == 4
     for text in (_gate.github(result), _gate.text(result)):
         lines = text.splitlines()

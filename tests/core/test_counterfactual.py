@@ -16,7 +16,9 @@ from roofline.core import counterfactual
 from roofline.core.comparison import Comparison, compare
 from roofline.core.counterfactual import Experiment, Measured, Proof, gain, judge, plan, verdict
 from roofline.core.explanation import Finding, explain
-from roofline.core.knob import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Knob, Setting
+from roofline.core.facts import counted_work
+from roofline.core.knob import ATTENTION, JIT, OPTIMIZER, Knob, Setting
+from roofline.core.knob_settings import setting_for
 from roofline.core.profile import Profile
 
 US = 1e-6
@@ -103,90 +105,6 @@ def test_a_finding_without_a_knob_is_not_left_out() -> None:
     assert proof.text == "torch (A), layout (3.00 ms (2.00 ms to 4.00 ms)): no switch for this cause."
 
 
-@pytest.mark.parametrize(
-    ("knob", "mine", "other", "text"),
-    [
-        (JIT, {"jit": "off"}, {"jit": "on"}, "jit off -> on"),
-        (JIT, {"jit": "off"}, {"jit": "off"}, "jit off -> on"),  # both could, and this one spends more
-        (JIT, {"jit": "off"}, {"jit": "compile"}, "jit off -> on"),  # what another backend calls it
-        (JIT, {"jit": "on"}, {"jit": "off"}, None),
-        (JIT, {}, {"jit": "on"}, None),  # it is not known how it stands
-        (ATTENTION, {"attention": "eager"}, {"attention": "written out"}, "attention eager -> sdpa"),
-        (ATTENTION, {"attention": "sdpa"}, {"attention": "written out"}, "attention sdpa -> eager"),
-        (ATTENTION, {"attention": "sdpa"}, {"attention": "sdpa"}, "attention sdpa -> eager"),
-        (ATTENTION, {"attention": "written out"}, {"attention": "sdpa"}, "attention written out -> sdpa"),
-        (DROPOUT, {"dropout": "0.1"}, {"dropout": "off"}, "dropout 0.1 -> off"),
-        (DROPOUT, {"dropout": "off"}, {"dropout": "0.1"}, None),
-        (OPTIMIZER, {"optimizer fused": "False"}, {}, "optimizer not fused -> fused"),
-        (OPTIMIZER, {"optimizer fused": "True"}, {}, None),
-        (COMMAND_BUFFERS, {}, {}, None),  # a CPU has none
-    ],
-)
-def test_a_knob_is_turned_from_how_it_stands(
-    knob: Knob, mine: dict[str, str], other: dict[str, str], text: str | None
-) -> None:
-    a, b = step(switches=mine, options={"kept": "yes"}), step(switches=other)
-    setting = counterfactual.setting_for(knob.rules[0], a, b, (knob,))
-    assert (setting.text if setting else None) == text
-    if setting is not None:
-        assert setting.options is not None
-        assert setting.options["kept"] == "yes"
-
-
-def test_another_backend_gets_the_same_options() -> None:
-    setting = counterfactual.setting_for("fusion", step(options={"attention": "eager"}), step(), KNOBS)
-    assert setting is not None
-    assert (setting.backend, setting.options) == ("compiled", {"attention": "eager"})
-
-
-def test_knobs_of_every_run() -> None:
-    one, two = step(environment={"threads": "1"}), step(environment={"threads": "2"})
-    threads = counterfactual.setting_for("threads", one, two, ())
-    assert threads is not None
-    assert (threads.text, threads.threads) == ("threads 1 -> 2", 2)
-    assert counterfactual.setting_for("threads", one, one, ()) is None
-    for nonsense in ("", "-1", "0", "two", "²"):
-        assert counterfactual.setting_for("threads", one, step(environment={"threads": nonsense}), ()) is None
-    memory = counterfactual.setting_for("allocation", one, two, ())
-    assert memory is not None
-    assert set(memory.variables) == {"MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"}
-    told = step(environment={"MALLOC_MMAP_MAX_": "0"})
-    assert counterfactual.setting_for("allocation", told, two, ()) is None
-
-
-def test_tf32_is_turned_on_a_gpu_only() -> None:
-    def on_gpu(precision: str, arithmetic: str | None = "fp32", inputs: str = "fp32") -> Profile:
-        profile = step()
-        ran = [
-            replace(each, precision=each.precision and replace(each.precision, inputs=inputs, arithmetic=arithmetic))
-            for each in profile.signatures
-        ]
-        device = replace(profile.device, kind="cuda")
-        return replace(profile, device=device, precision=precision, signatures=tuple(ran))
-
-    def turned(mine: Profile, other: Profile) -> str | None:
-        setting = counterfactual.setting_for("precision", mine, other, ())
-        return setting and setting.precision
-
-    # What ran decides: frameworks differ in what they do where nothing is asked for.
-    assert turned(on_gpu("default"), on_gpu("default")) == "tf32"
-    assert turned(on_gpu("default", "tf32"), on_gpu("default")) == "fp32"
-    assert turned(on_gpu("default", "tf32"), on_gpu("tf32", "tf32")) == "fp32"
-    assert turned(on_gpu("fp32"), on_gpu("tf32", "tf32")) == "tf32"
-    assert turned(on_gpu("tf32", "tf32"), on_gpu("fp32")) == "fp32"
-    # Not recorded: what was asked for, if anything.
-    assert turned(on_gpu("default", None), on_gpu("tf32", "tf32")) is None
-    assert turned(on_gpu("fp32", None), on_gpu("default")) == "tf32"
-    assert turned(on_gpu("tf32", None), on_gpu("default")) == "fp32"
-    # Asked for, and not what ran: asking again changes nothing.
-    assert turned(on_gpu("tf32", "fp32"), on_gpu("default", "tf32")) is None
-    assert turned(on_gpu("fp32", "tf32"), on_gpu("default")) is None
-    # 16-bit data are no matter of TF32.
-    assert turned(on_gpu("bf16", "bf16", "bf16"), on_gpu("fp32")) is None
-    assert turned(on_gpu("default", "bf16", "bf16"), on_gpu("fp32")) is None
-    assert turned(step(), step()) is None
-
-
 # ---------------------------------------------------------------------------------------------------------- the gain
 
 
@@ -251,7 +169,7 @@ def judged(before: Profile = BEFORE, after: Profile = AFTER, recorded: Profile =
         "flipped": [(5e-3,) * 4] * 3,
         "before": before,
         "after": after,
-        "work": counterfactual.counted_work(before),
+        "work": counted_work(before),
     }
     return judge(experiment, compare(recorded, AFTER).a, Measured(**(fields | changes)))  # type: ignore[arg-type]
 
@@ -306,7 +224,7 @@ def test_a_switch_that_did_not_take_proves_nothing() -> None:
 
 def test_other_products_prove_nothing() -> None:
     # 4 layers of 3 products of 20 MFLOP and one attention of 10 MFLOP
-    assert counterfactual.counted_work(BEFORE) == {"forward": pytest.approx(4 * 70e6)}
+    assert counted_work(BEFORE) == {"forward": pytest.approx(4 * 70e6)}
     proof = judged(work={"forward": 4 * 70e6 * 1.002})
     assert "also model FLOPs of the forward (280 MFLOP to 281 MFLOP) changed" in proof.text
     assert proof.verdict == "not proven"
@@ -316,9 +234,9 @@ def test_other_products_prove_nothing() -> None:
 
 def test_phases_that_could_not_be_told_apart_are_held_together() -> None:
     told = step((*LAYER, change(LINEAR, phase="backward")), switches=BEFORE.switches, options=BEFORE.options)
-    assert counterfactual.counted_work(told) == {"forward": 70e6, "backward": 20e6}
+    assert counted_work(told) == {"forward": 70e6, "backward": 20e6}
     untold = replace(told, flags=("phases-unresolved: one program",))
-    assert counterfactual.counted_work(untold) == {"step": 90e6}
+    assert counted_work(untold) == {"step": 90e6}
     assert judged(before=told, recorded=told, work={"step": 90e6}).verdict == "confirmed"
 
 
@@ -334,4 +252,4 @@ def test_names_of_a_hostile_profile_stay_on_one_line() -> None:
     proof = judged(before=hostile, after=replace(AFTER, switches={name: "2"}), recorded=hostile)
     assert proof.text.isprintable()
     assert len(proof.text) < 1000
-    assert counterfactual.setting_for("threads", hostile, step(environment={"threads": "2"}), ()) is not None
+    assert setting_for("threads", hostile, step(environment={"threads": "2"}), ()) is not None

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
 
 import handmade
 import numpy as np
@@ -12,10 +11,12 @@ import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from roofline.core import gate
 from roofline.core.analysis import analyze
 from roofline.core.cost import unknown
-from roofline.core.gate import Gate, Limit, Limits, Result
+from roofline.core.gate import Result, check
+from roofline.core.gate_growth import Gate
+from roofline.core.gate_limits import Limit, Limits
+from roofline.core.gate_times import interval
 from roofline.core.profile import Compilation, Op, Profile, Wall
 from roofline.errors import InputError, MeasurementError
 
@@ -42,7 +43,7 @@ def judge(
 
 
 def checked(current: Profile, baseline: Profile | None = None, *, counts_only: bool = False, **limits: Limit) -> Result:
-    return gate.check(handmade.profile() if baseline is None else baseline, current, Limits(**limits), counts_only)
+    return check(handmade.profile() if baseline is None else baseline, current, Limits(**limits), counts_only)
 
 
 # ------------------------------------------------------------------------------------- the same step
@@ -70,7 +71,7 @@ def test_any_step_passes_by_itself(profile: Profile) -> None:
         return
     for counts_only in (False, True):
         try:
-            result = gate.check(profile, profile, Limits(), counts_only)
+            result = check(profile, profile, Limits(), counts_only)
         except MeasurementError:
             assert "inflated" in analyze(profile).flags
             continue
@@ -244,13 +245,13 @@ def test_two_steps_resolve_nothing() -> None:
 
 def test_the_interval_of_a_growth() -> None:
     # Relative: 10 (9 to 11) to 12 (11 to 13): log 1.2 - hypot(log 12/11, log 11/10), + hypot(log 13/12, log 10/9)
-    low, high = gate._interval((10, 12), [(9, 11), (11, 13)], Limit(0.05)) or (0, 0)
+    low, high = interval((10, 12), [(9, 11), (11, 13)], Limit(0.05)) or (0, 0)
     assert low == pytest.approx(1.2 * math.exp(-math.hypot(math.log(12 / 11), math.log(1.1))) - 1)
     assert high == pytest.approx(1.2 * math.exp(math.hypot(math.log(13 / 12), math.log(10 / 9))) - 1)
     # In points: 0.10 (0.07 to 0.14) to 0.15 (0.12 to 0.19): 0.05 - hypot(0.03, 0.04), + hypot(0.04, 0.03)
-    found = gate._interval((0.10, 0.15), [(0.07, 0.14), (0.12, 0.19)], Limit(0.03, absolute=True))
+    found = interval((0.10, 0.15), [(0.07, 0.14), (0.12, 0.19)], Limit(0.03, absolute=True))
     assert found == pytest.approx((0.0, 0.1))
-    assert gate._interval((1, 2), [None, (1, 2)], Limit(0.05)) is None
+    assert interval((1, 2), [None, (1, 2)], Limit(0.05)) is None
 
 
 def test_the_interval_holds_the_truth_about_95_times_of_100() -> None:
@@ -260,7 +261,7 @@ def test_the_interval_holds_the_truth_about_95_times_of_100() -> None:
     for _ in range(150):
         steps = [tuple(rng.normal(mean, 0.05, 20)) for mean in (1.0, 1.1)]
         sides = [analyze(handmade.profile(wall=Wall(steps=each))) for each in steps]
-        found = gate._interval((sides[0].wall, sides[1].wall), [side.wall_interval for side in sides], Limit(0.05))
+        found = interval((sides[0].wall, sides[1].wall), [side.wall_interval for side in sides], Limit(0.05))
         assert found is not None
         held += found[0] <= 0.1 <= found[1]
     assert 134 <= held <= 150  # 0.95 * 150 = 142.5, three standard deviations of 2.7 below it
@@ -381,37 +382,3 @@ def test_what_else_is_different() -> None:
         ("torch", "2.13.0", "2.14.0"),
         ("tf32", "off", "none"),
     )
-
-
-# ------------------------------------------------------------------------------------- limits
-
-
-@pytest.mark.parametrize(
-    ("text", "value"),
-    [("5%", 0.05), ("0.05", 0.05), (" 5 % ", 0.05), ("0", 0), (".5%", 0.005), ("2", 2), ("1.%", 0.01)],
-)
-def test_shares(text: str, value: float) -> None:
-    assert gate.share(text, "--max-time") == Limit(pytest.approx(value))
-    assert gate.points(text, "--max-gap") == Limit(pytest.approx(value), absolute=True)
-
-
-@pytest.mark.parametrize(("text", "limit"), [("0", Limit(0, True)), ("12", Limit(12, True)), ("5%", Limit(0.05))])
-def test_counts(text: str, limit: Limit) -> None:
-    assert gate.count(text, "--max-kernels") == limit
-
-
-@pytest.mark.parametrize("read", [gate.share, gate.points, gate.count])
-@pytest.mark.parametrize(
-    "text",
-    ["-5%", "-1", "nan", "NaN%", "inf", "1e9", "", "%", "five", "5%%", "٣", "1_0", "0x5", "9" * 400, "99999%", "5 5"],
-)
-def test_what_is_no_limit(read: Callable[[str, str], Limit], text: str) -> None:
-    with pytest.raises(InputError, match=r"^--max-x .* (is no limit: give|is too large: give at most)") as raised:
-        read(text, "--max-x")
-    assert len(str(raised.value)) < 200
-    assert raised.value.exit_code == 2
-
-
-def test_a_part_of_a_kernel_is_no_limit() -> None:
-    with pytest.raises(InputError, match="whole number"):
-        gate.count("0.5", "--max-kernels")

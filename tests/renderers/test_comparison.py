@@ -30,8 +30,9 @@ from roofline.core.ledger import Portion
 from roofline.core.parity import Parity
 from roofline.core.profile import Imported, Profile, Wall
 from roofline.core.ranking import Pair, Ranking, rank
-from roofline.renderers import _comparing
-from roofline.renderers._comparing import Row, Table
+from roofline.renderers import _comparing, _term_table
+from roofline.renderers._signed import rounding, signed
+from roofline.renderers._term_table import Row, Table
 
 Golden = Callable[[str, str], None]
 FORMATS = plugins.names("roofline.renderers.comparison")
@@ -141,8 +142,8 @@ def _runs(runs: list[dict[str, Any]]) -> list[dict[str, Any]]:
 
 
 def test_the_table_by_hand() -> None:
-    table = _comparing.table(two().pairs[0].comparison)
-    heads = [head.partition("\n")[0] for head, _ in _comparing.COLUMNS]
+    table = _term_table.table(two().pairs[0].comparison)
+    heads = [head.partition("\n")[0] for head, _ in _term_table.COLUMNS]
     rows = {row.label: row for row in table.rows}
     assert list(rows) == [
         "fwd attention core", "other places (4)", "host time: host dispatch", "host time: data input",
@@ -159,7 +160,7 @@ def test_the_table_by_hand() -> None:
 
 def test_causes_that_one_run_does_not_know_are_not_told_apart() -> None:
     unknown = replace(handmade.profile().profiled, idle=())
-    table = _comparing.table(compare(handmade.profile(), faster(profiled=unknown)))
+    table = _term_table.table(compare(handmade.profile(), faster(profiled=unknown)))
     assert [row.label for row in table.gap] == ["host time"]
     low, high = table.gap[0].ci95
     assert low < table.gap[0].seconds < high
@@ -170,7 +171,7 @@ def test_causes_that_one_run_does_not_know_are_not_told_apart() -> None:
 def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
     found = compare(a, b)
     for most in (0, 1, 12):
-        table = _comparing.table(found, most)
+        table = _term_table.table(found, most)
         near = {"rel": 1e-9, "abs": 1e-12 * (found.a.wall + found.b.wall)}
         assert sum(row.seconds for row in table.rows) + table.residual == pytest.approx(found.difference, **near)
         assert len(table.places) <= most + 1
@@ -184,7 +185,7 @@ def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
 
 
 def test_every_kind_of_term_is_in_one_column() -> None:
-    kinds = [kind for _, kinds in _comparing.COLUMNS for kind in kinds]
+    kinds = [kind for _, kinds in _term_table.COLUMNS for kind in kinds]
     assert len(set(kinds)) == len(kinds)
     found = compare(handmade.profile(), faster())
     used = {term.kind for term in found.work.terms if not term.kind.startswith("gap.")}
@@ -242,8 +243,8 @@ def test_factors(ratio: float, text: str) -> None:
 
 def test_what_cancels_is_written_as_nothing() -> None:
     # Sums of times that cancel leave 1e-17 s or so, of either sign.
-    assert [_comparing.signed(value) for value in (-2.1e-17, 1e-18, 0.0)] == ["0 s"] * 3
-    assert [_comparing.signed(value) for value in (2e-15, -2e-9)] == ["+0.00000200 ns", "-2.00 ns"]
+    assert [signed(value) for value in (-2.1e-17, 1e-18, 0.0)] == ["0 s"] * 3
+    assert [signed(value) for value in (2e-15, -2e-9)] == ["+0.00000200 ns", "-2.00 ns"]
     resolved = two().pairs[0]
     assert _comparing.share(-2.1e-17, resolved) == "0 %"
     assert _comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
@@ -251,10 +252,10 @@ def test_what_cancels_is_written_as_nothing() -> None:
 
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
 def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
-    number = [head for head, _ in _comparing.COLUMNS].index("loss\n")
+    number = [head for head, _ in _term_table.COLUMNS].index("loss\n")
 
     def row(loss: float, overlap: float, seconds: float) -> Row:
-        terms = [None] * len(_comparing.COLUMNS)
+        terms = [None] * len(_term_table.COLUMNS)
         terms[number], terms[-1] = loss, overlap
         return Row("", tuple(terms), seconds, None)
 
@@ -293,8 +294,8 @@ def test_runs_have_the_same_names_throughout_an_output() -> None:
 
 
 def test_rounding_is_named_and_not_written_out() -> None:
-    assert _comparing.rounding(-3e-18) == _comparing.rounding(0.0) == "below 1 fs"
-    assert _comparing.rounding(2e-6) == "2e-06 s"
+    assert rounding(-3e-18) == rounding(0.0) == "below 1 fs"
+    assert rounding(2e-6) == "2e-06 s"
 
 
 def test_hardware_is_told_apart() -> None:

@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 from roofline import units
 from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _proofs, _words
+from roofline.renderers import _comparing, _proofs, _term_table, _words
 from roofline.renderers._markdown import escape
+from roofline.renderers._signed import signed
 
 SUFFIX = ".md"
 
@@ -21,7 +22,7 @@ def render(ranking: Ranking) -> str:
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
     lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair)]
-    facts = [_comparing.LEGEND, f"{_comparing.closing(found)}."]
+    facts = [_term_table.LEGEND, f"{_comparing.closing(found)}."]
     facts += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
     facts += [
         f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
@@ -65,7 +66,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
     rows = [
         [
             str(number),
-            _comparing.signed(finding.seconds),
+            signed(finding.seconds),
             _comparing.share(finding.seconds, pair),
             escape(finding.rule),
             escape(_comparing.said(pair, finding.text)),
@@ -73,16 +74,16 @@ def _findings(pair: Pair, most: int) -> list[str]:
         ]
         for number, finding in enumerate(pair.findings[:most], 1)
     ]
-    rows.append(["", _comparing.signed(rest), _comparing.share(rest, pair), "", what, ""])
+    rows.append(["", signed(rest), _comparing.share(rest, pair), "", what, ""])
     heads = ["", "A − B", "share", "rule", "why", "what to try"]
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
 def _terms(pair: Pair) -> list[str]:
-    table = _comparing.table(pair.comparison)
+    table = _term_table.table(pair.comparison)
     scale = table.scale
     columns = table.columns(scale)
-    heads = [_comparing.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
+    heads = [_term_table.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
     rows = [
         [
             escape(row.label),

@@ -7,8 +7,9 @@ from collections.abc import Iterator, Sequence
 
 from roofline import units
 from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _proofs, _words
-from roofline.renderers._comparing import Row, Scale
+from roofline.renderers import _comparing, _proofs, _term_table, _words
+from roofline.renderers._signed import Scale, signed
+from roofline.renderers._term_table import Row
 
 SUFFIX = ".txt"
 
@@ -26,7 +27,7 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
-    table = _comparing.table(found)
+    table = _term_table.table(found)
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair)), ""]
     lines += _facts(_runs(pair))
     lines += _facts(_judged(pair))
@@ -97,10 +98,10 @@ def _findings(pair: Pair, most: int) -> list[str]:
         return ["No finding: no rule accounts for a difference that these runs resolve."]
     rows = []
     for finding in pair.findings[:most]:
-        rows.append((_comparing.signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
+        rows.append((signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
     left = pair.findings[most:]
     rest = pair.rest + sum(finding.seconds for finding in left)
-    wide = max(len(_comparing.signed(rest)), *(len(time) for time, _, _ in rows))
+    wide = max(len(signed(rest)), *(len(time) for time, _, _ in rows))
     lines = _wrap(f"Why ({_comparing.sign(pair)}):")
     indent = 4 + wide + 8
     for number, (time, share, finding) in enumerate(rows, 1):
@@ -113,15 +114,15 @@ def _findings(pair: Pair, most: int) -> list[str]:
                 advice, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent, break_on_hyphens=False
             )
     more = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
-    lines.append(f"    {_comparing.signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
+    lines.append(f"    {signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
     return lines
 
 
-def _terms(pair: Pair, table: _comparing.Table) -> list[str]:
+def _terms(pair: Pair, table: _term_table.Table) -> list[str]:
     """The table of terms; a dropped column holds nothing that would be written."""
     scale = table.scale
     columns = table.columns(scale)
-    heads = [_comparing.COLUMNS[number][0].split("\n") for number in columns]
+    heads = [_term_table.COLUMNS[number][0].split("\n") for number in columns]
     body = [_cells(row, columns, scale) for row in (*table.rows, table.total)]
     tops = [*(head[0] for head in heads), "total", "95 % interval"]
     bottoms = [*(head[1] for head in heads), "", ""]
@@ -150,7 +151,7 @@ def _cut(label: str, room: int) -> str:
 
 
 def _evidence(pair: Pair) -> Iterator[tuple[str, str]]:
-    yield "columns", _comparing.LEGEND
+    yield "columns", _term_table.LEGEND
     yield "sum", _comparing.closing(pair.comparison)
     for head, words in (("hardware", _comparing.hardware(pair)), ("collectives", _comparing.communication(pair))):
         if words:

@@ -12,8 +12,9 @@ from roofline.core.explanation import explain
 from roofline.core.naming import called
 from roofline.core.ranking import Pair, check_timed
 from roofline.errors import InputError
-from roofline.renderers import _comparing, _words
-from roofline.renderers._comparing import Row
+from roofline.renderers import _comparing, _term_table, _words
+from roofline.renderers._signed import rounding, snapped
+from roofline.renderers._term_table import Row
 from roofline.renderers.figures import _style
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     found = compare(items[0].profile, items[1].profile)
     names = called(item.profile for item in items)
     pair = Pair((names[0], names[1]), found, explain(found))
-    table = _comparing.table(found, _MOST)
+    table = _term_table.table(found, _MOST)
     narrow = width < 5
     lines = 2 + len(table.rows)
     refused = found.parity.verdict == "not comparable"
@@ -73,7 +74,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     axes.set(xlim=(low * 1e3, (high + beside) * 1e3), ylim=(lines - 0.4, -0.6), xlabel=f"time of one step [ms]{cut}")
     first, second = names
     keys = [(f"{first} spends more", Patch(**_LESS)), (f"{second} spends more", Patch(**_MORE))]
-    keys.append((_comparing.gap_name(found), Patch(**_style.GAP)))
+    keys.append((_term_table.gap_name(found), Patch(**_style.GAP)))
     _style.keys(fig, [patch for _, patch in keys], [label for label, _ in keys], 1 if narrow else 3)
     return fig, _caption(pair, table)
 
@@ -103,7 +104,7 @@ def _step(axes: Axes, row: Row, wall: float, place: int, gap: bool) -> None:
         for each in ends:
             axes.plot([each * 1e3] * 2, [place - 0.14, place + 0.14], **whisker)
         right = max(right, *ends)
-    seconds = _comparing.snapped(row.seconds)
+    seconds = snapped(row.seconds)
     change = units.seconds(abs(seconds))
     _write(axes, f"{'−' if seconds > 0 else '+' if seconds < 0 else ''}{change}", right, place)
 
@@ -114,14 +115,14 @@ def _write(axes: Axes, text: str, at: float, place: int) -> None:
     )
 
 
-def _caption(pair: Pair, table: _comparing.Table) -> str:
+def _caption(pair: Pair, table: _term_table.Table) -> str:
     found = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     told = [warning] if warning else []
     told.append(
         f"From the step of {names[0]} to that of {names[1]}: what each part of the model adds (+) or saves (−), the "
         "time of fused kernels divided over what was fused, and the gap. fwd, bwd, opt: forward, backward, optimizer. "
-        f"Whiskers: 95 % intervals. Residual {_comparing.rounding(table.residual)}."
+        f"Whiskers: 95 % intervals. Residual {rounding(table.residual)}."
     )
     told.append(_comparing.verdict(pair))
     told += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]

@@ -1,0 +1,67 @@
+"""What is recorded of a run, and the work that it does: what two measurements must have alike to prove anything."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from roofline import units
+from roofline.core.analysis import Analysis, analyze
+from roofline.core.difference import plain
+from roofline.core.profile import Profile, slug
+
+Facts = dict[str, str]
+#: Model FLOPs that differ by less are the same work (DESIGN section 5: parity).
+_SAME_WORK = 1e-3
+#: Versions that change no step.
+_OURS = frozenset(("roofline",))
+
+
+def facts(profile: Profile) -> Facts:
+    """All that is recorded of how a step was built and run, by name: what parity of two measurements rests on."""
+    found = {
+        "model": profile.model,
+        "backend": profile.backend,
+        "mode": profile.mode,
+        "size": profile.size,
+        "precision": profile.precision,
+    }
+    for name in ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens"):
+        value = getattr(profile, name)
+        if value is not None:
+            found[name] = str(value)
+    tables = {"option": profile.options, "switch": profile.switches, "environment": profile.environment}
+    for kind, table in tables.items():
+        found |= {f"{kind} {name}": value for name, value in table.items()}
+    return found | {f"version {name}": value for name, value in profile.versions.items() if name not in _OURS}
+
+
+def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
+    """The facts in which two profiles differ; None: not recorded of that one."""
+    one, other = facts(before), facts(after)
+    return {
+        name: (one.get(name), other.get(name)) for name in sorted({*one, *other}) if one.get(name) != other.get(name)
+    }
+
+
+def model_flops(analysis: Analysis) -> dict[str, float]:
+    """Model FLOPs of products by phase [FLOP]; in one sum where the phases could not be told apart."""
+    by_phase = {phase: products.model for phase, products in analysis.products.items()}
+    unresolved = "phases-unresolved" in map(slug, analysis.profile.flags)
+    return {"step": sum(by_phase.values())} if unresolved else by_phase
+
+
+def counted_work(profile: Profile) -> dict[str, float]:
+    """`model_flops` of a profile that was counted."""
+    return model_flops(analyze(profile))
+
+
+def other_work(before: Mapping[str, float], after: Mapping[str, float]) -> list[str]:
+    """What is not the same work, in words: a phase and its model FLOPs of both [FLOP]."""
+    if ("step" in before) != ("step" in after):
+        before, after = {"step": sum(before.values())}, {"step": sum(after.values())}
+    apart = []
+    for phase in dict.fromkeys((*before, *after)):
+        one, other = before.get(phase, 0.0), after.get(phase, 0.0)
+        if abs(one - other) > _SAME_WORK * max(one, other):
+            apart.append(f"model FLOPs of the {plain(phase)} ({units.flop(one)} to {units.flop(other)})")
+    return apart

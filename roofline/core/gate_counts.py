@@ -1,0 +1,95 @@
+"""Gates of what can be counted: FLOPs, bytes, kernels, ops of unknown work, graph breaks, opaque regions."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+
+from roofline.core.analysis import Analysis
+from roofline.core.gate_growth import Cause, Gate, Measure, Of, grown, judged, most_first, skipped
+from roofline.core.gate_limits import ROUNDING, Limit, Limits
+from roofline.core.profile import Op
+
+
+def counts(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
+    """The gates of counts; those of a compiler where either profile was compiled."""
+    gates = [
+        *_flops("model FLOPs", "model_flops", before, after),
+        *_flops("executed FLOPs", "flops", before, after),
+        _bytes(before, after, limits.bytes),
+        _kernels(before, after, limits.kernels),
+        _of_ops("unknown work", before, after, _exact(), lambda side, _, op: float(not _known(side, op))),
+    ]
+    return [*gates, *_compiled(before, after)]
+
+
+def _exact() -> Limit:
+    return Limit(0, absolute=True)
+
+
+def _flops(measure: Measure, field: str, before: Analysis, after: Analysis) -> list[Gate]:
+    """One gate per phase with matrix work; none of it may grow."""
+
+    def of(side: Analysis, _: int, op: Op) -> float:
+        return getattr(side.profile.signatures[op.signature].cost, field) or 0.0
+
+    def sums(side: Analysis) -> dict[str, float]:
+        found: dict[str, float] = {}
+        for row, op in enumerate(side.profile.ops):
+            phase = side.profile.phases[op.phase]
+            found[phase] = found.get(phase, 0.0) + of(side, row, op)
+        return {phase: work for phase, work in found.items() if work}
+
+    first, second = sums(before), sums(after)
+    gates = []
+    for phase in dict.fromkeys([*first, *second]):
+        causes = grown(before, after, of, phase)
+        gate = judged(measure, phase, Limit(0), first.get(phase, 0.0), second.get(phase, 0.0), causes)
+        less = measure == "model FLOPs" and gate.growth is not None and gate.growth < -ROUNDING
+        gates.append(replace(gate, note="the program asks for less than in BASELINE") if less else gate)
+    return gates
+
+
+def _bytes(before: Analysis, after: Analysis, limit: Limit) -> Gate:
+    def of(side: Analysis, _: int, op: Op) -> float:
+        cost = side.profile.signatures[op.signature].cost
+        return (cost.bytes_read or 0.0) + (cost.bytes_written or 0.0)
+
+    if not (before.total.costed and after.total.costed):
+        return skipped("bytes", limit, "the work of no op is known")
+    gate = _of_ops("bytes", before, after, limit, of)
+    known = [f"{side.total.costed} of {side.total.ops}" for side in (before, after)]
+    if before.total.ops - before.total.costed == after.total.ops - after.total.costed:
+        return gate
+    return replace(gate, note=f"known of {known[0]} ops in BASELINE and {known[1]} in CURRENT")
+
+
+def _kernels(before: Analysis, after: Analysis, limit: Limit) -> Gate:
+    if before.device.kind != "cpu" and before.timed != after.timed:
+        return skipped("kernels", limit, "one profile was only counted, and only a timed one knows its launches")
+    return _of_ops("kernels", before, after, limit, lambda side, _, op: float(op.launches))
+
+
+def _known(side: Analysis, op: Op) -> bool:
+    cost = side.profile.signatures[op.signature].cost
+    return cost.flops_known and cost.bytes is not None
+
+
+def _of_ops(measure: Measure, before: Analysis, after: Analysis, limit: Limit, of: Of) -> Gate:
+    first, second = (sum(of(side, row, op) for row, op in enumerate(side.profile.ops)) for side in (before, after))
+    return judged(measure, None, limit, first, second, grown(before, after, of))
+
+
+def _compiled(before: Analysis, after: Analysis) -> list[Gate]:
+    first, second = before.profile.compilation, after.profile.compilation
+    if first is None and second is None:
+        return []
+    if first is None or second is None:
+        why = f"only {'CURRENT' if first is None else 'BASELINE'} was compiled"
+        return [skipped("graph breaks", _exact(), why), skipped("opaque", _exact(), why)]
+    more = {why: number - first.breaks.get(why, 0) for why, number in second.breaks.items()}
+    reasons = sorted((Cause((), why, number) for why, number in more.items() if number > 0), key=most_first)
+    before_breaks, after_breaks = (float(sum(side.breaks.values())) for side in (first, second))
+    return [
+        judged("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),
+        judged("opaque", None, _exact(), float(first.opaque), float(second.opaque), []),
+    ]

@@ -1,0 +1,79 @@
+"""The limits of `roofline check`: how much more than the baseline is allowed, and how people write it."""
+
+from __future__ import annotations
+
+import math
+import re
+from dataclasses import dataclass
+
+from roofline.errors import InputError
+
+#: Sums of the same numbers in another order differ by less than this share.
+ROUNDING = 1e-9
+#: A limit beyond this many times the baseline, or this many kernels, is a mistake in writing.
+_LARGEST_SHARE, _LARGEST_COUNT = 100.0, 10**9
+
+
+@dataclass(frozen=True, slots=True)
+class Limit:
+    """How much more than the baseline is allowed: a share of it, or (absolute) a number of things or of points."""
+
+    value: float
+    absolute: bool = False
+
+    def allows(self, growth: float) -> bool:
+        """Whether the growth, a share or an absolute one, is within the limit."""
+        return growth <= self.value + ROUNDING
+
+    def growth(self, before: float, after: float) -> float:
+        """after - before, as a share of before unless the limit is absolute; infinite from nothing."""
+        if self.absolute:
+            return after - before
+        if before == 0:
+            return math.inf if after > 0 else 0.0
+        return after / before - 1
+
+
+@dataclass(frozen=True, slots=True)
+class Limits:
+    """The limits of `roofline check`; gap is in points of the wall."""
+
+    time: Limit = Limit(0.05)
+    bytes: Limit = Limit(0.01)
+    kernels: Limit = Limit(0, absolute=True)
+    gap: Limit = Limit(0.03, absolute=True)
+    memory: Limit = Limit(0.02)
+
+
+def share(text: str, option: str) -> Limit:
+    """A limit written as "5%" or "0.05". InputError for anything else."""
+    return Limit(_number(text, option))
+
+
+def points(text: str, option: str) -> Limit:
+    """The same, in points of the wall."""
+    return Limit(_number(text, option), absolute=True)
+
+
+def count(text: str, option: str) -> Limit:
+    """A limit written as a whole number of things, or as "5%" of the baseline's."""
+    if text.strip().endswith("%"):
+        return share(text, option)
+    if not re.fullmatch(r"\s*\d{1,12}\s*", text, re.ASCII) or int(text) > _LARGEST_COUNT:
+        raise InputError(f"{option} {quoted(text)} is no limit: give a whole number, or a percentage like 5%.")
+    return Limit(int(text), absolute=True)
+
+
+def _number(text: str, option: str) -> float:
+    match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})\s*(%?)\s*", text, re.ASCII)
+    if match is None:
+        raise InputError(f"{option} {quoted(text)} is no limit: give a percentage like 5%, or a share like 0.05.")
+    value = float(match[1]) / (100 if match[2] else 1)
+    if value > _LARGEST_SHARE:
+        raise InputError(f"{option} {quoted(text)} is too large: give at most {_LARGEST_SHARE * 100:.0f}%.")
+    return value
+
+
+def quoted(text: object) -> str:
+    """What was given, as an error names it: its beginning, with all that does not print written out."""
+    return repr(text if len(str(text)) <= 40 else str(text)[:39] + "…")

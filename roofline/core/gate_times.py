@@ -1,0 +1,96 @@
+"""Gates of what is measured: the time of a step, its gap and its peak memory. A time fails beyond its noise only."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+
+from roofline.core.analysis import Analysis
+from roofline.core.gate_growth import Cause, Gate, Measure, Status, grown, judged, most_first, skipped, told
+from roofline.core.gate_limits import Limit, Limits
+
+
+def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
+    """The gates of the time, the gap and the peak memory of two profiles that were measured alike."""
+    sides = (before, after)
+    seconds = grown(before, after, lambda side, row, _: float(side.table.share[row]))
+    more_gap = after.gap - before.gap
+    by_time = sorted([*seconds, *([Cause((), "gap", more_gap)] if more_gap > 0 else [])], key=most_first)
+    walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
+    time = _timed("time", limits.time, (before.wall, after.wall), walls, by_time)
+    gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps, _gap_causes(*sides))
+    return [time, gap, _memory(before, after, limits.memory)]
+
+
+def _timed(
+    measure: Measure,
+    limit: Limit,
+    values: tuple[float, float],
+    intervals: Sequence[tuple[float, float] | None],
+    causes: Sequence[Cause],
+) -> Gate:
+    found = interval(values, intervals, limit)
+    status: Status = "passed"
+    note = ""
+    if not limit.allows(limit.growth(*values)):
+        resolved = found is not None and not limit.allows(found[0])
+        status = "failed" if resolved else "unresolved"
+        if found is None:
+            note = "fewer than 3 steps give no interval"
+        elif not resolved:
+            note = "its 95 % interval reaches below the limit"
+    return Gate(measure, None, limit, *values, status, found, told(causes) if status != "passed" else (), note)
+
+
+def interval(
+    values: tuple[float, float], intervals: Sequence[tuple[float, float] | None], limit: Limit
+) -> tuple[float, float] | None:
+    """The 95 % interval of the growth of two independent figures, by their own intervals.
+
+    The distances to the ends add in squares (Zou and Donner, 2008: MOVER), of the logarithms where the growth is a
+    share.
+    """
+    (before, after), (first, second) = values, intervals
+    if first is None or second is None:
+        return None
+    if not limit.absolute:
+        if min(before, after, *first, *second) <= 0:
+            return None
+        before, after = math.log(before), math.log(after)
+        first, second = (math.log(first[0]), math.log(first[1])), (math.log(second[0]), math.log(second[1]))
+    growth = after - before
+    down = math.hypot(max(0.0, after - second[0]), max(0.0, first[1] - before))
+    up = math.hypot(max(0.0, second[1] - after), max(0.0, before - first[0]))
+    low, high = growth - down, growth + up
+    return (low, high) if limit.absolute else (math.expm1(low), math.expm1(high))
+
+
+def _gap_shares(side: Analysis) -> tuple[float, float] | None:
+    found = side.gap_interval
+    return None if found is None else (found[0] / side.wall, found[1] / side.wall)
+
+
+def _gap_causes(before: Analysis, after: Analysis) -> list[Cause]:
+    """Which cause of the gap grew most [s], where both profiles know them."""
+    first, second = before.gap_causes, after.gap_causes
+    if first is None or second is None:
+        return []
+    more = [Cause((), name, seconds - first.get(name, 0.0)) for name, seconds in second.items()]
+    return sorted((cause for cause in more if cause.amount > 0), key=most_first)
+
+
+def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
+    first, second = before.profile.memory, after.profile.memory
+    if first.peak is None or second.peak is None:
+        return skipped("memory", limit, "the peak is not known of both")
+    if first.source != second.source:
+        return skipped("memory", limit, "the peaks were not read the same way")
+    parts = [
+        Cause((), name, now - then)
+        for name, then, now in (
+            ("parameters", first.parameters, second.parameters),
+            ("optimizer state", first.optimizer, second.optimizer),
+        )
+        if then is not None and now is not None and now > then
+    ]
+    return judged("memory", None, limit, first.peak, second.peak, sorted(parts, key=most_first))

@@ -1,0 +1,89 @@
+"""The range of a step on another device: its steps and the ceilings of both devices drawn again and again."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core import statistics
+from roofline.core.analysis import Analysis
+from roofline.core.device import Device
+from roofline.core.draws import Draws
+from roofline.core.vocabulary import GROUPS
+from roofline.core.whatif_devices import is_sheet
+from roofline.core.whatif_roofs import Array, Roofs
+
+Interval = tuple[float, float]
+#: A measured ceiling down to this share of the datasheet's is believed (DESIGN section 4): where a measured ceiling
+#: stands against a datasheet's, the other device's own may be as much lower than its datasheet.
+SHEET_LOW = 0.5
+#: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
+_MOST = 0.99
+
+
+def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> NDArray[np.bool_]:
+    """Whether an op is measured against a datasheet: its binding ceiling is a datasheet's on one side only."""
+
+    def figures(side: Roofs, device: Device) -> NDArray[np.bool_]:
+        return np.asarray([n in device.ceilings and is_sheet(device.ceilings[n]) for n in side.ceilings], bool)
+
+    opposed: NDArray[np.bool_] = figures(ours, here) != figures(theirs, there)
+    return opposed
+
+
+def drawn_ends(
+    here: Analysis,
+    draws: Draws,
+    group: NDArray[np.int64],
+    carried: NDArray[np.bool_],
+    ratios: tuple[Array, Array],
+    roofs: tuple[Roofs, Roofs],
+    devices: tuple[Device, Device],
+    opposed: NDArray[np.bool_],
+) -> tuple[Array, Array]:
+    """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, draws).
+
+    ratios: of the lower and the upper end; roofs, devices: here and there. Profiled steps are drawn with replacement;
+    each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
+    ceiling that is the same on both sides is drawn once.
+    """
+    profile, number = here.profile, len(draws.scale)
+    own = (
+        np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), draws.steps.shape[1]) * 1e-9
+    )
+    overlap = np.asarray([op.overlap_ns for op in profile.ops], np.float64) * 1e-9
+    rng = statistics.generator()
+    drawn: dict[tuple[str, float, str, bool], Array] = {}
+
+    def rate(name: str, device: Device, sheet: bool) -> Array:
+        """The ceiling in each draw as a share of its value."""
+        ceiling = device.ceilings.get(name)
+        if ceiling is None:
+            return np.ones(number)
+        key = (name, ceiling.value, ceiling.source, sheet)
+        if key not in drawn:
+            uncertainty = 1 - SHEET_LOW if sheet and is_sheet(ceiling) else min(device.uncertainty(name), _MOST)
+            drawn[key] = 1 - rng.random(number) * uncertainty
+        return drawn[key]
+
+    pairs: dict[tuple[int, str, str, bool], list[int]] = {}
+    for row, (ours, theirs) in enumerate(zip(roofs[0].ceilings, roofs[1].ceilings, strict=True)):
+        if carried[row]:
+            pairs.setdefault((int(group[row]), ours, theirs, bool(opposed[row])), []).append(row)
+    low, high = np.zeros((len(GROUPS), number)), np.zeros((len(GROUPS), number))
+    for (code, ours, theirs, sheet), rows in pairs.items():
+        # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
+        factor = draws.scale * rate(ours, devices[0], sheet) / rate(theirs, devices[1], sheet)
+        for ends, ratio in zip((low, high), ratios, strict=True):
+            # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
+            times = draws.steps @ (ratio[rows] @ own[rows]) - ratio[rows] @ overlap[rows]
+            ends[code] += np.maximum(times, 0.0) * factor
+    return low, high
+
+
+def around(value: float, low: Array, high: Array) -> Interval:
+    """From the 2.5 % point of the lower ends to the 97.5 % point of the upper ones; it always holds the value."""
+    return (
+        min(value, float(np.percentile(low, 2.5))),
+        max(value, float(np.percentile(high, 97.5))),
+    )

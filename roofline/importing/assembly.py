@@ -1,0 +1,147 @@
+"""What the profiles of all kinds of traces have in common: names, bounds, notes, and how parts are put together."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
+from typing import Any
+
+from roofline.core.device import Device
+from roofline.core.profile import SCHEMA, Imported, Profile, Profiled, Wall
+from roofline.errors import InputError
+from roofline.traces import precision, timing_cuda
+from roofline.traces.counted import PHASES, Counted
+from roofline.traces.op_rows import Rows, op_rows
+from roofline.traces.timing import Timed
+
+Say = Callable[[str], None]
+
+#: Warnings that a profile keeps; beyond them their number.
+MAX_WARNINGS = 50
+#: Characters of a warning or a name.
+LONGEST = 300
+
+SHAPES = (
+    "Recorded without shapes, so no work is known: record with torch.profiler.profile(record_shapes=True, ...) and "
+    "import that trace."
+)
+GRAPHS = (
+    "Kernels were replayed from a graph, which does not say for which op: for their work give --capture TRACE, the "
+    "trace of the part of the program that captures its graphs, or record a step without graphs."
+)
+CEILINGS = "The device is not known here, so nothing has a floor: give it with --device NAME or a calibration's file."
+_WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
+
+
+def model_name(file: Path) -> str:
+    """What a trace is called: its file's name without what all traces end in, in characters that a file may have."""
+    stem = file.name
+    for suffix in (".gz", ".zip", ".json", ".pb", ".xplane", ".trace", ".pt"):
+        stem = stem.removesuffix(suffix)
+    return "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:60].strip("-.") or "trace"
+
+
+def blocks(counted: Counted) -> list[str]:
+    """The block of each scope: its first part, as there is no map of the model."""
+    return [path.partition("/")[0] or "(top)" for path in counted.scopes]
+
+
+def bounded(warnings: Sequence[str]) -> list[str]:
+    """The first warnings, each of a bounded length, and how many more there are."""
+    kept = [text if len(text) <= LONGEST else text[: LONGEST - 1] + "…" for text in warnings[:MAX_WARNINGS]]
+    return [*kept, f"{len(warnings) - len(kept)} more warnings"] if len(warnings) > len(kept) else kept
+
+
+def check_kind(file: Path, kind: str, device: Device) -> None:
+    """InputError where ceilings are those of another kind of device than the trace is of."""
+    if device.kind != kind:
+        raise InputError(
+            f"{file.name} is the trace of {_WORDS[kind]}, and {device.name} is {_WORDS.get(device.kind, device.kind)}: "
+            "give another --device."
+        )
+
+
+def rows_of(counted: Counted, timed: Timed, kind: str, device: Device) -> Rows:
+    """The rows of a profile; no switch is in a trace, and a device without TF32 needs none."""
+    rows = op_rows(counted, timed, blocks(counted), {}, kind)
+    return replace(rows, signatures=tuple(precision.settled(one, device) for one in rows.signatures))
+
+
+def notes_of(
+    counted: Counted, timed: Timed, shapes: bool, device: Device, captured: bool
+) -> tuple[list[str], list[str]]:
+    """(sentences on what to record or give for a fuller profile, flags)."""
+    notes, flags = [], []
+    if not shapes:
+        notes.append(SHAPES)
+        flags.append("no-shapes")
+    unattributed = timing_cuda.flags(timed)
+    if unattributed and not captured:
+        notes.append(GRAPHS)
+    flags.extend(unattributed)
+    if not device.ceilings:
+        notes.append(CEILINGS)
+        flags.append("no-ceilings")
+    if any(op.costed.cost.flops for op in counted.ops):
+        flags.append("model-flops-derived")
+    return notes, flags
+
+
+def versions_of(metadata: Mapping[str, Any]) -> dict[str, str]:
+    """Of what wrote the profile and, as far as its trace says, of what ran the step."""
+    from roofline import __version__
+
+    found = {"roofline": __version__}
+    for key in (
+        "pytorch_version",
+        "torch_version",
+        "cuda_runtime_version",
+        "cuda_driver_version",
+        "hip_runtime_version",
+        "hip_driver_version",
+    ):
+        value = metadata.get(key)
+        if isinstance(value, str | int):
+            found[key.removesuffix("_version").replace("_", " ")] = str(value)[:40]
+    return found
+
+
+def assembled(
+    *,
+    name: str,
+    backend: str,
+    command: str,
+    date: str,
+    device: Device,
+    counted: Counted,
+    timed: Timed,
+    rows: Rows,
+    profiled: Profiled,
+    versions: Mapping[str, str],
+    flags: Sequence[str],
+    facts: Imported,
+) -> Profile:
+    """The profile of an imported step: its only times are the profiled ones."""
+    return Profile(
+        schema=SCHEMA,
+        model=name,
+        backend=backend,
+        mode="train" if {1, 2} & set(counted.phase.tolist()) else "infer",
+        size="-",
+        precision="default",
+        command=command,
+        date=date,
+        device=device,
+        wall=Wall(steps=tuple(timed.walls.tolist()), source="profiled"),
+        profiled=profiled,
+        scopes=counted.scopes,
+        phases=PHASES,
+        blocks=rows.blocks,
+        signatures=rows.signatures,
+        ops=rows.ops,
+        kernels=rows.kernels,
+        versions=versions,
+        flags=tuple(flags),
+        imported=facts,
+    )

@@ -1,0 +1,193 @@
+"""The profile of a Kineto trace, of a GPU or of a CPU, and what the trace says of itself."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from roofline.core.device import Device
+from roofline.core.profile import Imported, Profile
+from roofline.errors import MeasurementError
+from roofline.importing.assembly import (
+    LONGEST,
+    assembled,
+    bounded,
+    check_kind,
+    model_name,
+    notes_of,
+    rows_of,
+    versions_of,
+)
+from roofline.importing.job import Rank
+from roofline.traces import imported, imported_cpu, timing_cuda
+from roofline.traces.counted import Counted
+from roofline.traces.import_costs import Costs
+from roofline.traces.kineto import KinetoTrace
+from roofline.traces.timing import Timed, profiled
+
+_SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
+
+
+def profile(
+    file: Path,
+    trace: KinetoTrace,
+    rank: Rank,
+    capture: KinetoTrace | None,
+    costs: Costs,
+    given: Device | None,
+    command: str,
+    several: bool,
+) -> Profile:
+    """The profile of one trace.
+
+    capture: the trace of its graphs' capture. costs: those of all traces of one import. given: the device whose
+    ceilings are asked for, None for the one that the trace names. several: whether it is one of several ranks.
+    """
+    name = model_name(file) + (f"-rank{rank.number}" if several else "")
+    counted: Counted
+    timed: Timed
+    if len(trace.device):
+        found = imported.read(trace, costs, capture)
+        kind, counted, timed, shapes = "rocm" if _is_rocm(trace) else "cuda", found.counted, found.timed, found.shapes
+        facts, left_out = _facts_gpu(found), found.warnings
+    else:
+        _refuse_lost(file, trace)
+        on_cpu = imported_cpu.read(trace, costs)
+        kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
+        facts, left_out = _facts_cpu(on_cpu), ()
+    named = _device(trace, kind)
+    device = named if given is None else given
+    check_kind(file, kind, device)
+    rows = rows_of(counted, timed, kind, device)
+    notes, flags = notes_of(counted, timed, shapes, device, bool(capture))
+    missing = sorted(costs.missing)
+    if missing:
+        shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
+        notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
+    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, device), *left_out]
+    return assembled(
+        name=name,
+        backend="torch",
+        command=command,
+        date=_date(trace),
+        device=device,
+        counted=counted,
+        timed=timed,
+        rows=rows,
+        profiled=profiled(timed, timing_cuda.mechanism(timed)),
+        versions=versions_of(trace.metadata),
+        flags=flags,
+        facts=Imported(
+            files=(file.name[:LONGEST],),
+            rank=rank.number,
+            ranks=rank.of,
+            warnings=tuple(bounded(warnings)),
+            notes=tuple(notes),
+            **facts,
+        ),
+    )
+
+
+def _facts_gpu(found: imported.Imported) -> dict[str, Any]:
+    figures = found.figures
+    return {
+        "span": figures.span,
+        "busy": figures.busy,
+        "idle": figures.span - figures.busy,
+        "steps": found.found,
+        "marks": found.source,
+        "linked": figures.linked,
+        "launched": figures.launched,
+        "twinned": figures.twinned,
+        "communication": found.communication,
+        "exposed": found.exposed,
+    }
+
+
+def _facts_cpu(found: imported_cpu.ImportedCpu) -> dict[str, Any]:
+    return {
+        "span": found.span,
+        "busy": found.busy,
+        "idle": found.span - found.busy,
+        "steps": found.found,
+        "marks": found.source,
+    }
+
+
+def _repairs(trace: KinetoTrace) -> list[str]:
+    return [f"{one.count} {one.what}" if one.count else one.what for one in trace.warnings]
+
+
+def _contradictions(trace: KinetoTrace, rank: Rank, named: Device, device: Device) -> list[str]:
+    """What the trace says of itself that cannot be, or is not what was given. named: the device by the trace alone."""
+    told = []
+    if rank.beyond:
+        told.append(f"the trace says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0")
+    driver = _properties(trace).get("name") if named.kind != "cpu" else None
+    names = {name.strip().lower() for name in (named.name, driver) if isinstance(name, str)}
+    if device is named:
+        return told
+    if isinstance(driver, str) and driver.strip() and device.name.strip().lower() not in names:
+        told.append(f"the trace is of {named.name}, and its ceilings are those of {device.name}, as --device says")
+    elif named.memory and device.memory and abs(named.memory - device.memory) > _SAME_MEMORY * device.memory:
+        sizes = f"{named.memory / 2**30:.0f} GiB and {device.name} {device.memory / 2**30:.0f} GiB"
+        told.append(f"the trace is of a device with {sizes}, whose ceilings --device gives")
+    return told
+
+
+# ---------------------------------------------------------------------------------------------- what a trace says
+
+
+def _refuse_lost(file: Path, trace: KinetoTrace) -> None:
+    """MeasurementError where a trace without device events is, or may be, of a GPU: lost, or never recorded."""
+    launched = any("Launch" in trace.names[code] for code in np.unique(trace.launches.name).tolist())
+    damaged = bool(trace.warnings) and bool(trace.device_properties)
+    # Kernels are written last: what is left of a GPU's trace that breaks off looks like a CPU's.
+    if not (launched or damaged) and any("missing" in repair.what for repair in trace.warnings):
+        raise MeasurementError(
+            f"{file.name} breaks off, and what is left holds no kernel, so it may have been of a GPU: export it whole."
+        )
+    if launched or damaged:
+        lost = "none is left in the file, which is damaged" if trace.warnings else "none was recorded"
+        raise MeasurementError(
+            f"{file.name} launches work on a GPU, but of its kernels {lost}: record it with "
+            "activities=[ProfilerActivity.CPU, ProfilerActivity.CUDA] and export it whole."
+        )
+    if not len(trace.ops):
+        raise MeasurementError(f"{file.name} holds no op and no kernel, so there is nothing to profile.")
+
+
+def _is_rocm(trace: KinetoTrace) -> bool:
+    if any(str(key).startswith("hip_") for key in trace.metadata):
+        return True
+    return any(trace.names[code].startswith("hip") for code in np.unique(trace.launches.name).tolist())
+
+
+def _device(trace: KinetoTrace, kind: str) -> Device:
+    from roofline.devices.recognise import recognise
+
+    if kind == "cpu":
+        return Device(name="CPU of the trace", kind="cpu", ceilings={})
+    return recognise(_properties(trace), kind)[0]
+
+
+def _properties(trace: KinetoTrace) -> Mapping[str, Any]:
+    """Those of the device that most events ran on; they list all devices of the machine."""
+    codes, number = np.unique(trace.device.thread, return_counts=True)
+    used = trace.threads[int(codes[number.argmax()])][0]
+    for one in trace.device_properties:
+        if str(one.get("id")) == used:
+            return one
+    return trace.device_properties[0] if trace.device_properties else {}
+
+
+def _date(trace: KinetoTrace) -> str:
+    """When the trace was recorded, where it says so, else now. ISO 8601."""
+    for time in (trace.origin + (trace.base_time or 0), trace.base_time or 0):
+        if 10**18 < time < 4 * 10**18:  # [ns] 2001 to 2096: an epoch and no time since the machine started
+            return datetime.fromtimestamp(time / 1e9, UTC).isoformat(timespec="seconds")
+    return datetime.now(UTC).isoformat(timespec="seconds")

@@ -1,0 +1,88 @@
+"""The profile of an XPlane trace of a GPU."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+
+from roofline.core.device import Device
+from roofline.core.profile import Imported, Profile
+from roofline.importing.assembly import (
+    LONGEST,
+    Say,
+    assembled,
+    bounded,
+    check_kind,
+    model_name,
+    notes_of,
+    rows_of,
+    versions_of,
+)
+from roofline.traces import imported_xplane, xplane
+from roofline.traces.timing import profiled
+
+BUFFERS = (
+    "Kernels were replayed from command buffers, which name no instruction or the buffer as a whole: record with "
+    "XLA_FLAGS=--xla_gpu_enable_command_buffer= for the work of each."
+)
+
+
+def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile:
+    """The profile of an XPlane trace of a GPU.
+
+    given: the device whose ceilings are asked for; without it nothing has a floor, as such a trace names no device.
+    say: gets each warning.
+    """
+    trace = xplane.read(file)
+    found = imported_xplane.read(trace)
+    counted, timed = found.counted, found.timed
+    kind = "rocm" if found.rocm else "cuda"
+    if given is not None:
+        check_kind(file, kind, given)
+    vendor = "AMD GPU" if found.rocm else "NVIDIA GPU"
+    # The trace gives the device's memory and clock but no name.
+    device = given if given is not None else Device(name=vendor, kind=kind, ceilings={})
+    rows = rows_of(counted, timed, kind, device)
+    notes, flags = notes_of(counted, timed, True, device, True)
+    flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
+    warnings = list(found.warnings)
+    if found.others:
+        warnings.append(f"the profile is of {found.device}; {found.others} further devices ran kernels or copies")
+    if found.buffers:
+        flags.append(f"command-buffers: {found.buffers} of {found.kernels} kernels")
+        notes.append(BUFFERS)
+    facts = Imported(
+        files=(file.name[:LONGEST],),
+        span=found.span,
+        busy=found.busy,
+        idle=found.span - found.busy,
+        steps=found.found,
+        marks="executions of the main program",
+        linked=found.linked,
+        buffers=True,
+        warnings=tuple(bounded(warnings)),
+        notes=tuple(notes),
+    )
+    for text in (*facts.warnings, *facts.notes):
+        say(text)
+    date = None if trace.origin is None else datetime.fromtimestamp(trace.origin / 1e9, UTC)
+    return assembled(
+        name=model_name(file),
+        backend="tensorflow-xla" if _is_tensorflow(trace.modules) else "jax",
+        command=command,
+        date=(date or datetime.now(UTC)).isoformat(timespec="seconds"),
+        device=device,
+        counted=counted,
+        timed=timed,
+        rows=rows,
+        profiled=profiled(timed, "xla-gpu"),
+        versions=versions_of({}),
+        flags=flags,
+        facts=facts,
+    )
+
+
+def _is_tensorflow(modules: Mapping[int, tuple[str, bytes]]) -> bool:
+    """Whether programs have the names that TensorFlow gives, by function or by cluster."""
+    return any(name.startswith(("a_inference_", "cluster_", "__inference_")) for name, _ in modules.values())

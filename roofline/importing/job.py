@@ -1,0 +1,83 @@
+"""The ranks of one job: which of them each trace is of, and how long each waits for the slower ones."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import numpy as np
+
+from roofline.core.profile import Profile
+from roofline.errors import InputError
+
+
+@dataclass(frozen=True, slots=True)
+class Rank:
+    """Which process of a job a trace is of, as far as it says."""
+
+    number: int | None
+    of: int | None
+
+    @property
+    def beyond(self) -> bool:
+        """Whether the job has no such rank."""
+        return self.number is not None and self.of is not None and self.number >= self.of
+
+
+def rank_of(header: Mapping[str, Any]) -> Rank:
+    """The rank that a trace's header tells of; what is no whole number of 0 or more says nothing."""
+    info = header.get("distributedInfo")
+    found = [info.get(key) for key in ("rank", "world_size")] if isinstance(info, dict) else [None, None]
+    whole = [one if isinstance(one, int) and not isinstance(one, bool) and one >= 0 else None for one in found]
+    return Rank(*whole)
+
+
+def check_ranks(files: Sequence[Path], ranks: Sequence[Rank]) -> None:
+    """InputError where the traces are not those of different ranks of one job."""
+    seen: dict[int, Path] = {}
+    for file, rank in zip(files, ranks, strict=True):
+        if rank.number is None:
+            raise InputError(f"{file.name} does not say which rank it is of: import it by itself.")
+        if rank.beyond:
+            raise InputError(
+                f"{file.name} says that it is of rank {rank.number} of a job of {rank.of}, which are counted from 0: "
+                "import it by itself."
+            )
+        if rank.of != ranks[0].of:
+            raise InputError(
+                f"{file.name} is of a job of {rank.of} ranks and {files[0].name} of one of {ranks[0].of}: these are no "
+                "ranks of one job, import them one by one."
+            )
+        if rank.number in seen:
+            raise InputError(
+                f"{file.name} and {seen[rank.number].name} are both of rank {rank.number}: give one trace per rank."
+            )
+        seen[rank.number] = file
+
+
+def with_waiting(profiles: Sequence[Profile]) -> list[Profile]:
+    """The profiles of the ranks of a job with the time that each waits in collectives for slower ranks.
+
+    A collective cannot end before its last rank has begun: what it lasts longer than on the rank where it is shortest
+    is waiting. Clocks need not agree. Where the ranks do not run the same collectives in the same order it stays None.
+    """
+    if len(profiles) < 2:
+        return list(profiles)
+    times, names = [], []
+    for one in profiles:
+        ops = [op for op in one.ops if one.signatures[op.signature].op_class == "communication"]
+        names.append([one.signatures[op.signature].name for op in ops])
+        times.append(np.asarray([np.mean(op.own_ns) for op in ops]) * 1e-9)
+    if not names[0] or any(each != names[0] for each in names):
+        return list(profiles)
+    shortest = np.min(times, axis=0)
+    return [
+        msgspec.structs.replace(
+            one, imported=msgspec.structs.replace(one.imported, waiting=float((mine - shortest).sum()))
+        )
+        for one, mine in zip(profiles, times, strict=True)
+        if one.imported is not None
+    ]

@@ -1,0 +1,58 @@
+"""Differences of times as text, with their sign; one unit for all that stands in one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+
+from roofline import units
+
+Interval = tuple[float, float]
+#: What is left of times [s] that cancel is rounding.
+_ROUNDING = 1e-15
+
+
+@dataclass(frozen=True, slots=True)
+class Scale:
+    """One unit for a whole table, and the decimals that give its largest number three digits or more."""
+
+    factor: float
+    unit: str
+    decimals: int
+
+    def write(self, value: float | None) -> str:
+        """A signed number; unknown or absent is a dash."""
+        if value is None:
+            return units.UNKNOWN
+        text = f"{snapped(value) / self.factor:+.{self.decimals}f}"
+        return text if float(text) else f"{0:.{self.decimals}f}"
+
+    def between(self, ci95: Interval | None) -> str:
+        """An interval: "+1.2 to +3.4"."""
+        return "" if ci95 is None else f"{self.write(ci95[0])} to {self.write(ci95[1])}"
+
+
+def scale(values: Iterable[float]) -> Scale:
+    """The unit of `values` [s]."""
+    most = max((abs(value) for value in values), default=0.0)
+    for factor, unit in ((1.0, "s"), (1e-3, "ms"), (1e-6, "µs"), (1e-9, "ns")):
+        if most >= factor or unit == "ns":
+            break
+    digits = most / factor
+    return Scale(factor, unit, 2 if digits < 100 else 1)
+
+
+def signed(value: float) -> str:
+    """A time [s] with its sign."""
+    value = snapped(value)
+    return f"+{units.seconds(value)}" if value > 0 else units.seconds(value)
+
+
+def snapped(value: float) -> float:
+    """A difference of times [s]; 0 below a femtosecond, where its digits say something about the processor only."""
+    return 0.0 if abs(value) < _ROUNDING else value
+
+
+def rounding(residual: float) -> str:
+    """A residual [s]."""
+    return f"{residual:.0e} s" if snapped(residual) else "below 1 fs"

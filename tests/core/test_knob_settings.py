@@ -1,0 +1,98 @@
+"""Which knob is turned for a finding, and from what to what."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+from synthetic import step
+
+from roofline.core.knob import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Knob
+from roofline.core.knob_settings import setting_for
+from roofline.core.profile import Profile
+
+
+@pytest.mark.parametrize(
+    ("knob", "mine", "other", "text"),
+    [
+        (JIT, {"jit": "off"}, {"jit": "on"}, "jit off -> on"),
+        (JIT, {"jit": "off"}, {"jit": "off"}, "jit off -> on"),  # both could, and this one spends more
+        (JIT, {"jit": "off"}, {"jit": "compile"}, "jit off -> on"),  # what another backend calls it
+        (JIT, {"jit": "on"}, {"jit": "off"}, None),
+        (JIT, {}, {"jit": "on"}, None),  # it is not known how it stands
+        (ATTENTION, {"attention": "eager"}, {"attention": "written out"}, "attention eager -> sdpa"),
+        (ATTENTION, {"attention": "sdpa"}, {"attention": "written out"}, "attention sdpa -> eager"),
+        (ATTENTION, {"attention": "sdpa"}, {"attention": "sdpa"}, "attention sdpa -> eager"),
+        (ATTENTION, {"attention": "written out"}, {"attention": "sdpa"}, "attention written out -> sdpa"),
+        (DROPOUT, {"dropout": "0.1"}, {"dropout": "off"}, "dropout 0.1 -> off"),
+        (DROPOUT, {"dropout": "off"}, {"dropout": "0.1"}, None),
+        (OPTIMIZER, {"optimizer fused": "False"}, {}, "optimizer not fused -> fused"),
+        (OPTIMIZER, {"optimizer fused": "True"}, {}, None),
+        (COMMAND_BUFFERS, {}, {}, None),  # a CPU has none
+    ],
+)
+def test_a_knob_is_turned_from_how_it_stands(
+    knob: Knob, mine: dict[str, str], other: dict[str, str], text: str | None
+) -> None:
+    a, b = step(switches=mine, options={"kept": "yes"}), step(switches=other)
+    setting = setting_for(knob.rules[0], a, b, (knob,))
+    assert (setting.text if setting else None) == text
+    if setting is not None:
+        assert setting.options is not None
+        assert setting.options["kept"] == "yes"
+
+
+def test_another_backend_gets_the_same_options() -> None:
+    compiler = Knob(
+        name="compile", rules=("fusion",), assumed="off", turns={"off": "on"}, backend="compiled", moves=("backend",)
+    )
+    setting = setting_for("fusion", step(options={"attention": "eager"}), step(), (ATTENTION, compiler, JIT))
+    assert setting is not None
+    assert (setting.backend, setting.options) == ("compiled", {"attention": "eager"})
+
+
+def test_knobs_of_every_run() -> None:
+    one, two = step(environment={"threads": "1"}), step(environment={"threads": "2"})
+    threads = setting_for("threads", one, two, ())
+    assert threads is not None
+    assert (threads.text, threads.threads) == ("threads 1 -> 2", 2)
+    assert setting_for("threads", one, one, ()) is None
+    for nonsense in ("", "-1", "0", "two", "²"):
+        assert setting_for("threads", one, step(environment={"threads": nonsense}), ()) is None
+    memory = setting_for("allocation", one, two, ())
+    assert memory is not None
+    assert set(memory.variables) == {"MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_"}
+    told = step(environment={"MALLOC_MMAP_MAX_": "0"})
+    assert setting_for("allocation", told, two, ()) is None
+
+
+def test_tf32_is_turned_on_a_gpu_only() -> None:
+    def on_gpu(precision: str, arithmetic: str | None = "fp32", inputs: str = "fp32") -> Profile:
+        profile = step()
+        ran = [
+            replace(each, precision=each.precision and replace(each.precision, inputs=inputs, arithmetic=arithmetic))
+            for each in profile.signatures
+        ]
+        device = replace(profile.device, kind="cuda")
+        return replace(profile, device=device, precision=precision, signatures=tuple(ran))
+
+    def turned(mine: Profile, other: Profile) -> str | None:
+        setting = setting_for("precision", mine, other, ())
+        return setting and setting.precision
+
+    # What ran decides: frameworks differ in what they do where nothing is asked for.
+    assert turned(on_gpu("default"), on_gpu("default")) == "tf32"
+    assert turned(on_gpu("default", "tf32"), on_gpu("default")) == "fp32"
+    assert turned(on_gpu("default", "tf32"), on_gpu("tf32", "tf32")) == "fp32"
+    assert turned(on_gpu("fp32"), on_gpu("tf32", "tf32")) == "tf32"
+    assert turned(on_gpu("tf32", "tf32"), on_gpu("fp32")) == "fp32"
+    # Not recorded: what was asked for, if anything.
+    assert turned(on_gpu("default", None), on_gpu("tf32", "tf32")) is None
+    assert turned(on_gpu("fp32", None), on_gpu("default")) == "tf32"
+    assert turned(on_gpu("tf32", None), on_gpu("default")) == "fp32"
+    # Asked for, and not what ran: asking again changes nothing.
+    assert turned(on_gpu("tf32", "fp32"), on_gpu("default", "tf32")) is None
+    assert turned(on_gpu("fp32", "tf32"), on_gpu("default")) is None
+    # 16-bit data are no matter of TF32.
+    assert turned(on_gpu("bf16", "bf16", "bf16"), on_gpu("fp32")) is None
+    assert turned(on_gpu("default", "bf16", "bf16"), on_gpu("fp32")) is None
+    assert turned(step(), step()) is None

@@ -91,7 +91,9 @@ def exchange(made, one, other):
     one["correlation"], other["correlation"] = other["correlation"], one["correlation"]
 
 
-def test_hip_names_the_kernel_beside_the_launch(made):
+@pytest.mark.parametrize("together", [2, 2000])
+def test_hip_names_the_kernel_beside_the_launch(made, monkeypatch, together):
+    monkeypatch.setattr(launches, "_TOGETHER", together)
     calls = [made.call("hipLaunchKernel", at, at + 99) for at in range(0, 500, 100)]  # all at once, a thread each
     for number, name in enumerate(["a(int)", "b", "a(int)", "b", "a(int)"]):
         made.events[number]["args"]["kernel"] = name.removesuffix("(int)")

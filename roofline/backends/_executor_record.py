@@ -16,6 +16,7 @@ from statistics import median
 from typing import Protocol
 
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows
+from roofline.backends._settling import SETTLING, settling
 from roofline.core.device import Ceiling
 from roofline.core.profile import Memory, Wall
 from roofline.core.step import Step, scopes_through
@@ -178,12 +179,13 @@ def _steady(step: Step, framework: Framework, device: str, steps: int) -> list[f
 
 
 def profiled_step(step: Step, framework: Framework, warm: int) -> XTrace:
-    """The trace of one marked step, after `warm` steps that carry no mark."""
+    """The trace of one marked step, after `warm` steps that do not count (`settling`)."""
     from roofline.traces import xplane
 
     def run() -> None:
         for _ in range(warm):
-            framework.wait(step.run())
+            with framework.mark(SETTLING):
+                framework.wait(step.run())
         with framework.mark(f"{STEP}#0"):
             framework.wait(step.run())
 
@@ -210,17 +212,16 @@ def _run(
     gc.disable()  # a collection in one step would be taken for the step's own time
     system = _contention.System()
     begin = _contention.start()
-    warm = 1 if pace < 1 else 0
     try:
         with _clocks.watched(plan.device) as clocks:
             for number in range(profiled + 1):
                 here = steps * (number + 1) // (profiled + 1) - len(times)
-                for _ in range(warm if here else 0):
+                for _ in range(1 if here and pace < 1 else 0):
                     framework.wait(step.run())
                 with system.counting():
                     times += _steady(step, framework, plan.device, here)
                 if number < profiled:
-                    traces.append(profiled_step(step, framework, warm))
+                    traces.append(profiled_step(step, framework, settling(pace)))
         usage = _contention.since(begin)
         single = [_timed(step, framework) for _ in range(min(SINGLE_STEPS, steps))]
     finally:

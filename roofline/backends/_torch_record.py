@@ -164,7 +164,7 @@ def _run_on_cpu(
     step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: _contention.System
 ) -> tuple[list[float], list[Any], float | None]:
     """Plain and profiled steps in turns: (times [s], what the profiler recorded, no peak of its own)."""
-    times, profilers = _torch_running.interleaved(step.run, steps, profiled, 1 if pace < 1 else 0, system)
+    times, profilers = _torch_running.interleaved(step.run, steps, profiled, pace, system)
     return times, profilers, None
 
 

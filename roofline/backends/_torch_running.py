@@ -21,6 +21,7 @@ import torch
 from torch.autograd.profiler import profile, record_function
 
 from roofline.backends._contention import System
+from roofline.backends._settling import SETTLING, settling
 from roofline.traces import kineto
 
 #: Prefix of the annotations that delimit profiled steps.
@@ -84,7 +85,7 @@ def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
 def profiled(run: Callable[[], object], device: str, steps: int, warm: int = 0) -> profile:
     """`steps` steps under the profiler, each in an annotation, by the same protocol; shapes are not recorded.
 
-    warm: steps before them that carry no annotation, for the profiler's own buffers. `read` gives the trace.
+    warm: steps before them that do not count (`settling`). `read` gives the trace.
     """
     marks = [torch.cuda.Event() for _ in range(steps)] if device == "cuda" else []
     profiler = profile(use_kineto=True, use_device="cuda" if device == "cuda" else None)
@@ -92,7 +93,8 @@ def profiled(run: Callable[[], object], device: str, steps: int, warm: int = 0) 
         profiler.__enter__()
     try:
         for _ in range(warm):
-            run()
+            with record_function(SETTLING):
+                run()
         for index in range(steps):
             with record_function(f"{STEP}#{index}"):
                 run()
@@ -116,25 +118,25 @@ def read(profiler: profile) -> kineto.KinetoTrace:
 
 
 def interleaved(
-    run: Callable[[], object], plain: int, watched: int, warm: int, system: System
+    run: Callable[[], object], plain: int, watched: int, pace: float, system: System
 ) -> tuple[list[float], list[profile]]:
     """Plain and profiled steps on a CPU in turns: ([s each], one profiler per profiled step).
 
     A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step see
-    the same of it. warm: steps that do not count before each stretch of either. system: counts what it
-    does for the plain ones.
+    the same of it. pace: what a step takes [s]; a few that do not count go before each stretch of either. system:
+    counts what it does for the plain ones.
     """
     times: list[float] = []
     profilers: list[profile] = []
     stretches = watched + 1
     for number in range(stretches):
         here = plain * (number + 1) // stretches - len(times)
-        for _ in range(warm if here else 0):
+        for _ in range(1 if here and pace < 1 else 0):
             run()
         with system.counting():
             times += steady(run, "cpu", here)
         if number < watched:
-            profilers.append(profiled(run, "cpu", 1, warm))
+            profilers.append(profiled(run, "cpu", 1, settling(pace)))
     return times, profilers
 
 

@@ -89,6 +89,8 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
                 parts_b=np.concatenate([entry.parts_b for entry in entries]),
                 gap_a=sum(entry.gap_a for entry in entries),
                 gap_b=sum(entry.gap_b for entry in entries),
+                drift_a=sum(entry.drift_a for entry in entries),
+                drift_b=sum(entry.drift_b for entry in entries),
             ),
         )
         for (rule, _, _), entries in together.items()

@@ -59,7 +59,10 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A claim that was entered: its pieces with how much of each it got."""
+    """A claim that was entered: its pieces with how much of each it got, and shares of either gap.
+
+    drift_a, drift_b: shares of the gaps that are no idle time: plain steps slower than the profiled ones throughout.
+    """
 
     claim: Claim
     a: Rows
@@ -68,6 +71,8 @@ class Entry:
     parts_b: Array
     gap_a: float
     gap_b: float
+    drift_a: float
+    drift_b: float
 
 
 @dataclass(frozen=True, slots=True)
@@ -118,7 +123,8 @@ class Ledger:
         self.entries: list[Entry] = []
         self.left_a = np.ones(len(self.a.pieces))
         self.left_b = np.ones(len(self.b.pieces))
-        self.gap_a = self.gap_b = 1.0
+        self._drift = _drift(comparison.a), _drift(comparison.b)
+        self.gap_a, self.gap_b = 1 - self._drift[0], 1 - self._drift[1]
         self._host_left = np.ones(len(self.a.pieces)), np.ones(len(self.b.pieces))
 
     @property
@@ -154,7 +160,14 @@ class Ledger:
         gap_a, gap_b = min(claim.gap_a + host_a, self.gap_a), min(claim.gap_b + host_b, self.gap_b)
         self.gap_a -= gap_a
         self.gap_b -= gap_b
-        self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b))
+        drift = [
+            share * (float((side.seconds[rows] * parts).sum()) + gap * run.gap) / (run.wall - share * run.gap)
+            for share, side, rows, parts, gap, run in (
+                (self._drift[0], self.a, a, parts_a, gap_a, self.comparison.a),
+                (self._drift[1], self.b, b, parts_b, gap_b, self.comparison.b),
+            )
+        ]
+        self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b, *drift))
 
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
@@ -162,12 +175,14 @@ class Ledger:
         return ops + self._gap(entry)
 
     def _gap(self, entry: Entry) -> float:
-        return entry.gap_a * self.comparison.a.gap - entry.gap_b * self.comparison.b.gap
+        a, b = self.comparison.a.gap, self.comparison.b.gap
+        return (entry.gap_a + entry.drift_a) * a - (entry.gap_b + entry.drift_b) * b
 
     def interval(self, entry: Entry) -> Interval | None:
         """The 95 % interval of that [s]; None below three steps of either run."""
         drawn = self.a.drawn(entry.a, entry.parts_a) - self.b.drawn(entry.b, entry.parts_b)
-        drawn = drawn + entry.gap_a * self.a.draws.gap - entry.gap_b * self.b.draws.gap
+        drawn = drawn + (entry.gap_a + entry.drift_a) * self.a.draws.gap
+        drawn = drawn - (entry.gap_b + entry.drift_b) * self.b.draws.gap
         return interval(drawn, self.a.draws, self.b.draws)
 
     def portions(self, entry: Entry) -> tuple[Portion, ...]:
@@ -214,7 +229,7 @@ class Ledger:
     def besides(self) -> tuple[Array, Array]:
         """For each op of A and of B, the share of the gap that is before it and no dispatch."""
         a, b = self.comparison.a, self.comparison.b
-        return besides(a, self.host[0]) * _dispatching(a), besides(b, self.host[1]) * _dispatching(b)
+        return besides(a, self.host[0]) * self._seen(0), besides(b, self.host[1]) * self._seen(1)
 
     def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps in which the host dispatches some pieces, as far as they are not given out.
@@ -244,12 +259,16 @@ class Ledger:
     @cached_property
     def _dispatch(self) -> tuple[Array, Array]:
         a, b = self.host
-        return dispatch(a, b) * _dispatching(self.comparison.a), dispatch(b, a) * _dispatching(self.comparison.b)
+        return dispatch(a, b) * self._seen(0), dispatch(b, a) * self._seen(1)
 
     @cached_property
     def _framework(self) -> tuple[Array, Array]:
         a, b = self.host
-        return framework(a, b) * _dispatching(self.comparison.a), framework(b, a) * _dispatching(self.comparison.b)
+        return framework(a, b) * self._seen(0), framework(b, a) * self._seen(1)
+
+    def _seen(self, run: int) -> float:
+        """The share of a gap in which the host was seen dispatching."""
+        return _dispatching((self.comparison.a, self.comparison.b)[run]) * (1 - self._drift[run])
 
 
 def _after(some: Pieces, rows: Rows) -> Rows:
@@ -260,6 +279,25 @@ def _after(some: Pieces, rows: Rows) -> Rows:
 def _dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
     return max(0.0, share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
+
+
+def _drift(run: Analysis) -> float:
+    """The share of a gap that was not idle in the profiled steps, where it is little enough to be drift.
+
+    A machine is a few percent slower in one step than in another, and too much may have been taken off the profiled
+    ones for the profiler. Where the plain steps were the slower ones, the gap holds what all of their ops and all of
+    their idle time were slower by; more than `_MOST_DRIFT` and more than was taken off is something else.
+    """
+    profiled = run.profile.profiled
+    if profiled is None or not profiled.idle or run.gap <= 0:
+        return 0.0
+    more = run.gap - run.scale * float(np.mean(profiled.idle))
+    taken_off = float(np.mean(profiled.walls)) - float(np.mean(profiled.corrected))
+    return more / run.gap if 0 < more <= max(_MOST_DRIFT * run.wall, taken_off) else 0.0
+
+
+#: Of the step; a profiled step that is as much slower than a plain one is flagged as `inflated`.
+_MOST_DRIFT = 0.05
 
 
 def share_of_gap(run: Analysis, cause: str) -> float:

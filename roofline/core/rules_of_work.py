@@ -17,6 +17,8 @@ from roofline.core.vocabulary import BOUNDS
 _HALF_AGAIN = 1.5
 #: How much more traffic of copies is another layout.
 _TWICE = 2.0
+#: From this share of a stretch's vector work on, copies are a cause of their own.
+_PART = 0.2
 #: How much more of something (bytes, launches, FLOPs) is more: below it, rounding and padding of kernels.
 _MORE = 1.05
 #: From this share of a step on, work that is not known could be the missing one.
@@ -148,6 +150,11 @@ def layout(ledger: Ledger) -> Iterator[Claim]:
         if max(traffic) < _TWICE * min(traffic) or not max(traffic):
             continue
         less = traffic.index(min(traffic))
+        more, side = 1 - less, (ledger.a, ledger.b)[1 - less]
+        # A few copies beside many other ops (slices and the concatenation of them) are part of what those are done for.
+        vector = (a, b)[more][are(side.pieces, (a, b)[more], VECTOR)]
+        if side.seconds[moved[more]].sum() < _PART * side.seconds[vector].sum():
+            continue
         # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
         if not both(ledger)[less].fused[(a, b)[less]].any():
             yield Claim("layout", *moved, host=True)

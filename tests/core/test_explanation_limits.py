@@ -193,3 +193,14 @@ def test_a_sleep_between_ops_is_no_dispatch_of_another_framework() -> None:
     names = tuple(change(row, name=f"hlo.{n}") for n, row in enumerate(LAYER * 4))
     told = found(a, step(names, backend="jax"))
     assert told["host-idle"].seconds == pytest.approx(1e-3, rel=0.02)
+
+
+def test_a_copy_beside_many_small_ops_is_part_of_them() -> None:
+    slices = (Row("aten::gelu_slice", "pointwise", 20, bytes=0.02e6, block="FFN"),) * 16
+    cat = Row("aten::cat", "movement", 40, bytes=0.2e6, block="FFN")
+    # 40 of 360 us per layer move data; with one slice it would be 40 of 60
+    told = found(step(instead(LAYER * 4, "aten::gelu", (*slices, cat))), step())
+    assert set(told) == {"tiny-ops"}
+    # per layer 360 us against 50, and 16 launches of 10 us of the host more
+    assert told["tiny-ops"].seconds == near(4 * (360 - 50 + 160))
+    assert "layout" in found(step(instead(LAYER * 4, "aten::gelu", (slices[0], cat))), step())

@@ -116,6 +116,25 @@ def test_a_thread_that_waits_for_others_says_nothing_of_sleep() -> None:
     assert "Python, sleeping or input" in told["host-idle"].text
 
 
+def drifted(profile: Profile, seconds: float) -> Profile:
+    """The run with plain steps slower by that than what the profiled ones show."""
+    return replace(profile, wall=replace(profile.wall, steps=tuple(each + seconds for each in profile.wall.steps)))
+
+
+def test_what_plain_steps_are_slower_by_goes_to_ops_and_idle_time_alike() -> None:
+    # 4 * (1200 + 150) us of ops and 4 * (7 + 5) * 10 us of the host are 5880 us; 147 us more are 2.5 % of each of them
+    a = step(instead(recorded(), NORM.name, tuple(change(row, host=(2.0, 8.0)) for row in UNFUSED_NORM)))
+    told = found(drifted(a, 147e-6), step(recorded()))
+    assert set(told) == {"fusion"}
+    assert told["fusion"].seconds == near(1.025 * 4 * (180 + 6 * 10) - 4 * (30 + 10))
+
+
+def test_what_is_far_slower_than_the_profiled_steps_is_not_spread() -> None:
+    # 1 ms of 5480 us in the plain steps, and nothing was taken off the profiled ones but 1 %
+    told = found(drifted(step(recorded()), 1e-3), step(recorded()))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"host-idle": near(1000)}
+
+
 def test_an_older_profile_has_no_host_times() -> None:
     old = replace(step(), ops=tuple(replace(op, host_ns=None) for op in step().ops))
     assert explain(compare(old, old)) == ()

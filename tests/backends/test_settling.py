@@ -1,0 +1,16 @@
+"""How many profiled steps go before the one that counts."""
+
+from __future__ import annotations
+
+import pytest
+
+from roofline.backends._settling import settling
+
+
+@pytest.mark.parametrize(
+    ("pace", "steps"),
+    # 30 ms hold 100 steps of 0.3 ms, of which 6 are enough; 3 steps of 10 ms; no whole one of 0.1 s, so one
+    [(0.0, 6), (0.3e-3, 6), (10e-3, 3), (0.1, 1), (0.99, 1), (1.0, 0), (60.0, 0)],
+)
+def test_short_steps_settle_longer(pace: float, steps: int) -> None:
+    assert settling(pace) == steps

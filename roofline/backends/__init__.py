@@ -36,7 +36,8 @@ Say = Callable[[str], None]
 class Plan:
     """How much is run.
 
-    steps None: the default of the device, within `budget` [s] of plain steps. count_only: the C run alone; plain_only:
+    steps None: the default of the device, within `budget` [s] of plain steps. profiled_steps None: 5, or 10 short ones
+    (`_settling`). count_only: the C run alone; plain_only:
     the T run alone (a further round). in_process: the user's process, not a child of ours. options: of the backend, as
     the user gave them.
     """
@@ -44,7 +45,7 @@ class Plan:
     device: str
     threads: int | None = None
     steps: int | None = None
-    profiled_steps: int = 5
+    profiled_steps: int | None = None
     budget: float = 60.0
     count_only: bool = False
     plain_only: bool = False

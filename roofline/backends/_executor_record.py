@@ -16,7 +16,7 @@ from statistics import median
 from typing import Protocol
 
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows
-from roofline.backends._settling import SETTLING, settling
+from roofline.backends._settling import SETTLING, profiled_steps, settling
 from roofline.core.device import Ceiling
 from roofline.core.profile import Memory, Wall
 from roofline.core.step import Step, scopes_through
@@ -115,7 +115,8 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
         framework.profiled(lambda: None)  # the first start of a profiler in a process takes its time
     warm = [_timed(step, framework) for _ in range(WARM_UP if first < 5 else 1)]
     pace = min(first, *warm)
-    steps, profiled = _steps(plan, pace), 0 if plan.plain_only else plan.profiled_steps
+    steps = _steps(plan, pace)
+    profiled = 0 if plan.plain_only else plan.profiled_steps or profiled_steps(pace, steps)
     whole = seconds((steps + profiled) * pace)
     say(f"{steps} plain steps of about {seconds(pace)}, {profiled} profiled: about {whole}")
     memory = framework.memory(step, plan.device)

@@ -13,6 +13,7 @@ from torch.optim.optimizer import register_optimizer_step_post_hook
 
 from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows, _torch_counting, _torch_running
 from roofline.backends import torch as backend
+from roofline.backends._settling import profiled_steps
 from roofline.core.device import Ceiling
 from roofline.core.profile import Compilation, Memory, Wall
 from roofline.core.step import Step
@@ -124,7 +125,7 @@ def _run(
     warm = [_torch_running.timed(step.run, plan.device) for _ in range(WARM_UP if first < 5 else 1)]
     pace = min(first, *warm)
     steps = _steps(plan, pace)
-    profiled = 0 if counted is None else plan.profiled_steps
+    profiled = 0 if counted is None else plan.profiled_steps or profiled_steps(pace, steps)
     whole = seconds((steps + profiled) * pace)
     say(f"{steps} plain steps of about {seconds(pace)}, {profiled} profiled: about {whole}")
     if plan.device == "cuda":

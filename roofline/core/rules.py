@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 
 from roofline.core.ledger import Claim, Ledger
 from roofline.core.rules_of_time import (
+    after_idle,
     allocation,
     communication,
     efficiency,
@@ -36,5 +37,5 @@ from roofline.core.rules_of_work import (
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
 RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
     *(communication, synchronisation, waiting, optimizer, recomputation, attention, random, unknown_work, padding),
-    *(more_products, precision, layout, fusion, threads, hardware, allocation, efficiency, host_bound),
+    *(more_products, precision, layout, fusion, threads, hardware, allocation, after_idle, efficiency, host_bound),
 )

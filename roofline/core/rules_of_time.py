@@ -137,6 +137,22 @@ def _far_apart(values: list[float | None], least: float) -> bool:
     return a is not None and b is not None and abs(a - b) >= least and max(a, b) >= 2 * min(a, b)
 
 
+def after_idle(ledger: Ledger) -> Iterator[Claim]:
+    """What an op takes longer right after the host did something else: its caches are cold, and a core that slept slow.
+
+    Of ops that both runs have, and that only one of them is late for, beyond what is usual before an op in either.
+    """
+    if not ledger.one_executor:
+        return
+    (a, b), pairs = ledger.host, ledger.matching
+    usual = max(a.usual, b.usual)
+    late_a = a.all[ledger.a.pieces.op[pairs.pairs_a]] > usual
+    late_b = b.all[ledger.b.pieces.op[pairs.pairs_b]] > usual
+    chosen = (late_a != late_b) & (ledger.left_a[pairs.pairs_a] == 1) & (ledger.left_b[pairs.pairs_b] == 1)
+    if chosen.any():
+        yield Claim("host-idle", pairs.pairs_a[chosen], pairs.pairs_b[chosen])
+
+
 def efficiency(ledger: Ledger) -> Iterator[Claim]:
     """The same work at another rate: other kernels, or the same ones that ran slower."""
     for name, classes in (("matmul", ANCHORS), ("vector", VECTOR)):
@@ -177,7 +193,7 @@ def _asleep(ledger: Ledger, more: float) -> dict[str, str]:
     if _PARTLY < share < 1 - _PARTLY:
         return {}
     told = {"a": seconds(away[0]), "b": seconds(away[1])}
-    return told | {"of": "asleep" if share > _PARTLY else "awake"}
+    return told | {"host": "asleep" if share > _PARTLY else "awake"}
 
 
 def _reads(profile: Profile) -> float | None:

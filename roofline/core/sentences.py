@@ -36,6 +36,7 @@ class Case:
     about_more: str
     about_less: str
     of: str
+    host: str
     where: str
     certain: bool
     dispatch: float
@@ -69,6 +70,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         about_more=about[order[0]],
         about_less=about[order[1]],
         of=entry.claim.about.get("of", ""),
+        host=entry.claim.about.get("host", ""),
         where=where,
         certain=all(comparison.agree(one) for one in work[0].classes | work[1].classes),
         dispatch=abs(gap),
@@ -157,9 +159,12 @@ def _head(facts: Case, what: str) -> str:
 
 
 def _host(facts: Case) -> str:
-    return (
-        f", {units.seconds(facts.dispatch)} of it in dispatching them" if facts.dispatch > 0.1 * facts.seconds else ""
-    )
+    much = facts.dispatch > _SOME * facts.seconds
+    return f", {units.seconds(facts.dispatch)} of it in dispatching them" if much else ""
+
+
+#: From this share of a finding on, a part of it is told.
+_SOME = 0.1
 
 
 def _fusion(facts: Case) -> tuple[str, str]:
@@ -345,7 +350,10 @@ def _host_idle(facts: Case) -> tuple[str, str]:
         f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
         "which is not dispatching more ops"
     )
-    match facts.of:
+    late = facts.seconds - facts.dispatch
+    if late > _SOME * facts.seconds:
+        text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
+    match facts.host:
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, against {facts.about_less}"
             return f"{text}: it slept or waited.", "look for sleeps, locks, I/O and input between the ops (py-spy dump)"

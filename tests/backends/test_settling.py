@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.backends._settling import settling
+from roofline.backends._settling import profiled_steps, settling
 
 
 @pytest.mark.parametrize(
@@ -14,3 +14,12 @@ from roofline.backends._settling import settling
 )
 def test_short_steps_settle_longer(pace: float, steps: int) -> None:
     assert settling(pace) == steps
+
+
+@pytest.mark.parametrize(
+    ("pace", "plain", "steps"), [(0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (5.0, 20, 5)]
+)
+def test_short_steps_are_profiled_more_often(
+    pace: float, plain: int, steps: int
+) -> None:
+    assert profiled_steps(pace, plain) == steps

@@ -116,6 +116,18 @@ def test_a_thread_that_waits_for_others_says_nothing_of_sleep() -> None:
     assert "Python, sleeping or input" in told["host-idle"].text
 
 
+def test_what_ops_take_longer_right_after_a_sleep_belongs_to_it() -> None:
+    # 500 us before each gelu, which takes 50 us otherwise and 150 us then; the linear ops take 1 % longer for no reason
+    rows = before(recorded(), "aten::gelu", 2, 508)
+    rows = tuple(change(row, own=150) if row.name == "aten::gelu" else row for row in rows)
+    rows = tuple(change(row, own=303) if row.name == LINEAR.name else row for row in rows)
+    a = step(rows, conditions={"away_seconds_per_step": 2e-3}, environment=ONE)
+    told = found(a, step(recorded(), conditions=AWAKE, environment=ONE))
+    assert set(told) == {"host-idle"}
+    assert told["host-idle"].seconds == near(4 * (500 + 100))
+    assert "400 µs of it is what the ops right after it take longer" in told["host-idle"].text
+
+
 def drifted(profile: Profile, seconds: float) -> Profile:
     """The run with plain steps slower by that than what the profiled ones show."""
     return replace(profile, wall=replace(profile.wall, steps=tuple(each + seconds for each in profile.wall.steps)))

@@ -28,7 +28,6 @@ from roofline.backends import (
 from roofline.core.device import Ceiling
 from roofline.core.profile import Compilation
 from roofline.core.step import Step
-from roofline.errors import InputError
 from roofline.traces import compiled, eager_twin
 from roofline.traces.aten import Engine
 from roofline.traces.counted import PHASES, Counted
@@ -42,7 +41,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     torch.compiler.reset()  # what was compiled before was not seen being compiled
     recorder = _torch_inductor.Recorder()
     theirs = step.model is None or is_compiled(step.model)
-    counting = _Counting(recorder, mode, plan.device)
+    counting = _Counting(recorder, mode, plan.device, say)
     with recorder.compiling():
         with _torch_dynamo.watch() as watched:
             if not theirs and isinstance(step.model, torch.nn.Module):
@@ -103,6 +102,7 @@ class _Counting:
     recorder: _torch_inductor.Recorder
     mode: str
     device: str
+    say: Say
     forward: Forward | None = None
     found: compiled.Found | None = None
     rows: Rows | None = None
@@ -116,8 +116,7 @@ class _Counting:
         with self._without_graphs(step), self.recorder.running():
             nodes = _torch_counting.record(step, compiled=True)
         regions = self.recorder.regions
-        if not regions and not compiled.regions_without_a_record(nodes):
-            raise InputError(_nothing_compiled(step))
+        nothing = not regions and not compiled.regions_without_a_record(nodes)
         names = [] if not isinstance(step.model, torch.nn.Module) else [n for n, _ in step.model.named_modules()]
         runs = _torch_inductor_parts.runs(regions, [name.removeprefix("_orig_mod.") for name in names])
         if self.recorder.missing:
@@ -129,6 +128,9 @@ class _Counting:
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
         counted = eager_twin.with_scopes(found.counted, asked, found.placed)
         counted = eager_twin.with_model_flops(_optimizer_phase(counted, asked), asked)
+        if nothing:
+            self.say(_nothing_compiled(step))
+            counted = replace(counted, flags=(*counted.flags, "nothing-compiled"))
         self.found = replace(found, counted=counted)
         return counted
 
@@ -196,12 +198,11 @@ def _optimizer_phase(counted: Counted, asked: Counted) -> Counted:
 
 
 def _nothing_compiled(step: Step) -> str:
+    """A warning: that it does not run what was compiled may be what is wrong with a step, so it is recorded."""
+    cure = "see TORCH_LOGS=graph_breaks for why"
     if step.model is None:
-        return (
-            "The step compiles nothing: give the Step its model, or call torch.compile in your file, or use "
-            "--backend torch."
-        )
-    return "torch.compile compiled nothing of this model: use --backend torch, or see TORCH_LOGS=graph_breaks."
+        cure = "call what torch.compile returns, or give the Step its model"
+    return f"nothing of this step was compiled, and all of it is eager PyTorch: {cure}"
 
 
 def _without_effect(mode: str, device: str, templates: bool) -> list[str]:

@@ -21,6 +21,7 @@ from roofline.core.draws import Interval, interval
 from roofline.core.host_time import HostTime, besides, dispatch, framework, host_time
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces
+from roofline.core.profile import Profile
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -136,8 +137,7 @@ class Ledger:
     def one_executor(self) -> bool:
         """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
         a, b = self.comparison.a.profile, self.comparison.b.profile
-        mechanisms = [[run.options.get(name) for name in _MECHANISM] for run in (a, b)]
-        return a.backend == b.backend and mechanisms[0] == mechanisms[1] and executor_of(a) == executor_of(b)
+        return a.backend == b.backend and executor_of(a) == executor_of(b) and _mechanism(a) == _mechanism(b)
 
     def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
         """Those of some pieces that are not claimed in full."""
@@ -279,6 +279,12 @@ def _after(some: Pieces, rows: Rows) -> Rows:
 def _dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
     return max(0.0, share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
+
+
+def _mechanism(run: Profile) -> tuple[object, ...]:
+    """What decides who dispatches a run, of runs of one backend."""
+    graphs = run.compilation is not None and run.compilation.graphs > 0
+    return (graphs, *(run.options.get(name) for name in _MECHANISM))
 
 
 def _drift(run: Analysis) -> float:

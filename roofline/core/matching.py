@@ -50,8 +50,11 @@ class Matching:
 
 def match(a: Pieces, b: Pieces) -> Matching:
     """Match the pieces of two runs, each at most once."""
-    by_block = {place.block for place in a.places} == {place.block for place in b.places}
-    names, works = (_names(a, by_block), _names(b, by_block)), (_works(a), _works(b))
+    common = frozenset(place.block for place in a.places) & frozenset(place.block for place in b.places)
+    by_block = len(common) == len({place.block for place in (*a.places, *b.places)})
+    names = _names(a, by_block), _names(b, by_block)
+    # Where two authors called the parts of their models differently, a name says nothing of what is the same.
+    works, anywhere = (_works(a, common), _works(b, common)), (_works(a, frozenset()), _works(b, frozenset()))
     alike = len(by_occurrence(*names)) >= _ALIKE * min(len(a), len(b)) > 0
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
@@ -60,14 +63,17 @@ def match(a: Pieces, b: Pieces) -> Matching:
     ]
     pairs = anchors
     # Compilers and schedulers move products about: those of equal FLOPs are the same work wherever they stand.
-    rounds: list[Sequence[Sequence[Hashable]]] = [works]
+    rounds: list[Sequence[Sequence[Hashable]]] = [works, anywhere]
     if alike:
-        rounds = [*([_inside(*both) for both in zip(keys, stretches, strict=True)] for keys in (names, works)), works]
+        inside = ([_inside(*both) for both in zip(keys, stretches, strict=True)] for keys in (names, works))
+        rounds = [*inside, works, anywhere]
     for keys in rounds:
         taken = _sets(pairs)
         free = [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
         pairs = pairs + by_occurrence(*free)
-    labels = [_labels(pieces, stretch if alike else None) for pieces, stretch in zip((a, b), stretches, strict=True)]
+    labels = [
+        _labels(pieces, stretch if alike else None, common) for pieces, stretch in zip((a, b), stretches, strict=True)
+    ]
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
 
@@ -101,12 +107,17 @@ def _names(pieces: Pieces, by_block: bool) -> list[Hashable]:
     ]
 
 
-def _works(pieces: Pieces) -> list[Hashable]:
-    """What contractions have in common in all frameworks: phase, block, class and FLOPs; None for other ops."""
+def _works(pieces: Pieces, common: frozenset[str]) -> list[Hashable]:
+    """What contractions have in common in all frameworks: phase, block, class and FLOPs; None for other ops.
+
+    common: blocks that both runs have; the names of others are left out.
+    """
     found: list[Hashable] = []
     for place, one in zip(pieces.places, pieces.signature, strict=True):
         flops = one.cost.model_flops or one.cost.flops
-        found.append((*place, flops, _asked(one)) if place.op_class in ANCHORS and flops else None)
+        block = place.block if place.block in common else ""
+        key = place.phase, block, place.op_class, flops, _asked(one)
+        found.append(key if place.op_class in ANCHORS and flops else None)
     return found
 
 
@@ -178,12 +189,15 @@ def _sets(pairs: Sequence[tuple[int, int]]) -> tuple[set[int], set[int]]:
     return {one for one, _ in pairs}, {other for _, other in pairs}
 
 
-def _labels(pieces: Pieces, stretch: Rows | None) -> list[tuple[str, Hashable]]:
+def _labels(pieces: Pieces, stretch: Rows | None, common: frozenset[str]) -> list[tuple[str, Hashable]]:
     """(phase, hunk) of each piece. The optimizer's ops have no anchors and no blocks that runs share: one hunk."""
-    return [
-        (place.phase, "" if place.phase == "optimizer" else place.block if stretch is None else int(stretch[row]))
-        for row, place in enumerate(pieces.places)
-    ]
+
+    def hunk(row: int, phase: str, block: str) -> Hashable:
+        if phase == "optimizer":
+            return ""
+        return (block if block in common else "") if stretch is None else int(stretch[row])
+
+    return [(place.phase, hunk(row, place.phase, place.block)) for row, place in enumerate(pieces.places)]
 
 
 def _hunks(labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]) -> tuple[Hunk, ...]:

@@ -43,6 +43,7 @@ FLAGS = {
     "opaque-regions": "The inside of some compiled regions is not known; each counts as one op of unknown work.",
     "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
     "torch-compile.",
+    "nothing-compiled": "Nothing of the step was compiled: what ran is eager PyTorch, whatever was asked for.",
     "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
     "their work is unknown. An import gets them with --capture.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",

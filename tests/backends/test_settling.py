@@ -19,7 +19,5 @@ def test_short_steps_settle_longer(pace: float, steps: int) -> None:
 @pytest.mark.parametrize(
     ("pace", "plain", "steps"), [(0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (5.0, 20, 5)]
 )
-def test_short_steps_are_profiled_more_often(
-    pace: float, plain: int, steps: int
-) -> None:
+def test_short_steps_are_profiled_more_often(pace: float, plain: int, steps: int) -> None:
     assert profiled_steps(pace, plain) == steps

@@ -15,7 +15,6 @@ from roofline.backends import torch as eager  # noqa: E402
 from roofline.backends._torch_inductor_loops import PHILOX, LoopWork  # noqa: E402
 from roofline.core.cost import matrix  # noqa: E402
 from roofline.core.step import Step, scope  # noqa: E402
-from roofline.errors import InputError  # noqa: E402
 from roofline.traces.compiled import Part  # noqa: E402
 from roofline.traces.counted import Costed  # noqa: E402
 
@@ -483,10 +482,14 @@ def test_the_users_own_compiled_module_is_left_as_it_is(wrapped: bool) -> None:
     assert scopes == ["dense", ""]
 
 
-def test_a_step_that_compiles_nothing_says_what_to_do() -> None:
-    x = torch.randn(4, 4)
-    with pytest.raises(InputError, match="compiles nothing: give the Step its model"):
-        compiled(Step(run=lambda: x.tanh()))
+def test_a_step_that_compiles_nothing_is_recorded_and_says_so() -> None:
+    model, x, said = Wide(), torch.randn(ROWS, WIDTH), []
+    torch.compile(model)  # and what it returns is not called
+    recording = torch_compile.record(Step(run=lambda: model(x)), COUNT, said.append)
+    assert "nothing-compiled" in recording.flags
+    assert any("call what torch.compile returns" in text for text in said)
+    assert recording.compilation.graphs == 0
+    assert products(recording, "forward") == 2 * ROWS * WIDTH * WIDTH
 
 
 def test_eager_profiles_say_that_compiled_code_runs_in_them() -> None:

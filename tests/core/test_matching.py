@@ -57,6 +57,15 @@ def test_products_of_equal_flops_match_across_frameworks() -> None:
     assert {(hunk.phase, len(hunk.a), len(hunk.b)) for hunk in found.hunks} == {("forward", 8, 8), ("forward", 4, 4)}
 
 
+def test_blocks_that_only_one_author_named_do_not_keep_products_apart() -> None:
+    # One run is of a function without modules, all of it at the top; the other one calls its parts attention and FFN
+    flat = tuple(change(row, name=f"dot.{number}", block="head") for number, row in enumerate(LAYER * 4))
+    found, a, _ = matched(step(flat), step(backend="torch-compile"))
+    assert not found.alike
+    assert sorted(a.places[row].op_class for row in found.pairs_a) == ["attention"] * 4 + ["contraction"] * 12
+    assert {(hunk.phase, len(hunk.a), len(hunk.b)) for hunk in found.hunks} == {("forward", 12, 12)}
+
+
 def test_written_out_attention_stands_between_the_products_around_it() -> None:
     found, a, b = matched(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step())
     assert [[a.signature[r].name for r in h.a] for h in found.hunks] == [

@@ -103,7 +103,11 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
-    "reflection_pad2d replication_pad2d scalar_tensor",
+    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle",
+    # Activations that torch does not tag as pointwise.
+    "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
+    "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
+    "hardtanh_backward hardsigmoid_backward _prelu_kernel _prelu_kernel_backward",
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
     "randperm rand_like randn_like multinomial _fused_dropout geometric",
     "transfer": "_local_scalar_dense",

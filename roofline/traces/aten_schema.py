@@ -97,16 +97,23 @@ def packet(name: str) -> Any:
 
 @cache
 def _composites(name: str) -> dict[str, bool]:
-    """For each overload of an op whether it is a wrapper that dispatches to others."""
+    """For each overload of an op whether it is a wrapper that dispatches to others.
+
+    `silu_backward` can be one, for second derivatives, and has kernels of its own, which is what runs.
+    """
     found = packet(name)
     answers = {}
     for one in [] if found is None else found.overloads():
         try:
             full = getattr(found, one).name()
-            answers[one] = torch._C._dispatch_has_kernel_for_dispatch_key(full, "CompositeImplicitAutograd")
+            answers[one] = _has_kernel(full, "CompositeImplicitAutograd") and not _has_kernel(full, "CPU")
         except (RuntimeError, AttributeError):
             continue  # overloads such as to.prim_Device exist only in TorchScript
     return answers
+
+
+def _has_kernel(name: str, key: str) -> bool:
+    return bool(torch._C._dispatch_has_kernel_for_dispatch_key(name, key))
 
 
 def is_composite(name: str, overload: str | None) -> bool:

@@ -442,3 +442,21 @@ def test_results_that_were_not_recorded_are_buffers_of_unknown_identity():
     nodes.call = lambda index: Call("aten::relu", "", (Tensor((4,), (1,), "float", 9),))
     [op] = counting.count(nodes, Engine()).ops
     assert (op.reads, op.writes) == ((9,), (-1,))
+
+
+@pytest.mark.parametrize(
+    "name", ["silu", "mish", "gelu", "relu", "tanh", "sigmoid", "softplus", "hardswish", "elu", "leaky_relu", "glu"]
+)
+def test_the_backward_pass_of_an_activation_is_an_op(name):
+    """Some are wrappers by one of their kernels (`silu_backward`) and compute in another."""
+    x = torch.randn(8, 8, requires_grad=True)
+
+    def run():
+        x.grad = None
+        getattr(torch.nn.functional, name)(x).sum().backward()
+
+    run()
+    ops = [op for op in listed(counted_of(run)) if op.phase == "backward" and op.name != "ones_like"]
+    assert len(ops) == 1
+    assert ops[0].name.endswith("_backward")
+    assert (ops[0].op.costed.op_class, ops[0].op.costed.cost.quality) == ("pointwise", "exact")

@@ -392,6 +392,7 @@ def _assemble(
             "others_cpu": run.usage.others / run.usage.wall if run.usage.wall > 0 else 0.0,
             "load": run.usage.load,
             **run.system.per_step(0 if plan.count_only else len(run.wall.steps)),
+            **({} if timed is None or timed.programs is None else {"programs_per_step": timed.programs}),
             **run.clocks.conditions(),
         },
         flags=(*_flags(plan, run, timed, threads), *counted.flags, *_phases_unresolved(step, counted)),

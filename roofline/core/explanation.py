@@ -23,6 +23,7 @@ from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
 from roofline.core.profile import slug
 from roofline.core.rules import RULES
+from roofline.core.rules_of_time import MORE_PROGRAMS
 from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step.
@@ -100,15 +101,42 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
 def _rule(ledger: Ledger, entry: Entry) -> str:
     """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
     rule, comparison = entry.claim.rule, ledger.comparison
-    slower = comparison.a if ledger.seconds(entry) > 0 else comparison.b
-    if rule not in _COMPILABLE or not _meant_to_be_compiled(slower) or not _mostly_eager(slower):
-        return rule
+    slower, other = (comparison.a, comparison.b)[:: 1 if ledger.seconds(entry) > 0 else -1]
+    if rule not in _COMPILABLE or not _meant_to_be_compiled(slower):
+        return _by_programs(ledger, entry, slower, other) if rule in _COMPILABLE else rule
+    if not _mostly_eager(slower):
+        return "graph-breaks" if _broken(slower, other) else rule
     return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"
 
 
 def _meant_to_be_compiled(run: Analysis) -> bool:
     asked = {run.profile.options.get("jit"), run.profile.switches.get("jit")}
     return run.profile.compilation is not None or bool(asked & _COMPILED)
+
+
+def _by_programs(ledger: Ledger, entry: Entry, slower: Analysis, other: Analysis) -> str:
+    """The rule of what a compiler takes away, by how many compiled programs the two runs dispatch."""
+    rule = entry.claim.rule
+    if _op_by_op(slower):
+        return rule if _op_by_op(other) else "jit-not-in-effect"
+    many, few = (run.profile.conditions.get("programs_per_step") or 0.0 for run in (slower, other))
+    # Small ops that only come with more programs take their time between them.
+    between = abs(ledger.gap_seconds(entry)) > 0.5 * abs(ledger.seconds(entry))
+    return "host-bound" if rule in ("fusion", "tiny-ops") and many > MORE_PROGRAMS * few > 0 and between else rule
+
+
+def _op_by_op(run: Analysis) -> bool:
+    """Whether a framework that compiles programs was given one for each op, or for two."""
+    programs = run.profile.conditions.get("programs_per_step")
+    return programs is not None and programs > 1 and 2 * programs > len(run.profile.ops)
+
+
+def _broken(slower: Analysis, other: Analysis) -> bool:
+    """Whether graph breaks make the slower run enter more compiled graphs."""
+    one, less = slower.profile.compilation, other.profile.compilation
+    if one is None or less is None or not less.graphs:
+        return False
+    return one.graphs > less.graphs and sum(one.breaks.values()) > sum(less.breaks.values())
 
 
 def _mostly_eager(run: Analysis) -> bool:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.analysis import Analysis
+from roofline.core.pieces import executions
 
 Array = NDArray[np.float64]
 
@@ -28,11 +29,13 @@ _ASLEEP = 0.02
 class HostTime:
     """Of each op, how long no op ran before it [ns]: the host in the framework, and outside; shape (ops,).
 
-    whole: all such time of the step, what follows the last op included [ns]. asleep: whether the host may have slept.
+    times: how often a step runs it; its time is their sum. whole: all such time of the step, what follows the last op
+    included [ns]. asleep: whether the host may have slept.
     """
 
     framework: Array
     python: Array
+    times: Array
     whole: float
     asleep: bool
 
@@ -43,8 +46,8 @@ class HostTime:
 
     @property
     def median(self) -> float:
-        """The median over the ops with any [ns]."""
-        some = self.all[self.all > 0]
+        """The median over the ops with any, each time that one runs [ns]."""
+        some = (self.all / self.times)[self.all > 0]
         return float(np.median(some)) if len(some) else 0.0
 
     @property
@@ -69,7 +72,8 @@ def host_time(analysis: Analysis) -> HostTime:
     seen = 1e9 * float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
     away = profile.conditions.get("away_seconds_per_step")
     asleep = away is None or away > _ASLEEP * analysis.wall
-    return HostTime(framework, python, max(float((framework + python).sum()), seen), asleep)
+    times = executions(profile).astype(np.float64)
+    return HostTime(framework, python, times, max(float((framework + python).sum()), seen), asleep)
 
 
 def dispatch(mine: HostTime, other: HostTime) -> Array:
@@ -78,7 +82,7 @@ def dispatch(mine: HostTime, other: HostTime) -> Array:
     Python counts up to what is usual in either run: where most ops are tiny, the others are not dispatched faster.
     Where either host may have slept, the framework's part counts up to there as well.
     """
-    usual = max(mine.usual, other.usual)
+    usual = max(mine.usual, other.usual) * mine.times
     if mine.asleep or other.asleep:
         return mine.shares(np.minimum(mine.all, usual))
     return mine.shares(mine.framework + np.minimum(mine.python, usual))
@@ -101,7 +105,7 @@ def besides(analysis: Analysis, host: HostTime) -> Array:
     idle = host.all
     if not host.whole or not len(idle):
         return np.zeros(len(idle))
-    found: Array = np.where(idle > host.usual, idle - host.median, 0.0) / host.whole
+    found: Array = np.where(idle > host.usual * host.times, idle - host.median * host.times, 0.0) / host.whole
     found[int(np.argmin([op.start_ns for op in analysis.profile.ops]))] = 0.0
     return found
 

@@ -172,9 +172,10 @@ class Ledger:
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
         ops = float((self.a.seconds[entry.a] * entry.parts_a).sum() - (self.b.seconds[entry.b] * entry.parts_b).sum())
-        return ops + self._gap(entry)
+        return ops + self.gap_seconds(entry)
 
-    def _gap(self, entry: Entry) -> float:
+    def gap_seconds(self, entry: Entry) -> float:
+        """What of that is in the gaps [s]."""
         a, b = self.comparison.a.gap, self.comparison.b.gap
         return (entry.gap_a + entry.drift_a) * a - (entry.gap_b + entry.drift_b) * b
 
@@ -195,7 +196,7 @@ class Ledger:
             for row, value in zip(rows, side.seconds[rows] * parts, strict=True):
                 place = side.pieces.places[row]
                 found[place] = found.get(place, 0.0) + sign * float(value)
-        gap = self._gap(entry)
+        gap = self.gap_seconds(entry)
         if gap:
             found[None, None, None] = gap
         ranked = sorted(found.items(), key=lambda item: -abs(item[1]))
@@ -302,8 +303,8 @@ def _drift(run: Analysis) -> float:
     return more / run.gap if 0 < more <= max(_MOST_DRIFT * run.wall, taken_off) else 0.0
 
 
-#: Of the step; a profiled step that is as much slower than a plain one is flagged as `inflated`.
-_MOST_DRIFT = 0.05
+#: Of the step. Within seconds a shared machine gets faster and slower by twice as much.
+_MOST_DRIFT = 0.1
 
 
 def share_of_gap(run: Analysis, cause: str) -> float:

@@ -67,6 +67,10 @@ def match(a: Pieces, b: Pieces) -> Matching:
     if alike:
         inside = ([_inside(*both) for both in zip(keys, stretches, strict=True)] for keys in (names, works))
         rounds = [*inside, works, anywhere]
+        if (
+            max(a.times.max(initial=1), b.times.max(initial=1)) > 1
+        ):  # in which order a step repeats its ops is not known
+            rounds.append(names)
     for keys in rounds:
         taken = _sets(pairs)
         free = [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
@@ -113,8 +117,8 @@ def _works(pieces: Pieces, common: frozenset[str]) -> list[Hashable]:
     common: blocks that both runs have; the names of others are left out.
     """
     found: list[Hashable] = []
-    for place, one in zip(pieces.places, pieces.signature, strict=True):
-        flops = one.cost.model_flops or one.cost.flops
+    for place, one, times in zip(pieces.places, pieces.signature, pieces.times.tolist(), strict=True):
+        flops = (one.cost.model_flops or one.cost.flops or 0.0) / times
         block = place.block if place.block in common else ""
         key = place.phase, block, place.op_class, flops, _asked(one)
         found.append(key if place.op_class in ANCHORS and flops else None)

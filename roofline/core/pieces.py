@@ -1,13 +1,16 @@
 """The ops of a step as pieces of work, each at one place of the model: what two runs are compared by.
 
 An op that stands for itself is one piece. A fused kernel is divided over its constituents by the floors that these
-would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. Nothing is lost:
-the weights of an op's pieces add up to 1.
+would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. An op that a loop
+or a program runs many times in a step is as many pieces, so that it meets the ops of a step that has them one by one.
+Nothing is lost: the weights of an op's pieces add up to 1.
 """
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -15,7 +18,7 @@ from numpy.typing import NDArray
 
 from roofline.core.analysis import Analysis, Constituent, executor_of
 from roofline.core.device import Device
-from roofline.core.profile import Op, Signature
+from roofline.core.profile import Op, Profile, Signature
 from roofline.core.roofline import compute_time, pattern, terms
 from roofline.core.vocabulary import CLASSES, OpClass
 
@@ -35,19 +38,22 @@ class Place(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Pieces:
-    """The pieces of a run, one entry each, in the order of its ops.
+    """The pieces of a run, one entry each, in the order of dispatch, as far as that is known of repeated ops.
 
-    op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; signature: what it
-    would be alone; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
+    op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; times: how often the
+    step runs that op, which is what the costs of its signatures are for; signature: what it would be alone, so many
+    times; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
     over several places. own: its own time in each profiled step, unscaled [s], shape (pieces, steps).
     overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
-    quantity: how much of what that ceiling limits (`FAMILIES`). Costs are parts of the op's: nan is unknown.
+    quantity: how much of what that ceiling limits (`FAMILIES`). bytes: its part of the op's; flops, model_flops: its
+    own. nan is unknown.
     """
 
     places: tuple[Place, ...]
     op_class: NDArray[np.int64]
     op: NDArray[np.int64]
     weight: Array
+    times: NDArray[np.int64]
     signature: tuple[Signature, ...]
     whole: tuple[Signature, ...]
     fused: NDArray[np.bool_]
@@ -69,35 +75,41 @@ class Pieces:
 
 
 class _Part(NamedTuple):
+    """A part of an op. flops, model_flops: of what is a part of it, which its weight says nothing of; nan: unknown."""
+
     signature: Signature
     place: Place
     scope: str
     weight: float
+    flops: float
+    model_flops: float
 
 
 def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
     """The pieces of a run: the work view, or with `divide` off the kernel view, in which each op stays whole."""
     profile, table = analysis.profile, analysis.table
     parts = [_parts(analysis, op, divide) for op in profile.ops]
-    flat = [part for many in parts for part in many]
-    counts = np.asarray([len(many) for many in parts], np.int64)
-    rows = np.repeat(np.arange(len(parts)), counts)
+    times = executions(profile)
+    if times.sum() > max(_MOST_PIECES, 2 * len(times)):
+        times = np.ones(len(times), np.int64)
+    order = _order(times)
+    flat = [part for row in order for part in parts[row]]
+    rows = np.repeat(order, [len(parts[row]) for row in order])
     several = np.asarray([len({part.place for part in many}) > 1 for many in parts], bool)
-    weight = np.asarray([part.weight for part in flat], np.float64)
+    weight = np.asarray([part.weight for part in flat], np.float64) / times[rows]
     steps = len(profile.profiled.corrected) if profile.profiled else 0
     own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(parts), steps) * 1e-9
     costs = [profile.signatures[op.signature].cost for op in profile.ops]
     floors = np.nan_to_num(np.stack([table.compute, table.memory, table.launch]), nan=-1.0)
     binding = [_binding(analysis, row, floors) for row in range(len(profile.ops))]
 
-    def column(values: list[float | None]) -> Array:
-        return np.asarray([np.nan if value is None else value for value in values], np.float64)[rows] * weight
-
+    work = np.asarray([(part.flops, part.model_flops) for part in flat], np.float64).reshape(-1, 2) / times[rows, None]
     return Pieces(
         places=tuple(part.place for part in flat),
         op_class=np.asarray([CLASSES.index(part.place.op_class) for part in flat], np.int64),
         op=rows,
         weight=weight,
+        times=times[rows],
         signature=tuple(part.signature for part in flat),
         whole=tuple(profile.signatures[profile.ops[row].signature] for row in rows),
         fused=np.asarray([bool(op.constituents) for op in profile.ops], bool)[rows],
@@ -110,17 +122,40 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
         ceiling=tuple(binding[row][1] for row in rows),
         quantity=np.asarray([_quantity(analysis, n, name) for n, (_, name) in enumerate(binding)])[rows] * weight,
         launches=np.asarray([op.launches for op in profile.ops], np.float64)[rows] * weight,
-        flops=column([cost.flops for cost in costs]),
-        model_flops=column([cost.model_flops for cost in costs]),
-        bytes=column([cost.bytes for cost in costs]),
+        flops=work[:, 0],
+        model_flops=work[:, 1],
+        bytes=np.asarray([_nan(cost.bytes) for cost in costs], np.float64)[rows] * weight,
     )
+
+
+#: Pieces that repeated ops may become in all; with more of them each op stays one.
+_MOST_PIECES = 100_000
+
+
+def executions(profile: Profile) -> NDArray[np.int64]:
+    """How often a step runs each op. Beside a GPU launches are kernels, and say nothing of that."""
+    times = np.ones(len(profile.ops), np.int64)
+    if profile.device.kind == "cpu":
+        times = np.maximum(times, np.asarray([op.launches for op in profile.ops], np.int64))
+    return times
+
+
+def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The ops in the order of dispatch, each as often as it runs.
+
+    Neighbours that run equally often are one loop or one program, which runs them in turn.
+    """
+    bounds = [0, *(np.flatnonzero(times[1:] != times[:-1]) + 1).tolist(), len(times)]
+    turns = [np.tile(np.arange(low, high), times[low]) for low, high in pairwise(bounds) if high > low]
+    return np.concatenate([np.zeros(0, np.int64), *turns])
 
 
 def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     profile = analysis.profile
     signature = profile.signatures[op.signature]
     place = Place(profile.phases[op.phase], profile.blocks[op.block], analysis.op_class(op))
-    whole = (_Part(signature, place, profile.scopes[op.scope], 1.0),)
+    cost = signature.cost
+    whole = (_Part(signature, place, profile.scopes[op.scope], 1.0, _nan(cost.flops), _nan(cost.model_flops)),)
     if not divide or not op.constituents:
         return whole
     constituents = analysis.constituents(op)
@@ -129,12 +164,20 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     # A constituent of unknown work could be any part of the time: such an op stays whole.
     if len(known) < len(alone) or not sum(known):
         return whole
-    divided: dict[tuple[Place, str], tuple[Constituent, float]] = {}
+    divided: dict[tuple[Place, str], _Part] = {}
     for one, floor in zip(constituents, known, strict=True):
-        at = Place(one.phase, one.block, one.op_class), one.scope
-        first, before = divided.get(at, (one, 0.0))
-        divided[at] = first, before + floor / sum(known)
-    return tuple(_Part(one.signature, at, scope, part) for (at, scope), (one, part) in divided.items() if part)
+        at, work = Place(one.phase, one.block, one.op_class), one.signature.cost
+        before = divided.get((at, one.scope), _Part(one.signature, at, one.scope, 0.0, 0.0, 0.0))
+        divided[at, one.scope] = before._replace(
+            weight=before.weight + floor / sum(known),
+            flops=before.flops + _nan(work.flops),
+            model_flops=before.model_flops + _nan(work.model_flops),
+        )
+    return tuple(part for part in divided.values() if part.weight)
+
+
+def _nan(value: float | None) -> float:
+    return math.nan if value is None else value
 
 
 def alone_floor(one: Constituent, device: Device) -> float | None:

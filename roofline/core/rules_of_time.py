@@ -5,8 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import replace
 
+import numpy as np
+
 from roofline.core.analysis import Analysis
 from roofline.core.choosing import VECTOR, left, of_classes, only_one_does, pairs_of
+from roofline.core.host_reads import for_the_host
 from roofline.core.ledger import NONE, Claim, Ledger, share_of_gap
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
@@ -19,6 +22,10 @@ _SYNCHRONISATION = "synchronisation"
 _MANY_FAULTS, _MUCH_OF_A_STEP = 256.0, 0.05
 #: What a fault costs, with giving the page back [s]: 1.7 us were measured (docs/plants.md).
 _A_FAULT = 2e-6
+#: What a fault costs at most, of a page of 2 MiB that is cleared at 4 GB/s [s].
+_A_HUGE_FAULT = 500e-6
+#: So many times as many programs are another way to dispatch a step.
+MORE_PROGRAMS = 1.5
 #: What reading one result costs a host at most [s], where it need not wait for it.
 _A_READ = 50e-6
 #: Between this share and its complement time on a core is neither most nor little of it.
@@ -37,9 +44,24 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
     """
     for a, b in only_one_does(ledger, "transfer"):
         yield Claim("synchronisation", a, b, host=True)
+    yield from _computed_to_be_read(ledger)
     read = ledger.rows(lambda some: of_classes(some, {"transfer"}))
     waited = [share_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
     yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
+
+
+def _computed_to_be_read(ledger: Ledger) -> Iterator[Claim]:
+    """On a CPU a read is no op. Where one run reads more, ops that only it has and of which only numbers are made."""
+    reads = _reads(ledger.comparison.a.profile), _reads(ledger.comparison.b.profile)
+    if None in reads or reads[0] == reads[1] or not ledger.matching.alike:
+        return
+    reader = int(_number(reads[1]) > _number(reads[0]))
+    side = (ledger.a, ledger.b)[reader]
+    alone = np.concatenate([NONE, *((hunk.a, hunk.b)[reader] for hunk in ledger.matching.hunks)])
+    rows = alone[np.asarray(for_the_host(side.analysis.profile), bool)[side.pieces.op[alone]]]
+    if len(rows):
+        a, b = (NONE, rows) if reader else (rows, NONE)
+        yield Claim("synchronisation", a, b, host=True)
 
 
 def waiting(ledger: Ledger) -> Iterator[Claim]:
@@ -104,6 +126,9 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     if not many and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
         return
     cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
+    if None not in faults:  # the system does other things as well, such as waking threads
+        most = abs(_A_HUGE_FAULT * _apart(faults))
+        cost = min(most, max(-most, cost))
     rows = left(ledger, VECTOR | ANCHORS)
     gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
     slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
@@ -126,9 +151,13 @@ def _awake(run: Analysis) -> float:
     return max(0.0, 1 - away / run.gap) if away is not None and run.gap > 0 else 1.0
 
 
+def _number(value: float | None) -> float:
+    return value or 0.0
+
+
 def _apart(values: list[float | None]) -> float:
-    a, b = values
-    return (a or 0.0) - (b or 0.0)
+    a, b = map(_number, values)
+    return a - b
 
 
 def _far_apart(values: list[float | None], least: float) -> bool:
@@ -146,8 +175,8 @@ def after_idle(ledger: Ledger) -> Iterator[Claim]:
         return
     (a, b), pairs = ledger.host, ledger.matching
     usual = max(a.usual, b.usual)
-    late_a = a.all[ledger.a.pieces.op[pairs.pairs_a]] > usual
-    late_b = b.all[ledger.b.pieces.op[pairs.pairs_b]] > usual
+    late_a = (a.all > usual * a.times)[ledger.a.pieces.op[pairs.pairs_a]]
+    late_b = (b.all > usual * b.times)[ledger.b.pieces.op[pairs.pairs_b]]
     chosen = (late_a != late_b) & (ledger.left_a[pairs.pairs_a] == 1) & (ledger.left_b[pairs.pairs_b] == 1)
     if chosen.any():
         yield Claim("host-idle", pairs.pairs_a[chosen], pairs.pairs_b[chosen])
@@ -171,6 +200,12 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
         if one is not None and other is not None and one != other and 0 < more / (one - other) < _A_READ:
             rule, about = "synchronisation", {"a": f"{one:.0f}", "b": f"{other:.0f}"}
+        programs = [run.profile.conditions.get("programs_per_step") for run in (a, b)]
+        if (
+            _apart(programs) * more > 0
+            and max(map(_number, programs)) > MORE_PROGRAMS * min(map(_number, programs)) > 0
+        ):
+            rule, about = "host-bound", {"a": f"{programs[0]:.0f}", "b": f"{programs[1]:.0f}"}
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in ledger.besides]

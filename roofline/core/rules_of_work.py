@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Iterator
 
 import numpy as np
@@ -23,13 +24,15 @@ _PART = 0.2
 _MORE = 1.05
 #: From this share of a step on, work that is not known could be the missing one.
 _UNKNOWN = 0.05
-#: Floating types that vector work is done in.
-_FLOATS = frozenset(("fp64", "fp32", "bf16", "fp16"))
+#: Floating types that vector work is done in, and their bytes.
+_WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
+_FLOATS = frozenset(_WIDTH)
 
 
 def optimizer(ledger: Ledger) -> Iterator[Claim]:
-    """The optimizer's update: one fused kernel, or many ops."""
-    yield Claim("optimizer", *ledger.rows(lambda some: of_phase(some, "optimizer")), host=True)
+    """The optimizer's update: one fused kernel, or many ops. The same ops in both runs are no other update."""
+    if any(hunk.phase == "optimizer" for hunk in ledger.matching.hunks):
+        yield Claim("optimizer", *ledger.rows(lambda some: of_phase(some, "optimizer")), host=True)
 
 
 def recomputation(ledger: Ledger) -> Iterator[Claim]:
@@ -80,12 +83,49 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
         yield Claim("precision", rows, partners, about=about)
     if not pairs.alike:
         return
+    about = {}
+    casts = []
     for hunk in pairs.hunks:
         rows, partners = ledger.free(hunk.a, hunk.b)
         types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
-        if types[0] != types[1] and all(types):
+        if types[0] != types[1] and all(types) and _dearer(ledger, (rows, partners), types):
             about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
-            yield Claim("precision", rows, partners, about=about, host=True)
+            yield Claim("precision", _computing(a, rows), _computing(b, partners), about=about, host=True)
+        elif (len(rows) and not len(partners) and _cast(a, rows)) or (
+            len(partners) and not len(rows) and _cast(b, partners)
+        ):
+            casts.append((rows, partners))
+    # Copies into another type between ops that both runs have are there for what computes in it.
+    for rows, partners in casts if about else ():
+        yield Claim("precision", rows, partners, about=about, host=True)
+
+
+def _computing(some: Pieces, rows: Rows) -> Rows:
+    """Some pieces without copies that stay in their type: those have another cause."""
+    copies = are(some, rows, {"movement"})
+    kept: Rows = rows[np.asarray([not copies[n] or _cast(some, rows[[n]]) for n in range(len(rows))], bool)]
+    return kept
+
+
+def _dearer(ledger: Ledger, rows: tuple[Rows, Rows], types: list[set[str | None]]) -> bool:
+    """Whether the run that takes longer computes in a wider type, or copies into another one and back."""
+    times = [float(side.seconds[chosen].sum()) for side, chosen in zip((ledger.a, ledger.b), rows, strict=True)]
+    slower = int(times[1] > times[0])
+    widest = [max(_WIDTH[one] for one in some if one) for some in types]
+    some, chosen = both(ledger)[slower], rows[slower]
+    copies = chosen[are(some, chosen, {"movement"})]
+    return widest[slower] > widest[1 - slower] or any(_cast(some, copies[[n]]) for n in range(len(copies)))
+
+
+def _cast(some: Pieces, rows: Rows) -> bool:
+    """Whether some pieces are all copies into another type: called so, or not writing as many bytes as they read."""
+    ones = [some.signature[row] for row in rows]
+    apart = [one.cost.bytes_read != one.cost.bytes_written or bool(_CALLED_CAST.search(one.kind)) for one in ones]
+    return all(apart) and bool(are(some, rows, {"movement"}).all())
+
+
+#: What frameworks call a copy into another type.
+_CALLED_CAST = re.compile("to_copy|convert|cast", re.IGNORECASE)
 
 
 def _arithmetic(some: Pieces, row: int) -> str | None:
@@ -127,22 +167,43 @@ def padding(ledger: Ledger) -> Iterator[Claim]:
 
 
 def more_products(ledger: Ledger) -> Iterator[Claim]:
-    """Products that only one run does: it was asked for more, as parity says."""
+    """Products that only one run does: it was asked for more, as parity says; or for the same in more of them."""
+    phases: dict[str, list[tuple[Rows, Rows]]] = {}
     for hunk in ledger.matching.hunks:
-        a, b = ledger.free(hunk.a, hunk.b)
-        a, b = a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]
-        flops = [float(np.nansum(some.flops[rows])) for some, rows in ((ledger.a.pieces, a), (ledger.b.pieces, b))]
-        if max(flops) > _MORE * min(flops):
-            # Beside work that is not known, nobody can say that the other run does less.
-            less = ledger.comparison.a if flops[0] < flops[1] else ledger.comparison.b
-            rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
-            yield Claim(rule, a, b, host=True)
-        elif len(a) != len(b):  # the same FLOPs in more products, as a loop over a batch makes them
-            yield Claim("tiny-ops", a, b, host=True)
+        phases.setdefault(hunk.phase, []).append(ledger.free(hunk.a, hunk.b))
+    for hunks in phases.values():
+        products = [(a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]) for a, b in hunks]
+        # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
+        same = not _more_flops(ledger, *(np.concatenate(each) for each in zip(*products, strict=True)))
+        for whole, (a, b) in zip(hunks, products, strict=True):
+            if not same and _more_flops(ledger, a, b):
+                # Beside work that is not known, nobody can say that the other run does less.
+                less = (
+                    ledger.comparison.a
+                    if _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
+                    else ledger.comparison.b
+                )
+                rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
+                yield Claim(rule, a, b, host=True)
+            elif len(a) != len(b):  # with what puts the pieces together
+                yield Claim("tiny-ops", *(whole if ledger.matching.alike else (a, b)), host=True)
+
+
+def _flops(some: Pieces, rows: Rows) -> float:
+    return float(np.nansum(some.flops[rows]))
+
+
+def _more_flops(ledger: Ledger, a: Rows, b: Rows) -> bool:
+    flops = _flops(ledger.a.pieces, a), _flops(ledger.b.pieces, b)
+    return max(flops) > _MORE * min(flops)
 
 
 def layout(ledger: Ledger) -> Iterator[Claim]:
-    """Copies and transposes that one run makes between the same ops, and the other one not, or for half the bytes."""
+    """Copies and transposes that one run makes between the same ops, and the other one not, or for half the bytes.
+
+    Not copies that are part of something else: of what is made from nothing in each step, of many small ops that take
+    slices and put them together, or inside a fused kernel of the other run, which is fusion.
+    """
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
         moved = a[are(ledger.a.pieces, a, {"movement"})], b[are(ledger.b.pieces, b, {"movement"})]
@@ -150,13 +211,15 @@ def layout(ledger: Ledger) -> Iterator[Claim]:
         if max(traffic) < _TWICE * min(traffic) or not max(traffic):
             continue
         less = traffic.index(min(traffic))
-        more, side = 1 - less, (ledger.a, ledger.b)[1 - less]
-        # A few copies beside many other ops (slices and the concatenation of them) are part of what those are done for.
-        vector = (a, b)[more][are(side.pieces, (a, b)[more], VECTOR)]
-        if side.seconds[moved[more]].sum() < _PART * side.seconds[vector].sum():
-            continue
-        # Where the other run has a fused kernel here, the copy may be inside it, and that is fusion.
-        if not both(ledger)[less].fused[(a, b)[less]].any():
+        more, other = (ledger.a, ledger.b)[1 - less], (ledger.a, ledger.b)[less]
+        copies = moved[1 - less]
+        vector, others = (
+            rows[are(side.pieces, rows, VECTOR)] for side, rows in ((more, (a, b)[1 - less]), (other, (a, b)[less]))
+        )
+        made = not len(others) and any(not more.pieces.signature[row].reads for row in copies)
+        few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
+        small = _launch_bound(more.pieces, copies) > 0.5 and len(vector) - len(copies) > _MORE * len(others)
+        if not (made or few or small or other.pieces.fused[(a, b)[less]].any()):
             yield Claim("layout", *moved, host=True)
 
 
@@ -182,6 +245,11 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
         part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
+        explained, apart = part_a * one.seconds - part_b * other.seconds, one.seconds - other.seconds
+        if explained * apart < 0:  # what does more is not what takes longer
+            continue
+        if abs(explained) > abs(apart):  # no more than there is: the rates lie too far apart for their mean
+            part_a = part_b = 1.0
         yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
 
 

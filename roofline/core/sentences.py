@@ -21,7 +21,7 @@ class Case:
     seconds: how much more [s]; does_more, does_less: their work; idle_more, idle_less: their gaps [s]; launches_more,
     launches_less: of the whole step; about: what the claim says, of the one that spends more and of the other one;
     where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
-    host's dispatching [s].
+    host's dispatching [s]. graphs_more, graphs_less: compiled graphs in a step; breaks: what breaks those of `more`.
     """
 
     more: str
@@ -40,6 +40,9 @@ class Case:
     where: str
     certain: bool
     dispatch: float
+    graphs_more: int
+    graphs_less: int
+    breaks: tuple[str, ...]
 
 
 def names(comparison: Comparison) -> tuple[str, str]:
@@ -56,6 +59,9 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
     about = [entry.claim.about.get("a", ""), entry.claim.about.get("b", "")]
     order = (0, 1) if seconds >= 0 else (1, 0)
     gap = entry.gap_a * comparison.a.gap - entry.gap_b * comparison.b.gap
+    compiled = comparison.a.profile.compilation, comparison.b.profile.compilation
+    graphs = [one.graphs if one else 0 for one in compiled]
+    broken = compiled[order[0]]
     pick = [[each[number] for number in order] for each in (both, list(work), idle, launches, about)]
     return Case(
         more=str(pick[0][0]),
@@ -74,6 +80,9 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         where=where,
         certain=all(comparison.agree(one) for one in work[0].classes | work[1].classes),
         dispatch=abs(gap),
+        graphs_more=graphs[order[0]],
+        graphs_less=graphs[order[1]],
+        breaks=tuple(_plain(reason) for reason in (broken.breaks if broken else ())),
     )
 
 
@@ -112,6 +121,7 @@ _LABELS = {
     "data-input": "waiting for input",
     "attention": "another form of attention",
     "hardware": "the hardware",
+    "graph-breaks": "graph breaks",
     "host-idle": "host time between ops",
     "layout": "copies and transposes",
     "more-work": "work that the other does not do",
@@ -332,6 +342,9 @@ def _host_bound(facts: Case) -> tuple[str, str]:
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     if each[1] > 0 and each[0] > 2 * each[1]:
         text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
+    if facts.about_more:
+        text += f"; it runs {facts.about_more} compiled programs per step, {facts.less} {facts.about_less}"
+        return f"{text}.", "compile the whole step as one program (one jit around all of it)"
     if facts.launches_more > facts.launches_less:
         return f"{text}.", "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
     return f"{text}.", "let less Python stand between ops: compile the step, or replay a graph"
@@ -367,9 +380,19 @@ def _host_idle(facts: Case) -> tuple[str, str]:
     return f"{text}.", "look for what the step does besides its ops (py-spy, cProfile): I/O, sleeps, Python loops"
 
 
+def _graph_breaks(facts: Case) -> tuple[str, str]:
+    text = (
+        f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
+        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{_host(facts)}"
+    )
+    if facts.breaks:
+        text += f"; broken by {_list(facts.breaks)}"
+    return f"{text}.", "take out of the step what breaks its graph (print, .item(), untraceable calls; roofline show)"
+
+
 def _not_compiled(facts: Case) -> tuple[str, str]:
     text = (
-        f"{facts.more} was to be compiled, and most of its step was not: {units.seconds(facts.seconds)} more, "
+        f"most of the step of {facts.more} was not compiled: {units.seconds(facts.seconds)} more, "
         f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     )
     return f"{text}.", "check that the flag reaches the model that runs, and what breaks its graph (roofline show)"
@@ -397,6 +420,7 @@ SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
     "data-input": _data_input,
     "efficiency": _efficiency,
     "fusion": _fusion,
+    "graph-breaks": _graph_breaks,
     "hardware": _hardware,
     "host-bound": _host_bound,
     "host-idle": _host_idle,

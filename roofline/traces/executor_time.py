@@ -86,7 +86,15 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
         launches=launches,
         extra=tuple(names),
         unseen=int((np.bincount(owner, minlength=number)[:ops] == 0).sum()),
+        programs=_programs(trace, known),
     )
+
+
+def _programs(trace: XTrace, rows: NDArray[np.int64]) -> float | None:
+    """How many executions of compiled programs some events are of; None where one of them does not say."""
+    if not len(rows) or (trace.run[rows] == 0).any():
+        return None
+    return float(len(np.unique(np.stack([trace.program[rows], trace.run[rows]]), axis=1).T))
 
 
 def _kernels(

@@ -51,6 +51,7 @@ class Timed:
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
     op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
     host: (n, 2) mean idle time before each op, in the framework and outside of it (`host_time`).
+    programs: executions of compiled programs per step, None where the trace does not tell them.
     """
 
     own: NDArray[np.float64]
@@ -70,6 +71,7 @@ class Timed:
     launches: NDArray[np.int64] | None = None
     extra: tuple[str, ...] = ()
     unseen: int = 0
+    programs: float | None = None
 
 
 def profiled(timed: Timed, mechanism: str, event_cost: float = 0.0) -> Profiled:
@@ -236,6 +238,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         kernel_names=kept[0].kernel_names,
         launches=kept[0].launches,
         extra=kept[0].extra,
+        programs=kept[0].programs,
     )
 
 

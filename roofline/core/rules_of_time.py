@@ -127,8 +127,8 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
         return
     cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
     if None not in faults:  # the system does other things as well, such as waking threads
-        most = abs(_A_HUGE_FAULT * _apart(faults))
-        cost = min(most, max(-most, cost))
+        most = _A_HUGE_FAULT * _apart(faults)
+        cost = min(max(cost, min(0.0, most)), max(0.0, most))
     rows = left(ledger, VECTOR | ANCHORS)
     gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
     slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Hashable, Iterator
+from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
@@ -174,19 +174,29 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
     for hunks in phases.values():
         products = [(a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]) for a, b in hunks]
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
-        same = not _more_flops(ledger, *(np.concatenate(each) for each in zip(*products, strict=True)))
-        for whole, (a, b) in zip(hunks, products, strict=True):
-            if not same and _more_flops(ledger, a, b):
+        if not _more_flops(ledger, *_together(products)):
+            # With what puts the pieces together, where the same neighbours say that it is there for that.
+            kept = [
+                whole if ledger.matching.alike else part
+                for whole, part in zip(hunks, products, strict=True)
+                if len(part[0]) != len(part[1])
+            ]
+            if len({len(rows) for rows in _together(products)}) > 1:
+                yield Claim("tiny-ops", *_together(kept), host=True)
+            continue
+        for a, b in products:
+            if _more_flops(ledger, a, b):
                 # Beside work that is not known, nobody can say that the other run does less.
-                less = (
-                    ledger.comparison.a
-                    if _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
-                    else ledger.comparison.b
-                )
+                fewer = _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
+                less = ledger.comparison.a if fewer else ledger.comparison.b
                 rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
                 yield Claim(rule, a, b, host=True)
-            elif len(a) != len(b):  # with what puts the pieces together
-                yield Claim("tiny-ops", *(whole if ledger.matching.alike else (a, b)), host=True)
+            elif len(a) != len(b):
+                yield Claim("tiny-ops", a, b, host=True)
+
+
+def _together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
+    return np.concatenate([NONE, *(a for a, _ in rows)]), np.concatenate([NONE, *(b for _, b in rows)])
 
 
 def _flops(some: Pieces, rows: Rows) -> float:

@@ -1,13 +1,14 @@
 """Causes planted on purpose, measured and explained: `make plants`. See docs/plants.md.
 
-Each pair of tests/data/plants/plants.toml is two runs of `roofline profile`, one right after the other in fresh
-processes. Its profiles are kept beside the manifest and not measured again while they are there, so that the run can be
-broken off and go on. `--report` explains what is there and says how often the explanation is right.
+Each pair of a manifest (`plants.toml` in one of `SETS`) is two runs of `roofline profile`, one right after the other in
+fresh processes. Its profiles are kept beside the manifest and not measured again while they are there, so that the run
+can be broken off and go on. `--report` explains what is there and says how often the explanation is right.
 """
 
 from __future__ import annotations
 
 import argparse
+import gzip
 import os
 import shutil
 import subprocess
@@ -21,15 +22,16 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
+from roofline.core.analysis import analyze
 from roofline.core.comparison import Comparison, compare
 from roofline.core.explanation import Finding, explain
-from roofline.core.profile import Profile, load
+from roofline.core.profile import Profile, decode, load, slug
 from roofline.errors import RooflineError
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "benchmarks" / "planted"
-FOLDER = ROOT / "tests" / "data" / "plants"
-MANIFEST = FOLDER / "plants.toml"
+#: The pairs that the rules were tried on while they were written, and those that were written without knowing them.
+SETS = {"first": ROOT / "tests" / "data" / "plants", "second": ROOT / "tests" / "data" / "plants_second"}
 
 STEPS = 60
 #: How often either run of a pair is measured, and how often at most while other programs disturb it.
@@ -68,29 +70,37 @@ class Pair:
     arguments: dict[str, tuple[str, ...]]
     memory: dict[str, str]
     causes: tuple[Cause, ...]
+    backend: str
+    folder: Path
 
     def file(self, side: str) -> Path:
-        return FOLDER / f"{self.name}-{side}.json"
+        """Of the second set compressed: it has many ops."""
+        return self.folder / f"{self.name}-{side}.json{'.gz' if self.folder == SETS['second'] else ''}"
 
     @property
     def measured(self) -> bool:
         return all(self.file(side).exists() for side in "ab")
 
     @property
-    def contended(self) -> bool:
-        return any("contended" in profile.flags for profile in self.profiles())
+    def disturbed(self) -> bool:
+        return any(map(_disturbed, self.profiles()))
 
     def profiles(self) -> tuple[Profile, Profile]:
-        return load(self.file("a")), load(self.file("b"))
+        return _load(self.file("a")), _load(self.file("b"))
 
 
-def pairs() -> dict[str, Pair]:
-    """The manifest, by name and in its order."""
-    entries: list[dict[str, Any]] = tomllib.loads(MANIFEST.read_text(encoding="utf-8"))["pair"]
-    return {entry["name"]: _pair(entry) for entry in entries}
+def pairs(name: str = "first") -> dict[str, Pair]:
+    """The manifest of a set, by name and in its order."""
+    manifest = SETS[name] / "plants.toml"
+    entries: list[dict[str, Any]] = tomllib.loads(manifest.read_text(encoding="utf-8"))["pair"]
+    return {entry["name"]: _pair(entry, SETS[name]) for entry in entries}
 
 
-def _pair(entry: dict[str, Any]) -> Pair:
+def _load(file: Path) -> Profile:
+    return load(file) if file.suffix == ".json" else decode(gzip.decompress(file.read_bytes()), str(file))
+
+
+def _pair(entry: dict[str, Any], folder: Path) -> Pair:
     common = entry.get("arguments", [])
     return Pair(
         name=entry["name"],
@@ -102,6 +112,8 @@ def _pair(entry: dict[str, Any]) -> Pair:
             Cause(slower=one["slower"], rules=tuple(one["rules"]), alone=one.get("alone"))
             for one in entry.get("causes", ())
         ),
+        backend=entry.get("backend", "torch"),
+        folder=folder,
     )
 
 
@@ -109,9 +121,9 @@ def _pair(entry: dict[str, Any]) -> Pair:
 
 
 def measure(pair: Pair) -> None:
-    """The runs of a pair in turns, until either side has `TURNS` that were not contended; the fastest is kept.
+    """The runs of a pair in turns, until either side has `TURNS` that were not disturbed; the fastest is kept.
 
-    What was contended is kept only where there is nothing better, and then with its flag.
+    What was disturbed is kept only where there is nothing better, and then with its flags.
     """
     begin = time.monotonic()
     with tempfile.TemporaryDirectory() as folder:
@@ -120,24 +132,37 @@ def measure(pair: Pair) -> None:
             for side in "ab":
                 file = _profile(pair, side, Path(folder) / f"{attempt}{side}.json")
                 profile = load(file)
-                runs[side].append(("contended" in profile.flags, median(profile.wall.steps), file))
+                runs[side].append((_disturbed(profile), median(profile.wall.steps), file))
             # What is refused is counted, not timed.
             enough = 1 if pair.kind == "refused" else TURNS
-            if all(sum(not contended for contended, _, _ in made) >= enough for made in runs.values()):
+            if all(sum(not disturbed for disturbed, _, _ in made) >= enough for made in runs.values()):
                 break
         best = {side: min(made) for side, made in runs.items()}
-        contended = any(one[0] for one in best.values())
-        if not contended or not (pair.measured and not pair.contended):
+        disturbed = any(one[0] for one in best.values())
+        if not disturbed or not (pair.measured and not pair.disturbed):
             for side, (_, _, file) in best.items():
-                shutil.move(file, pair.file(side))
-    words = "contended" if contended else "measured"
+                _keep(file, pair.file(side))
+    words = "disturbed" if disturbed else "measured"
     print(f"{pair.name:36s} {words}, {attempt + 1} turns, {time.monotonic() - begin:.0f} s", flush=True)
 
 
+def _disturbed(profile: Profile) -> bool:
+    """Whether other programs took the cores, or profiled steps took longer than plain ones and their profiler."""
+    return bool({slug(flag) for flag in analyze(profile).flags} & {"contended", "inflated"})
+
+
+def _keep(file: Path, place: Path) -> None:
+    if place.suffix == ".json":
+        shutil.move(file, place)
+    else:  # without the time of compression, so that equal profiles are equal files
+        place.write_bytes(gzip.compress(file.read_bytes(), mtime=0))
+
+
 def _profile(pair: Pair, side: str, file: Path) -> Path:
-    command = [sys.executable, "-m", "roofline", "profile", str(MODELS / pair.steps[side]), "--backend", "torch"]
+    command = [sys.executable, "-m", "roofline", "profile", str(MODELS / pair.steps[side])]
     # The last of two options counts.
-    command += ["--threads", "1", "--steps", str(STEPS), *pair.arguments[side], "-o", str(file)]
+    command += ["--backend", pair.backend, "--threads", "1", "--steps", str(STEPS)]
+    command += [*pair.arguments[side], "-o", str(file)]
     variables = {name: value for name, value in os.environ.items() if not name.startswith("MALLOC_")}
     # Waiting threads asleep: on a machine that others use too a run is then not measured a second time.
     variables |= {"OMP_WAIT_POLICY": "PASSIVE", **_MEMORY[pair.memory[side]]}
@@ -189,7 +214,10 @@ def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
     comparison = compare(*pair.profiles())
     findings = explain(comparison)
     named = tuple(_naming(findings, cause) for cause in pair.causes)
-    costs = [_cost(everything[cause.alone]) if cause.alone else None for cause in pair.causes]
+    costs = [
+        _cost(everything[cause.alone]) if cause.alone and everything[cause.alone].measured else None
+        for cause in pair.causes
+    ]
     return Verdict(
         pair=pair,
         comparison=comparison,
@@ -269,15 +297,16 @@ def summary(verdicts: list[Verdict]) -> list[str]:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("names", nargs="*", help="pairs; all by default")
+    parser.add_argument("--set", choices=SETS, default="first", help="which pairs (default: first)")
     parser.add_argument("--report", action="store_true", help="measure nothing")
     parser.add_argument("--again", action="store_true", help="measure what is there once more")
-    parser.add_argument("--contended", action="store_true", help="measure once more what was contended")
+    parser.add_argument("--disturbed", action="store_true", help="measure once more what was disturbed")
     asked = parser.parse_args()
-    everything = pairs()
+    everything = pairs(asked.set)
     chosen = [everything[name] for name in asked.names or everything]
     if not asked.report:
         for pair in chosen:
-            stale = asked.contended and pair.measured and pair.contended
+            stale = asked.disturbed and pair.measured and pair.disturbed
             if asked.again or stale or not pair.measured:
                 measure(pair)
     print(report(everything))

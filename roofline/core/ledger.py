@@ -161,10 +161,9 @@ class Ledger:
         self.gap_a -= gap_a
         self.gap_b -= gap_b
         drift = [
-            share * (float((side.seconds[rows] * parts).sum()) + gap * run.gap) / (run.wall - share * run.gap)
-            for share, side, rows, parts, gap, run in (
-                (self._drift[0], self.a, a, parts_a, gap_a, self.comparison.a),
-                (self._drift[1], self.b, b, parts_b, gap_b, self.comparison.b),
+            self._share_of_drift(number, float((side.seconds[rows] * parts).sum()), gap)
+            for number, (side, rows, parts, gap) in enumerate(
+                ((self.a, a, parts_a, gap_a), (self.b, b, parts_b, gap_b))
             )
         ]
         self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b, *drift))
@@ -220,6 +219,11 @@ class Ledger:
             names=tuple(name for name, _ in names.most_common(3)),
             classes=frozenset(some.places[row].op_class for row in rows),
         )
+
+    def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
+        """What share of a gap is the drift of some ops [s] and of a share of that gap."""
+        run, drift = (self.comparison.a, self.comparison.b)[number], self._drift[number]
+        return drift * (ops + gap * run.gap) / (run.wall - drift * run.gap)
 
     @cached_property
     def host(self) -> tuple[HostTime, HostTime]:
@@ -300,7 +304,7 @@ def _drift(run: Analysis) -> float:
         return 0.0
     more = run.gap - run.scale * float(np.mean(profiled.idle))
     taken_off = float(np.mean(profiled.walls)) - float(np.mean(profiled.corrected))
-    return more / run.gap if 0 < more <= max(_MOST_DRIFT * run.wall, taken_off) else 0.0
+    return more / run.gap if 0 < more <= max(_MOST_DRIFT * run.wall, taken_off) and more < run.wall else 0.0
 
 
 #: Of the step. Within seconds a shared machine gets faster and slower by twice as much.

@@ -256,9 +256,9 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
         part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
         explained, apart = part_a * one.seconds - part_b * other.seconds, one.seconds - other.seconds
-        if explained * apart < 0:  # what does more is not what takes longer
-            continue
-        if abs(explained) > abs(apart):  # no more than there is: the rates lie too far apart for their mean
+        if abs(explained) > max(one.seconds, other.seconds):  # the rates lie so far apart that their mean is neither's
+            if explained * apart < 0:
+                continue
             part_a = part_b = 1.0
         yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
 

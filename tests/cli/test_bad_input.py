@@ -505,7 +505,10 @@ def running(
     Whatever the test finds, nothing of it outlives the test.
     """
     pytest.importorskip("torch")
-    command = [sys.executable, "-m", "roofline", "profile", "mine.py:waits", *SMALL, *OUT]
+    # A shell starts what runs in the background with Ctrl-C ignored, and its children inherit that.
+    listen = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    listen += "runpy.run_module('roofline', run_name='__main__', alter_sys=True)"
+    command = [sys.executable, "-c", listen, "profile", "mine.py:waits", *SMALL, *OUT]
     process = subprocess.Popen(
         command,
         cwd=tmp_path,
@@ -515,8 +518,6 @@ def running(
         stderr=subprocess.PIPE,
         text=True,
         start_new_session=True,
-        # A shell starts what runs in the background with Ctrl-C ignored, and its children inherit that.
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
     )
     yield process
     with contextlib.suppress(ProcessLookupError):

@@ -103,7 +103,7 @@ def _rule(ledger: Ledger, entry: Entry) -> str:
     rule, comparison = entry.claim.rule, ledger.comparison
     slower, other = (comparison.a, comparison.b)[:: 1 if ledger.seconds(entry) > 0 else -1]
     if rule not in _COMPILABLE or not _meant_to_be_compiled(slower):
-        return _by_programs(ledger, entry, slower, other) if rule in _COMPILABLE else rule
+        return _by_programs(entry, slower, other) if rule in _COMPILABLE else rule
     if not _mostly_eager(slower):
         return "graph-breaks" if _broken(slower, other) else rule
     return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"
@@ -114,15 +114,16 @@ def _meant_to_be_compiled(run: Analysis) -> bool:
     return run.profile.compilation is not None or bool(asked & _COMPILED)
 
 
-def _by_programs(ledger: Ledger, entry: Entry, slower: Analysis, other: Analysis) -> str:
-    """The rule of what a compiler takes away, by how many compiled programs the two runs dispatch."""
+def _by_programs(entry: Entry, slower: Analysis, other: Analysis) -> str:
+    """The rule of what a compiler takes away, by how many compiled programs the two runs dispatch.
+
+    What is in two programs is not fused, and is dispatched twice.
+    """
     rule = entry.claim.rule
     if _op_by_op(slower):
         return rule if _op_by_op(other) else "jit-not-in-effect"
     many, few = (run.profile.conditions.get("programs_per_step") or 0.0 for run in (slower, other))
-    # Small ops that only come with more programs take their time between them.
-    between = abs(ledger.gap_seconds(entry)) > 0.5 * abs(ledger.seconds(entry))
-    return "host-bound" if rule in ("fusion", "tiny-ops") and many > MORE_PROGRAMS * few > 0 and between else rule
+    return "host-bound" if rule in ("fusion", "tiny-ops") and many > MORE_PROGRAMS * few > 0 else rule
 
 
 def _op_by_op(run: Analysis) -> bool:

@@ -205,7 +205,7 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
             _apart(programs) * more > 0
             and max(map(_number, programs)) > MORE_PROGRAMS * min(map(_number, programs)) > 0
         ):
-            rule, about = "host-bound", {"a": f"{programs[0]:.0f}", "b": f"{programs[1]:.0f}"}
+            rule, about = "host-bound", {}
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in ledger.besides]

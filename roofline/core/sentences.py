@@ -22,6 +22,7 @@ class Case:
     launches_less: of the whole step; about: what the claim says, of the one that spends more and of the other one;
     where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
     host's dispatching [s]. graphs_more, graphs_less: compiled graphs in a step; breaks: what breaks those of `more`.
+    programs_more, programs_less: of XLA that a step runs, 0 where that is not known.
     """
 
     more: str
@@ -43,6 +44,8 @@ class Case:
     graphs_more: int
     graphs_less: int
     breaks: tuple[str, ...]
+    programs_more: float
+    programs_less: float
 
 
 def names(comparison: Comparison) -> tuple[str, str]:
@@ -62,6 +65,8 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
     compiled = comparison.a.profile.compilation, comparison.b.profile.compilation
     graphs = [one.graphs if one else 0 for one in compiled]
     broken = compiled[order[0]]
+    runs = comparison.a.profile, comparison.b.profile
+    programs = [run.conditions.get("programs_per_step") or 0.0 for run in runs]
     pick = [[each[number] for number in order] for each in (both, list(work), idle, launches, about)]
     return Case(
         more=str(pick[0][0]),
@@ -82,6 +87,8 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         dispatch=abs(gap),
         graphs_more=graphs[order[0]],
         graphs_less=graphs[order[1]],
+        programs_more=programs[order[0]],
+        programs_less=programs[order[1]],
         breaks=tuple(_plain(reason) for reason in (broken.breaks if broken else ())),
     )
 
@@ -333,6 +340,13 @@ def _efficiency(facts: Case) -> tuple[str, str]:
 
 
 def _host_bound(facts: Case) -> tuple[str, str]:
+    if facts.programs_more > facts.programs_less > 0:
+        text = (
+            f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
+            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}, "
+            f"{units.seconds(facts.dispatch)} of it while no op runs"
+        )
+        return f"{text}.", "compile the whole step as one program (one jit around all of it)"
     idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
     each = [
@@ -342,9 +356,6 @@ def _host_bound(facts: Case) -> tuple[str, str]:
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     if each[1] > 0 and each[0] > 2 * each[1]:
         text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
-    if facts.about_more:
-        text += f"; it runs {facts.about_more} compiled programs per step, {facts.less} {facts.about_less}"
-        return f"{text}.", "compile the whole step as one program (one jit around all of it)"
     if facts.launches_more > facts.launches_less:
         return f"{text}.", "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
     return f"{text}.", "let less Python stand between ops: compile the step, or replay a graph"

@@ -99,10 +99,11 @@ class Side:
         """Own time less share of each piece [s]."""
         return self.pieces.overlap * self.analysis.scale
 
-    @property
+    @cached_property
     def seconds(self) -> Array:
         """Share time of each piece [s]."""
-        return self.own - self.overlap
+        seconds: Array = self.own - self.overlap
+        return seconds
 
     def drawn_own(self, rows: NDArray[np.int64]) -> Array:
         """Own time of some pieces together, in each draw [s]."""

@@ -17,7 +17,7 @@ import msgspec
 import numpy as np
 
 from roofline.core import sentences
-from roofline.core.analysis import Analysis
+from roofline.core.analysis import Analysis, executor_of
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
@@ -34,7 +34,12 @@ _NOISE = 0.25
 #: Flags of runs whose times are not to be trusted as far as their intervals say.
 _DOUBTS = frozenset(("contended", "inflated", "throttled"))
 #: Rules whose claims of opposite sign are two findings: each stretch or phase has a cause of its own.
-_BY_SIGN = frozenset(("fusion", "tiny-ops", "layout", "attention", "recomputation", "padding", "more-work", "random"))
+_BY_SIGN = frozenset(
+    (
+        *("fusion", "tiny-ops", "layout", "attention", "recomputation", "padding", "more-work", "random"),
+        *("jit-not-in-effect", "compiled-not-used", "graph-breaks", "host-bound"),
+    )
+)
 #: What a compiler would have taken away.
 _COMPILABLE = frozenset(("fusion", "tiny-ops", "host-bound", "host-idle", "small-model"))
 #: What the switch `jit` says where a compiler was asked for.
@@ -75,8 +80,8 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
     """One entry per cause, with its rule: those of one rule and one sign."""
     together: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in ledger.entries:
-        sign = entry.claim.rule in _BY_SIGN and ledger.seconds(entry) < 0
         rule = _rule(ledger, entry)
+        sign = rule in _BY_SIGN and ledger.seconds(entry) < 0
         of = entry.claim.about.get("of", "") if rule == entry.claim.rule else ""
         together.setdefault((rule, of, sign), []).append(entry)
     return [
@@ -106,6 +111,8 @@ def _rule(ledger: Ledger, entry: Entry) -> str:
         return _by_programs(entry, slower, other) if rule in _COMPILABLE else rule
     if not _mostly_eager(slower):
         return "graph-breaks" if _broken(slower, other) else rule
+    if _mostly_eager(other) and executor_of(other.profile) == executor_of(slower.profile):
+        return rule  # neither was compiled
     return "compiled-not-used" if slower.profile.mode == "generate" else "jit-not-in-effect"
 
 
@@ -156,13 +163,22 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * ledger.wall:
         return None
-    if rule in _SAME_WORK and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
+    if _same_work(rule, entry, work) and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
         return None
     terms = ledger.portions(entry)
     facts = sentences.case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
     text, advice = sentences.sentence(rule, facts)
     label = sentences.label(rule, facts)
     return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)
+
+
+def _same_work(rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
+    """Whether a finding says no more than that one run takes longer for the same."""
+    return rule in _SAME_WORK or (rule in _AS_MANY and work[0].ops == work[1].ops and not entry.claim.about)
+
+
+#: Rules whose claims may be of equally many ops in both runs, or of none but the gap.
+_AS_MANY = frozenset(("synchronisation", "communication", "data-input", "compilation"))
 
 
 def _noise(ledger: Ledger) -> float:

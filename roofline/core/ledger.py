@@ -205,8 +205,8 @@ class Ledger:
         """What a run does in some of its pieces."""
         some = side.pieces
         names: Counter[str] = Counter()
-        for row in rows:
-            names[some.signature[row].name] += float(side.seconds[row])  # type: ignore[assignment]
+        for row, seconds in zip(rows.tolist(), side.seconds[rows].tolist(), strict=True):
+            names[some.signature[row].name] += seconds
         return Work(
             ops=float(some.weight[rows].sum()),
             fused=float(some.weight[rows][some.fused[rows]].sum()),
@@ -224,6 +224,11 @@ class Ledger:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""
         run, drift = (self.comparison.a, self.comparison.b)[number], self._drift[number]
         return drift * (ops + gap * run.gap) / (run.wall - drift * run.gap)
+
+    def waited(self, cause: str) -> tuple[float, float]:
+        """Shares of the two gaps that the causes which begin with `cause` have."""
+        a, b = self.comparison.a, self.comparison.b
+        return share_of_gap(a, cause) * (1 - self._drift[0]), share_of_gap(b, cause) * (1 - self._drift[1])
 
     @cached_property
     def host(self) -> tuple[HostTime, HostTime]:

@@ -145,6 +145,8 @@ def _in_order(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, i
     as many rounds as keys differ. Past `_MOST_DIFFERENCES` the runs have little in common, and equal keys are paired
     as they come.
     """
+    if (len(a), list(map(repr, a))) > (len(b), list(map(repr, b))):  # of several such sequences, the same for B and A
+        return [(one, other) for other, one in _in_order(b, a)]
     rows = [[number for number, key in enumerate(keys) if key is not None] for keys in (a, b)]
     x, y = ([keys[row] for row in chosen] for keys, chosen in zip((a, b), rows, strict=True))
     furthest = {1: 0}  # on each diagonal i - j, how far along x one gets
@@ -210,4 +212,6 @@ def _hunks(labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[
         for row, label in enumerate(labels[side]):
             if row not in taken[side]:
                 rows.setdefault(label, ([], []))[side].append(row)
-    return tuple(Hunk(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in rows.items())
+    # In an order that does not hang on which run is A: the first of two hunks gets what both could have.
+    ordered = sorted(rows.items(), key=lambda item: (item[0][0], str(item[0][1]).rjust(12)))
+    return tuple(Hunk(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in ordered)

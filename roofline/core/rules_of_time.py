@@ -10,12 +10,14 @@ import numpy as np
 from roofline.core.analysis import Analysis
 from roofline.core.choosing import VECTOR, left, of_classes, only_one_does, pairs_of
 from roofline.core.host_reads import for_the_host
-from roofline.core.ledger import NONE, Claim, Ledger, share_of_gap
+from roofline.core.ledger import NONE, Claim, Ledger
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
 from roofline.units import seconds
 
+#: All that runs on the device, collectives and copies from and to the host aside.
+ALL = VECTOR | ANCHORS | {"optimizer"}
 #: Where the profiled steps say that the host waited for the device.
 _SYNCHRONISATION = "synchronisation"
 #: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
@@ -46,7 +48,7 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
         yield Claim("synchronisation", a, b, host=True)
     yield from _computed_to_be_read(ledger)
     read = ledger.rows(lambda some: of_classes(some, {"transfer"}))
-    waited = [share_of_gap(analysis, _SYNCHRONISATION) for analysis in (ledger.comparison.a, ledger.comparison.b)]
+    waited = ledger.waited(_SYNCHRONISATION)
     yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
 
 
@@ -71,7 +73,7 @@ def waiting(ledger: Ledger) -> Iterator[Claim]:
         ("data input", "data-input"),
         ("graph break/compilation", "compilation"),
     ):
-        a, b = (share_of_gap(run, cause) for run in (ledger.comparison.a, ledger.comparison.b))
+        a, b = ledger.waited(cause)
         if a or b:
             yield Claim(rule, NONE, NONE, a, b)
 
@@ -99,7 +101,7 @@ def hardware(ledger: Ledger) -> Iterator[Claim]:
     """
     if not ledger.comparison.hardware_differs:
         return
-    for classes in (ANCHORS, VECTOR):
+    for classes in (ANCHORS, ALL - ANCHORS):
         a, b = pairs_of(ledger, classes)
         floors = float(ledger.a.pieces.floor[a].sum()), float(ledger.b.pieces.floor[b].sum())
         times = float(ledger.a.own[a].sum()), float(ledger.b.own[b].sum())
@@ -123,13 +125,15 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
     system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
     many = _far_apart(faults, _MANY_FAULTS)
-    if not many and not _far_apart(system, _MUCH_OF_A_STEP * ledger.wall):
+    if not many and not (
+        _far_apart(system, _MUCH_OF_A_STEP * ledger.wall) and (None in faults or _far_apart(faults, 1))
+    ):
         return
     cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
     if None not in faults:  # the system does other things as well, such as waking threads
         most = _A_HUGE_FAULT * _apart(faults)
         cost = min(max(cost, min(0.0, most)), max(0.0, most))
-    rows = left(ledger, VECTOR | ANCHORS)
+    rows = left(ledger, ALL)
     gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
     slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
     slower -= float((ledger.b.seconds[rows[1]] * ledger.left_b[rows[1]]).sum())
@@ -139,7 +143,10 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     part = min(1.0, cost / slower)
     told = [f"{count:,.0f} page faults" for count in faults if count is not None]
     if not many or len(told) < 2:
-        told = [f"{seconds(value)} of the system's time" for value in system]
+        told = [
+            f"{seconds(value)} of the system's time" + ("" if count is None else f" in {count:,.0f} page faults")
+            for value, count in zip(system, faults, strict=True)
+        ]
     about = {"a": told[0], "b": told[1]}
     claim = Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about)
     yield replace(claim, part_a=part, part_b=part)
@@ -184,7 +191,7 @@ def after_idle(ledger: Ledger) -> Iterator[Claim]:
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:
     """The same work at another rate: other kernels, or the same ones that ran slower."""
-    for name, classes in (("matmul", ANCHORS), ("vector", VECTOR)):
+    for name, classes in (("matmul", ANCHORS), ("vector", ALL)):
         yield Claim("efficiency", *left(ledger, classes), about={"of": name})
 
 

@@ -238,28 +238,33 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
 
     Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
     bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
-    bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, and the rest is left: slower kernels.
+    bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, never more than the difference, and the
+    rest is left: slower kernels.
     """
     for a, b in _vector_work(ledger):
-        one, other = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
-        more, less, rows, some = (
-            (one, other, a, ledger.a.pieces) if one.seconds >= other.seconds else (other, one, b, ledger.b.pieces)
-        )
+        sides = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
+        work = [(side.launches, side.bytes or 0.0) for side in sides]
+        apart = sides[0].seconds - sides[1].seconds
+        deciding = int(_ratio(work[0][1], work[1][1]) > _ratio(work[0][0], work[1][0]))
+        slower = int(apart < 0)
+        # What does more is not what takes longer: then the cause is another one.
+        if work[slower][deciding] <= work[1 - slower][deciding] or not apart:
+            continue
+        more, less = sides[slower], sides[1 - slower]
         launches, traffic = more.launches > _MORE * less.launches, (more.bytes or 0.0) > _MORE * (less.bytes or 0.0)
-        small = _launch_bound(some, rows) > 0.5
+        small = _launch_bound(both(ledger)[slower], (a, b)[slower]) > 0.5
         if not launches and not traffic:
             continue
         if ledger.matching.alike and not less.ops and not small:
             rule = "more-work"
         else:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
-        work = (one.launches, one.bytes or 0.0), (other.launches, other.bytes or 0.0)
-        part_a, part_b = (1.0, 1.0) if ledger.matching.alike and _ratio(*work) >= _HALF_AGAIN else _by_work(*work)
-        explained, apart = part_a * one.seconds - part_b * other.seconds, one.seconds - other.seconds
-        if abs(explained) > max(one.seconds, other.seconds):  # the rates lie so far apart that their mean is neither's
-            if explained * apart < 0:
-                continue
-            part_a = part_b = 1.0
+        one, other = work[0][deciding], work[1][deciding]
+        part_a = part_b = 1.0
+        if one and other and not (ledger.matching.alike and _ratio(one, other) >= _HALF_AGAIN):
+            explained = (one - other) / (2 * one) * sides[0].seconds - (other - one) / (2 * other) * sides[1].seconds
+            if abs(explained) < abs(apart):  # never more than there is
+                part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)
         yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
 
 
@@ -287,14 +292,6 @@ def _launch_bound(some: Pieces, rows: Rows) -> float:
     return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
 
 
-def _ratio(a: tuple[float, float], b: tuple[float, float]) -> float:
-    """By how much two works differ, in what they differ more."""
-    return max(max(x, y) / min(x, y) if min(x, y) else math.inf for x, y in zip(a, b, strict=True) if x or y)
-
-
-def _by_work(a: tuple[float, float], b: tuple[float, float]) -> tuple[float, float]:
-    """What part of the times of A and of B their work explains, by what it differs more in."""
-    if not all(a) or not all(b):
-        return 1.0, 1.0
-    one, other = max(zip(a, b, strict=True), key=lambda pair: max(pair[0] / pair[1], pair[1] / pair[0]))
-    return (one - other) / (2 * one), (other - one) / (2 * other)
+def _ratio(a: float, b: float) -> float:
+    """By how much two works differ; 1 where there are none."""
+    return (max(a, b) / min(a, b) if min(a, b) else math.inf) if a or b else 1.0

@@ -59,7 +59,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
     both = names(comparison)
     launches = [float(side.pieces.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
     idle = [comparison.a.gap, comparison.b.gap]
-    about = [entry.claim.about.get("a", ""), entry.claim.about.get("b", "")]
+    about = [_plain(entry.claim.about.get("a", "")), _plain(entry.claim.about.get("b", ""))]
     order = (0, 1) if seconds >= 0 else (1, 0)
     gap = entry.gap_a * comparison.a.gap - entry.gap_b * comparison.b.gap
     compiled = comparison.a.profile.compilation, comparison.b.profile.compilation
@@ -84,7 +84,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         host=entry.claim.about.get("host", ""),
         where=where,
         certain=all(comparison.agree(one) for one in work[0].classes | work[1].classes),
-        dispatch=abs(gap),
+        dispatch=gap if seconds >= 0 else -gap,
         graphs_more=graphs[order[0]],
         graphs_less=graphs[order[1]],
         programs_more=programs[order[0]],
@@ -277,6 +277,9 @@ def _synchronisation(facts: Case) -> tuple[str, str]:
     head = _head(facts, "reading results on the host")
     if facts.about_more:
         return f"{head}: {facts.about_more} per step, {facts.less} {facts.about_less}.", advice
+    if not facts.does_more.ops:
+        waits = f"{facts.more} waits {units.seconds(facts.seconds)} more for what it runs, before it goes on"
+        return f"{waits}.", advice
     return (
         f"{head}: {_ops(facts.does_more)} ({_list(facts.does_more.names)}), {facts.less} has {_ops(facts.does_less)}.",
         advice,
@@ -285,7 +288,7 @@ def _synchronisation(facts: Case) -> tuple[str, str]:
 
 def _communication(facts: Case) -> tuple[str, str]:
     text = f"{_head(facts, 'communication')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}"
-    if facts.dispatch:
+    if facts.dispatch > 0:
         text += f", {units.seconds(facts.dispatch)} of it waiting for collectives"
     return f"{text}.", "overlap collectives with the backward pass, or send fewer bytes"
 

@@ -57,6 +57,12 @@ def test_of_a_step_that_is_mostly_eager_graph_breaks_are_not_the_cause() -> None
     assert set(found(a, b)) == {"jit-not-in-effect"}
 
 
+def test_where_neither_was_compiled_that_is_not_the_difference() -> None:
+    a = step(instead(LAYER * 4, NORM.name, UNFUSED_NORM), backend="torch-compile", compilation=compiled(0, 0))
+    assert set(found(a, step(backend="torch-compile", compilation=compiled(0, 0)))) == {"fusion"}
+    assert "jit-not-in-effect" not in found(a, step())
+
+
 def xla(programs: float, rows: tuple = LAYER * 4, **more: object) -> Profile:  # type: ignore[type-arg]
     return step(rows, backend="jax", conditions={"programs_per_step": programs}, **more)
 

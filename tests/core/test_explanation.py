@@ -7,8 +7,9 @@ from dataclasses import replace as change
 import pytest
 import randomly
 from hypothesis import given, settings
+from hypothesis import strategies as st
 from msgspec.structs import replace
-from synthetic import ADD, EAGER_ATTENTION, GELU, LAYER, LINEAR, UNFUSED_NORM, Row, instead, step
+from synthetic import ADD, EAGER_ATTENTION, GELU, LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
 from roofline.core.comparison import compare
 from roofline.core.explanation import Finding, explain, rest
@@ -295,3 +296,18 @@ def test_claims_give_out_the_difference_once(a: Profile, b: Profile) -> None:
         assert finding.ci95 is None or finding.ci95[0] > 0 or finding.ci95[1] < 0
         assert sum(p.seconds for p in finding.terms) == pytest.approx(finding.seconds, abs=1e-9 * scale)
         assert finding.text.isprintable()
+
+
+ROWS = st.sampled_from(
+    [LINEAR, ADD, NORM, GELU, SDPA, *UNFUSED_NORM, *EAGER_ATTENTION, change(GELU, own=5, bytes=0.01e6)]
+)
+
+
+@settings(deadline=None, max_examples=60)
+@given(st.lists(ROWS, min_size=3, max_size=16), st.lists(ROWS, min_size=3, max_size=16), st.booleans())
+def test_what_is_found_flips_with_the_runs(a: list[Row], b: list[Row], same: bool) -> None:
+    one, other = step(a * 2), step(b * 2, backend="torch" if same else "jax")
+    there, back = explain(compare(one, other)), explain(compare(other, one))
+    assert sorted((finding.rule, round(finding.seconds * 1e8)) for finding in there) == sorted(
+        (finding.rule, round(-finding.seconds * 1e8)) for finding in back
+    )

@@ -21,6 +21,7 @@ from roofline.core.analysis import Analysis, executor_of
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.ledger import Entry, Ledger, Portion, Work
+from roofline.core.pieces import executions
 from roofline.core.profile import slug
 from roofline.core.rules import RULES
 from roofline.core.rules_of_time import MORE_PROGRAMS
@@ -107,8 +108,11 @@ def _rule(ledger: Ledger, entry: Entry) -> str:
     """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
     rule, comparison = entry.claim.rule, ledger.comparison
     slower, other = (comparison.a, comparison.b)[:: 1 if ledger.seconds(entry) > 0 else -1]
-    if rule not in _COMPILABLE or not _meant_to_be_compiled(slower):
-        return _by_programs(entry, slower, other) if rule in _COMPILABLE else rule
+    if rule not in _COMPILABLE:
+        return rule
+    rule = _by_programs(rule, slower, other)
+    if rule == "jit-not-in-effect" or not _meant_to_be_compiled(slower):
+        return rule
     if not _mostly_eager(slower):
         return "graph-breaks" if _broken(slower, other) else rule
     if _mostly_eager(other) and executor_of(other.profile) == executor_of(slower.profile):
@@ -121,12 +125,11 @@ def _meant_to_be_compiled(run: Analysis) -> bool:
     return run.profile.compilation is not None or bool(asked & _COMPILED)
 
 
-def _by_programs(entry: Entry, slower: Analysis, other: Analysis) -> str:
+def _by_programs(rule: str, slower: Analysis, other: Analysis) -> str:
     """The rule of what a compiler takes away, by how many compiled programs the two runs dispatch.
 
     What is in two programs is not fused, and is dispatched twice.
     """
-    rule = entry.claim.rule
     if _op_by_op(slower):
         return rule if _op_by_op(other) else "jit-not-in-effect"
     many, few = (run.profile.conditions.get("programs_per_step") or 0.0 for run in (slower, other))
@@ -136,7 +139,7 @@ def _by_programs(entry: Entry, slower: Analysis, other: Analysis) -> str:
 def _op_by_op(run: Analysis) -> bool:
     """Whether a framework that compiles programs was given one for each op, or for two."""
     programs = run.profile.conditions.get("programs_per_step")
-    return programs is not None and programs > 1 and 2 * programs > len(run.profile.ops)
+    return programs is not None and programs > 1 and 2 * programs > float(executions(run.profile).sum())
 
 
 def _broken(slower: Analysis, other: Analysis) -> bool:

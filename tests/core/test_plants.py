@@ -39,9 +39,10 @@ REFUSED = [name for name, pair in PAIRS.items() if pair.kind == "refused"]
 
 #: Pairs that are not yet explained as the manifest says, and why.
 PENDING: dict[str, str] = {
-    "eager-attention": "77 %: host time around the written-out attention is a finding of its own",
-    "cnn-unfused-norm": "74 %: convolutions, too, are slower beside it",
-    "recomputation-and-optimizer-loop": "79 %: the host time of checkpoints is a finding of its own",
+    "eager-attention": "79 %: host time and ops beside the written-out attention are slower, too",
+    "item": "74 % of 70 us: the rest is in ops that both runs have",
+    "cnn-unfused-norm": "59 %: convolutions, too, are slower beside it",
+    "recomputation-and-optimizer-loop": "130 %: the run without them was slower by a quarter than an hour before",
 }
 
 
@@ -160,7 +161,7 @@ def test_rates() -> None:
     causes = [finding for one in planted for finding in one.named]
     findings = [finding for one in planted for finding in one.findings]
     assert sum(each is not None for each in causes) >= 0.9 * len(causes)
-    assert sum(len(one.spurious) for one in planted) <= 0.35 * len(findings)
+    assert sum(len(one.spurious) for one in planted) <= 0.2 * len(findings)
     assert sum(bool(one.findings) for one in nulls) <= 0.12 * len(nulls)
 
 
@@ -175,8 +176,8 @@ def test_rates_of_the_second_set() -> None:
     planted = [one for one in verdicts if one.pair.kind == "planted"]
     nulls = [one for one in verdicts if one.pair.kind == "null"]
     causes = [finding for one in planted for finding in one.named]
-    assert sum(each is not None for each in causes) >= 0.85 * len(causes)
-    assert sum(one.right for one in planted) >= 0.6 * len(planted)
+    assert sum(each is not None for each in causes) >= 0.95 * len(causes)
+    assert sum(one.right for one in planted) >= 0.7 * len(planted)
     assert sum(bool(one.findings) for one in nulls) <= 1
     assert all(one.right for one in verdicts if one.pair.kind == "refused")
 

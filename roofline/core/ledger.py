@@ -228,7 +228,7 @@ class Ledger:
     def waited(self, cause: str) -> tuple[float, float]:
         """Shares of the two gaps that the causes which begin with `cause` have."""
         a, b = self.comparison.a, self.comparison.b
-        return share_of_gap(a, cause) * (1 - self._drift[0]), share_of_gap(b, cause) * (1 - self._drift[1])
+        return _share_of_gap(a, cause) * (1 - self._drift[0]), _share_of_gap(b, cause) * (1 - self._drift[1])
 
     @cached_property
     def host(self) -> tuple[HostTime, HostTime]:
@@ -288,7 +288,7 @@ def _after(some: Pieces, rows: Rows) -> Rows:
 
 def _dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
-    return max(0.0, share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
+    return max(0.0, _share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
 
 
 def _mechanism(run: Profile) -> tuple[object, ...]:
@@ -316,7 +316,7 @@ def _drift(run: Analysis) -> float:
 _MOST_DRIFT = 0.1
 
 
-def share_of_gap(run: Analysis, cause: str) -> float:
+def _share_of_gap(run: Analysis, cause: str) -> float:
     """The share of a gap that the causes which begin with `cause` have; 0 where causes are not known."""
     causes = run.gap_causes or {}
     return sum(value for name, value in causes.items() if name.startswith(cause)) / run.gap if run.gap else 0.0

@@ -18,13 +18,15 @@ from roofline.units import seconds
 
 #: All that runs on the device, collectives and copies from and to the host aside.
 ALL = VECTOR | ANCHORS | {"optimizer"}
+#: Results that the host reads in a step (`.item()`), where that was recorded.
+_READS = "host_reads_per_step"
 #: Where the profiled steps say that the host waited for the device.
 _SYNCHRONISATION = "synchronisation"
 #: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
 _MANY_FAULTS, _MUCH_OF_A_STEP = 256.0, 0.05
 #: What a fault costs, with giving the page back [s]: 1.7 us were measured (docs/plants.md).
 _A_FAULT = 2e-6
-#: What a fault costs at most, of a page of 2 MiB that is cleared at 4 GB/s [s].
+#: What a fault is given at most [s]: a page of 2 MiB, cleared at 4 GB/s, a tenth of what one core here writes.
 _A_HUGE_FAULT = 500e-6
 #: So many times as many programs are another way to dispatch a step.
 MORE_PROGRAMS = 1.5
@@ -54,10 +56,10 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
 
 def _computed_to_be_read(ledger: Ledger) -> Iterator[Claim]:
     """On a CPU a read is no op. Where one run reads more, ops that only it has and of which only numbers are made."""
-    reads = _reads(ledger.comparison.a.profile), _reads(ledger.comparison.b.profile)
-    if None in reads or reads[0] == reads[1] or not ledger.matching.alike:
+    reads = _recorded(ledger, _READS)
+    if reads is None or reads[0] == reads[1] or not ledger.matching.alike:
         return
-    reader = int(_number(reads[1]) > _number(reads[0]))
+    reader = int(reads[1] > reads[0])
     side = (ledger.a, ledger.b)[reader]
     alone = np.concatenate([NONE, *((hunk.a, hunk.b)[reader] for hunk in ledger.matching.hunks)])
     rows = alone[np.asarray(for_the_host(side.analysis.profile), bool)[side.pieces.op[alone]]]
@@ -122,17 +124,18 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     that was not recorded.
     """
     runs = ledger.comparison.a, ledger.comparison.b
-    faults = [run.profile.conditions.get("page_faults_per_step") for run in runs]
-    system = [run.profile.conditions.get("system_seconds_per_step") for run in runs]
+    faults, system = _recorded(ledger, "page_faults_per_step"), _recorded(ledger, "system_seconds_per_step")
     many = _far_apart(faults, _MANY_FAULTS)
-    if not many and not (
-        _far_apart(system, _MUCH_OF_A_STEP * ledger.wall) and (None in faults or _far_apart(faults, 1))
-    ):
+    slow = _far_apart(system, _MUCH_OF_A_STEP * ledger.wall) and (faults is None or _far_apart(faults, 1))
+    if system is not None and (many or slow):
+        cost = system[0] - system[1]
+        if faults is not None:  # the system does other things as well, such as waking threads
+            most = _A_HUGE_FAULT * (faults[0] - faults[1])
+            cost = min(max(cost, min(0.0, most)), max(0.0, most))
+    elif faults is not None and many:
+        cost = _A_FAULT * (faults[0] - faults[1])
+    else:
         return
-    cost = _apart(system) if None not in system else _A_FAULT * _apart(faults)
-    if None not in faults:  # the system does other things as well, such as waking threads
-        most = _A_HUGE_FAULT * _apart(faults)
-        cost = min(max(cost, min(0.0, most)), max(0.0, most))
     rows = left(ledger, ALL)
     gaps = ledger.gap_a * _awake(runs[0]), ledger.gap_b * _awake(runs[1])
     slower = float((ledger.a.seconds[rows[0]] * ledger.left_a[rows[0]]).sum())
@@ -141,12 +144,10 @@ def allocation(ledger: Ledger) -> Iterator[Claim]:
     if slower * cost <= 0:
         return  # the run that fetches more is not the slower one
     part = min(1.0, cost / slower)
-    told = [f"{count:,.0f} page faults" for count in faults if count is not None]
-    if not many or len(told) < 2:
-        told = [
-            f"{seconds(value)} of the system's time" + ("" if count is None else f" in {count:,.0f} page faults")
-            for value, count in zip(system, faults, strict=True)
-        ]
+    told = [f"{count:,.0f} page faults" for count in faults or ()]
+    if system is not None and not many:
+        times = [f"{seconds(value)} of the system's time" for value in system]
+        told = [f"{time} in {count}" for time, count in zip(times, told, strict=True)] if told else times
     about = {"a": told[0], "b": told[1]}
     claim = Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about)
     yield replace(claim, part_a=part, part_b=part)
@@ -158,19 +159,15 @@ def _awake(run: Analysis) -> float:
     return max(0.0, 1 - away / run.gap) if away is not None and run.gap > 0 else 1.0
 
 
-def _number(value: float | None) -> float:
-    return value or 0.0
+def _recorded(ledger: Ledger, condition: str) -> tuple[float, float] | None:
+    """A condition of both runs; None where one of them did not record it."""
+    a, b = (run.profile.conditions.get(condition) for run in (ledger.comparison.a, ledger.comparison.b))
+    return None if a is None or b is None else (a, b)
 
 
-def _apart(values: list[float | None]) -> float:
-    a, b = map(_number, values)
-    return a - b
-
-
-def _far_apart(values: list[float | None], least: float) -> bool:
+def _far_apart(values: tuple[float, float] | None, least: float) -> bool:
     """Whether one of two values is at least twice the other, and more by `least`."""
-    a, b = values
-    return a is not None and b is not None and abs(a - b) >= least and max(a, b) >= 2 * min(a, b)
+    return values is not None and abs(values[0] - values[1]) >= least and max(values) >= 2 * min(values)
 
 
 def after_idle(ledger: Ledger) -> Iterator[Claim]:
@@ -201,18 +198,14 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
     rule, about = "host-bound", {}
     if ledger.one_executor:
         rule = "host-idle"
-        one, other = _reads(a.profile), _reads(b.profile)
         more = ledger.gap_a * a.gap - ledger.gap_b * b.gap
         about = _asleep(ledger, more)
+        reads, programs = _recorded(ledger, _READS), _recorded(ledger, "programs_per_step")
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
-        if one is not None and other is not None and one != other and 0 < more / (one - other) < _A_READ:
-            rule, about = "synchronisation", {"a": f"{one:.0f}", "b": f"{other:.0f}"}
-        programs = [run.profile.conditions.get("programs_per_step") for run in (a, b)]
-        if (
-            _apart(programs) * more > 0
-            and max(map(_number, programs)) > MORE_PROGRAMS * min(map(_number, programs)) > 0
-        ):
-            rule, about = "host-bound", {}
+        if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
+            rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
+        if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
+            rule, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (rule, about)
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in ledger.besides]
@@ -227,20 +220,15 @@ def _asleep(ledger: Ledger, more: float) -> dict[str, str]:
 
     Of a thread among others it is not: it also waits for them.
     """
-    runs = ledger.comparison.a, ledger.comparison.b
-    away = [run.profile.conditions.get("away_seconds_per_step") for run in runs]
-    if away[0] is None or away[1] is None or any(_threads(run.profile) != "1" for run in runs) or not more:
+    away = _recorded(ledger, "away_seconds_per_step")
+    alone = all(_threads(run.profile) == "1" for run in (ledger.comparison.a, ledger.comparison.b))
+    if away is None or not alone or not more:
         return {}
     share = (away[0] - away[1]) / more
     if _PARTLY < share < 1 - _PARTLY:
         return {}
     told = {"a": seconds(away[0]), "b": seconds(away[1])}
     return told | {"host": "asleep" if share > _PARTLY else "awake"}
-
-
-def _reads(profile: Profile) -> float | None:
-    """Results that the host reads in a step (`.item()`); None where that was not recorded."""
-    return profile.conditions.get("host_reads_per_step")
 
 
 def _overhead(analysis: Analysis) -> float:

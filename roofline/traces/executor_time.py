@@ -17,6 +17,8 @@ from roofline.traces.timing import HOST_DISPATCH, PYTHON, Timed
 from roofline.traces.xplane import XTrace
 
 PICOSECOND = 1e-12
+#: Starts and ends [ps].
+Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -66,6 +68,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     corrected = max(wall - event_cost * events, float(share.sum()), 1e-9)
     idle = corrected - float(share.sum())
     all_time = float(share.sum())
+    framework = _framework(trace, low, high, prefix)
     names = [trace.names[code] for code in extra_codes.tolist()]
     kernels, kernel_names, launches = _kernels(trace, owned, rows, owner, number)
     return Timed(
@@ -75,8 +78,8 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
         walls=np.asarray([wall]),
         corrected=np.asarray([corrected]),
         idle=np.asarray([idle]),
-        host=_host(trace, owned, rows, owner, number, low, high, prefix, idle),
-        causes=_causes(trace, owned, rows, low, high, prefix, idle),
+        host=_host(framework, (start, end), owner, number, low, high, idle),
+        causes=_causes(framework, (start, end), low, high, idle),
         joined=float(share[:ops].sum()) / all_time if all_time else 0.0,
         events=events,
         dropped=0,
@@ -116,36 +119,24 @@ def _kernels(
     return [tuple(one) for one in kernels], names, np.bincount(owner, minlength=number)
 
 
-def _causes(
-    trace: XTrace, owned: Owned, rows: NDArray[np.int64], low: int, high: int, prefix: str, idle: float
-) -> dict[str, float]:
+def _causes(framework: Spans, ran: Spans, low: int, high: int, idle: float) -> dict[str, float]:
     """Idle time inside the framework (any of its events runs), and outside of all of them (Python)."""
-    start, end = _framework(trace, low, high, prefix)
-    start, end = np.concatenate((start, owned.start[rows])), np.concatenate((end, owned.end[rows]))
+    start, end = (np.concatenate(both) for both in zip(framework, ran, strict=True))
     covered = intervals.length(np.clip(start, low, high), np.clip(end, low, high)) * PICOSECOND
     python = min(idle, max(0.0, (high - low) * PICOSECOND - covered))
     return {HOST_DISPATCH: idle - python, PYTHON: python}
 
 
 def _host(
-    trace: XTrace,
-    owned: Owned,
-    rows: NDArray[np.int64],
-    owner: NDArray[np.int64],
-    number: int,
-    low: int,
-    high: int,
-    prefix: str,
-    idle: float,
+    framework: Spans, ran: Spans, owner: NDArray[np.int64], owners: int, low: int, high: int, idle: float
 ) -> NDArray[np.float64]:
     """Idle time before each op, in the framework and outside of it [s]; what events cost is taken off all alike."""
-    start, end = owned.start[rows], owned.end[rows]
-    seen = host_time.before_ops(start, end, owner, number, _framework(trace, low, high, prefix), (low, high))
-    raw = (high - low - intervals.length(np.clip(start, low, high), np.clip(end, low, high))) * PICOSECOND
+    seen = host_time.gaps(*ran, owner, owners, low, high).time(*framework)
+    raw = (high - low - intervals.length(*(np.clip(times, low, high) for times in ran))) * PICOSECOND
     return seen * PICOSECOND * (min(1.0, idle / raw) if raw > 0 else 0.0)
 
 
-def _framework(trace: XTrace, low: int, high: int, prefix: str) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _framework(trace: XTrace, low: int, high: int, prefix: str) -> Spans:
     """Starts and ends of all events in a step but our own marks."""
     ours = [code for code, name in enumerate(trace.names) if name.startswith(prefix)]
     others = (trace.end > low) & (trace.start < high) & ~np.isin(trace.name, ours)

@@ -23,7 +23,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.traces import intervals
+from roofline.traces import host_time, intervals
 from roofline.traces.kineto import MEMCPY, KinetoTrace
 from roofline.traces.link import Links
 
@@ -94,6 +94,18 @@ class Idle:
     def seconds(self) -> dict[str, float]:
         """Idle time of each cause [s], 0 where there is none."""
         return _sums(CAUSES, self.cause, self.end - self.start)
+
+    def before_kernels(self, owner: np.ndarray, owners: int, steps: int) -> np.ndarray:
+        """Idle time before each op [s per step], the host in the framework and in Python; shape (owners, 2).
+
+        owner: of each device event.
+        """
+        ended = self.ended_by >= 0
+        time = (self.end - self.start)[ended] * 1e-9 / max(1, steps)
+        python = self.detail[ended] == LABELS.index("Python between ops")
+        return host_time.by_op(
+            owner[self.ended_by[ended]], np.where(python, 0, time), np.where(python, time, 0), owners
+        )
 
     def detail_seconds(self) -> dict[str, float]:
         """Idle time of each detail [s], 0 where there is none."""

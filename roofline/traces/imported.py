@@ -16,7 +16,6 @@ from roofline.errors import MeasurementError
 from roofline.traces import (
     communication,
     counting,
-    host_time,
     idle,
     import_costs,
     imported_steps,
@@ -366,7 +365,7 @@ def _timed(
         walls=walls,
         corrected=walls,
         idle=np.bincount(gaps.window, weights=(gaps.end - gaps.start) * 1e-9, minlength=len(kept)).astype(float),
-        host=host_time.before_kernels(gaps, owner, total, len(kept)),
+        host=gaps.before_kernels(owner, total, len(kept)),
         causes={name: seconds / len(kept) for name, seconds in gaps.seconds().items() if seconds > 0},
         joined=float(time[linked[here]].sum() / time.sum()) if time.sum() else 0.0,
         events=round(int(here.sum()) / len(kept)),

@@ -301,10 +301,9 @@ def _before_ops(
 ) -> NDArray[np.float64]:
     """Idle time before each op, in the framework and outside of it, less what the events in it cost [s]."""
     events, around = step.events, ~root & ~inside
-    ops, window = (events.start[root], events.end[root], op[root], number), (step.low, step.high)
-    idle = host_time.before_ops(*ops, (events.start[around], events.end[around]), window) * 1e-9
-    began = events.start[~inside], step.parent[~inside] >= 0
-    return np.maximum(idle - event_cost * host_time.charges(*ops, began, window), 0.0)
+    gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
+    idle = gaps.time(events.start[around], events.end[around]) * 1e-9
+    return np.maximum(idle - event_cost * gaps.events(events.start[~inside], step.parent[~inside] >= 0), 0.0)
 
 
 def _causes(step: StepEvents, op: NDArray[np.bool_], compiled: NDArray[np.int64]) -> NDArray[np.int64]:

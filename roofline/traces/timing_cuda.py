@@ -12,7 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
-from roofline.traces import host_time, idle, intervals, replay, steps
+from roofline.traces import idle, intervals, replay, steps
 from roofline.traces.counted import Counted
 from roofline.traces.kineto import KERNEL, KinetoTrace
 from roofline.traces.link import Links, link
@@ -107,7 +107,7 @@ def time_cuda(
         walls=walls[kept],
         corrected=walls[kept],
         idle=np.bincount(gaps.window, weights=gap_time, minlength=len(kept)).astype(float),
-        host=host_time.before_kernels(gaps, owner, total, len(kept)),
+        host=gaps.before_kernels(owner, total, len(kept)),
         causes={name: time / len(kept) for name, time in gaps.seconds().items() if time > 0},
         joined=joined,
         events=events,

@@ -119,7 +119,9 @@ def holds(document: dict[str, Any], phases: set[str]) -> None:
     nowhere = sum(row["seconds"] for name, row in document["blocks"].items() if name in ELSEWHERE)
     assert nowhere <= 0.02 * document["busy"], {name: row["seconds"] for name, row in document["blocks"].items()}
     assert set(document["phases"]) - {"(no op)"} == phases
-    assert document["above_ceiling"] <= 1  # one, where ceilings were measured while others had the cores
+    # Where others had the cores while ceilings or times were measured, one of the two says too little.
+    disturbed = any(flag.startswith("contended") for flag in document["flags"])
+    assert document["above_ceiling"] <= (1 if disturbed else 0)
 
 
 @pytest.mark.parametrize("backend", OTHERS)

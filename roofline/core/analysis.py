@@ -19,9 +19,11 @@ from numpy.typing import NDArray
 from roofline.core import statistics, totals
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.profile import Op, Profile, Profiled, Signature
-from roofline.core.residency import cold_bytes, external_bytes
+from roofline.core.executor import executor_of
+from roofline.core.profile import Op, Profile, Signature
+from roofline.core.residency import Cold, accesses, buffers_known, cold_traffic, external_bytes
 from roofline.core.roofline import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
+from roofline.core.scale import scale_of, taken
 from roofline.core.totals import OpTable, Total
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUP_OF, GROUPS, OpClass
 
@@ -42,14 +44,6 @@ class Products(NamedTuple):
     model: float
     executed: float
     most: str
-
-
-class Cold(NamedTuple):
-    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: a point)."""
-
-    read: list[float]
-    written: list[float]
-    high: list[float | None]
 
 
 class Constituent(NamedTuple):
@@ -159,9 +153,9 @@ class Analysis:
 
     def _ideal(self) -> float | None:
         bandwidth = self.device.bandwidth
-        if self.peak is None or bandwidth is None or not _buffers_known(self.profile):
+        if self.peak is None or bandwidth is None or not buffers_known(self.profile):
             return None
-        return max(self.total.model_flops / self.peak, external_bytes(*_accesses(self.profile)) / bandwidth)
+        return max(self.total.model_flops / self.peak, external_bytes(*accesses(self.profile)) / bandwidth)
 
     @cached_property
     def precision(self) -> str | None:
@@ -319,7 +313,7 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     """
     device = profile.device if device is None else device
     cold = cold_traffic(profile, device) if cold is None else cold
-    scale, inflation = _scale(profile)
+    scale, inflation = scale_of(profile)
     ops, signatures = profile.ops, profile.signatures
     own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
     share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
@@ -379,37 +373,6 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     return Analysis(profile, device, table, scale, inflation, missing)
 
 
-def _buffers_known(profile: Profile) -> bool:
-    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
-    return profile.imported is None or profile.imported.buffers
-
-
-def cold_traffic(profile: Profile, device: Device) -> Cold:
-    """What the history of the buffers says about the caches of `device`.
-
-    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point.
-    """
-    reads, writes = _accesses(profile)
-    if _buffers_known(profile):
-        return Cold(*cold_bytes(reads, writes, device.llc), [None] * len(profile.ops))
-    size = device.llc or 0.0
-    sums = [[sum(each for _, each in op) for op in accesses] for accesses in (reads, writes)]
-    low = [[max(0.0, whole - size) for whole in many] for many in sums]
-    return Cold(low[0], low[1], [read + written for read, written in zip(*sums, strict=True)])
-
-
-Accesses = list[tuple[tuple[int, float], ...]]
-
-
-def _accesses(profile: Profile) -> tuple[Accesses, Accesses]:
-    """(buffer, bytes) of each op's reads and of its writes."""
-    signatures = profile.signatures
-    return (
-        [tuple(zip(op.reads, signatures[op.signature].reads, strict=True)) for op in profile.ops],
-        [tuple(zip(op.writes, signatures[op.signature].writes, strict=True)) for op in profile.ops],
-    )
-
-
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)
 
 
@@ -426,35 +389,6 @@ def _column(rows: list[Terms], name: str) -> Array:
 
 def _costed(cost: Cost) -> bool:
     return cost.flops_known and cost.bytes is not None
-
-
-def _scale(profile: Profile) -> tuple[float, float | None]:
-    """(uniform scale left to apply, inflation of the profiled step before any correction)."""
-    if profile.profiled is None or not profile.profiled.corrected:
-        return 1.0, None
-    wall = float(np.median(profile.wall.steps))
-    mean = float(taken(profile, profile.profiled).mean())
-    return min(1.0, wall / mean) if mean > 0 else 1.0, float(np.mean(profile.profiled.walls)) / wall
-
-
-def taken(profile: Profile, profiled: Profiled) -> Array:
-    """What each profiled step is held against a plain one with [s].
-
-    Beside a GPU the profiler slows the host down, which is idle time of the device and not the kernels' time.
-    """
-    corrected = np.asarray(profiled.corrected, np.float64)
-    if profile.device.kind != "cpu" and profiled.idle:
-        return np.subtract(corrected, np.asarray(profiled.idle, np.float64))
-    return corrected
-
-
-def executor_of(profile: Profile) -> str:
-    """What launches the ops of a step, as the launch floors of a device are named."""
-    mechanism = profile.profiled.mechanism if profile.profiled else "eager"
-    if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
-        return mechanism
-    family = "torch" if "torch" in profile.backend else profile.backend
-    return f"{family}-{mechanism}"
 
 
 def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np.bool_]:

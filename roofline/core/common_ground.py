@@ -4,10 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from roofline.core.analysis import Analysis, Cold, analyze, cold_traffic
+from roofline.core.analysis import Analysis, analyze
 from roofline.core.device import Device
 from roofline.core.matching import by_occurrence
 from roofline.core.profile import Profile
+from roofline.core.residency import Cold, cold_traffic
 
 
 def same_device(a: Profile, b: Profile) -> bool:

@@ -22,8 +22,9 @@ import msgspec
 import numpy as np
 
 from roofline import units
-from roofline.core import sentences, statistics
+from roofline.core import statistics
 from roofline.core.analysis import Analysis
+from roofline.core.case import run_names
 from roofline.core.comparison import Comparison
 from roofline.core.difference import plain
 from roofline.core.explanation import Finding
@@ -133,7 +134,7 @@ def plan(
     knobs: those of a backend. names: what the runs are called; by default as in the findings' sentences.
     """
     profiles = {"a": comparison.a.profile, "b": comparison.b.profile}
-    called = names or sentences.names(comparison)
+    called = names or run_names(comparison)
     found: dict[tuple[str, str], Experiment] = {}
     for number, finding in enumerate(findings):
         run: Literal["a", "b"] = "a" if finding.seconds > 0 else "b"

@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core import statistics
-from roofline.core.analysis import Analysis, taken
+from roofline.core.analysis import Analysis
+from roofline.core.scale import taken
 
 Array = NDArray[np.float64]
 

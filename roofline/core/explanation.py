@@ -17,9 +17,11 @@ import msgspec
 import numpy as np
 
 from roofline.core import sentences
-from roofline.core.analysis import Analysis, executor_of
+from roofline.core.analysis import Analysis
+from roofline.core.case import case
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
+from roofline.core.executor import executor_of
 from roofline.core.ledger import Entry, Ledger, Portion, Work
 from roofline.core.pieces import executions
 from roofline.core.profile import slug
@@ -169,7 +171,7 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     if _same_work(rule, entry, work) and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
         return None
     terms = ledger.portions(entry)
-    facts = sentences.case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
+    facts = case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
     text, advice = sentences.sentence(rule, facts)
     label = sentences.label(rule, facts)
     return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)

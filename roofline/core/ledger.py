@@ -15,9 +15,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis, executor_of
+from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
+from roofline.core.executor import executor_of
 from roofline.core.host_time import HostTime, besides, dispatch, framework, host_time
 from roofline.core.matching import Matching, match
 from roofline.core.pieces import Pieces

@@ -16,8 +16,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis, Constituent, executor_of
+from roofline.core.analysis import Analysis, Constituent
 from roofline.core.device import Device
+from roofline.core.executor import executor_of
 from roofline.core.profile import Op, Profile, Signature
 from roofline.core.roofline import compute_time, pattern, terms
 from roofline.core.vocabulary import CLASSES, OpClass

@@ -8,6 +8,12 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Sequence
+from typing import NamedTuple
+
+from roofline.core.device import Device
+from roofline.core.profile import Profile
+
+Accesses = list[tuple[tuple[int, float], ...]]
 
 
 def cold_bytes(
@@ -69,3 +75,39 @@ def external_bytes(
             else:
                 made[buffer] = size
     return sum(came.values()) + sum(changed.values()) + sum(made.values())
+
+
+class Cold(NamedTuple):
+    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: a point)."""
+
+    read: list[float]
+    written: list[float]
+    high: list[float | None]
+
+
+def buffers_known(profile: Profile) -> bool:
+    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
+    return profile.imported is None or profile.imported.buffers
+
+
+def cold_traffic(profile: Profile, device: Device) -> Cold:
+    """What the history of the buffers says about the caches of `device`.
+
+    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point.
+    """
+    reads, writes = accesses(profile)
+    if buffers_known(profile):
+        return Cold(*cold_bytes(reads, writes, device.llc), [None] * len(profile.ops))
+    size = device.llc or 0.0
+    sums = [[sum(each for _, each in op) for op in accessed] for accessed in (reads, writes)]
+    low = [[max(0.0, whole - size) for whole in many] for many in sums]
+    return Cold(low[0], low[1], [read + written for read, written in zip(*sums, strict=True)])
+
+
+def accesses(profile: Profile) -> tuple[Accesses, Accesses]:
+    """(buffer, bytes) of each op's reads and of its writes."""
+    signatures = profile.signatures
+    return (
+        [tuple(zip(op.reads, signatures[op.signature].reads, strict=True)) for op in profile.ops],
+        [tuple(zip(op.writes, signatures[op.signature].writes, strict=True)) for op in profile.ops],
+    )

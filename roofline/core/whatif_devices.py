@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from msgspec.structs import replace
 
-from roofline.core.analysis import executor_of
 from roofline.core.device import Ceiling, Device
+from roofline.core.executor import executor_of
 from roofline.core.profile import Profile
 
 #: Ceilings that an op can do without: known on one side only, they are left out on both.

@@ -10,9 +10,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis, cold_traffic, executor_of
+from roofline.core.analysis import Analysis
 from roofline.core.device import Device
+from roofline.core.executor import executor_of
 from roofline.core.profile import Profile
+from roofline.core.residency import cold_traffic
 from roofline.core.roofline import ATTAINED, Terms, terms
 
 Array = NDArray[np.float64]

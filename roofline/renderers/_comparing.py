@@ -6,8 +6,8 @@ import re
 from collections.abc import Mapping, Sequence
 
 from roofline import units
-from roofline.core import sentences
 from roofline.core.analysis import Analysis
+from roofline.core.case import run_names
 from roofline.core.comparison import Comparison
 from roofline.core.parity import Parity
 from roofline.core.ranking import Pair, Ranking
@@ -33,7 +33,7 @@ def name(pair: Pair, side: int) -> str:
 
 def said(pair: Pair, text: str) -> str:
     """A sentence of core about a pair, with the names that its runs have here where it could not tell them apart."""
-    labels = sentences.names(pair.comparison)
+    labels = run_names(pair.comparison)
     own = {label: name(pair, side) for side, label in enumerate(labels) if label.endswith((" (A)", " (B)"))}
     return _renamed(text, own | dict(zip(_UNNAMED, (name(pair, 0), name(pair, 1)), strict=True)))
 

@@ -9,7 +9,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core import sentences
+from roofline.core.case import run_names
 from roofline.core.naming import called
 from roofline.core.profile import Profile, Wall
 from roofline.core.ranking import check_timed, on_common_ceilings, rank
@@ -50,7 +50,7 @@ def test_of_two_that_nothing_tells_apart_the_first_of_the_pair_is_a() -> None:
     assert turned.pairs[0].comparison.a.wall == turned.runs[1].wall
     assert rank([run(15), run(12)]).names == ("torch (A)", "torch (B)")
     for pair in (given.pairs[0], turned.pairs[0]):
-        assert sentences.names(pair.comparison) == pair.names
+        assert run_names(pair.comparison) == pair.names
 
 
 def test_findings_and_rest_are_the_difference() -> None:

@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from roofline.core.profile import Profile
 
+#: Options of backends that change who dispatches.
+_OPTIONS = ("mode", "jit", "command_buffers")
+
 
 def executor_of(profile: Profile) -> str:
     """What launches the ops of a step, as the launch floors of a device are named."""
@@ -12,3 +15,14 @@ def executor_of(profile: Profile) -> str:
         return mechanism
     family = "torch" if "torch" in profile.backend else profile.backend
     return f"{family}-{mechanism}"
+
+
+def dispatched_alike(a: Profile, b: Profile) -> bool:
+    """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
+    return a.backend == b.backend and executor_of(a) == executor_of(b) and _mechanism(a) == _mechanism(b)
+
+
+def _mechanism(run: Profile) -> tuple[object, ...]:
+    """What decides who dispatches a run, of runs of one backend."""
+    graphs = run.compilation is not None and run.compilation.graphs > 0
+    return (graphs, *(run.options.get(name) for name in _OPTIONS))

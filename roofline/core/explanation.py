@@ -5,7 +5,7 @@
 A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
 differs from one process to the next, by a quarter on a machine that is shared. Where a run was timed in one process
 only, or where other programs or the profiler slowed it down, "the same work, slower" must be more than that, else
-nothing is said.
+nothing is said; nor where all else that both runs do is as much slower (`pace`).
 """
 
 from __future__ import annotations
@@ -168,7 +168,7 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * ledger.wall:
         return None
-    if _same_work(rule, entry, work) and abs(seconds) < _noise(ledger) * _whole(ledger, entry, work):
+    if _same_work(rule, entry, work) and not _beyond_noise(ledger, rule, entry, work):
         return None
     terms = ledger.portions(entry)
     facts = case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
@@ -186,18 +186,30 @@ def _same_work(rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
 _AS_MANY = frozenset(("synchronisation", "communication", "data-input", "compilation"))
 
 
-def _noise(ledger: Ledger) -> float:
-    """How much slower the same work must be in one run to be called slower."""
-    runs = ledger.comparison.a, ledger.comparison.b
-    flags = {slug(flag) for run in runs for flag in run.flags}
-    sure = all(run.profile.wall.processes for run in runs) and not flags & _DOUBTS
-    return 0.0 if sure else _NOISE
-
-
-def _whole(ledger: Ledger, entry: Entry, work: tuple[Work, Work]) -> float:
-    """The longer of the two times that an entry compares [s]."""
+def _beyond_noise(ledger: Ledger, rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
+    """Whether the same work is slower in one run by more than other processes and the machine's pace make it."""
     a, b = ledger.comparison.a, ledger.comparison.b
-    return max(work[0].seconds + entry.gap_a * a.gap, work[1].seconds + entry.gap_b * b.gap)
+    flags = {slug(flag) for run in (a, b) for flag in run.flags}
+    if all(run.profile.wall.processes for run in (a, b)) and not flags & _DOUBTS:
+        return True
+    seconds = ledger.seconds(entry)
+    longer = max(work[0].seconds + entry.gap_a * a.gap, work[1].seconds + entry.gap_b * b.gap)
+    ratio = _ratio_of_paces(ledger, rule, entry)
+    slower = ratio if seconds > 0 else 1 / ratio
+    paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
+    return abs(seconds) - paced >= _NOISE * (longer - paced)
+
+
+def _ratio_of_paces(ledger: Ledger, rule: str, entry: Entry) -> float:
+    """How much longer the machine took for such work in A than in B; 1 where it was no slower in either."""
+    found = ledger.pace
+    if not found.uneven:
+        return 1.0
+    if rule != "efficiency":
+        return found.host
+    # A machine slows products down least: where they are slower than all else, they have a cause of their own.
+    products = min(found.products, found.others) if found.products > 1 else max(found.products, found.others)
+    return products if entry.claim.about.get("of") == "matmul" else found.others
 
 
 def _where(terms: tuple[Portion, ...], seconds: float) -> str:

@@ -10,7 +10,7 @@ The limits are in `gate_limits`, one measure against its limit in `gate_growth`,
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from roofline.core.analysis import Analysis, analyze
@@ -18,6 +18,7 @@ from roofline.core.gate_counts import counts
 from roofline.core.gate_growth import Gate
 from roofline.core.gate_limits import Limits, quoted
 from roofline.core.gate_times import times
+from roofline.core.pace import pace
 from roofline.core.profile import Profile, slug
 from roofline.errors import InputError, MeasurementError
 
@@ -47,14 +48,17 @@ def check(baseline: Profile, current: Profile, limits: Limits, counts_only: bool
     counts_only: times, gap and memory are not looked at, and neither is what made them unusable.
 
     Raises InputError for profiles that are not of the same step (for times: not on the same device), MeasurementError
-    for times that cannot be judged.
+    for times that cannot be judged: others used the processor, or the machine was slower meanwhile.
     """
     _same_step(baseline, current)
     before, after = analyze(baseline), analyze(current)
     gates = counts(before, after, limits)
     if not counts_only:
         _same_conditions(before, after)
-        gates = [*times(before, after, limits), *gates]
+        timed = times(before, after, limits)
+        if not any(gate.status == "failed" for gate in gates):
+            _same_pace(before, after, timed)
+        gates = [*timed, *gates]
     return Result(before, after, counts_only, tuple(gates), _differences(baseline, current))
 
 
@@ -105,6 +109,21 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
             raise MeasurementError(
                 f"The times of {name} cannot be judged, it is flagged {' and '.join(found)}: measure it again on an "
                 "idle machine, or add --counts-only."
+            )
+
+
+def _same_pace(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
+    """Refuse to call a step slower where no more is known than that the machine was: its counts are what they were."""
+    found = pace(before, after)
+    if not found.uneven or found.products > 1:
+        return
+    for gate in gates:
+        slower = gate.measure == "time" and gate.status == "failed"
+        if slower and gate.limit.allows(gate.limit.growth(before.wall, after.wall + found.seconds)):
+            raise MeasurementError(
+                "The times of CURRENT cannot be judged, what both runs do alike took longer there, as on a slower "
+                f"machine (products {1 / found.products:.2f} times as long, other ops {1 / found.others:.2f} times): "
+                "measure it again, or add --counts-only."
             )
 
 

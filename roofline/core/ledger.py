@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
-from roofline.core.executor import executor_of
+from roofline.core.executor import dispatched_alike
 from roofline.core.host_time import HostTime, besides, dispatch, framework, host_time
 from roofline.core.matching import Matching, match
+from roofline.core.pace import Pace, pace
 from roofline.core.pieces import Pieces
-from roofline.core.profile import Profile
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
@@ -107,8 +107,6 @@ def _known(values: Array) -> float | None:
     return None if len(values) and np.isnan(values).all() else float(np.nansum(values))
 
 
-#: Options of backends that change who dispatches.
-_MECHANISM = ("mode", "jit", "command_buffers")
 #: What causes of idle time begin with that are the host's dispatching.
 _DISPATCHING = "host dispatch"
 
@@ -135,10 +133,14 @@ class Ledger:
         return max(self.comparison.a.wall, self.comparison.b.wall)
 
     @cached_property
+    def pace(self) -> Pace:
+        """How much longer what both runs do took in A than in B."""
+        return pace(self.comparison.a, self.comparison.b)
+
+    @cached_property
     def one_executor(self) -> bool:
         """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
-        a, b = self.comparison.a.profile, self.comparison.b.profile
-        return a.backend == b.backend and executor_of(a) == executor_of(b) and _mechanism(a) == _mechanism(b)
+        return dispatched_alike(self.comparison.a.profile, self.comparison.b.profile)
 
     def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
         """Those of some pieces that are not claimed in full."""
@@ -290,12 +292,6 @@ def _after(some: Pieces, rows: Rows) -> Rows:
 def _dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
     return max(0.0, _share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
-
-
-def _mechanism(run: Profile) -> tuple[object, ...]:
-    """What decides who dispatches a run, of runs of one backend."""
-    graphs = run.compilation is not None and run.compilation.graphs > 0
-    return (graphs, *(run.options.get(name) for name in _MECHANISM))
 
 
 def _drift(run: Analysis) -> float:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from statistics import median
 
+import msgspec
+
 from roofline import units
 from roofline.core.difference import Difference, Pair, Severity, plain
+from roofline.core.pace import pace
 from roofline.core.parity_settings import framework
 from roofline.core.profile import Profile
 
@@ -43,6 +46,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_device(pair),
         *_threads(pair),
         *_clocks(pair),
+        *_pace(pair),
         *_environment(pair),
         *_protocol(pair),
         *_source(pair),
@@ -83,6 +87,25 @@ def _clocks(pair: Pair) -> list[Difference]:
     slower = pair.a if a < b else pair.b
     shown = (units.scaled(a, "Hz"), units.scaled(b, "Hz"))
     return [pair.differ("clocks", shown, "The clocks differ", seconds=slower.wall * lost)]
+
+
+def _pace(pair: Pair) -> list[Difference]:
+    """seconds: how much longer the ops that both runs have took in one of them."""
+    found = pace(pair.a, pair.b)
+    if not found.uneven:
+        return []
+    slower, other = pair.names if found.products > 1 else pair.names[::-1]
+    text = (
+        f"What both runs do took longer in {slower}, as on a slower machine (its clock, its neighbours, colder "
+        f"caches): products {_times(found.products)} as long as in {other}, other ops {_times(found.others)}."
+    )
+    shown = ("slower", "faster") if found.products > 1 else ("faster", "slower")
+    difference = pair.differ("pace", shown, "", "warning", seconds=abs(found.seconds))
+    return [msgspec.structs.replace(difference, text=text)]
+
+
+def _times(ratio: float) -> str:
+    return f"{max(ratio, 1 / ratio):.2f} times"
 
 
 def _environment(pair: Pair) -> list[Difference]:

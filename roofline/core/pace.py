@@ -1,0 +1,124 @@
+"""Whether the machine ran at the same speed in both measurements, by the ops that both runs have.
+
+On a machine that others share, a step takes up to twice as long for seconds, though nobody takes its cores away: a
+neighbour on the other thread of the core, or in the cache that they share. That slows down all that a run does, most of
+all the host, then ops that stream, and products a little. A cause in the step does not slow down products that both
+runs execute alike; so where these, too, are slower in one run, and the same settings ran them, it was the machine.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Hashable
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.analysis import Analysis
+from roofline.core.executor import dispatched_alike
+from roofline.core.host_time import host_time
+from roofline.core.matching import ANCHORS
+from roofline.core.profile import Profile
+
+Array = NDArray[np.float64]
+
+#: So much slower products must be in one run, and so much the other ops. Where nothing disturbed two measurements,
+#: products of one machine are within 6 % of each other (docs/plants.md).
+_PRODUCTS, _OTHERS = 1.07, 1.1
+_ROUNDING = np.asarray([-1e-9, 1e-9])
+#: There must be so many of either kind, with such a share of the shorter step.
+_FEWEST, _SHARE = 3, 0.03
+
+
+@dataclass(frozen=True, slots=True)
+class Pace:
+    """How much longer what both runs do took in A than in B: products, other ops, and the host between them.
+
+    seconds: what that adds to wall_A - wall_B in these ops [s].
+    """
+
+    products: float = 1.0
+    others: float = 1.0
+    host: float = 1.0
+    seconds: float = 0.0
+
+    @property
+    def uneven(self) -> bool:
+        """Whether the machine was slower during one of the measurements."""
+        slower = self.products > _PRODUCTS and self.others > _OTHERS
+        return slower or (self.products < 1 / _PRODUCTS and self.others < 1 / _OTHERS)
+
+
+EVEN = Pace()
+
+
+def pace(a: Analysis, b: Analysis) -> Pace:
+    """Compare the ops that both runs execute equally often, in order; `EVEN` where there is no telling."""
+    if not _same_settings(a, b):
+        return EVEN
+    rows = _paired(a, b)
+    times = a.table.own[rows[0]], b.table.own[rows[1]]
+    products = np.asarray([a.op_class(a.profile.ops[row]) in ANCHORS for row in rows[0].tolist()], bool)
+    ratios = []
+    for chosen in (products, ~products):
+        one, other = times[0][chosen], times[1][chosen]
+        if len(one) < _FEWEST or min(one.sum(), other.sum()) < _SHARE * min(a.wall, b.wall):
+            return EVEN
+        ratios.append(_middle(one, other))
+    hosts = host_time(a).all[rows[0]], host_time(b).all[rows[1]]
+    both = (hosts[0] > 0) & (hosts[1] > 0)
+    host = _middle(hosts[0][both], hosts[1][both]) if both.any() else 1.0
+    return Pace(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum()))
+
+
+def _same_settings(a: Analysis, b: Analysis) -> bool:
+    """Whether nothing that was recorded of either run would make all of its ops slower."""
+    one, other = a.profile, b.profile
+    recorded = bool(one.environment)  # of a trace from elsewhere nobody knows the settings
+    same = recorded and _settings(one) == _settings(other) and dispatched_alike(one, other)
+    return same and (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
+
+
+def _settings(run: Profile) -> dict[str, object]:
+    return {
+        "environment": dict(run.environment),
+        "versions": {name: version for name, version in run.versions.items() if name != "roofline"},
+        "switches": dict(run.switches),
+        "precision": run.precision,
+        "programs": run.conditions.get("programs_per_step"),
+        "clock": run.conditions.get("sm_clock"),
+    }
+
+
+def _paired(a: Analysis, b: Analysis) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Ops of A and of B that are equal and equally many, in order, where both took time."""
+    tables = [_by_work(run) for run in (a, b)]
+    pairs = [
+        pair
+        for key, rows in tables[0].items()
+        if len(rows) == len(tables[1].get(key, ()))
+        for pair in zip(rows, tables[1][key], strict=True)
+    ]
+    one, other = np.asarray(pairs, np.int64).reshape(-1, 2).T
+    timed = (a.table.own[one] > 0) & (b.table.own[other] > 0)
+    return one[timed], other[timed]
+
+
+def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
+    found: dict[Hashable, list[int]] = defaultdict(list)
+    profile = run.profile
+    for row, op in enumerate(profile.ops):
+        one = profile.signatures[op.signature]
+        found[profile.phases[op.phase], one.name, one.shapes, one.dtype, op.launches].append(row)
+    return found
+
+
+def _middle(one: Array, other: Array) -> float:
+    """The median ratio of two times, each pair with the weight of its shorter time; its inverse for (other, one)."""
+    ratios, weights = np.log(one / other), np.minimum(one, other)
+    order = np.argsort(ratios, kind="stable")
+    reached = np.cumsum(weights[order])
+    # Where exactly half is reached, both neighbours of the middle count: then swapping the runs inverts it.
+    low, high = np.searchsorted(reached, reached[-1] / 2 * (1 + _ROUNDING))
+    return float(np.exp((ratios[order][low] + ratios[order][high]) / 2))

@@ -1,0 +1,144 @@
+"""Whether the machine was as fast in both measurements, by hand: 4 layers of 4 products and 3 other ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace as change
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from msgspec.structs import replace
+from synthetic import LAYER, NORM, UNFUSED_NORM, Row, instead, step
+
+from roofline.core.analysis import analyze
+from roofline.core.comparison import compare
+from roofline.core.explanation import explain
+from roofline.core.gate import check
+from roofline.core.gate_limits import Limits
+from roofline.core.matching import ANCHORS
+from roofline.core.pace import EVEN, Pace, pace
+from roofline.core.parity import parity
+from roofline.core.profile import Profile
+from roofline.errors import MeasurementError
+
+HOST = 10.0
+SETTINGS = {"threads": "1"}
+
+
+def slowed(products: float = 1.0, others: float = 1.0, host: float = 1.0, rows: Sequence[Row] = LAYER * 4) -> Profile:
+    """The step, in which each op takes so many times as long."""
+    return step(
+        tuple(change(row, own=row.own * (products if row.op_class in ANCHORS else others)) for row in rows),
+        host=HOST * host,
+        environment=SETTINGS,
+    )
+
+
+def between(a: Profile, b: Profile) -> Pace:
+    return pace(analyze(a), analyze(b))
+
+
+def rules(a: Profile, b: Profile) -> list[str]:
+    return [finding.rule for finding in explain(compare(a, b))]
+
+
+def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
+    found = between(slowed(1.2, 1.5, 2.0), slowed())
+    assert (found.products, found.others) == (pytest.approx(1.2), pytest.approx(1.5))
+    assert found.host == pytest.approx(2.0, rel=0.02)  # own times are means of 0.99, 1 and 1.01
+    products = sum(row.own for row in LAYER * 4 if row.op_class in ANCHORS)
+    others = sum(row.own for row in LAYER * 4) - products
+    assert found.seconds == pytest.approx((0.2 * products + 0.5 * others) * 1e-6)
+    assert found.uneven
+
+
+@pytest.mark.parametrize(
+    ("products", "others", "uneven"),
+    [
+        (1.2, 1.5, True),
+        (0.8, 0.7, True),
+        (1.0, 1.0, False),
+        (1.05, 1.5, False),  # 7 % is where the products of undisturbed runs end
+        (1.2, 1.05, False),  # another library multiplies
+        (1.2, 0.7, False),
+    ],
+)
+def test_a_machine_slows_down_products_and_all_else(products: float, others: float, uneven: bool) -> None:
+    assert between(slowed(products, others), slowed()).uneven is uneven
+    assert between(slowed(), slowed(products, others)).uneven is uneven
+
+
+def test_ops_of_one_run_only_do_not_count() -> None:
+    found = between(slowed(rows=instead(LAYER * 4, NORM.name, UNFUSED_NORM)), slowed())
+    assert (found.products, found.others, found.seconds) == (pytest.approx(1), pytest.approx(1), pytest.approx(0))
+
+
+@pytest.mark.parametrize(
+    "settings",
+    [
+        {"environment": {"threads": "4"}},
+        {"environment": {}},
+        {"versions": {"torch": "2.0"}},
+        {"switches": {"deterministic": "on"}},
+        {"backend": "jax"},
+        {"conditions": {"sm_clock": 1e9}},
+    ],
+)
+def test_another_setting_may_be_why(settings: dict[str, object]) -> None:
+    assert between(replace(slowed(1.3, 1.5), **settings), slowed()) == EVEN
+
+
+def test_too_little_in_common_says_nothing() -> None:
+    """One layer has two ops that are no products: three are asked for."""
+    rows = [row for row in LAYER if row.name != NORM.name]
+    one, other = (slowed(factor, factor, rows=rows) for factor in (1.5, 1.0))
+    assert between(one, other) == EVEN
+
+
+def test_a_slower_machine_is_no_cause() -> None:
+    """Each op and the host at half the speed: 100 % more for the same work, in runs of one process each."""
+    assert rules(slowed(2.0, 2.0, 2.0), slowed()) == []
+
+
+def test_what_is_slower_still_is_one() -> None:
+    """Products at half the speed, beside all else at the same: another kernel."""
+    assert rules(slowed(2.0), slowed()) == ["efficiency"]
+    # and beside a machine at 5/6 of its speed, so that all of the others take 1.2 times as long
+    assert rules(slowed(2.0, 1.2, 1.2), slowed()) == ["efficiency"]
+
+
+def test_parity_warns_of_it() -> None:
+    found = parity(analyze(slowed(1.2, 1.5)), analyze(slowed()))
+    (warning,) = [each for each in found.differences if each.what == "pace"]
+    assert (warning.severity, warning.a, warning.b) == ("warning", "slower", "faster")
+    assert "took longer in the first run, as on a slower machine" in warning.text
+    assert "products 1.20 times as long as in the second run, other ops 1.50 times" in warning.text
+    (back,) = [each for each in parity(analyze(slowed()), analyze(slowed(1.2, 1.5))).differences if each.what == "pace"]
+    assert (back.a, back.b, back.seconds) == ("faster", "slower", warning.seconds)
+
+
+@given(st.lists(st.floats(0.3, 3.0), min_size=28, max_size=28))
+def test_it_is_inverse_when_the_runs_are_swapped(factors: list[float]) -> None:
+    rows = tuple(change(row, own=row.own * factor) for row, factor in zip(LAYER * 4, factors, strict=True))
+    one, other = step(rows, environment=SETTINGS), slowed()
+    there, back = between(one, other), between(other, one)
+    assert there.products * back.products == pytest.approx(1)
+    assert there.others * back.others == pytest.approx(1)
+    assert there.seconds == pytest.approx(-back.seconds)
+    assert there.uneven == back.uneven
+
+
+def test_a_gate_does_not_call_a_slower_machine_a_regression() -> None:
+    """Ops take 1.3 times as long, and a host at the same speed: by default a twentieth is allowed."""
+    with pytest.raises(MeasurementError, match=r"slower machine \(products 1.30 times as long, other ops 1.30 times\)"):
+        check(slowed(), slowed(1.3, 1.3), Limits())
+    assert not check(slowed(), slowed(1.3, 1.3), Limits(), counts_only=True).failed
+    assert not check(slowed(1.3, 1.3), slowed(), Limits()).failed
+
+
+def test_what_is_slower_still_fails_the_gate() -> None:
+    """The step is 5.08 ms; its ops take 1.3 times as long, which is 1.44 ms, and the host 20 times, 5.3 ms."""
+    assert [gate.measure for gate in check(slowed(), slowed(1.3, 1.3, 20.0), Limits()).failed][:1] == ["time"]
+    more = slowed(1.3, 1.3, rows=(*LAYER * 4, NORM))
+    assert {gate.measure for gate in check(slowed(), more, Limits()).failed} >= {"time", "bytes", "kernels"}

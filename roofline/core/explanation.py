@@ -34,6 +34,8 @@ MATERIAL = 0.02
 #: Rules that say no more than "the same, slower", and how much slower it must be where there was one process.
 _SAME_WORK = frozenset(("efficiency", "host-idle", "host-bound", "small-model"))
 _NOISE = 0.25
+#: The host between ops differs more from one process to the next, where nothing else does: up to 1.7 times.
+_HOST_NOISE = 0.4
 #: Flags of runs whose times are not to be trusted as far as their intervals say.
 _DOUBTS = frozenset(("contended", "inflated", "throttled"))
 #: Rules whose claims of opposite sign are two findings: each stretch or phase has a cause of its own.
@@ -197,7 +199,15 @@ def _beyond_noise(ledger: Ledger, rule: str, entry: Entry, work: tuple[Work, Wor
     ratio = _ratio_of_paces(ledger, rule, entry)
     slower = ratio if seconds > 0 else 1 / ratio
     paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
-    return abs(seconds) - paced >= _NOISE * (longer - paced)
+    noise = _HOST_NOISE if rule == "host-idle" and not _before_few_ops(ledger, seconds) else _NOISE
+    return abs(seconds) - paced >= noise * (longer - paced)
+
+
+def _before_few_ops(ledger: Ledger, seconds: float) -> bool:
+    """Whether half of so much more idle time [s] is where a host does far more than before its other ops."""
+    a, b = ledger.comparison.a, ledger.comparison.b
+    more = float(ledger.besides[0].sum()) * a.gap - float(ledger.besides[1].sum()) * b.gap
+    return more * seconds > 0 and abs(more) >= 0.5 * abs(seconds)
 
 
 def _ratio_of_paces(ledger: Ledger, rule: str, entry: Entry) -> float:

@@ -6,12 +6,15 @@ draws random numbers drops something. Switches of different frameworks meet unde
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from typing import NamedTuple
 
 from roofline.core.analysis import Analysis
 from roofline.core.difference import Difference, Pair, plain
 from roofline.core.parity_work import UNKNOWN, hidden
 from roofline.core.profile import Op, Profile, Signature
+from roofline.core.readers import readers
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
 GELU = {
@@ -130,29 +133,44 @@ def _rate(text: str) -> float:
 
 #: What is drawn to be added and not to drop: no dropout draws from a normal distribution.
 _NOISE = ("randn", "normal")
+#: What is drawn evenly, and drops something only where it is compared with a rate, or made 0 and 1 by rounding down.
+_EVEN, _DROPS = re.compile("rand|uniform"), re.compile(r"\b(lt|le|gt|ge)_?$|less|greater|floor|compare")
 
 
 def _draws(run: Analysis, noise: bool = False) -> bool:
     """Whether a step draws random numbers outside the optimizer that can drop something; or such that cannot."""
     profile = run.profile
     drawn = (
-        signature.name
-        for op in profile.ops
+        (number, signature.name.lower())
+        for number, op in enumerate(profile.ops)
         for signature, op_class, phase in (
             (profile.signatures[op.signature], run.op_class(op), profile.phases[op.phase]),
             *((part.signature, part.op_class, part.phase) for part in run.constituents(op)),
         )
         if op_class == "random" and phase != "optimizer"
     )
-    return any(any(word in name.lower() for word in _NOISE) == noise for name in drawn)
+    read_by = readers(profile)
+    return any(_is_noise(profile, read_by, number, name) == noise for number, name in drawn)
+
+
+def _is_noise(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], number: int, name: str) -> bool:
+    """Whether random numbers cannot drop anything: by what draws them, or by what reads them, one op on or two."""
+    if any(word in name for word in _NOISE):
+        return True
+    if not _EVEN.search(name) or profile.ops[number].constituents:
+        return False
+    first = {row for rows in read_by[number] for row in rows}
+    then = first | {row for one in first for rows in read_by[one] for row in rows}
+    names = [profile.signatures[profile.ops[row].signature].name for row in then]
+    return bool(first) and not any(_DROPS.search(each.lower()) for each in names)
 
 
 def _noise(pair: Pair) -> list[Difference]:
-    """Normally distributed numbers in one run only are more work and no dropout. seconds: |t_A - t_B| of drawing."""
+    """Random numbers that drop nothing, in one run only, are more work. seconds: |t_A - t_B| of drawing."""
     a, b = pair.each(lambda run: _draws(run, noise=True))
     if a == b:
         return []
-    told = tuple("normally distributed numbers are drawn" if drawn else "none are drawn" for drawn in (a, b))
+    told = tuple("numbers are drawn that drop nothing" if drawn else "none are drawn" for drawn in (a, b))
     return [
         pair.differ(
             "random numbers",

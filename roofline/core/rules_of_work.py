@@ -146,10 +146,17 @@ def random(ledger: Ledger) -> Iterator[Claim]:
 
 
 def unknown_work(ledger: Ledger) -> Iterator[Claim]:
-    """Ops of unknown work that have no partner: they take their time, and nothing says what for."""
+    """Ops of unknown work that have no partner: they take their time, and nothing says what for.
+
+    Where such an op stands in the place of ops of the other run, these go with it.
+    """
     free_a, free_b = ledger.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
     pairs = ledger.matching
     alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    for hunk in pairs.hunks if pairs.alike else ():
+        a, b = ledger.free(hunk.a, hunk.b)
+        if len(np.intersect1d(a, alone[0])) == len(a) > 0 or len(np.intersect1d(b, alone[1])) == len(b) > 0:
+            yield Claim("unknown-work", a, b, host=True)
     yield Claim("unknown-work", *alone, host=True)
 
 

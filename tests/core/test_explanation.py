@@ -193,13 +193,13 @@ def test_page_faults_inside_products_that_have_another_name() -> None:
 
 def test_results_read_on_a_cpu() -> None:
     reading, none = {"host_reads_per_step": 16.0}, {"host_reads_per_step": 0.0}
-    found = only(step(extra_gap=160, conditions=reading), step(conditions=none))
-    # 10 us for each of 16 reads; a sleep as long as a hundred of them is none
+    found = only(step(extra_gap=200, conditions=reading), step(conditions=none))
+    # 12.5 us for each of 16 reads; a sleep as long as a hundred of them is none
     assert found.rule == "synchronisation"
     assert "16 per step, torch (B) 0" in found.text
     assert only(step(extra_gap=1600, conditions=reading), step(conditions=none)).rule == "host-idle"
     # nor is anything said of reads where one run did not count them
-    assert only(step(extra_gap=160, conditions=reading), step()).rule == "host-idle"
+    assert only(step(extra_gap=200, conditions=reading), step()).rule == "host-idle"
 
 
 def test_work_in_another_floating_type() -> None:

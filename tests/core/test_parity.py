@@ -236,6 +236,34 @@ def test_noise_is_no_dropout() -> None:
     assert [(each.what, each.severity) for each in found.differences] == [("random numbers", "named")]
 
 
+@pytest.mark.parametrize(
+    ("readers", "what"),
+    [
+        (("aten::mul", "aten::add"), "random numbers"),  # 0.1 * rand + x
+        (("aten::gelu", "aten::leaky_relu"), "random numbers"),  # whose names begin like ge and le
+        (("aten::gt",), "dropout"),  # rand > rate
+        (("aten::lt_",), "dropout"),
+        (("aten::add", "aten::floor"), "dropout"),  # floor(rand + 1 - rate)
+        ((), "dropout"),  # nobody knows what for
+    ],
+)
+def test_numbers_drawn_evenly_drop_something_where_they_are_compared(readers: tuple[str, ...], what: str) -> None:
+    names = ("aten::rand_like", *readers)
+    drawn = plain = base()
+    for number, name in enumerate(names):
+        drawn = reading(more(drawn, replace(RANDOM, name=name, op_class="pointwise" if number else "random")), number)
+        plain = reading(more(plain, replace(RANDOM, name=name, op_class="pointwise")), number)
+    (found,) = judged(drawn, plain).differences
+    assert (found.what, found.severity) == (what, "refused" if what == "dropout" else "named")
+
+
+def reading(profile: Profile, number: int) -> Profile:
+    """The last op reads buffer 90 + `number` and writes the next one."""
+    last = replace(profile.ops[-1], reads=(90 + number,), writes=(91 + number,))
+    table = (*profile.signatures[:-1], replace(profile.signatures[-1], reads=(4.0,), writes=(4.0,)))
+    return replace(profile, ops=(*profile.ops[:-1], last), signatures=table)
+
+
 def test_dropout_inside_fused_kernels_counts() -> None:
     plain = base()
     fused = replace(

@@ -162,6 +162,16 @@ def test_what_another_op_reads_is_not_for_the_host() -> None:
     assert for_the_host(run) == [True, True, False, False]
 
 
+def test_a_loss_is_no_number_for_the_host() -> None:
+    """Nobody reads it, but the backward pass begins with it: a check before it is for the host, and it is not."""
+    square, mean = Row("aten::pow", "pointwise", 40, bytes=0.2e6), Row("aten::mean", "reduction", 30, bytes=0.1e6)
+    chains = {**CHAIN, square.name: ((7,), (5,), 0.1e6), mean.name: ((5,), (6,), 4.0)}
+    rows = (*CHECK, square, mean)
+    backward = change(GELU, phase="backward")
+    assert for_the_host(with_buffers(step(rows), chains)) == [True, True, True, True]
+    assert for_the_host(with_buffers(step((*rows, backward)), chains)) == [True, True, False, False, False]
+
+
 # ------------------------------------------------------------------------------------------------ no cause
 
 

@@ -58,6 +58,9 @@ class Framework(Protocol):
     def first(self, run: Callable[[], float]) -> float:
         """Run the first step, which builds and compiles, and keep what it shows of that; what `run` returned."""
 
+    def compiling(self) -> float | None:
+        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+
     def wait(self, outputs: object) -> None:
         """Block until `outputs` of a step are there."""
 
@@ -141,12 +144,13 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """The T run, and how the machine behaved during it."""
+    """The T run, and how the machine behaved during it. compiling: in all of its steps [s]; None: not known."""
 
     wall: Wall
     usage: _contention.Usage
     clocks: _clocks.Clocks
     system: _contention.System
+    compiling: float | None = None
 
 
 def _timed(step: Step, framework: Framework) -> float:
@@ -212,6 +216,7 @@ def _run(
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
     system = _contention.System()
+    compiling = 0.0
     begin = _contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
@@ -219,8 +224,10 @@ def _run(
                 here = steps * (number + 1) // (profiled + 1) - len(times)
                 for _ in range(1 if here and pace < 1 else 0):
                     framework.wait(step.run())
+                before = framework.compiling()
                 with system.counting():
                     times += _steady(step, framework, plan.device, here)
+                compiling += (framework.compiling() or 0.0) - (before or 0.0)
                 if number < profiled:
                     traces.append(profiled_step(step, framework, settling(pace)))
         usage = _contention.since(begin)
@@ -228,7 +235,8 @@ def _run(
     finally:
         if collecting:
             gc.enable()
-    return _Plain(Wall(steps=tuple(times), first=first, single=tuple(single)), usage, clocks, system), traces
+    wall = Wall(steps=tuple(times), first=first, single=tuple(single))
+    return _Plain(wall, usage, clocks, system, None if before is None else compiling), traces
 
 
 def _steps(plan: Plan, pace: float) -> int:
@@ -392,6 +400,7 @@ def _assemble(
             "others_cpu": run.usage.others / run.usage.wall if run.usage.wall > 0 else 0.0,
             "load": run.usage.load,
             **run.system.per_step(0 if plan.count_only else len(run.wall.steps)),
+            **({} if run.compiling is None else {"compiling_seconds_per_step": run.compiling / len(run.wall.steps)}),
             **({} if timed is None or timed.programs is None else {"programs_per_step": timed.programs}),
             **run.clocks.conditions(),
         },

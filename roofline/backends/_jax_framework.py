@@ -23,6 +23,8 @@ from roofline.traces import xla
 from roofline.traces.xplane import XTrace
 
 TRIVIAL_OPS = 200
+#: Events of `jax.monitoring`, none inside another. The duration of a trace holds those of the functions in it.
+_COMPILING = frozenset(f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile"))
 
 
 #: The functions of `core.formulas` as JAX has them.
@@ -45,6 +47,16 @@ class Jax:
 
     def __init__(self, optimizers: tuple[str, ...] = ("optimizer",), libraries: tuple[str, ...] = ("flax", "optax")):
         self._optimizers, self._libraries = optimizers, libraries
+        self._compiling = 0.0
+        jax.monitoring.register_event_duration_secs_listener(self._count)
+
+    def _count(self, event: str, seconds: float, **_: object) -> None:
+        if event in _COMPILING:
+            self._compiling += seconds
+
+    def compiling(self) -> float:
+        """How long this process has lowered and compiled programs so far [s]; tracing them comes before that."""
+        return self._compiling
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""

@@ -64,6 +64,9 @@ class TensorFlow:
         self._graphs = _tensorflow_graphs.collect(lambda: result.append(run()))
         return result[0]
 
+    def compiling(self) -> None:
+        """Nobody counts how long TensorFlow traces and compiles."""
+
     def wait(self, outputs: object) -> None:
         """Block until the devices have done all that was enqueued; a CPU's functions have ended when they return."""
         if tf.config.list_logical_devices("GPU"):

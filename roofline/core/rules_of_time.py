@@ -20,6 +20,8 @@ from roofline.units import seconds
 ALL = VECTOR | ANCHORS | {"optimizer"}
 #: Results that the host reads in a step (`.item()`), where that was recorded.
 _READS = "host_reads_per_step"
+#: What a step spends on compiling programs anew [s], where that was recorded.
+_COMPILING = "compiling_seconds_per_step"
 #: Where the profiled steps say that the host waited for the device.
 _SYNCHRONISATION = "synchronisation"
 #: Page faults per step that are worth a thought: 256 of them are 1 MiB of fresh pages of 4 KiB. And time in the system.
@@ -69,7 +71,7 @@ def _computed_to_be_read(ledger: Ledger) -> Iterator[Claim]:
 
 
 def waiting(ledger: Ledger) -> Iterator[Claim]:
-    """What the profiled steps know of a gap besides dispatch: input, compilation, collectives."""
+    """What is known of a gap besides dispatch: input, compilation, collectives."""
     for cause, rule in (
         ("communication wait", "communication"),
         ("data input", "data-input"),
@@ -78,6 +80,11 @@ def waiting(ledger: Ledger) -> Iterator[Claim]:
         a, b = ledger.waited(cause)
         if a or b:
             yield Claim(rule, NONE, NONE, a, b)
+    compiling = _recorded(ledger, _COMPILING)
+    if compiling is not None and compiling[0] != compiling[1]:
+        runs = ledger.comparison.a, ledger.comparison.b
+        a, b = (seconds / run.gap if run.gap > 0 else 0.0 for seconds, run in zip(compiling, runs, strict=True))
+        yield Claim("compilation", NONE, NONE, a, b)
 
 
 def threads(ledger: Ledger) -> Iterator[Claim]:

@@ -237,7 +237,10 @@ def _data_input(facts: Case) -> tuple[str, str]:
 
 def _compilation(facts: Case) -> tuple[str, str]:
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more on guards and compiling inside the step"
-    return f"{text}.", "look for graph breaks and recompilations (roofline show), and for shapes that change"
+    return (
+        f"{text}.",
+        "look for graph breaks (roofline show), shapes that change, and functions that each step jits anew",
+    )
 
 
 def _efficiency(facts: Case) -> tuple[str, str]:

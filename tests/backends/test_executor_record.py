@@ -226,3 +226,16 @@ def test_a_step_without_a_compiled_program_is_an_error() -> None:
         _executor_record.record(
             Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, Jax()
         )
+
+
+def test_what_a_step_compiles_anew_is_timed() -> None:
+    """A function that each step jits is compiled each time, and one that was jitted before is not."""
+    x, framework = jnp.ones((64, 64)), Jax()
+    jitted = jax.jit(lambda x: jnp.tanh(x @ x))
+    plan = Plan(device="cpu", threads=1, steps=3)
+    once = _executor_record.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
+    anew = _executor_record.record(
+        Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework
+    )
+    assert once.conditions["compiling_seconds_per_step"] == 0
+    assert 0 < anew.conditions["compiling_seconds_per_step"] < max(anew.wall.steps)

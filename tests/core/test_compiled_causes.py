@@ -140,3 +140,13 @@ def test_a_loop_over_layers_with_slower_products_says_so() -> None:
     told = found(slow, step(backend="jax"))
     # Twice the 12 * 300 us of linear ops, and no product that only one run does
     assert {rule: finding.seconds for rule, finding in told.items()} == {"efficiency": near(3600)}
+
+
+def test_what_a_step_compiles_anew_is_compilation() -> None:
+    """Of the 2 ms in which A runs no op more, it compiles for 1.5."""
+    conditions = [{"compiling_seconds_per_step": seconds} for seconds in (1.5e-3, 0.0)]
+    a, b = step(backend="jax", extra_gap=2000, conditions=conditions[0]), step(backend="jax", conditions=conditions[1])
+    told = found(a, b)
+    assert told["compilation"].seconds == pytest.approx(1.5e-3)
+    assert told["host-idle"].seconds == pytest.approx(0.5e-3)
+    assert "compilation" not in found(a, step(backend="jax"))  # nobody counted it in B

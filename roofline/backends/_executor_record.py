@@ -144,12 +144,17 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
 
 @dataclass(frozen=True, slots=True)
 class _Plain:
-    """The T run, and how the machine behaved during it. compiling: in all of its steps [s]; None: not known."""
+    """The T run, and how the machine behaved during it.
+
+    ran: how many steps it ran, of which those that only fill the queue are not timed; compiling: in all of these [s];
+    None: not known.
+    """
 
     wall: Wall
     usage: _contention.Usage
     clocks: _clocks.Clocks
     system: _contention.System
+    ran: int = 0
     compiling: float | None = None
 
 
@@ -216,18 +221,20 @@ def _run(
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
     system = _contention.System()
-    compiling = 0.0
+    ran, compiling = 0, 0.0
     begin = _contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
             for number in range(profiled + 1):
                 here = steps * (number + 1) // (profiled + 1) - len(times)
-                for _ in range(1 if here and pace < 1 else 0):
-                    framework.wait(step.run())
-                before = framework.compiling()
-                with system.counting():
-                    times += _steady(step, framework, plan.device, here)
-                compiling += (framework.compiling() or 0.0) - (before or 0.0)
+                if here:
+                    for _ in range(1 if pace < 1 else 0):
+                        framework.wait(step.run())
+                    before = framework.compiling() or 0.0
+                    with system.counting():
+                        times += _steady(step, framework, plan.device, here)
+                    compiling += (framework.compiling() or 0.0) - before
+                    ran += here + (0 if plan.device == "cpu" else IN_FLIGHT)
                 if number < profiled:
                     traces.append(profiled_step(step, framework, settling(pace)))
         usage = _contention.since(begin)
@@ -236,7 +243,7 @@ def _run(
         if collecting:
             gc.enable()
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    return _Plain(wall, usage, clocks, system, None if before is None else compiling), traces
+    return _Plain(wall, usage, clocks, system, ran, None if framework.compiling() is None else compiling), traces
 
 
 def _steps(plan: Plan, pace: float) -> int:
@@ -399,8 +406,8 @@ def _assemble(
             "involuntary_switches_per_second": run.usage.switch_rate,
             "others_cpu": run.usage.others / run.usage.wall if run.usage.wall > 0 else 0.0,
             "load": run.usage.load,
-            **run.system.per_step(0 if plan.count_only else len(run.wall.steps)),
-            **({} if run.compiling is None else {"compiling_seconds_per_step": run.compiling / len(run.wall.steps)}),
+            **run.system.per_step(run.ran),
+            **({} if run.compiling is None or not run.ran else {"compiling_seconds_per_step": run.compiling / run.ran}),
             **({} if timed is None or timed.programs is None else {"programs_per_step": timed.programs}),
             **run.clocks.conditions(),
         },

@@ -192,11 +192,14 @@ def _beyond_noise(ledger: Ledger, rule: str, entry: Entry, work: tuple[Work, Wor
     """Whether the same work is slower in one run by more than other processes and the machine's pace make it."""
     a, b = ledger.comparison.a, ledger.comparison.b
     flags = {slug(flag) for run in (a, b) for flag in run.flags}
-    if all(run.profile.wall.processes for run in (a, b)) and not flags & _DOUBTS:
+    if all(run.profile.wall.processes for run in (a, b)) and not flags & _DOUBTS and not ledger.pace.uneven:
         return True
-    seconds = ledger.seconds(entry)
-    longer = max(work[0].seconds + entry.gap_a * a.gap, work[1].seconds + entry.gap_b * b.gap)
-    ratio = _ratio_of_paces(ledger, rule, entry)
+    seconds, times = ledger.seconds(entry), [work[0].seconds, work[1].seconds]
+    if rule == "host-idle":  # what ops after it take longer is its consequence
+        seconds, times = ledger.gap_seconds(entry), [0.0, 0.0]
+    longer = max(times[0] + entry.gap_a * a.gap, times[1] + entry.gap_b * b.gap)
+    same = {"matmul": "products", "vector": "others"}.get(entry.claim.about.get("of", ""), "host")
+    ratio = ledger.pace.excuses(same)
     slower = ratio if seconds > 0 else 1 / ratio
     paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
     noise = _HOST_NOISE if rule == "host-idle" and not _before_few_ops(ledger, seconds) else _NOISE
@@ -208,18 +211,6 @@ def _before_few_ops(ledger: Ledger, seconds: float) -> bool:
     a, b = ledger.comparison.a, ledger.comparison.b
     more = float(ledger.besides[0].sum()) * a.gap - float(ledger.besides[1].sum()) * b.gap
     return more * seconds > 0 and abs(more) >= 0.5 * abs(seconds)
-
-
-def _ratio_of_paces(ledger: Ledger, rule: str, entry: Entry) -> float:
-    """How much longer the machine took for such work in A than in B; 1 where it was no slower in either."""
-    found = ledger.pace
-    if not found.uneven:
-        return 1.0
-    if rule != "efficiency":
-        return found.host
-    # A machine slows products down least: where they are slower than all else, they have a cause of their own.
-    products = min(found.products, found.others) if found.products > 1 else max(found.products, found.others)
-    return products if entry.claim.about.get("of") == "matmul" else found.others
 
 
 def _where(terms: tuple[Portion, ...], seconds: float) -> str:

@@ -12,14 +12,14 @@ _A_NUMBER = 16.0
 def for_the_host(profile: Profile) -> list[bool]:
     """For each op whether all that is made of it are numbers that no op reads: what a host asks a device for.
 
-    A number: no more bytes than `_A_NUMBER`. Not the loss, which no op reads, but the backward pass begins with it.
+    A number: no more bytes than `_A_NUMBER`. Not a loss, which no op reads, but a backward pass begins with it.
     """
-    read_by, loss = readers(profile), _loss(profile)
+    read_by, losses = readers(profile), _losses(profile)
     found = [False] * len(profile.ops)
     for number in range(len(profile.ops) - 1, -1, -1):
         op = profile.ops[number]
         sizes = profile.signatures[op.signature].writes
-        if op.writes and len(sizes) == len(op.writes) and number != loss:
+        if op.writes and len(sizes) == len(op.writes) and number not in losses:
             found[number] = all(
                 all(found[one] for one in by) if by else size <= _A_NUMBER
                 for by, size in zip(read_by[number], sizes, strict=True)
@@ -27,10 +27,18 @@ def for_the_host(profile: Profile) -> list[bool]:
     return found
 
 
-def _loss(profile: Profile) -> int | None:
-    """The number of the op whose result is differentiated: the last one of the forward pass, before a backward pass."""
+def _losses(profile: Profile) -> set[int]:
+    """The numbers of the ops whose results are differentiated: the last number of a forward pass, before its backward.
+
+    Not a truth value, such as a check of the loss has.
+    """
     phases = [profile.phases[op.phase] for op in profile.ops]
-    if "backward" not in phases:
-        return None
-    forward = [number for number, phase in enumerate(phases[: phases.index("backward")]) if phase == "forward"]
-    return forward[-1] if forward else None
+    found, last = set(), None
+    for number, op in enumerate(profile.ops):
+        sizes = profile.signatures[op.signature].writes
+        if phases[number] == "forward" and sizes and 1 < max(sizes) <= _A_NUMBER:
+            last = number
+        elif phases[number] == "backward" and last is not None:
+            found.add(last)
+            last = None
+    return found

@@ -2,8 +2,8 @@
 
 On a machine that others share, a step takes up to twice as long for seconds, though nobody takes its cores away: a
 neighbour on the other thread of the core, or in the cache that they share. That slows down all that a run does, most of
-all the host, then ops that stream, and products a little. A cause in the step does not slow down products that both
-runs execute alike; so where these, too, are slower in one run, and the same settings ran them, it was the machine.
+all the host, then ops that stream, and products a little. A cause in the step hardly slows down products that both
+runs execute alike; so where these, too, are slower in one run, and the same settings ran them, it may be the machine.
 """
 
 from __future__ import annotations
@@ -26,6 +26,10 @@ Array = NDArray[np.float64]
 #: So much slower products must be in one run, and so much the other ops. Where nothing disturbed two measurements,
 #: products of one machine are within 6 % of each other (docs/plants.md).
 _PRODUCTS, _OTHERS = 1.07, 1.1
+#: What was measured of a machine's worst; what is beyond has a cause of its own.
+_MOST, _MOST_HOST = 2.0, 3.0
+#: Clocks that differ by more than this share of the higher are another setting.
+_CLOCKS = 0.03
 _ROUNDING = np.asarray([-1e-9, 1e-9])
 #: There must be so many of either kind, with such a share of the shorter step.
 _FEWEST, _SHARE = 3, 0.03
@@ -49,6 +53,18 @@ class Pace:
         slower = self.products > _PRODUCTS and self.others > _OTHERS
         return slower or (self.products < 1 / _PRODUCTS and self.others < 1 / _OTHERS)
 
+    def excuses(self, what: str) -> float:
+        """How much longer the machine may have taken in A for the same "products", "others" or "host"; else 1.
+
+        A machine slows products down least: where they are slower than all else, they have a cause of their own.
+        """
+        if not self.uneven:
+            return 1.0
+        least = min(self.products, self.others) if self.products > 1 else max(self.products, self.others)
+        most = _MOST_HOST if what == "host" else _MOST
+        ratio = {"products": least, "others": self.others, "host": self.host}[what]
+        return min(max(ratio, 1 / most), most)
+
 
 EVEN = Pace()
 
@@ -68,7 +84,7 @@ def pace(a: Analysis, b: Analysis) -> Pace:
         ratios.append(_middle(one, other))
     hosts = host_time(a).all[rows[0]], host_time(b).all[rows[1]]
     both = (hosts[0] > 0) & (hosts[1] > 0)
-    host = _middle(hosts[0][both], hosts[1][both]) if both.any() else 1.0
+    host = _middle(hosts[0][both], hosts[1][both]) if both.sum() >= _FEWEST else 1.0
     return Pace(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum()))
 
 
@@ -77,6 +93,8 @@ def _same_settings(a: Analysis, b: Analysis) -> bool:
     one, other = a.profile, b.profile
     recorded = bool(one.environment)  # of a trace from elsewhere nobody knows the settings
     same = recorded and _settings(one) == _settings(other) and dispatched_alike(one, other)
+    clocks = one.conditions.get("sm_clock", 0.0), other.conditions.get("sm_clock", 0.0)
+    same = same and max(clocks) * (1 - _CLOCKS) <= min(clocks)
     return same and (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
 
 
@@ -87,7 +105,6 @@ def _settings(run: Profile) -> dict[str, object]:
         "switches": dict(run.switches),
         "precision": run.precision,
         "programs": run.conditions.get("programs_per_step"),
-        "clock": run.conditions.get("sm_clock"),
     }
 
 

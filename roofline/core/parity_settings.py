@@ -133,8 +133,12 @@ def _rate(text: str) -> float:
 
 #: What is drawn to be added and not to drop: no dropout draws from a normal distribution.
 _NOISE = ("randn", "normal")
-#: What is drawn evenly, and drops something only where it is compared with a rate, or made 0 and 1 by rounding down.
-_EVEN, _DROPS = re.compile("rand|uniform"), re.compile(r"\b(lt|le|gt|ge)_?$|less|greater|floor|compare")
+#: What is drawn evenly drops something where it is compared with a rate, or made 0 and 1 in another way.
+_EVEN = re.compile("rand|uniform")
+_DROPS = frozenset(("lt", "le", "gt", "ge", "where", "floor", "ceil", "round", "sign", "heaviside", "threshold"))
+_DROPPING = re.compile("less|greater|compare|bernoulli|dropout|select")
+#: Through such ops it is followed.
+_ON_THE_WAY = frozenset(("pointwise", "movement", "other"))
 
 
 def _draws(run: Analysis, noise: bool = False) -> bool:
@@ -154,15 +158,27 @@ def _draws(run: Analysis, noise: bool = False) -> bool:
 
 
 def _is_noise(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], number: int, name: str) -> bool:
-    """Whether random numbers cannot drop anything: by what draws them, or by what reads them, one op on or two."""
+    """Whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op."""
     if any(word in name for word in _NOISE):
         return True
     if not _EVEN.search(name) or profile.ops[number].constituents:
         return False
-    first = {row for rows in read_by[number] for row in rows}
-    then = first | {row for one in first for rows in read_by[one] for row in rows}
-    names = [profile.signatures[profile.ops[row].signature].name for row in then]
-    return bool(first) and not any(_DROPS.search(each.lower()) for each in names)
+    found, new = set[int](), {row for rows in read_by[number] for row in rows}
+    if not new:
+        return False
+    while new:
+        found |= new
+        through = [row for row in new if profile.signatures[profile.ops[row].signature].op_class in _ON_THE_WAY]
+        new = {row for one in through for rows in read_by[one] for row in rows} - found
+    return not any(_drops(profile, row) for row in found)
+
+
+def _drops(profile: Profile, row: int) -> bool:
+    """Whether an op, or one that was fused into it, may make 0 of a number and 1 of another; a kernel by its name."""
+    op = profile.ops[row]
+    names = [profile.signatures[one].name.lower() for one in (op.signature, *op.constituents)]
+    words = {word for name in names for word in re.split("[^a-z]+", name)}
+    return bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
 
 
 def _noise(pair: Pair) -> list[Difference]:

@@ -153,9 +153,12 @@ def unknown_work(ledger: Ledger) -> Iterator[Claim]:
     free_a, free_b = ledger.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
     pairs = ledger.matching
     alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    unknown = np.zeros(len(ledger.a.pieces), bool), np.zeros(len(ledger.b.pieces), bool)
+    for marks, rows in zip(unknown, alone, strict=True):
+        marks[rows] = True
     for hunk in pairs.hunks if pairs.alike else ():
         a, b = ledger.free(hunk.a, hunk.b)
-        if len(np.intersect1d(a, alone[0])) == len(a) > 0 or len(np.intersect1d(b, alone[1])) == len(b) > 0:
+        if any(len(rows) and marks[rows].all() for marks, rows in zip(unknown, (a, b), strict=True)):
             yield Claim("unknown-work", a, b, host=True)
     yield Claim("unknown-work", *alone, host=True)
 

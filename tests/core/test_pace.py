@@ -19,7 +19,7 @@ from roofline.core.gate_limits import Limits
 from roofline.core.matching import ANCHORS
 from roofline.core.pace import EVEN, Pace, pace
 from roofline.core.parity import parity
-from roofline.core.profile import Profile
+from roofline.core.profile import Memory, Profile
 from roofline.errors import MeasurementError
 
 HOST = 10.0
@@ -108,6 +108,35 @@ def test_what_is_slower_still_is_one() -> None:
     assert rules(slowed(2.0, 1.2, 1.2), slowed()) == ["efficiency"]
 
 
+def test_what_no_machine_was_seen_to_do_is_a_cause() -> None:
+    """The host was never more than three times slower, nor ops twice; products were never slower than all else."""
+    assert rules(slowed(1.1, 1.12, 20.0), slowed()) == ["host-idle"]
+    assert rules(slowed(1.08, 5.0), slowed()) == ["efficiency"]
+    assert rules(slowed(1.08, 1.9), slowed()) == []
+
+
+def test_rounds_do_not_make_a_slower_machine_a_cause() -> None:
+    """All processes of one run may have met the same neighbour: op times are of one of them."""
+    assert rules(in_rounds(slowed(1.3, 1.5, 1.5)), in_rounds(slowed())) == []
+    assert rules(in_rounds(slowed(1.3)), in_rounds(slowed())) == ["efficiency"]
+
+
+def in_rounds(profile: Profile) -> Profile:
+    steps = profile.wall.steps
+    return replace(profile, wall=replace(profile.wall, processes=(steps, steps)))
+
+
+def test_clocks_that_hardly_differ_are_one_setting() -> None:
+    runs = slowed(1.3, 1.5), slowed()
+    assert between(
+        *(replace(run, conditions={"sm_clock": hz}) for run, hz in zip(runs, (1.70e9, 1.71e9), strict=True))
+    ).uneven
+    assert (
+        between(*(replace(run, conditions={"sm_clock": hz}) for run, hz in zip(runs, (1.5e9, 1.7e9), strict=True)))
+        == EVEN
+    )
+
+
 def test_parity_warns_of_it() -> None:
     found = parity(analyze(slowed(1.2, 1.5)), analyze(slowed()))
     (warning,) = [each for each in found.differences if each.what == "pace"]
@@ -135,6 +164,14 @@ def test_a_gate_does_not_call_a_slower_machine_a_regression() -> None:
         check(slowed(), slowed(1.3, 1.3), Limits())
     assert not check(slowed(), slowed(1.3, 1.3), Limits(), counts_only=True).failed
     assert not check(slowed(1.3, 1.3), slowed(), Limits()).failed
+
+
+def test_a_gate_of_memory_fails_whatever_the_pace() -> None:
+    small, large = (
+        replace(slowed(factor, factor), memory=Memory(peak=peak, source="RSS"))
+        for factor, peak in ((1, 1e9), (1.3, 2e9))
+    )
+    assert "memory" in {gate.measure for gate in check(small, large, Limits()).failed}
 
 
 def test_what_is_slower_still_fails_the_gate() -> None:

@@ -241,9 +241,14 @@ def test_noise_is_no_dropout() -> None:
     [
         (("aten::mul", "aten::add"), "random numbers"),  # 0.1 * rand + x
         (("aten::gelu", "aten::leaky_relu"), "random numbers"),  # whose names begin like ge and le
+        (("aten::mul", "aten::relu", "aten::tanh"), "random numbers"),
         (("aten::gt",), "dropout"),  # rand > rate
         (("aten::lt_",), "dropout"),
         (("aten::add", "aten::floor"), "dropout"),  # floor(rand + 1 - rate)
+        (("Mul", "AddV2", "GreaterEqual"), "dropout"),  # between two limits, as TensorFlow draws
+        (("aten::to", "aten::view", "aten::gt"), "dropout"),
+        (("triton_poi_fused_gt_mul_0",), "dropout"),  # a kernel of which only the name is known
+        (("aten::sub", "aten::sign"), "dropout"),
         ((), "dropout"),  # nobody knows what for
     ],
 )

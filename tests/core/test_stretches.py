@@ -170,6 +170,11 @@ def test_a_loss_is_no_number_for_the_host() -> None:
     backward = change(GELU, phase="backward")
     assert for_the_host(with_buffers(step(rows), chains)) == [True, True, True, True]
     assert for_the_host(with_buffers(step((*rows, backward)), chains)) == [True, True, False, False, False]
+    # each of two, as where gradients are added up; and not a check that comes after it, whose result is one byte
+    twice = (square, mean, backward, square, mean, backward)
+    assert for_the_host(with_buffers(step(twice), chains)) == [False] * 6
+    after = with_buffers(step((square, mean, *CHECK, backward)), chains)
+    assert for_the_host(after) == [False, False, True, True, False]
 
 
 # ------------------------------------------------------------------------------------------------ no cause

@@ -2,7 +2,7 @@
 # make test   sets everything up and runs the whole test suite
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
 #             where it was broken off)
-# make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (an hour)
+# make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 
 PYTHON ?= python3
@@ -50,6 +50,7 @@ cells: .venv/installed
 plants: .venv/installed
 	$(BIN)/python benchmarks/plants.py
 	$(BIN)/python benchmarks/plants.py --set second
+	$(BIN)/python benchmarks/plants.py --set third
 
 clean:
 	rm -rf .venv $(DEMO) build dist *.egg-info

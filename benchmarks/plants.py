@@ -25,17 +25,22 @@ from typing import Any
 from roofline.core.analysis import analyze
 from roofline.core.comparison import Comparison, compare
 from roofline.core.explanation import Finding, explain
+from roofline.core.pace import pace
 from roofline.core.profile import Profile, decode, load, slug
 from roofline.errors import RooflineError
 
 ROOT = Path(__file__).resolve().parents[1]
 MODELS = ROOT / "benchmarks" / "planted"
 #: The pairs that the rules were tried on while they were written, and those that were written without knowing them.
-SETS = {"first": ROOT / "tests" / "data" / "plants", "second": ROOT / "tests" / "data" / "plants_second"}
+SETS = {
+    "first": ROOT / "tests" / "data" / "plants",
+    "second": ROOT / "tests" / "data" / "plants_second",
+    "third": ROOT / "tests" / "data" / "plants_third",
+}
 
 STEPS = 60
-#: How often either run of a pair is measured, and how often at most while other programs disturb it.
-TURNS, ATTEMPTS = 2, 4
+#: How often either run of a pair is measured without being disturbed; twice as many are tried at most.
+TURNS = 2
 #: The part of the difference that a finding has to explain, and the part beyond which it claims too much.
 ENOUGH, TOO_MUCH = 0.8, 1.25
 #: Two causes whose costs alone lie closer than this are not ranked.
@@ -74,8 +79,8 @@ class Pair:
     folder: Path
 
     def file(self, side: str) -> Path:
-        """Of the second set compressed: it has many ops."""
-        return self.folder / f"{self.name}-{side}.json{'.gz' if self.folder == SETS['second'] else ''}"
+        """Compressed in the later sets: they have many ops."""
+        return self.folder / f"{self.name}-{side}.json{'' if self.folder == SETS['first'] else '.gz'}"
 
     @property
     def measured(self) -> bool:
@@ -83,7 +88,12 @@ class Pair:
 
     @property
     def disturbed(self) -> bool:
-        return any(map(_disturbed, self.profiles()))
+        """Whether other programs took the cores in either run, or the machine was slower in one."""
+        return any(map(_disturbed, self.profiles())) or self.uneven
+
+    @property
+    def uneven(self) -> bool:
+        return pace(*map(analyze, self.profiles())).uneven
 
     def profiles(self) -> tuple[Profile, Profile]:
         return _load(self.file("a")), _load(self.file("b"))
@@ -120,30 +130,38 @@ def _pair(entry: dict[str, Any], folder: Path) -> Pair:
 # Measuring
 
 
-def measure(pair: Pair) -> None:
-    """The runs of a pair in turns, until either side has `TURNS` that were not disturbed; the fastest is kept.
+def measure(pair: Pair, turns: int) -> None:
+    """The runs of a pair in turns, until either side has `turns` that were not disturbed, at an even pace.
 
-    What was disturbed is kept only where there is nothing better, and then with its flags.
+    Of these and what is kept, the fastest is kept; what was disturbed only where there is nothing better.
     """
     begin = time.monotonic()
+    undisturbed = dict.fromkeys("ab", 0)
+    # What is refused is counted, not timed.
+    enough = 1 if pair.kind == "refused" else turns
+    turn = 0
+    while turn < 2 * enough and (min(undisturbed.values()) < enough or pair.uneven):
+        turn += 1
+        for side in "ab":
+            undisturbed[side] += _measure(pair, side)
+    words = "disturbed" if pair.disturbed else "measured"
+    print(f"{pair.name:36s} {words}, {turn} turns, {time.monotonic() - begin:.0f} s", flush=True)
+
+
+def _measure(pair: Pair, side: str) -> bool:
+    """Measure a run, and keep it if it is the best; whether nothing disturbed it."""
     with tempfile.TemporaryDirectory() as folder:
-        runs: dict[str, list[tuple[bool, float, Path]]] = {side: [] for side in "ab"}
-        for attempt in range(ATTEMPTS):
-            for side in "ab":
-                file = _profile(pair, side, Path(folder) / f"{attempt}{side}.json")
-                profile = load(file)
-                runs[side].append((_disturbed(profile), median(profile.wall.steps), file))
-            # What is refused is counted, not timed.
-            enough = 1 if pair.kind == "refused" else TURNS
-            if all(sum(not disturbed for disturbed, _, _ in made) >= enough for made in runs.values()):
-                break
-        best = {side: min(made) for side, made in runs.items()}
-        disturbed = any(one[0] for one in best.values())
-        if not disturbed or not (pair.measured and not pair.disturbed):
-            for side, (_, _, file) in best.items():
-                _keep(file, pair.file(side))
-    words = "disturbed" if disturbed else "measured"
-    print(f"{pair.name:36s} {words}, {attempt + 1} turns, {time.monotonic() - begin:.0f} s", flush=True)
+        made, kept = _profile(pair, side, Path(folder) / f"{side}.json"), pair.file(side)
+        rating = _rated(made)
+        if not kept.exists() or rating < _rated(kept):
+            _keep(made, kept)
+        return not rating[0]
+
+
+def _rated(file: Path) -> tuple[bool, float]:
+    """Whether a run was disturbed, and its step [s]: the least is the best."""
+    profile = _load(file)
+    return _disturbed(profile), median(profile.wall.steps)
 
 
 def _disturbed(profile: Profile) -> bool:
@@ -266,6 +284,8 @@ def line(verdict: Verdict) -> str:
     findings = ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in verdict.findings) or "nothing"
     flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
     share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
+    if pair.uneven:
+        flags.append("uneven pace")
     marks = f" ({', '.join(flags)})" if flags else ""
     refused = " REFUSED" if comparison.parity.verdict == "not comparable" else ""
     return (
@@ -299,7 +319,8 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="pairs; all by default")
     parser.add_argument("--set", choices=SETS, default="first", help="which pairs (default: first)")
     parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--again", action="store_true", help="measure what is there once more")
+    parser.add_argument("--again", action="store_true", help="measure what is there once more, and keep the faster")
+    parser.add_argument("--turns", type=int, default=TURNS, help=f"how often each run is measured (default: {TURNS})")
     parser.add_argument("--disturbed", action="store_true", help="measure once more what was disturbed")
     asked = parser.parse_args()
     everything = pairs(asked.set)
@@ -308,7 +329,7 @@ def main() -> None:
         for pair in chosen:
             stale = asked.disturbed and pair.measured and pair.disturbed
             if asked.again or stale or not pair.measured:
-                measure(pair)
+                measure(pair, asked.turns)
     print(report(everything))
 
 

@@ -32,7 +32,8 @@ def _module() -> ModuleType:
 
 plants = _module()
 PAIRS: dict[str, Any] = plants.pairs()
-SECOND: dict[str, Any] = plants.pairs("second")
+LATER: dict[str, dict[str, Any]] = {name: plants.pairs(name) for name in ("second", "third")}
+ALL = {"first": PAIRS, **LATER}
 PLANTED = [name for name, pair in PAIRS.items() if pair.kind == "planted"]
 NULLS = [name for name, pair in PAIRS.items() if pair.kind == "null"]
 REFUSED = [name for name, pair in PAIRS.items() if pair.kind == "refused"]
@@ -40,9 +41,8 @@ REFUSED = [name for name, pair in PAIRS.items() if pair.kind == "refused"]
 #: Pairs that are not yet explained as the manifest says, and why.
 PENDING: dict[str, str] = {
     "eager-attention": "79 %: host time and ops beside the written-out attention are slower, too",
-    "item": "74 % of 70 us: the rest is in ops that both runs have",
-    "cnn-unfused-norm": "59 %: convolutions, too, are slower beside it",
-    "recomputation-and-optimizer-loop": "130 %: the run without them was slower by a quarter than an hour before",
+    "scalings": "77 %, measured at an uneven pace",
+    "cnn-unfused-norm": "57 %, measured at an uneven pace",
 }
 
 
@@ -68,13 +68,14 @@ def expected(names: list[str]) -> list[Any]:
 
 
 def test_the_folder_holds_two_small_profiles_per_pair_and_nothing_else() -> None:
-    for name, pairs, kind in (("first", PAIRS, "json"), ("second", SECOND, "json.gz")):
+    for name, pairs in ALL.items():
+        kind = "json" if name == "first" else "json.gz"
         files = {path.name: path.stat().st_size for path in plants.SETS[name].iterdir() if path.name != "plants.toml"}
         assert set(files) == {f"{pair}-{side}.{kind}" for pair in pairs for side in "ab"}
         assert max(files.values()) < 150_000
 
 
-@pytest.mark.parametrize("pairs", [PAIRS, SECOND], ids=["first", "second"])
+@pytest.mark.parametrize("pairs", ALL.values(), ids=ALL)
 def test_the_manifest_names_steps_that_exist(pairs: dict[str, Any]) -> None:
     defined = {
         f"{file.name}:{node.name}"
@@ -88,7 +89,7 @@ def test_the_manifest_names_steps_that_exist(pairs: dict[str, Any]) -> None:
         assert bool(pair.causes) == (pair.kind == "planted")
 
 
-@pytest.mark.parametrize("pairs", [PAIRS, SECOND], ids=["first", "second"])
+@pytest.mark.parametrize("pairs", ALL.values(), ids=ALL)
 def test_a_profile_is_of_what_the_manifest_says(pairs: dict[str, Any]) -> None:
     """Whoever changes the manifest measures the pair again."""
     for pair in pairs.values():
@@ -116,10 +117,11 @@ def test_planted_runs_do_the_same_work(name: str) -> None:
     assert a.parameters == b.parameters
 
 
-def test_planted_runs_of_the_second_set_do_the_same_work() -> None:
+@pytest.mark.parametrize("pairs", LATER.values(), ids=LATER)
+def test_planted_runs_of_the_later_sets_do_the_same_work(pairs: dict[str, Any]) -> None:
     """But for one, whose hand-made recomputation counts as asked for (docs/plants.md)."""
-    for name in (name for name, pair in SECOND.items() if pair.kind != "refused" and name != "unet-again-train"):
-        a, b = SECOND[name].profiles()
+    for name in (name for name, pair in pairs.items() if pair.kind != "refused" and name != "unet-again-train"):
+        a, b = pairs[name].profiles()
         for phase in {*a.phases, *b.phases}:
             assert model_flops(a, phase) == pytest.approx(model_flops(b, phase), rel=1e-9), (name, phase)
 
@@ -174,24 +176,31 @@ def test_rates() -> None:
 
 
 @cache
-def second(name: str) -> Any:
-    return plants.judge(SECOND[name], SECOND)
+def later(name: str) -> Any:
+    pairs = next(pairs for pairs in LATER.values() if name in pairs)
+    return plants.judge(pairs[name], pairs)
 
 
-def test_rates_of_the_second_set() -> None:
-    """What docs/plants.md says of the pairs that the rules were not tried on before they were measured."""
-    verdicts = [second(name) for name in SECOND]
+#: What docs/plants.md says of the pairs that the rules were not tried on before they were measured: of the causes, of
+#: the pairs in full at least, and nulls with a finding at most.
+RATES = {"second": (0.95, 0.7, 1), "third": (0.85, 0.55, 1)}
+
+
+@pytest.mark.parametrize("name", LATER)
+def test_rates_of_the_later_sets(name: str) -> None:
+    least_causes, least_pairs, most_false = RATES[name]
+    verdicts = [later(pair) for pair in LATER[name]]
     planted = [one for one in verdicts if one.pair.kind == "planted"]
     nulls = [one for one in verdicts if one.pair.kind == "null"]
     causes = [finding for one in planted for finding in one.named]
-    assert sum(each is not None for each in causes) >= 0.95 * len(causes)
-    assert sum(one.right for one in planted) >= 0.7 * len(planted)
-    assert sum(bool(one.findings) for one in nulls) <= 1
+    assert sum(each is not None for each in causes) >= least_causes * len(causes)
+    assert sum(one.right for one in planted) >= least_pairs * len(planted)
+    assert sum(bool(one.findings) for one in nulls) <= most_false
     assert all(one.right for one in verdicts if one.pair.kind == "refused")
 
 
-def test_the_terms_of_the_second_set_add_up() -> None:
-    for name in SECOND:
-        there = second(name).comparison
-        for view in (there.work, there.kernel):
-            assert sum(term.seconds for term in view.terms) == pytest.approx(there.difference, abs=1e-12)
+@pytest.mark.parametrize("name", [name for pairs in LATER.values() for name in pairs])
+def test_the_terms_of_the_later_sets_add_up(name: str) -> None:
+    there = later(name).comparison
+    for view in (there.work, there.kernel):
+        assert sum(term.seconds for term in view.terms) == pytest.approx(there.difference, abs=1e-12)

@@ -39,7 +39,7 @@ _FEWEST, _SHARE = 3, 0.03
 class Pace:
     """How much longer what both runs do took in A than in B: products, other ops, and the host between them.
 
-    seconds: what that adds to wall_A - wall_B in these ops [s].
+    seconds: what that adds to wall_A - wall_B, in these ops and, by the host's ratio, before them [s].
     """
 
     products: float = 1.0
@@ -82,10 +82,18 @@ def pace(a: Analysis, b: Analysis) -> Pace:
         if len(one) < _FEWEST or min(one.sum(), other.sum()) < _SHARE * min(a.wall, b.wall):
             return EVEN
         ratios.append(_middle(one, other))
-    hosts = host_time(a).all[rows[0]], host_time(b).all[rows[1]]
+    hosts = [_dispatching(run, side) for run, side in ((a, rows[0]), (b, rows[1]))]
     both = (hosts[0] > 0) & (hosts[1] > 0)
     host = _middle(hosts[0][both], hosts[1][both]) if both.sum() >= _FEWEST else 1.0
-    return Pace(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum()))
+    excused = min(max(host, 1 / _MOST_HOST), _MOST_HOST)
+    slower = (hosts[0] * max(0.0, 1 - 1 / excused) - hosts[1] * max(0.0, 1 - excused)).sum()
+    return Pace(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum() + slower))
+
+
+def _dispatching(run: Analysis, rows: NDArray[np.int64]) -> Array:
+    """The host's time before some ops, as far as that is usual before an op [s]: what is more is no dispatch."""
+    host = host_time(run)
+    return np.minimum(host.all, host.usual * host.times)[rows] * 1e-9 * run.scale
 
 
 def _same_settings(a: Analysis, b: Analysis) -> bool:

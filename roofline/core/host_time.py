@@ -88,14 +88,6 @@ def dispatch(mine: HostTime, other: HostTime) -> Array:
     return mine.shares(mine.framework + np.minimum(mine.python, usual))
 
 
-def framework(mine: HostTime, other: HostTime) -> Array:
-    """For each op of one of two runs, the share of the gap in which the framework worked before it.
-
-    None where either host may have slept.
-    """
-    return mine.shares(np.zeros(len(mine.framework)) if mine.asleep or other.asleep else mine.framework)
-
-
 def besides(analysis: Analysis, host: HostTime) -> Array:
     """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 

@@ -19,7 +19,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
 from roofline.core.executor import dispatched_alike
-from roofline.core.host_time import HostTime, besides, dispatch, framework, host_time
+from roofline.core.host_time import HostTime, besides, dispatch, host_time
 from roofline.core.matching import Matching, match
 from roofline.core.pace import Pace, pace
 from roofline.core.pieces import Pieces
@@ -247,10 +247,10 @@ class Ledger:
     def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps in which the host dispatches some pieces, as far as they are not given out.
 
-        What the framework does between the last of them and the next op that both runs have, more in one run than in
-        the other, belongs to them too: it ends there what it began for them.
+        With the time before the next op that both runs have: between two such ops the host does there, too, what it
+        does for those that only one run has, and what is before the first of them is before the next one elsewhere.
         """
-        of_ops, of_next = self._dispatch, self._framework
+        of_ops, of_next = self._dispatch, self._dispatch_in_both
         next_a, next_b = self._next(a, b)
         taken = []
         for side, rows, after in ((0, a, next_a), (1, b, next_b)):
@@ -275,9 +275,11 @@ class Ledger:
         return dispatch(a, b) * self._seen(0), dispatch(b, a) * self._seen(1)
 
     @cached_property
-    def _framework(self) -> tuple[Array, Array]:
-        a, b = self.host
-        return framework(a, b) * self._seen(0), framework(b, a) * self._seen(1)
+    def _dispatch_in_both(self) -> tuple[Array, Array]:
+        """The same, as far as the host was seen dispatching in both runs: of one op in either."""
+        seen = _dispatching(self.comparison.a), _dispatching(self.comparison.b)
+        a, b = (min(seen) / each if each else 1.0 for each in seen)
+        return self._dispatch[0] * a, self._dispatch[1] * b
 
     def _seen(self, run: int) -> float:
         """The share of a gap in which the host was seen dispatching."""

@@ -54,9 +54,12 @@ class Jax:
         if event in _COMPILING:
             self._compiling += seconds
 
-    def compiling(self) -> float:
-        """How long this process has lowered and compiled programs so far [s]; tracing them comes before that."""
-        return self._compiling
+    def compiling(self) -> float | None:
+        """How long this process has lowered and compiled programs so far [s]; tracing them comes before that.
+
+        None where JAX tells of none: the first step of a process compiles something.
+        """
+        return self._compiling or None
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""

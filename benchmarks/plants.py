@@ -284,7 +284,7 @@ def line(verdict: Verdict) -> str:
     findings = ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in verdict.findings) or "nothing"
     flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
     share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
-    if pair.uneven:
+    if pace(comparison.a, comparison.b).uneven:
         flags.append("uneven pace")
     marks = f" ({', '.join(flags)})" if flags else ""
     refused = " REFUSED" if comparison.parity.verdict == "not comparable" else ""

@@ -34,7 +34,7 @@ MATERIAL = 0.02
 #: Rules that say no more than "the same, slower", and how much slower it must be where there was one process.
 _SAME_WORK = frozenset(("efficiency", "host-idle", "host-bound", "small-model"))
 _NOISE = 0.25
-#: The host between ops differs more from one process to the next, where nothing else does: up to 1.7 times.
+#: The host differs more: up to 1.7 times in measured pairs whose products took equally long (docs/plants.md).
 _HOST_NOISE = 0.4
 #: Flags of runs whose times are not to be trusted as far as their intervals say.
 _DOUBTS = frozenset(("contended", "inflated", "throttled"))

@@ -154,31 +154,29 @@ def _draws(run: Analysis, noise: bool = False) -> bool:
         if op_class == "random" and phase != "optimizer"
     )
     read_by = readers(profile)
-    return any(_is_noise(profile, read_by, number, name) == noise for number, name in drawn)
+    drops = _drops(profile, read_by)
+    return any(_is_noise(profile.ops[number], read_by[number], drops, name) == noise for number, name in drawn)
 
 
-def _is_noise(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], number: int, name: str) -> bool:
+def _is_noise(op: Op, read_by: Sequence[Sequence[int]], drops: Sequence[bool], name: str) -> bool:
     """Whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op."""
     if any(word in name for word in _NOISE):
         return True
-    if not _EVEN.search(name) or profile.ops[number].constituents:
-        return False
-    found, new = set[int](), {row for rows in read_by[number] for row in rows}
-    if not new:
-        return False
-    while new:
-        found |= new
-        through = [row for row in new if profile.signatures[profile.ops[row].signature].op_class in _ON_THE_WAY]
-        new = {row for one in through for rows in read_by[one] for row in rows} - found
-    return not any(_drops(profile, row) for row in found)
+    rows = [row for each in read_by for row in each]
+    return bool(rows) and bool(_EVEN.search(name)) and not op.constituents and not any(drops[row] for row in rows)
 
 
-def _drops(profile: Profile, row: int) -> bool:
-    """Whether an op, or one that was fused into it, may make 0 of a number and 1 of another; a kernel by its name."""
-    op = profile.ops[row]
-    names = [profile.signatures[one].name.lower() for one in (op.signature, *op.constituents)]
-    words = {word for name in names for word in re.split("[^a-z]+", name)}
-    return bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
+def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]]) -> list[bool]:
+    """For each op whether it may make 0 of one number and 1 of another, or vector work with its results does."""
+    found = [False] * len(profile.ops)
+    for number in range(len(profile.ops) - 1, -1, -1):  # who reads comes later
+        op = profile.ops[number]
+        names = [profile.signatures[one].name.lower() for one in (op.signature, *op.constituents)]
+        words = {word for name in names for word in re.split("[^a-z]+", name)}
+        found[number] = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
+        if not found[number] and profile.signatures[op.signature].op_class in _ON_THE_WAY:
+            found[number] = any(found[row] for rows in read_by[number] for row in rows)
+    return found
 
 
 def _noise(pair: Pair) -> list[Difference]:

@@ -60,7 +60,7 @@ def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
         (1.2, 1.5, True),
         (0.8, 0.7, True),
         (1.0, 1.0, False),
-        (1.05, 1.5, False),  # 7 % is where the products of undisturbed runs end
+        (1.05, 1.5, False),  # products of equal steps lie as far apart
         (1.2, 1.05, False),  # another library multiplies
         (1.2, 0.7, False),
     ],
@@ -110,7 +110,7 @@ def test_what_is_slower_still_is_one() -> None:
 
 
 def test_what_no_machine_was_seen_to_do_is_a_cause() -> None:
-    """The host was never more than three times slower, nor ops twice; products were never slower than all else."""
+    """Put down to the machine: a host up to three times slower, ops up to twice, products up to what all else is."""
     assert rules(slowed(1.1, 1.12, 20.0), slowed()) == ["host-idle"]
     assert rules(slowed(1.08, 5.0), slowed()) == ["efficiency"]
     assert rules(slowed(1.08, 1.9), slowed()) == []

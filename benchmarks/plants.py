@@ -39,7 +39,7 @@ SETS = {
 }
 
 STEPS = 60
-#: How often either run of a pair is measured without being disturbed; twice as many are tried at most.
+#: How often both runs of a pair are measured without being disturbed; twice as many turns are tried at most.
 TURNS = 2
 #: The part of the difference that a finding has to explain, and the part beyond which it claims too much.
 ENOUGH, TOO_MUCH = 0.8, 1.25
@@ -88,12 +88,7 @@ class Pair:
 
     @property
     def disturbed(self) -> bool:
-        """Whether other programs took the cores in either run, or the machine was slower in one."""
-        return any(map(_disturbed, self.profiles())) or self.uneven
-
-    @property
-    def uneven(self) -> bool:
-        return pace(*map(analyze, self.profiles())).uneven
+        return _disturbed(*self.profiles())
 
     def profiles(self) -> tuple[Profile, Profile]:
         return _load(self.file("a")), _load(self.file("b"))
@@ -131,42 +126,45 @@ def _pair(entry: dict[str, Any], folder: Path) -> Pair:
 
 
 def measure(pair: Pair, turns: int) -> None:
-    """The runs of a pair in turns, until either side has `turns` that were not disturbed, at an even pace.
+    """Both runs of a pair in turns, until so many turns were undisturbed; twice as many are tried at most.
 
-    Of these and what is kept, the fastest is kept; what was disturbed only where there is nothing better.
+    Of these and what is there, the best turn is kept, both of its runs: what was measured in two turns may have met
+    the machine in two states.
     """
     begin = time.monotonic()
-    undisturbed = dict.fromkeys("ab", 0)
     # What is refused is counted, not timed.
     enough = 1 if pair.kind == "refused" else turns
-    turn = 0
-    while turn < 2 * enough and (min(undisturbed.values()) < enough or pair.uneven):
+    turn = undisturbed = 0
+    while turn < 2 * enough and undisturbed < enough:
         turn += 1
-        for side in "ab":
-            undisturbed[side] += _measure(pair, side)
+        undisturbed += _take_turn(pair)
     words = "disturbed" if pair.disturbed else "measured"
     print(f"{pair.name:36s} {words}, {turn} turns, {time.monotonic() - begin:.0f} s", flush=True)
 
 
-def _measure(pair: Pair, side: str) -> bool:
-    """Measure a run, and keep it if it is the best; whether nothing disturbed it."""
+def _take_turn(pair: Pair) -> bool:
+    """Measure both runs, and keep them if they are the best; whether nothing disturbed them."""
     with tempfile.TemporaryDirectory() as folder:
-        made, kept = _profile(pair, side, Path(folder) / f"{side}.json"), pair.file(side)
-        rating = _rated(made)
-        if not kept.exists() or rating < _rated(kept):
-            _keep(made, kept)
+        made = {side: _profile(pair, side, Path(folder) / f"{side}.json") for side in "ab"}
+        rating = _rated(*map(_load, made.values()))
+        if not pair.measured or rating < _rated(*pair.profiles()):
+            for side in "ab":
+                _keep(made[side], pair.file(side))
         return not rating[0]
 
 
-def _rated(file: Path) -> tuple[bool, float]:
-    """Whether a run was disturbed, and its step [s]: the least is the best."""
-    profile = _load(file)
-    return _disturbed(profile), median(profile.wall.steps)
+def _rated(a: Profile, b: Profile) -> tuple[bool, float]:
+    """Whether a pair of runs was disturbed, and how long their steps take together [s]: the least is the best."""
+    return _disturbed(a, b), median(a.wall.steps) + median(b.wall.steps)
 
 
-def _disturbed(profile: Profile) -> bool:
-    """Whether other programs took the cores, or profiled steps took longer than plain ones and their profiler."""
-    return bool({slug(flag) for flag in analyze(profile).flags} & {"contended", "inflated"})
+def _disturbed(a: Profile, b: Profile) -> bool:
+    """Whether other programs took the cores of either run, its profiled steps took longer than plain ones and their
+    profiler, or the machine was slower during one of the two.
+    """
+    runs = analyze(a), analyze(b)
+    flags = {slug(flag) for run in runs for flag in run.flags}
+    return bool(flags & {"contended", "inflated"}) or pace(*runs).uneven
 
 
 def _keep(file: Path, place: Path) -> None:
@@ -319,8 +317,10 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="pairs; all by default")
     parser.add_argument("--set", choices=SETS, default="first", help="which pairs (default: first)")
     parser.add_argument("--report", action="store_true", help="measure nothing")
-    parser.add_argument("--again", action="store_true", help="measure what is there once more, and keep the faster")
-    parser.add_argument("--turns", type=int, default=TURNS, help=f"how often each run is measured (default: {TURNS})")
+    parser.add_argument(
+        "--again", action="store_true", help="measure what is there once more, and keep the better turn"
+    )
+    parser.add_argument("--turns", type=int, default=TURNS, help=f"how often both runs are measured (default: {TURNS})")
     parser.add_argument("--disturbed", action="store_true", help="measure once more what was disturbed")
     asked = parser.parse_args()
     everything = pairs(asked.set)

@@ -38,12 +38,6 @@ PLANTED = [name for name, pair in PAIRS.items() if pair.kind == "planted"]
 NULLS = [name for name, pair in PAIRS.items() if pair.kind == "null"]
 REFUSED = [name for name, pair in PAIRS.items() if pair.kind == "refused"]
 
-#: Pairs that are not yet explained as the manifest says, and why.
-PENDING: dict[str, str] = {
-    "scalings": "77 %, measured at an uneven pace",
-    "cnn-unfused-norm": "58 %, measured at an uneven pace",
-}
-
 
 @cache
 def verdict(name: str) -> Any:
@@ -56,11 +50,6 @@ def model_flops(profile: Profile, phase: str) -> float:
         for op in profile.ops
         if profile.phases[op.phase] == phase
     )
-
-
-def expected(names: list[str]) -> list[Any]:
-    marks = {name: pytest.mark.xfail(reason=why, strict=False) for name, why in PENDING.items()}
-    return [pytest.param(name, marks=marks.get(name, ())) for name in names]
 
 
 # -------------------------------------------------------------------------------------------- what was measured
@@ -136,13 +125,13 @@ def test_one_planted_cause_shows_in_the_times(name: str) -> None:
 # ---------------------------------------------------------------------------------------------- what is explained
 
 
-@pytest.mark.parametrize("name", expected(PLANTED))
+@pytest.mark.parametrize("name", PLANTED)
 def test_a_planted_cause_is_found(name: str) -> None:
     """The first finding names it, with its sign and 80 % of the difference; of two causes, both, the larger first."""
     assert verdict(name).right, plants.line(verdict(name))
 
 
-@pytest.mark.parametrize("name", expected(NULLS))
+@pytest.mark.parametrize("name", NULLS)
 def test_the_same_step_twice_gives_no_finding(name: str) -> None:
     assert verdict(name).right, plants.line(verdict(name))
 

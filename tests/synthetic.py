@@ -28,7 +28,8 @@ HOST = 10  # [us] that the host spends on a launch
 class Row:
     """One op: its name, class and place, work [FLOP, byte] and own time [µs].
 
-    host: time before it [µs], of the framework and of Python; None: what the step has for each launch.
+    host: time before it [µs], of the framework and of Python; None: what the step has for each launch. host_reads:
+    results that the host reads there; None: not recorded.
     """
 
     name: str
@@ -45,6 +46,7 @@ class Row:
     dtype: str = "fp32"
     parts: tuple[Row, ...] = ()
     host: tuple[float, float] | None = None
+    host_reads: int | None = None
 
 
 LINEAR = Row("aten::addmm", "contraction", 300, flops=20e6, bytes=0.5e6)
@@ -117,6 +119,7 @@ def step(
                 constituents=tuple(number(part) for part in row.parts),
                 places=tuple((0, phases.index(part.phase), blocks.index(part.block)) for part in row.parts),
                 host_ns=(round(1000 * before[0]), round(1000 * before[1])) if recorded else None,
+                host_reads=row.host_reads,
             )
         )
         at += row.own

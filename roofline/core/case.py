@@ -17,7 +17,7 @@ class Case:
     launches_less: of the whole step; about: what the claim says, of the one that spends more and of the other one;
     where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
     host's dispatching [s]. graphs_more, graphs_less: compiled graphs in a step; breaks: what breaks those of `more`.
-    programs_more, programs_less: of XLA that a step runs, 0 where that is not known.
+    programs_more, programs_less: of XLA that a step runs, 0 where that is not known. backend_more: what ran `more`.
     """
 
     more: str
@@ -41,6 +41,7 @@ class Case:
     breaks: tuple[str, ...]
     programs_more: float
     programs_less: float
+    backend_more: str
 
 
 def run_names(comparison: Comparison) -> tuple[str, str]:
@@ -84,6 +85,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         graphs_less=graphs[order[1]],
         programs_more=programs[order[0]],
         programs_less=programs[order[1]],
+        backend_more=runs[order[0]].backend,
         breaks=tuple(printable(reason) for reason in (broken.breaks if broken else ())),
     )
 

@@ -15,12 +15,15 @@ from numpy.typing import NDArray
 
 from roofline.core.analysis import Analysis
 from roofline.core.pieces import executions
+from roofline.core.profile import Profile
 
 Array = NDArray[np.float64]
 
 #: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]: an op with a few views
 #: before it takes Python as much, and the shortest sleep of Linux takes 50 us (its timers' slack).
 _USUAL, _SHORT = 10.0, 20_000.0
+#: What reading one result costs a host at most [ns], where it need not wait for it.
+A_READ = 50_000.0
 #: From this share of a step on, a thread that was on no core may have slept in it.
 _ASLEEP = 0.02
 
@@ -29,12 +32,14 @@ _ASLEEP = 0.02
 class HostTime:
     """Of each op, how long no op ran before it [ns]: the host in the framework, and outside; shape (ops,).
 
+    reading: what of the time before it is no part of these, as the host read results there [ns]; shape (ops,).
     times: how often a step runs it; its time is their sum. whole: all such time of the step, what follows the last op
     included [ns]. asleep: whether the host may have slept.
     """
 
     framework: Array
     python: Array
+    reading: Array
     times: Array
     whole: float
     asleep: bool
@@ -73,7 +78,26 @@ def host_time(analysis: Analysis) -> HostTime:
     away = profile.conditions.get("away_seconds_per_step")
     asleep = away is None or away > _ASLEEP * analysis.wall
     times = executions(profile).astype(np.float64)
-    return HostTime(framework, python, times, max(float((framework + python).sum()), seen), asleep)
+    whole = max(float((framework + python).sum()), seen)
+    reading = _reading(framework + python, times, _reads(profile))
+    left = 1 - np.divide(reading, framework + python, out=np.zeros(len(times)), where=reading > 0)
+    return HostTime(framework * left, python * left, reading, times, whole, asleep)
+
+
+def _reads(profile: Profile) -> Array:
+    """How many results the host reads before each op. An optimizer's own (its count of steps) are its dispatch."""
+    optimizer = [phase == "optimizer" for phase in profile.phases]
+    return np.asarray([0 if optimizer[op.phase] else op.host_reads or 0 for op in profile.ops], np.float64)
+
+
+def _reading(idle: Array, times: Array, reads: Array) -> Array:
+    """What of the time before each op is reading results [ns]: all but the median, up to `A_READ` for each.
+
+    A loop that reads numbers one by one is Python, views and reads in turns, which no event tells from dispatching.
+    """
+    each = (idle / times)[(idle > 0) & (reads == 0)]
+    usual = float(np.median(each)) if len(each) else 0.0
+    return np.minimum(np.maximum(idle - usual * times, 0.0), A_READ * reads)
 
 
 def dispatch(mine: HostTime, other: HostTime) -> Array:

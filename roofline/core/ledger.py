@@ -239,6 +239,12 @@ class Ledger:
         return host_time(self.comparison.a), host_time(self.comparison.b)
 
     @cached_property
+    def reading(self) -> tuple[float, float]:
+        """Shares of the two gaps in which the host read results before an op, where that was recorded."""
+        a, b = (float(host.shares(host.reading).sum()) for host in self.host)
+        return a * self._seen(0), b * self._seen(1)
+
+    @cached_property
     def besides(self) -> tuple[Array, Array]:
         """For each op of A and of B, the share of the gap that is before it and no dispatch."""
         a, b = self.comparison.a, self.comparison.b

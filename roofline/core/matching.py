@@ -55,7 +55,9 @@ def match(a: Pieces, b: Pieces) -> Matching:
     names = _names(a, by_block), _names(b, by_block)
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
     works, anywhere = (_works(a, common), _works(b, common)), (_works(a, frozenset()), _works(b, frozenset()))
-    alike = len(by_occurrence(*names)) >= _ALIKE * min(len(a), len(b)) > 0
+    # In another type the same is dispatched all the same.
+    untyped = _names(a, by_block, typed=False), _names(b, by_block, typed=False)
+    alike = len(by_occurrence(*untyped)) >= _ALIKE * min(len(a), len(b)) > 0
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
         np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(pieces)))
@@ -91,7 +93,7 @@ def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
     return [None if key is None else (int(at), key) for key, at in zip(keys, stretch, strict=True)]
 
 
-def _names(pieces: Pieces, by_block: bool) -> list[Hashable]:
+def _names(pieces: Pieces, by_block: bool, typed: bool = True) -> list[Hashable]:
     """What pieces have in common that were dispatched alike: names and arguments, of the op and of the piece.
 
     A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
@@ -104,7 +106,7 @@ def _names(pieces: Pieces, by_block: bool) -> list[Hashable]:
             place.op_class,
             one.name,
             one.shapes,
-            one.dtype,
+            one.dtype if typed else None,
             (op.name, op.shapes) if fused else None,
         )
         for place, one, op, fused in rows

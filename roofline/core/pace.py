@@ -23,8 +23,8 @@ from roofline.core.profile import Profile
 
 Array = NDArray[np.float64]
 
-#: So much slower products must be in one run, and so much the other ops. Of 21 pairs of equal steps (docs/plants.md), as
-#: they were first measured, 19 had products within 6 % of each other; the other two had 16 and 41 %.
+#: So much slower products must be in one run, and so much the other ops. Of 21 pairs of equal steps, as they were first
+#: measured (docs/plants.md), 19 had products within 6 % of each other; the other two had 16 and 41 %.
 _PRODUCTS, _OTHERS = 1.07, 1.1
 #: No more than this is put down to the machine, by choice: of steps of a millisecond or more, other ops took up to 1.8
 #: times as long, and the host up to 2.7 times.

@@ -64,16 +64,11 @@ def _device(pair: Pair) -> list[Difference]:
 
 
 def _threads(pair: Pair) -> list[Difference]:
-    """seconds, on a CPU: what the run with fewer threads would gain if all of its step scaled with them."""
+    """No limit: more threads may also be slower, by any factor, where they wait for each other or share a core."""
     a, b = pair.each(lambda run: run.profile.environment.get("threads"))
     if a == b or None in (a, b):
         return []
-    seconds = None
-    counts = [int(each) if each and each.isdecimal() and len(each) < 7 else 0 for each in (a, b)]
-    if all(counts) and pair.a.device.kind == pair.b.device.kind == "cpu":
-        fewer = pair.a if counts[0] < counts[1] else pair.b
-        seconds = fewer.wall * (1 - min(counts) / max(counts))
-    return [pair.differ("threads", (a, b), "The numbers of threads differ", seconds=seconds)]
+    return [pair.differ("threads", (a, b), "The numbers of threads differ")]
 
 
 def _clocks(pair: Pair) -> list[Difference]:

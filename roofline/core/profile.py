@@ -75,6 +75,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     places: (scope, phase, block) of each constituent; empty: they are those of the op.
     host_ns: how long no op ran before it [ns], mean over the kept steps: while the host was in the framework's events,
     and while it was outside of them (Python). None: not recorded.
+    host_reads: results that the host read (`.item()`) after the op before it. None: not recorded.
     """
 
     signature: int
@@ -91,6 +92,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     constituents: tuple[int, ...] = ()
     places: tuple[tuple[int, int, int], ...] = ()
     host_ns: tuple[int, int] | None = None
+    host_reads: int | None = None
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

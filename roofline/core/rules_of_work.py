@@ -85,8 +85,7 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
         return
     about = {}
     casts = []
-    for hunk in pairs.hunks:
-        rows, partners = ledger.free(hunk.a, hunk.b)
+    for rows, partners in _stretches(ledger):
         types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
         if types[0] != types[1] and all(types) and _dearer(ledger, (rows, partners), types):
             about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
@@ -98,6 +97,22 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
     # Copies into another type between ops that both runs have are there for what computes in it.
     for rows, partners in casts if about else ():
         yield Claim("precision", rows, partners, about=about, host=True)
+
+
+def _stretches(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
+    """What has no partner, by stretch; where both runs have several blocks in one, by block: each has its own cause."""
+    for hunk in ledger.matching.hunks:
+        rows, partners = ledger.free(hunk.a, hunk.b)
+        places = [
+            np.asarray([some.places[row].block for row in chosen.tolist()], object)
+            for some, chosen in ((ledger.a.pieces, rows), (ledger.b.pieces, partners))
+        ]
+        blocks = dict.fromkeys([*places[0], *places[1]])
+        if len(rows) and len(partners) and len(blocks) > 1:
+            for block in blocks:
+                yield rows[places[0] == block], partners[places[1] == block]
+        else:
+            yield rows, partners
 
 
 def _computing(some: Pieces, rows: Rows) -> Rows:
@@ -226,7 +241,7 @@ def layout(ledger: Ledger) -> Iterator[Claim]:
     """
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
-        moved = a[are(ledger.a.pieces, a, {"movement"})], b[are(ledger.b.pieces, b, {"movement"})]
+        moved = _copies(ledger.a.pieces, a), _copies(ledger.b.pieces, b)
         traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(both(ledger), moved, strict=True)]
         if max(traffic) < _TWICE * min(traffic) or not max(traffic):
             continue
@@ -241,6 +256,14 @@ def layout(ledger: Ledger) -> Iterator[Claim]:
         small = _launch_bound(more.pieces, copies) > 0.5 and len(vector) - len(copies) > _MORE * len(others)
         if not (made or few or small or other.pieces.fused[(a, b)[less]].any()):
             yield Claim("layout", *moved, host=True)
+
+
+def _copies(some: Pieces, rows: Rows) -> Rows:
+    """Copies, but those into a type of another width, which is no layout."""
+    ones = [some.signature[row] for row in rows.tolist()]
+    casts = [bool(_CALLED_CAST.search(one.kind)) and one.cost.bytes_read != one.cost.bytes_written for one in ones]
+    kept: Rows = rows[are(some, rows, {"movement"}) & ~np.asarray(casts, bool)]
+    return kept
 
 
 def fusion(ledger: Ledger) -> Iterator[Claim]:

@@ -5,11 +5,24 @@ A rule's sentence names the run that spends more, whatever the order the runs we
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from roofline import units
-from roofline.core.case import Case, printable
-from roofline.core.ledger import Work
+from roofline.core.case import Case
+from roofline.core.phrases import (
+    SOME,
+    by_programs,
+    counter,
+    dispatching,
+    flop,
+    host_part,
+    kinds,
+    listed,
+    moved,
+    ops,
+    size,
+    spends,
+)
 
 
 def sentence(rule: str, facts: Case) -> tuple[str, str]:
@@ -20,16 +33,15 @@ def sentence(rule: str, facts: Case) -> tuple[str, str]:
 def label(rule: str, facts: Case) -> str:
     """A finding of `rule` in a few words, with the two numbers that matter."""
     more, less = facts.does_more, facts.does_less
-    launches = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     match rule:
         case "fusion":
             if (more.bytes or 0.0) <= (less.bytes or 0.0):
-                return f"{_kinds(facts)} ({_ops(more)} against {_ops(less)})"
-            return f"{_kinds(facts)} ({_bytes(more)} moved against {_bytes(less)})"
+                return f"{kinds(facts)} ({ops(more)} against {ops(less)})"
+            return f"{kinds(facts)} ({size(more)} moved against {size(less)})"
         case "tiny-ops":
-            return f"small ops ({_ops(more)} against {_ops(less)})"
+            return f"small ops ({ops(more)} against {ops(less)})"
         case "host-bound" | "small-model" | "jit-not-in-effect" | "compiled-not-used":
-            return f"{rule} ({launches})"
+            return f"{_LABELS[rule]} ({_dispatched(rule, facts)})"
         case "efficiency":
             what = "efficiency of products" if facts.of == "matmul" else "efficiency of vector ops"
             if more.attained is None or less.attained is None:
@@ -44,78 +56,53 @@ def label(rule: str, facts: Case) -> str:
 _LABELS = {
     "allocation": "memory fetched anew",
     "compilation": "compiling inside the step",
+    "compiled-not-used": "a compiled function that is not called",
     "data-input": "waiting for input",
     "attention": "another form of attention",
     "hardware": "the hardware",
     "graph-breaks": "graph breaks",
+    "host-bound": "dispatching on the host",
     "host-idle": "host time between ops",
+    "jit-not-in-effect": "a step that is not compiled",
     "layout": "copies and transposes",
     "more-work": "work that the other does not do",
     "optimizer": "the optimizer",
     "padding": "padded products",
     "random": "random numbers",
+    "small-model": "dispatching on the host",
     "synchronisation": "results read on the host",
     "unknown-work": "ops of unknown work",
 }
 
 
-def _ops(work: Work) -> str:
-    number = round(work.launches or work.ops)
-    return f"{units.count(number)} {'launch' if number == 1 else 'launches'}"
-
-
-def _moved(work: Work) -> str:
-    return f"{_ops(work)} that move {_bytes(work)}" if work.ops else "none"
-
-
-def _bytes(work: Work) -> str:
-    return "an unknown number of bytes" if work.bytes is None else f"{_least(work)}{units.byte(work.bytes)}"
-
-
-def _flop(work: Work) -> str:
-    return "unknown work" if work.flops is None else f"{_least(work)}{units.flop(work.flops)}"
-
-
-def _least(work: Work) -> str:
-    """What stands before a sum of which a part is not known."""
-    return "" if work.whole else "at least "
-
-
-def _list(items: Sequence[str]) -> str:
-    return ", ".join(item if len(item) <= 40 else f"{item[:39]}…" for item in map(printable, items))
-
-
-def _head(facts: Case, what: str) -> str:
-    at = f" in {facts.where}" if facts.where else ""
-    return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
-
-
-def _host(facts: Case) -> str:
-    much = facts.dispatch > _SOME * facts.seconds
-    return f", {units.seconds(facts.dispatch)} of it in dispatching them" if much else ""
-
-
-#: From this share of a finding on, a part of it is told.
-_SOME = 0.1
+def _dispatched(rule: str, facts: Case) -> str:
+    """What the hosts of both runs dispatch, as in the sentence of `rule`; their idle time where that is not more."""
+    if rule in ("host-bound", "small-model"):
+        if by_programs(facts):
+            programs = round(facts.programs_more), round(facts.programs_less)
+            return f"{units.count(programs[0])} programs against {units.count(programs[1])}"
+        if facts.launches_more <= facts.launches_less:
+            return f"{units.seconds(facts.idle_more)} in which no op runs against {units.seconds(facts.idle_less)}"
+    return f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
 
 
 def _fusion(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, _kinds(facts))}: {_moved(facts.does_more)} through memory ({_list(facts.does_more.names)}), "
-        f"where {facts.less} has {_moved(facts.does_less)}"
+        f"{spends(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
+        f"where {facts.less} has {moved(facts.does_less)}"
     )
     if facts.does_less.names:
-        text += f" ({_list(facts.does_less.names)})"
+        text += f" ({listed(facts.does_less.names)})"
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
     advice = "let a compiler fuse them (torch.compile, jit), or use the framework's own fused op"
-    return f"{text}{_host(facts)}.", advice
+    return f"{text}{dispatching(facts)}.", advice
 
 
 def _tiny(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'small ops')}: {_ops(facts.does_more)} against {_ops(facts.does_less)} for the same result "
-        f"({_list(facts.does_more.names)}){_host(facts)}"
+        f"{spends(facts, 'small ops')}: {ops(facts.does_more)} against {ops(facts.does_less)} for the same result "
+        f"({listed(facts.does_more.names)}){dispatching(facts)}"
     )
     return f"{text}.", "write them as fewer, larger ops, or compile the step"
 
@@ -125,8 +112,8 @@ def _attention(facts: Case) -> tuple[str, str]:
     how = "written out" if fused else "in one fused kernel"
     other = "in one fused kernel" if fused else "written out"
     text = (
-        f"{_head(facts, f'attention {how}')}: {_moved(facts.does_more)}; {facts.less} does it {other}, "
-        f"{_moved(facts.does_less)}{_host(facts)}"
+        f"{spends(facts, f'attention {how}')}: {moved(facts.does_more)}; {facts.less} does it {other}, "
+        f"{moved(facts.does_less)}{dispatching(facts)}"
     )
     return f"{text}.", (
         "use the fused kernel (scaled_dot_product_attention, jax.nn.dot_product_attention)"
@@ -136,96 +123,99 @@ def _attention(facts: Case) -> tuple[str, str]:
 
 
 def _random(facts: Case) -> tuple[str, str]:
-    other = _ops(facts.does_less) if facts.does_less.ops else "none"
-    text = f"{_head(facts, 'random numbers')}: {_ops(facts.does_more)} ({_list(facts.does_more.names)}), where "
-    text += f"{facts.less} has {other}{_host(facts)}"
+    other = ops(facts.does_less) if facts.does_less.ops else "none"
+    text = f"{spends(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
+    text += f"{facts.less} has {other}{dispatching(facts)}"
     return f"{text}.", "turn dropout off where it is not wanted, or take a cheaper generator"
 
 
 def _layout(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'copies and transposes')} that {facts.less} does not make: {_moved(facts.does_more)} "
-        f"({_list(facts.does_more.names)}){_host(facts)}"
+        f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
+        f"({listed(facts.does_more.names)}){dispatching(facts)}"
     )
     return f"{text}.", "keep one layout from layer to layer (NHWC or NCHW throughout, no .contiguous() in between)"
 
 
 def _padding(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'padded products')}: {_flop(facts.does_more)} ran where {facts.less} runs "
-        f"{_flop(facts.does_less)}"
+        f"{spends(facts, 'padded products')}: {flop(facts.does_more)} ran where {facts.less} runs "
+        f"{flop(facts.does_less)}"
     )
     return f"{text}.", "choose sizes that need no padding (multiples of 8 or 64), or pack sequences"
 
 
 def _optimizer(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'the optimizer')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}{_host(facts)}"
-    return f"{text}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
+    text = f"{spends(facts, 'the optimizer')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
+    return f"{text}{dispatching(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
 
 
 def _recomputation(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'products that it computes again')}: {_ops(facts.does_more)}, "
-        f"{_flop(facts.does_more)} more than was asked for{_host(facts)}"
+        f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, "
+        f"{flop(facts.does_more)} more than was asked for{dispatching(facts)}"
     )
     return f"{text}.", "turn checkpointing off where the memory suffices"
 
 
 def _more_work(facts: Case) -> tuple[str, str]:
     if not facts.does_less.ops and not facts.does_more.flops:
-        text = f"{_head(facts, 'ops that the other run does not do')}: {_moved(facts.does_more)} "
-        return f"{text}({_list(facts.does_more.names)}){_host(facts)}.", "leave them out where they are not needed"
+        text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
+        return (
+            f"{text}({listed(facts.does_more.names)}){dispatching(facts)}.",
+            "leave them out where they are not needed",
+        )
     text = (
-        f"{_head(facts, 'products')}: {_flop(facts.does_more)} against "
-        f"{_flop(facts.does_less)} at the same place{_host(facts)}"
+        f"{spends(facts, 'products')}: {flop(facts.does_more)} against "
+        f"{flop(facts.does_less)} at the same place{dispatching(facts)}"
     )
     return f"{text}.", "the runs do not ask for the same work: compare equal models first"
 
 
 def _precision(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
+    text = f"{spends(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
     return f"{text}.", "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
 
 
 def _synchronisation(facts: Case) -> tuple[str, str]:
     advice = "keep values on the device (no .item(), print or Python branch on a tensor inside the step)"
-    head = _head(facts, "reading results on the host")
+    head = spends(facts, "reading results on the host")
     if facts.about_more:
         return f"{head}: {facts.about_more} per step, {facts.less} {facts.about_less}.", advice
     if not facts.does_more.ops:
         waits = f"{facts.more} waits {units.seconds(facts.seconds)} more for what it runs, before it goes on"
         return f"{waits}.", advice
     return (
-        f"{head}: {_ops(facts.does_more)} ({_list(facts.does_more.names)}), {facts.less} has {_ops(facts.does_less)}.",
+        f"{head}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), {facts.less} has {ops(facts.does_less)}.",
         advice,
     )
 
 
 def _communication(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'communication')}: {_moved(facts.does_more)} against {_moved(facts.does_less)}"
+    text = f"{spends(facts, 'communication')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
     if facts.dispatch > 0:
-        text += f", {units.seconds(facts.dispatch)} of it waiting for collectives"
+        text += host_part(facts, "waiting for collectives")
     return f"{text}.", "overlap collectives with the backward pass, or send fewer bytes"
 
 
 def _threads(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'the same ops')}: it runs {facts.about_more} "
+        f"{spends(facts, 'the same ops')}: it runs {facts.about_more} "
         f"{'thread' if facts.about_more == '1' else 'threads'}, {facts.less} {facts.about_less}"
     )
     return f"{text}.", "give both the same number of threads (--threads)"
 
 
 def _hardware(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'the same ops')} because of its device: their floors are "
+    text = f"{spends(facts, 'the same ops')} because of its device: their floors are "
     text += f"{units.seconds(facts.does_more.floor)} there and {units.seconds(facts.does_less.floor)} on the other"
     return f"{text}.", "nothing to mend: this part is the hardware"
 
 
 def _allocation(facts: Case) -> tuple[str, str]:
     text = (
-        f"{_head(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
-        f"{facts.about_less}; a page is cleared when it is first written"
+        f"{spends(facts, 'memory that it fetches from the system anew')}: {counter(facts.about_more)} per step against "
+        f"{counter(facts.about_less)}; a page is cleared when it is first written"
     )
     return f"{text}.", "reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)"
 
@@ -249,11 +239,11 @@ def _efficiency(facts: Case) -> tuple[str, str]:
         for each in (facts.does_more, facts.does_less)
     )
     if facts.of == "matmul":
-        text = f"{_head(facts, 'the same products')}: {_flop(facts.does_more)} at {one} of the roof"
+        text = f"{spends(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
         text += f", where {facts.less} attains {other}"
     else:
-        text = f"{_head(facts, 'vector ops')}: {_moved(facts.does_more)} at {one} of the roof"
-        text += f", where {facts.less} has {_moved(facts.does_less)} at {other}"
+        text = f"{spends(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
+        text += f", where {facts.less} has {moved(facts.does_less)} at {other}"
     return (
         f"{text}.",
         "look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
@@ -261,12 +251,12 @@ def _efficiency(facts: Case) -> tuple[str, str]:
 
 
 def _host_bound(facts: Case) -> tuple[str, str]:
-    if facts.programs_more > facts.programs_less > 0:
+    if by_programs(facts):
         text = (
             f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
-            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}, "
-            f"{units.seconds(facts.dispatch)} of it while no op runs"
+            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}"
         )
+        text += host_part(facts, "while no op runs") if facts.dispatch > 0 else ""
         return f"{text}.", "compile the whole step as one program (one jit around all of it)"
     idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
@@ -296,11 +286,12 @@ def _host_idle(facts: Case) -> tuple[str, str]:
         "which is not dispatching more ops"
     )
     late = facts.seconds - facts.dispatch
-    if late > _SOME * facts.seconds:
+    if SOME * facts.seconds < late <= facts.seconds:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
     match facts.host:
         case "asleep":
-            text += f"; its thread was on no core for {facts.about_more} of a step, against {facts.about_less}"
+            text += f"; its thread was on no core for {counter(facts.about_more)} of a step, "
+            text += f"against {counter(facts.about_less)}"
             return f"{text}: it slept or waited.", "look for sleeps, locks, I/O and input between the ops (py-spy dump)"
         case "awake":
             text += "; its thread was on a core all the while: Python between them"
@@ -315,10 +306,10 @@ def _host_idle(facts: Case) -> tuple[str, str]:
 def _graph_breaks(facts: Case) -> tuple[str, str]:
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{_host(facts)}"
+        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{dispatching(facts)}"
     )
     if facts.breaks:
-        text += f"; broken by {_list(facts.breaks)}"
+        text += f"; broken by {listed(facts.breaks)}"
     return f"{text}.", "take out of the step what breaks its graph (print, .item(), untraceable calls; roofline show)"
 
 
@@ -327,6 +318,8 @@ def _not_compiled(facts: Case) -> tuple[str, str]:
         f"most of the step of {facts.more} was not compiled: {units.seconds(facts.seconds)} more, "
         f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     )
+    if facts.backend_more == "jax":  # it is told by no flag what to compile
+        return f"{text}.", "wrap the whole step in jax.jit"
     return f"{text}.", "check that the flag reaches the model that runs, and what breaks its graph (roofline show)"
 
 
@@ -339,8 +332,8 @@ def _compiled_not_used(facts: Case) -> tuple[str, str]:
 
 
 def _unknown(facts: Case) -> tuple[str, str]:
-    text = f"{_head(facts, 'ops of unknown work')}: {_ops(facts.does_more)} ({_list(facts.does_more.names)})"
-    return f"{text}, where {facts.less} has {_ops(facts.does_less)}.", "register a formula for them (docs/counting.md)"
+    text = f"{spends(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
+    return f"{text}, where {facts.less} has {ops(facts.does_less)}.", "register a formula for them (docs/counting.md)"
 
 
 SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
@@ -370,13 +363,3 @@ SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
     "tiny-ops": _tiny,
     "unknown-work": _unknown,
 }
-
-
-def _kinds(facts: Case) -> str:
-    """What kind of vector work it is. Where it was divided over classes by rule, only its place is certain."""
-    classes = facts.does_more.classes | facts.does_less.classes
-    norm = bool(classes & {"normalisation", "softmax", "reduction"})
-    point = bool(classes & {"pointwise", "movement", "embedding", "random"})
-    if not facts.certain:
-        return "vector ops"
-    return "normalisation and pointwise ops" if norm and point else "normalisation" if norm else "pointwise ops"

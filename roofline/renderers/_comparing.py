@@ -9,7 +9,9 @@ from roofline import units
 from roofline.core.analysis import Analysis
 from roofline.core.case import run_names
 from roofline.core.comparison import Comparison
+from roofline.core.explanation import Finding
 from roofline.core.parity import Parity
+from roofline.core.profile import slug
 from roofline.core.ranking import Pair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._signed import rounding, signed, snapped
@@ -21,6 +23,8 @@ TOP = 3
 _CAUSES = 3
 #: Model FLOPs this close are equal (the parity gate's limit).
 _SAME_FLOPS = 1e-3
+#: From this share of a difference on, what is left of it is told.
+_LEFT = 5e-3
 #: What the parity gate calls runs of one backend (core/difference.py).
 _UNNAMED = ("the first run", "the second run")
 MARKS = "* comparable with named differences; ! not comparable"
@@ -55,25 +59,46 @@ def factor(ratio: float) -> str:
     return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
 
 
-def verdict(pair: Pair) -> str:
-    """The sentence: which run is faster, by how much, and whether that is more than noise."""
+def verdict(pair: Pair, advise: bool = False) -> str:
+    """The sentence: which run is faster, by how much, and whether that is more than noise.
+
+    advise: also say how to measure what processes differ by, where that is not known.
+    """
     found = pair.comparison
     walls, names = (found.a.wall, found.b.wall), (name(pair, 0), name(pair, 1))
     if found.ci95 is None:
         times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
         return f"{times}; a run has fewer than 3 steps, so it is not known whether that is more than noise."
     low, high = map(snapped, found.ci95)
+    within = _within(pair)
     if not found.resolved:
         times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
-        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {_words.between(low, high)}"
+        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {_words.between(low, high)}{within}"
         return f"{times}: no difference that these runs resolve ({apart})."
     if found.difference < 0:
         walls, names, low, high = walls[::-1], names[::-1], -high, -low
-    apart = f"difference {units.seconds(walls[0] - walls[1])}, 95 % interval {_words.between(low, high)}"
+    apart = f"difference {units.seconds(walls[0] - walls[1])}, 95 % interval {_words.between(low, high)}{within}"
+    if within and advise and all(map(_repeatable, (found.a, found.b))):
+        apart += "; --rounds 3 measures between processes"
     return (
         f"{names[1]} is {factor(walls[0] / walls[1])} faster than {names[0]}: {units.seconds(walls[1])} instead of "
         f"{units.seconds(walls[0])} per step ({apart})."
     )
+
+
+def _within(pair: Pair) -> str:
+    """What the interval leaves out: processes differ from each other by more than the steps of one of them tell."""
+    runs = (pair.comparison.a, pair.comparison.b)
+    single = [side for side, run in enumerate(runs) if not run.profile.wall.processes]
+    if not single:
+        return ""
+    what = "run" if any(runs[side].profile.imported for side in single) else "process"
+    return f" within one {what} each" if len(single) == 2 else f" within one {what} of {name(pair, single[0])}"
+
+
+def _repeatable(run: Analysis) -> bool:
+    """Whether the command line measured a run, and can do so in several processes."""
+    return run.profile.imported is None and "in-process" not in map(slug, run.flags)
 
 
 def causes(pair: Pair) -> str:
@@ -85,11 +110,33 @@ def causes(pair: Pair) -> str:
     against = [finding for finding in pair.findings if finding.seconds * difference < 0][:1]
     if not ahead:
         return ""
+    if _exceed(ahead, difference):
+        return f"{_made_up(pair, ahead, against)}; {_asked(pair.comparison)}."
     parts = [f"{units.seconds(abs(finding.seconds))} is {plain(said(pair, finding.label), 120)}" for finding in ahead]
     parts += [
         f"{units.seconds(abs(each.seconds))} the other way is {plain(said(pair, each.label), 120)}" for each in against
     ]
     return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
+
+
+def _exceed(ahead: Sequence[Finding], difference: float) -> bool:
+    """Whether causes add up to more than the difference that they are causes of, as it is written."""
+    total, whole = sum(abs(finding.seconds) for finding in ahead), abs(difference)
+    return total > whole and units.seconds(total) != units.seconds(whole)
+
+
+def _made_up(pair: Pair, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
+    """A difference as the sum that it is: "305 µs is 323 µs of precision, less 17.6 µs of other terms"."""
+    whole = abs(pair.comparison.difference)
+    more, less = ([_amount(pair, finding) for finding in some] for some in (ahead, against))
+    rest = whole - sum(abs(finding.seconds) for finding in ahead) + sum(abs(finding.seconds) for finding in against)
+    if abs(rest) >= _LEFT * whole:
+        (more if rest > 0 else less).append(f"{units.seconds(abs(rest))} of other terms")
+    return f"{units.seconds(whole)} is {', less '.join(_words.conjunction(some) for some in (more, less) if some)}"
+
+
+def _amount(pair: Pair, finding: Finding) -> str:
+    return f"{units.seconds(abs(finding.seconds))} of {plain(said(pair, finding.label), 120)}"
 
 
 def _asked(found: Comparison) -> str:
@@ -109,7 +156,11 @@ def subject(runs: Sequence[Analysis]) -> str:
 
 def sign(pair: Pair) -> str:
     """What a positive number means."""
-    return f"A − B: what is positive, {name(pair, 0)} (A) spends and {name(pair, 1)} (B) does not"
+    a, b = (
+        own if own.endswith(f" ({letter})") else f"{own} ({letter})"
+        for own, letter in ((name(pair, 0), "A"), (name(pair, 1), "B"))
+    )
+    return f"A − B: what is positive, {a} spends and {b} does not"
 
 
 def warning(pair: Pair) -> str:

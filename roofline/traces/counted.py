@@ -96,6 +96,7 @@ class Counted:
     view_of: True where the call is, or lies in, an op that does no work.
     ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
     unknown: names of ops whose work is not known, and why. flags: what a reader of the counts must know.
+    host_reads: how many results the host reads before each op, after the one before it; None: not known.
     """
 
     names: tuple[str, ...]
@@ -110,6 +111,7 @@ class Counted:
     phase: NDArray[np.int64]
     unknown: dict[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
+    host_reads: NDArray[np.int64] | None = None
 
 
 #: A step of which nothing was counted.

@@ -6,7 +6,8 @@ what the profiler times as one event. Calls inside it are part of it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, Protocol
@@ -29,6 +30,12 @@ PHASE = "roofline:phase:"
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
 _EVALUATE = "autograd::engine::evaluate_function"
+#: Products, by which a second forward pass is told from an optimizer.
+_PRODUCTS = frozenset(("linear", "addmm", "mm", "bmm", "baddbmm", "matmul", "convolution"))
+#: Calls that write in place: `aten::addcdiv_`, `aten::_foreach_add_`; not `aten::__and__`.
+_IN_PLACE = re.compile(r"aten::\w*[a-z0-9]_")
+#: What brings a result to the host: `.item()`, `float()`, `bool()`, printing.
+HOST_READ = "aten::_local_scalar_dense"
 #: The node of a reentrant checkpoint.
 _CHECKPOINT = "CheckpointFunctionBackward"
 
@@ -140,7 +147,20 @@ def count(
         scope=op_scope,
         phase=phase[rows],
         unknown=unknown,
+        host_reads=_host_reads(nodes.names, number, len(ops)),
     )
+
+
+def _host_reads(names: Sequence[str], number: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
+    """How many results the host reads before each op. number: of the op that a call is, or -1; calls as they began.
+
+    On a device with memory of its own a read is an op itself, which is not counted here.
+    """
+    reads = np.flatnonzero(np.asarray([name == HOST_READ for name in names], bool) & (number < 0))
+    counted = np.flatnonzero(number >= 0)
+    following = np.searchsorted(counted, reads)
+    known = following < len(counted)
+    return np.bincount(number[counted[following[known]]], minlength=ops)
 
 
 def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -202,10 +222,28 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
     # Between the last of the backward pass and the optimizer's step gradients are unscaled and clipped.
     backward = np.flatnonzero(phase == _BACKWARD)
     steps = [index for index, name in enumerate(nodes.names) if name.startswith("Optimizer.step")]
-    if len(backward) and steps:
-        between = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
+    last = steps[-1] if steps else _last_update(nodes, int(backward[-1]) + 1) if len(backward) else 0
+    if len(backward) and last > backward[-1]:
+        between = slice(backward[-1] + 1, last)
         phase[between] = np.where(phase[between] == _FORWARD, _OPTIMIZER, phase[between])
     return phase
+
+
+def _last_update(nodes: Nodes, first: int) -> int:
+    """Up to where calls from `first` on, after the backward pass, are an optimizer that is written by hand.
+
+    It writes in place and multiplies no matrices: up to the last call that does, `first` where there is none.
+    """
+    names = nodes.names[first:]
+    if any(name.removeprefix("aten::") in _PRODUCTS for name in names):
+        return first
+    outer = [nodes.names[parent] if parent >= 0 else "" for parent in nodes.parent[first:].tolist()]
+    writing = [
+        index
+        for index, (name, around) in enumerate(zip(names, outer, strict=True), 1)
+        if _IN_PLACE.fullmatch(name) and not around.startswith("aten::")  # as copies and `zeros` do inside
+    ]
+    return first + writing[-1] if writing else first
 
 
 def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.int64]) -> NDArray[np.int64]:

@@ -61,6 +61,7 @@ def op_rows(
             kernels=kernels,
             constituents=tuple(table.signature(part.kind, part, ()) for part in op.costed.parts),
             places=tuple((at, when, block) for (at, when), block in zip(op.places, blocks, strict=True)),
+            host_reads=None if counted.host_reads is None else int(counted.host_reads[row]),
         )
     for number, name in enumerate(timed.extra if timed else ()):
         row = len(counted.ops) + number
@@ -179,6 +180,7 @@ class _Tables:
         kernels: Kernels = (),
         constituents: tuple[int, ...] = (),
         places: tuple[tuple[int, int, str], ...] = (),
+        host_reads: int | None = None,
         is_op: bool = True,
     ) -> None:
         self._source.append(row if is_op else -1)
@@ -192,6 +194,7 @@ class _Tables:
                 overlap_ns=0 if timed is None else round(float(timed.overlap[row]) * 1e9),
                 start_ns=0 if timed is None else round(float(timed.start[row]) * 1e9),
                 host_ns=None if timed is None else _nanoseconds(timed.host[row]),
+                host_reads=host_reads,
                 launches=launches,
                 reads=tuple(map(self._buffer, reads)),
                 writes=tuple(map(self._buffer, writes)),

@@ -158,9 +158,9 @@ def test_what_is_far_slower_than_the_profiled_steps_is_not_spread() -> None:
 
 def test_an_older_profile_says_nothing_of_the_host() -> None:
     document = json.loads(encode(step(recorded())))
-    document["ops"] = [op[:-1] for op in document["ops"]]  # what came last to a row was added last
+    document["ops"] = [op[:-2] for op in document["ops"]]  # what came last to a row was added last
     old = decode(json.dumps(document).encode())
-    assert {op.host_ns for op in old.ops} == {None}
+    assert {(op.host_ns, op.host_reads) for op in old.ops} == {(None, None)}
     assert host_time(analyze(old)).python == pytest.approx([10_000] * 28, abs=50)
 
 
@@ -172,3 +172,64 @@ def test_a_host_that_is_slower_before_all_ops_must_be_far_slower_than_before_a_f
     rows = recorded()
     late = (*rows[:5], change(rows[5], host=(2, 168)), *rows[6:])
     assert [*found(step(late), step(rows))] == ["host-idle"]
+
+
+READS = {"host_reads_per_step": 80.0, **AWAKE}
+NO_READS = {"host_reads_per_step": 0.0, **AWAKE}
+
+
+def reading(rows: Iterable[Row], name: str) -> tuple[Row, ...]:
+    """The rows; before each op of that name the host reads 20 results, which takes 300 µs besides."""
+    return tuple(
+        change(row, host_reads=20, host=(202.0, 108.0)) if row.name == name else change(row, host_reads=0)
+        for row in rows
+    )
+
+
+def test_reading_results_is_no_dispatch_of_the_op_that_follows() -> None:
+    # A reads before each linear op that follows a norm, and its norms are six ops; B's is one.
+    rows = tuple(change(row, host_reads=0) for row in unfused((2.0, 8.0)))
+    at = [number + 1 for number, row in enumerate(rows[:-1]) if row.name == "aten::mul"]
+    rows = tuple(
+        change(row, host_reads=20, host=(202.0, 108.0)) if number in at else row for number, row in enumerate(rows)
+    )
+    told = found(step(rows, conditions=READS), step(reading(recorded(), ""), conditions=NO_READS))
+    assert told["synchronisation"].seconds == near(len(at) * 300)
+    assert "80 per step" in told["synchronisation"].text
+    assert told["fusion"].seconds == near(4 * (150 + 6 * 10 - 10))
+
+
+def test_reading_before_a_fused_op_is_not_the_fusion_of_the_other_run() -> None:
+    # A has the six ops, B reads before its one norm: two causes of opposite sign at one place.
+    a = step(reading(unfused((2.0, 8.0)), ""), conditions=NO_READS)
+    told = found(a, step(reading(recorded(), NORM.name), conditions=READS))
+    assert told["synchronisation"].seconds == near(-4 * 300)
+    assert told["fusion"].seconds == near(4 * (150 + 6 * 10 - 10))
+
+
+def test_as_many_reads_in_both_runs_are_no_cause() -> None:
+    both = step(reading(recorded(), NORM.name), conditions=READS)
+    assert not found(both, step(reading(recorded(), NORM.name), conditions=READS))
+
+
+def test_what_an_optimizer_reads_is_its_own() -> None:
+    update = Row("aten::_fused_adamw_", "optimizer", 100, bytes=1e6, phase="optimizer")
+    rows = (*recorded(), change(update, host=(202.0, 108.0), host_reads=80))
+    host = host_time(analyze(step(rows, conditions=READS)))
+    assert host.reading.tolist() == [0.0] * len(rows)
+
+
+def test_one_read_costs_no_more_than_it_can() -> None:
+    rows = (change(LINEAR, host=(400.0, 10.0), host_reads=2), *recorded())
+    host = host_time(analyze(step(rows, conditions=READS)))
+    # 2 reads of 50 us each at most; the rest stays what it was, in the same parts
+    assert host.reading[0] == pytest.approx(100_000)
+    assert host.all[0] == pytest.approx(310_000)
+    assert host.framework[0] / host.python[0] == pytest.approx(40)
+
+
+def test_between_other_numbers_of_threads_the_host_is_the_threads_too() -> None:
+    a = step(tuple(change(row, own=2 * row.own, host=(2.0, 48.0)) for row in LAYER * 4), environment={"threads": "2"})
+    told = found(a, step(recorded(), environment=ONE))
+    assert set(told) == {"threads"}
+    assert told["threads"].seconds == near(4 * (1250 - 50 + 7 * 40))

@@ -523,12 +523,11 @@ def test_switches_mean_the_same_within_one_framework_only() -> None:
 
 
 def test_threads() -> None:
-    # one of two threads: at most half of 25 ms
+    # more threads may also be slower, so no part of the difference is the most that they explain
     slow = base(environment={"threads": "1"}, wall=Wall(steps=(25e-3,) * 10))
     found = one(slow, base(environment={"threads": "2"}), "threads")
     assert (found.severity, found.a, found.b) == ("named", "1", "2")
-    assert found.seconds == pytest.approx(12.5e-3)
-    assert found.share == pytest.approx(1.0)  # the walls are 12.5 ms apart
+    assert (found.seconds, found.share) == (None, None)
 
 
 def test_clocks() -> None:

@@ -14,6 +14,7 @@ from synthetic import ADD, GELU, LAYER, LINEAR, NORM, Row, instead, step
 from roofline.core.comparison import compare
 from roofline.core.explanation import Finding, explain
 from roofline.core.host_reads import for_the_host
+from roofline.core.ledger import Ledger
 from roofline.core.profile import Profile
 
 READING, NOT_READING = {"host_reads_per_step": 8.0}, {"host_reads_per_step": 0.0}
@@ -116,6 +117,36 @@ def test_casts_between_ops_that_both_runs_have_belong_to_the_type() -> None:
     )
     told = found(step(rows), step())
     assert {rule: finding.seconds for rule, finding in told.items()} == {"precision": near(4 * (40 + 70 + 10 + 50))}
+
+
+def test_a_wider_type_beside_small_ops_of_another_block_is_a_cause_of_its_own() -> None:
+    # Between the last linear op of a layer and the first of the next: A's GELU in fp64, with a cast, in the FFN; B's
+    # twenty small ops before attention. What takes longer there, in all, is B.
+    small = (Row("aten::mul", "pointwise", 20, bytes=0.01e6, block="attention"),) * 20
+    a = step(instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE)))
+    b = step(instead(LAYER * 4, GELU.name, (GELU, *small)))
+    told = found(a, b)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "tiny-ops": near(-4 * 20 * 30),
+        "precision": near(4 * (40 + 120 - 50 + 10)),
+    }
+
+
+def test_a_cast_is_no_layout() -> None:
+    # To fp64 a copy writes twice what it reads: 0.1 and 0.2 MB
+    cast = Row("aten::_to_copy", "movement", 100, bytes=0.3e6, block="FFN")
+    profile = step(before(GELU.name, cast))
+    wider = tuple(
+        replace(one, cost=replace(one.cost, bytes_read=0.1e6, bytes_written=0.2e6)) if one.name == cast.name else one
+        for one in profile.signatures
+    )
+    assert "layout" in found(profile, step())
+    assert "layout" not in found(replace(profile, signatures=wider), step())
+
+
+def test_runs_in_two_types_still_dispatch_the_same_ops() -> None:
+    a, b = step(), step(tuple(change(row, dtype="fp64") for row in LAYER * 4))
+    assert Ledger(compare(a, b)).matching.alike
 
 
 # ------------------------------------------------------------------------------------------------ reads

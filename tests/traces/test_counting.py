@@ -417,6 +417,38 @@ def test_the_optimizer_begins_after_the_last_gradient():
     assert [phase for phase, _ in found] == ["forward", "backward", "optimizer", "optimizer", "forward"]
 
 
+def test_an_optimizer_written_by_hand_is_one():
+    # In place after the backward pass, outside of other calls: up to the last of these, and what is logged is none.
+    rows = [
+        ("aten::relu_", -1, -1, 1),
+        (ENGINE_NODE + "X", -1, -1, 1),
+        ("aten::relu", 1, -1, 1),
+        ("aten::mul", -1, -1, 1),
+        ("aten::_foreach_add_", -1, -1, 1),
+        ("aten::sub_", -1, -1, 1),
+        ("aten::zeros", -1, -1, 1),
+        ("aten::zero_", 6, -1, 1),
+    ]
+    phases = [phase for phase, _ in phases_and_scopes(*rows)]
+    assert phases == ["forward", "backward", "optimizer", "optimizer", "optimizer", "forward"]
+    # With a product it may be a second forward pass; in a step without a backward pass nothing is an optimizer.
+    phases = [phase for phase, _ in phases_and_scopes(*rows[:5], ("aten::addmm", -1, -1, 1), rows[5])]
+    assert phases == ["forward", "backward", "forward", "forward", "forward", "forward"]
+    assert [phase for phase, _ in phases_and_scopes(rows[0])] == ["forward"]
+
+
+def test_results_that_the_host_reads_are_counted_before_the_next_op():
+    def reads(*names: str) -> list[int]:
+        counted = counting.count(Nodes(*((name, -1, -1, 1) for name in names)), Engine())
+        return counted.host_reads.tolist()
+
+    read = counting.HOST_READ
+    assert reads("aten::relu", "aten::relu") == [0, 0]
+    # two before the first op, one before the second; what is read after the last one is before none
+    assert reads(read, read, "aten::relu", read, "aten::relu", read) == [2, 1]
+    assert reads(read) == []
+
+
 def test_a_scope_called_optimizer_is_one():
     found = phases_and_scopes(("roofline:scope:optimizer", -1, -1, 1), ("aten::relu", 0, -1, 1))
     assert found == [("optimizer", "optimizer")]

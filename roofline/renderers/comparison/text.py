@@ -28,7 +28,7 @@ def render(ranking: Ranking) -> str:
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
     table = _term_table.table(found)
-    lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair)), ""]
+    lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
     lines += _facts(_runs(pair))
     lines += _facts(_judged(pair))
     lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair, table), ""]
@@ -53,8 +53,8 @@ def _proven(pair: Pair) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, WIDTH)]
 
 
-def _verdict(pair: Pair) -> str:
-    return f"{_comparing.verdict(pair)} {_comparing.causes(pair)}".strip()
+def _verdict(pair: Pair, advise: bool = False) -> str:
+    return f"{_comparing.verdict(pair, advise)} {_comparing.causes(pair)}".strip()
 
 
 def _wrap(text: str) -> list[str]:

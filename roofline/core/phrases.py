@@ -1,0 +1,85 @@
+"""Parts of the sentences of rules (sentences.py): amounts of work, and what of a finding is the host's."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from roofline import units
+from roofline.core.case import Case, printable
+from roofline.core.ledger import Work
+
+#: From this share of a finding on, a part of it is told.
+SOME = 0.1
+#: A time below a microsecond, as it is written. Counters of the system are hardly finer than that.
+_TINY = re.compile(r"(?<![\w.])(?:[\d.]+ ns|0 s)(?!\w)")
+
+
+def ops(work: Work) -> str:
+    """How many launches it is, or ops where those are not known."""
+    number = round(work.launches or work.ops)
+    return f"{units.count(number)} {'launch' if number == 1 else 'launches'}"
+
+
+def moved(work: Work) -> str:
+    """Launches and their bytes."""
+    return f"{ops(work)} that move {size(work)}" if work.ops else "none"
+
+
+def size(work: Work) -> str:
+    """What it moves through memory."""
+    return "an unknown number of bytes" if work.bytes is None else f"{_least(work)}{units.byte(work.bytes)}"
+
+
+def flop(work: Work) -> str:
+    """What it computes."""
+    return "unknown work" if work.flops is None else f"{_least(work)}{units.flop(work.flops)}"
+
+
+def _least(work: Work) -> str:
+    """What stands before a sum of which a part is not known."""
+    return "" if work.whole else "at least "
+
+
+def listed(items: Sequence[str]) -> str:
+    """Names of ops, long ones cut."""
+    return ", ".join(item if len(item) <= 40 else f"{item[:39]}…" for item in map(printable, items))
+
+
+def spends(facts: Case, what: str) -> str:
+    """How most sentences begin: who spends how much more on what, and where."""
+    at = f" in {facts.where}" if facts.where else ""
+    return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
+
+
+def by_programs(facts: Case) -> bool:
+    """Whether the run that spends more is known to run more compiled programs."""
+    return facts.programs_more > facts.programs_less > 0
+
+
+def dispatching(facts: Case) -> str:
+    """How much of a finding is dispatching; nothing where that is little."""
+    return host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
+
+
+def host_part(facts: Case, where: str) -> str:
+    """What of a finding is the host's. It may be more than the whole, where all else takes less."""
+    part, whole = units.seconds(facts.dispatch), units.seconds(facts.seconds)
+    if facts.dispatch > facts.seconds and part != whole:
+        return f"; that is {part} more {where} and {units.seconds(facts.dispatch - facts.seconds)} less besides"
+    return f", {part} of it {where}"
+
+
+def counter(text: str) -> str:
+    """What a claim says of a counter of the system, without digits that the counter does not have."""
+    return _TINY.sub("less than 1 µs", text)
+
+
+def kinds(facts: Case) -> str:
+    """What kind of vector work it is. Where it was divided over classes by rule, only its place is certain."""
+    classes = facts.does_more.classes | facts.does_less.classes
+    norm = bool(classes & {"normalisation", "softmax", "reduction"})
+    point = bool(classes & {"pointwise", "movement", "embedding", "random"})
+    if not facts.certain:
+        return "vector ops"
+    return "normalisation and pointwise ops" if norm and point else "normalisation" if norm else "pointwise ops"

@@ -235,7 +235,7 @@ def test_a_flag_that_did_not_reach_the_model() -> None:
 
 
 def test_another_device() -> None:
-    fast = step(tuple(change(row, own=row.own / 2) for row in LAYER * 4))
+    fast = step(tuple(change(row, own=row.own / (2 if row.flops else 4)) for row in LAYER * 4))
     device = fast.device
     ceilings = {
         name: replace(c, value=c.value / 2 if name.startswith("launch") else 2 * c.value)
@@ -243,10 +243,11 @@ def test_another_device() -> None:
     }
     fast = replace(fast, device=replace(device, name="Twice As Fast", ceilings=ceilings))
     found = {finding.rule: finding for finding in findings(step(), fast)}
-    # The products attain 64 % on both, so all of their 4 * 1100 / 2 us is the devices'. The vector ops attain 35 %: of
-    # their 4 * 100 / 2 us the devices' part is what the floors differ by, 4 * 35 / 2 us, and the rest is efficiency
+    # The products attain 64 % on both, so all of their 4 * 1100 / 2 us is the devices'. The vector ops attain 35 % on
+    # the slow one: of their 4 * (100 - 25) us the devices' part is what the floors differ by, 4 * 35 / 2 us, and the
+    # rest is efficiency
     assert found["hardware"].seconds == near(2200 + 70)
-    assert found["efficiency"].seconds == near(130)
+    assert found["efficiency"].seconds == near(230)
 
 
 def test_two_causes_are_both_found_in_their_order() -> None:
@@ -311,3 +312,10 @@ def test_what_is_found_flips_with_the_runs(a: list[Row], b: list[Row], same: boo
     assert sorted((finding.rule, round(finding.seconds * 1e8)) for finding in there) == sorted(
         (finding.rule, round(-finding.seconds * 1e8)) for finding in back
     )
+
+
+@pytest.mark.parametrize(("factor", "rules"), [(1.3, []), (1.6, []), (1.7, ["efficiency"])])
+def test_vector_ops_of_one_process_must_be_far_slower(factor: float, rules: list[str]) -> None:
+    """Two fifths of the longer time: 0.6 / 1.6 is less, 0.7 / 1.7 more."""
+    slow = step(tuple(row if row.flops else change(row, own=factor * row.own) for row in LAYER * 4))
+    assert [finding.rule for finding in findings(slow, step())] == rules

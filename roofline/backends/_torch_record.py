@@ -22,7 +22,7 @@ from roofline.errors import MeasurementError
 from roofline.traces import timing, timing_cuda
 from roofline.traces.aten import Engine
 from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.counting import HOST_READ, count
+from roofline.traces.counting import count, reads_of_host
 from roofline.traces.kineto import KinetoTrace
 from roofline.traces.op_rows import Rows, op_rows
 from roofline.traces.timing import Timed
@@ -298,7 +298,7 @@ def _assemble(
             # Beside a GPU the thread waits for the device, which says nothing.
             **plain.system.away_per_step(plain_steps if plan.device == "cpu" else 0),
             # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
-            "host_reads_per_step": float(counted.names.count(HOST_READ)),
+            "host_reads_per_step": float(reads_of_host(counted)),
             **plain.clocks.conditions(),
         },
         flags=flags,

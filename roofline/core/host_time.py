@@ -32,14 +32,15 @@ _ASLEEP = 0.02
 class HostTime:
     """Of each op, how long no op ran before it [ns]: the host in the framework, and outside; shape (ops,).
 
-    reading: what of the time before it is no part of these, as the host read results there [ns]; shape (ops,).
-    times: how often a step runs it; its time is their sum. whole: all such time of the step, what follows the last op
-    included [ns]. asleep: whether the host may have slept.
+    reading: what of the time before it is no part of these, as the host read results there [ns]; shape (ops,). reads:
+    how many these are. times: how often a step runs it; its time is their sum. whole: all such time of the step, what
+    follows the last op included [ns]. asleep: whether the host may have slept.
     """
 
     framework: Array
     python: Array
     reading: Array
+    reads: float
     times: Array
     whole: float
     asleep: bool
@@ -65,8 +66,16 @@ class HostTime:
         return time / self.whole if self.whole else np.zeros(len(time))
 
 
-def host_time(analysis: Analysis) -> HostTime:
-    """The host's time before each op: as recorded, else as the representative step shows it, all of it Python's."""
+def reads_are_placed(profile: Profile) -> bool:
+    """Whether it was recorded before which ops the host reads results."""
+    return bool(profile.ops) and all(op.host_reads is not None for op in profile.ops)
+
+
+def host_time(analysis: Analysis, placed: bool = False) -> HostTime:
+    """The host's time before each op: as recorded, else as the representative step shows it, all of it Python's.
+
+    placed: tell reading results from it, which says something where both runs of a comparison have that recorded.
+    """
     profile = analysis.profile
     pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
     if len(pairs) == len(profile.ops):
@@ -79,9 +88,10 @@ def host_time(analysis: Analysis) -> HostTime:
     asleep = away is None or away > _ASLEEP * analysis.wall
     times = executions(profile).astype(np.float64)
     whole = max(float((framework + python).sum()), seen)
-    reading = _reading(framework + python, times, _reads(profile))
+    reads = _reads(profile) if placed else np.zeros(len(times))
+    reading = _reading(framework + python, times, reads)
     left = 1 - np.divide(reading, framework + python, out=np.zeros(len(times)), where=reading > 0)
-    return HostTime(framework * left, python * left, reading, times, whole, asleep)
+    return HostTime(framework * left, python * left, reading, float(reads.sum()), times, whole, asleep)
 
 
 def _reads(profile: Profile) -> Array:

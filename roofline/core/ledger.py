@@ -19,7 +19,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
 from roofline.core.executor import dispatched_alike
-from roofline.core.host_time import HostTime, besides, dispatch, host_time
+from roofline.core.host_time import HostTime, besides, dispatch, host_time, reads_are_placed
 from roofline.core.matching import Matching, match
 from roofline.core.pace import Pace, pace
 from roofline.core.pieces import Pieces
@@ -236,7 +236,13 @@ class Ledger:
     @cached_property
     def host(self) -> tuple[HostTime, HostTime]:
         """The host's time before each op of A and of B."""
-        return host_time(self.comparison.a), host_time(self.comparison.b)
+        a, b = self.comparison.a, self.comparison.b
+        return host_time(a, self.reads_are_placed), host_time(b, self.reads_are_placed)
+
+    @cached_property
+    def reads_are_placed(self) -> bool:
+        """Whether both runs recorded before which ops their hosts read results."""
+        return all(reads_are_placed(run.profile) for run in (self.comparison.a, self.comparison.b))
 
     @cached_property
     def reading(self) -> tuple[float, float]:

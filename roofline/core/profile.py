@@ -293,6 +293,10 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     return profile
 
 
+#: Results that a host reads before one op, far more than a step has time for.
+_MOST_READS = 1 << 40
+
+
 def _check_references(profile: Profile, source: str) -> None:
     """A profile may come from anywhere: indices must point into their tables, what is divided by must be positive."""
     if not profile.wall.steps or min(profile.wall.steps) <= 0:
@@ -317,6 +321,7 @@ def _check_references(profile: Profile, source: str) -> None:
             and all(0 <= kernel < len(profile.kernels) for kernel, _ in op.kernels)
             and all(0 <= part < len(profile.signatures) for part in op.constituents)
             and len(op.places) in (0, len(op.constituents))
+            and 0 <= (op.host_reads or 0) <= _MOST_READS
             and all(
                 0 <= scope < len(profile.scopes)
                 and 0 <= phase < len(profile.phases)

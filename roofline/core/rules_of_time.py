@@ -11,7 +11,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.choosing import VECTOR, left, of_classes, only_one_does, pairs_of
 from roofline.core.host_reads import for_the_host
 from roofline.core.host_time import A_READ
-from roofline.core.ledger import NONE, Claim, Entry, Ledger
+from roofline.core.ledger import NONE, Claim, Ledger
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
@@ -52,10 +52,11 @@ def synchronisation(ledger: Ledger) -> Iterator[Claim]:
     for a, b in only_one_does(ledger, "transfer"):
         yield Claim("synchronisation", a, b, host=True)
     yield from _computed_to_be_read(ledger)
-    reads = _recorded(ledger, _READS)
-    if ledger.one_executor and reads is not None and reads[0] != reads[1] and any(ledger.reading):
+    reads, shares = [host.reads for host in ledger.host], ledger.reading
+    more = shares[0] * ledger.comparison.a.gap - shares[1] * ledger.comparison.b.gap
+    if ledger.one_executor and (reads[0] - reads[1]) * more > 0:
         about = {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
-        yield Claim("synchronisation", NONE, NONE, *ledger.reading, about=about)
+        yield Claim("synchronisation", NONE, NONE, *shares, about=about)
     read = ledger.rows(lambda some: of_classes(some, {"transfer"}))
     waited = ledger.waited(_SYNCHRONISATION)
     yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
@@ -94,22 +95,11 @@ def waiting(ledger: Ledger) -> Iterator[Claim]:
 
 def threads(ledger: Ledger) -> Iterator[Claim]:
     """The same ops on another number of threads."""
-    counts = _other_threads(ledger)
-    if counts is not None:
-        about = {"a": counts[0], "b": counts[1]}
-        yield Claim("threads", ledger.matching.pairs_a, ledger.matching.pairs_b, about=about)
-
-
-def _other_threads(ledger: Ledger) -> tuple[str, str] | None:
-    """The numbers of threads of two runs on a CPU, where they differ."""
     runs = ledger.comparison.a, ledger.comparison.b
-    a, b = (_threads(run.profile) for run in runs)
-    on_cpus = all(run.device.kind == "cpu" for run in runs)
-    return (a, b) if on_cpus and a is not None and b is not None and a != b else None
-
-
-def _entries(ledger: Ledger, rule: str) -> list[Entry]:
-    return [entry for entry in ledger.entries if entry.claim.rule == rule]
+    counts = [_threads(run.profile) for run in runs]
+    if all(run.device.kind == "cpu" for run in runs) and None not in counts and counts[0] != counts[1]:
+        about = {"a": str(counts[0]), "b": str(counts[1])}
+        yield Claim("threads", ledger.matching.pairs_a, ledger.matching.pairs_b, about=about)
 
 
 def _threads(profile: Profile) -> str | None:
@@ -225,11 +215,10 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         about = _asleep(ledger, more)
         reads, programs = _recorded(ledger, _READS), _recorded(ledger, "programs_per_step")
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
-        placed = all(any(op.host_reads is not None for op in run.profile.ops) for run in (a, b))
-        if not placed and reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
+        if reads is not None and ledger.reads_are_placed:  # what is left are those after the last op
+            reads = reads[0] - _placed(a.profile), reads[1] - _placed(b.profile)
+        if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
             rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
-        elif _other_threads(ledger) and sum(ledger.seconds(entry) for entry in _entries(ledger, "threads")) * more > 0:
-            rule = "threads"
         if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
             rule, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (rule, about)
     else:
@@ -239,6 +228,10 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         if all(_overhead(analysis) > 0.5 for analysis in (a, b)):
             rule = "small-model"
     yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b, about=about)
+
+
+def _placed(profile: Profile) -> float:
+    return float(sum(op.host_reads or 0 for op in profile.ops))
 
 
 def _asleep(ledger: Ledger, more: float) -> dict[str, str]:

@@ -14,6 +14,8 @@ from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
 from roofline.core.vocabulary import BOUNDS
 
+#: Of one stretch, so many blocks are looked at one by one.
+_MOST_BLOCKS = 100
 #: How much more work between the same neighbours is another way to do the same.
 _HALF_AGAIN = 1.5
 #: How much more traffic of copies is another layout.
@@ -100,19 +102,20 @@ def precision(ledger: Ledger) -> Iterator[Claim]:
 
 
 def _stretches(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
-    """What has no partner, by stretch; where both runs have several blocks in one, by block: each has its own cause."""
+    """What has no partner, by stretch, and in one by block where both runs have that: each has its own cause."""
     for hunk in ledger.matching.hunks:
         rows, partners = ledger.free(hunk.a, hunk.b)
         places = [
             np.asarray([some.places[row].block for row in chosen.tolist()], object)
             for some, chosen in ((ledger.a.pieces, rows), (ledger.b.pieces, partners))
         ]
-        blocks = dict.fromkeys([*places[0], *places[1]])
-        if len(rows) and len(partners) and len(blocks) > 1:
-            for block in blocks:
-                yield rows[places[0] == block], partners[places[1] == block]
-        else:
+        shared = sorted({*places[0]} & {*places[1]})[:_MOST_BLOCKS]
+        if not shared or len({*places[0], *places[1]}) == 1:
             yield rows, partners
+            continue
+        for block in shared:
+            yield rows[places[0] == block], partners[places[1] == block]
+        yield rows[~np.isin(places[0], shared)], partners[~np.isin(places[1], shared)]
 
 
 def _computing(some: Pieces, rows: Rows) -> Rows:

@@ -120,9 +120,9 @@ def causes(pair: Pair) -> str:
 
 
 def _exceed(ahead: Sequence[Finding], difference: float) -> bool:
-    """Whether causes add up to more than the difference that they are causes of, as it is written."""
+    """Whether causes add up to more than the difference that they are causes of, by more than rounding."""
     total, whole = sum(abs(finding.seconds) for finding in ahead), abs(difference)
-    return total > whole and units.seconds(total) != units.seconds(whole)
+    return total - whole >= _LEFT * whole
 
 
 def _made_up(pair: Pair, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:

@@ -6,7 +6,6 @@ what the profiler times as one event. Calls inside it are part of it.
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
@@ -30,10 +29,6 @@ PHASE = "roofline:phase:"
 _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 #: The engine's annotation around one backward node; the node itself lies in it and has the sequence number.
 _EVALUATE = "autograd::engine::evaluate_function"
-#: Products, by which a second forward pass is told from an optimizer.
-_PRODUCTS = frozenset(("linear", "addmm", "mm", "bmm", "baddbmm", "matmul", "convolution"))
-#: Calls that write in place: `aten::addcdiv_`, `aten::_foreach_add_`; not `aten::__and__`.
-_IN_PLACE = re.compile(r"aten::\w*[a-z0-9]_")
 #: What brings a result to the host: `.item()`, `float()`, `bool()`, printing.
 HOST_READ = "aten::_local_scalar_dense"
 #: The node of a reentrant checkpoint.
@@ -134,7 +129,8 @@ def count(
     kept = np.flatnonzero(~ours)
     place = np.cumsum(~ours) - 1
     rows = np.asarray([op.node for op in ops], np.int64)
-    op_scope = _scopes_by_data(nodes, ops, scope[rows], phase[rows], scope_names)
+    of_ops = _with_updates(ops, phase[rows])
+    op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
     return Counted(
         names=tuple(nodes.names[i] for i in kept.tolist()),
         thread=nodes.thread[kept],
@@ -145,22 +141,30 @@ def count(
         names_of_ops=tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops),
         scopes=tuple(scope_names),
         scope=op_scope,
-        phase=phase[rows],
+        phase=of_ops,
         unknown=unknown,
-        host_reads=_host_reads(nodes.names, number, len(ops)),
+        host_reads=_host_reads(nodes.names, op_of, len(ops)),
     )
 
 
-def _host_reads(names: Sequence[str], number: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
-    """How many results the host reads before each op. number: of the op that a call is, or -1; calls as they began.
+def reads_of_host(counted: Counted) -> int:
+    """How many results the host reads in a step: all but those that an op reads for itself."""
+    return sum(
+        name == HOST_READ and (op < 0 or counted.names_of_ops[op] == HOST_READ)
+        for name, op in zip(counted.names, counted.op_of.tolist(), strict=True)
+    )
 
-    On a device with memory of its own a read is an op itself, which is not counted here.
+
+def _host_reads(names: Sequence[str], op_of: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
+    """How many results the host reads before each op. op_of: the op that a call is or lies in, or -1.
+
+    On a device with memory of its own a read is an op itself, which is not counted here, and an op may read for itself.
     """
-    reads = np.flatnonzero(np.asarray([name == HOST_READ for name in names], bool) & (number < 0))
-    counted = np.flatnonzero(number >= 0)
+    reads = np.flatnonzero(np.asarray([name == HOST_READ for name in names], bool) & (op_of < 0))
+    counted = np.flatnonzero(op_of >= 0)
     following = np.searchsorted(counted, reads)
     known = following < len(counted)
-    return np.bincount(number[counted[following[known]]], minlength=ops)
+    return np.bincount(op_of[counted[following[known]]], minlength=ops)
 
 
 def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
@@ -222,28 +226,31 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
     # Between the last of the backward pass and the optimizer's step gradients are unscaled and clipped.
     backward = np.flatnonzero(phase == _BACKWARD)
     steps = [index for index, name in enumerate(nodes.names) if name.startswith("Optimizer.step")]
-    last = steps[-1] if steps else _last_update(nodes, int(backward[-1]) + 1) if len(backward) else 0
-    if len(backward) and last > backward[-1]:
-        between = slice(backward[-1] + 1, last)
+    if len(backward) and steps:
+        between = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
         phase[between] = np.where(phase[between] == _FORWARD, _OPTIMIZER, phase[between])
     return phase
 
 
-def _last_update(nodes: Nodes, first: int) -> int:
-    """Up to where calls from `first` on, after the backward pass, are an optimizer that is written by hand.
+def _with_updates(ops: Sequence[CountedOp], phase: NDArray[np.int64]) -> NDArray[np.int64]:
+    """The phases of ops, with an optimizer that is written by hand, where nothing else is marked as one.
 
-    It writes in place and multiplies no matrices: up to the last call that does, `first` where there is none.
+    It is what stands after the backward pass, without products, up to the last op that writes in place into what the
+    forward or the backward pass read. Other numbers that are kept up to date (metrics) neither of them reads.
     """
-    names = nodes.names[first:]
-    if any(name.removeprefix("aten::") in _PRODUCTS for name in names):
-        return first
-    outer = [nodes.names[parent] if parent >= 0 else "" for parent in nodes.parent[first:].tolist()]
-    writing = [
-        index
-        for index, (name, around) in enumerate(zip(names, outer, strict=True), 1)
-        if _IN_PLACE.fullmatch(name) and not around.startswith("aten::")  # as copies and `zeros` do inside
-    ]
-    return first + writing[-1] if writing else first
+    backward = np.flatnonzero(phase == _BACKWARD)
+    if not len(backward) or (phase == _OPTIMIZER).any():
+        return phase
+    first = int(backward[-1]) + 1
+    if any(op.costed.op_class in ("contraction", "attention") for op in ops[first:]):
+        return phase
+    read = {storage for op in ops[:first] for storage in op.reads if storage >= 0}
+    updates = [number for number, op in enumerate(ops[first:], first) if op.costed.inplace and read & {*op.writes}]
+    if not updates:
+        return phase
+    found = phase.copy()
+    found[first : updates[-1] + 1] = _OPTIMIZER
+    return found
 
 
 def _backward_scopes(nodes: Nodes, phase: NDArray[np.int64], scope: NDArray[np.int64]) -> NDArray[np.int64]:

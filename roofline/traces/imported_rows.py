@@ -214,6 +214,7 @@ class Table:
             ops.append(op if costed is op.costed else replace(op, costed=costed))
         return replace(
             self._base,
+            host_reads=None,
             names=(),
             thread=np.zeros(0, np.int64),
             parent=np.zeros(0, np.int64),

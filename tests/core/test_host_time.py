@@ -15,6 +15,7 @@ from roofline.core.comparison import compare
 from roofline.core.explanation import Finding, explain
 from roofline.core.host_time import dispatch, host_time
 from roofline.core.profile import Profile, decode, encode
+from roofline.errors import InputError
 
 AWAKE, ASLEEP = {"away_seconds_per_step": 0.0}, {"away_seconds_per_step": 2e-3}
 ONE = {"threads": "1"}
@@ -208,28 +209,52 @@ def test_reading_before_a_fused_op_is_not_the_fusion_of_the_other_run() -> None:
 
 
 def test_as_many_reads_in_both_runs_are_no_cause() -> None:
-    both = step(reading(recorded(), NORM.name), conditions=READS)
-    assert not found(both, step(reading(recorded(), NORM.name), conditions=READS))
+    # 4 * 20 of 310 us against as many of 210 us: 400 us of 1.48 ms, too little for "the same work, slower"
+    faster = before(reading(recorded(), NORM.name), NORM.name, 102.0, 108.0)
+    assert not found(step(reading(recorded(), NORM.name), conditions=READS), step(faster, conditions=READS))
 
 
 def test_what_an_optimizer_reads_is_its_own() -> None:
     update = Row("aten::_fused_adamw_", "optimizer", 100, bytes=1e6, phase="optimizer")
-    rows = (*recorded(), change(update, host=(202.0, 108.0), host_reads=80))
-    host = host_time(analyze(step(rows, conditions=READS)))
-    assert host.reading.tolist() == [0.0] * len(rows)
+    rows = (*reading(recorded(), ""), change(update, host=(202.0, 108.0), host_reads=80))
+    host = host_time(analyze(step(rows, conditions=READS)), placed=True)
+    assert (host.reading.tolist(), host.reads) == ([0.0] * len(rows), 0)
 
 
 def test_one_read_costs_no_more_than_it_can() -> None:
     rows = (change(LINEAR, host=(400.0, 10.0), host_reads=2), *recorded())
-    host = host_time(analyze(step(rows, conditions=READS)))
+    host = host_time(analyze(step(rows, conditions=READS)), placed=True)
     # 2 reads of 50 us each at most; the rest stays what it was, in the same parts
     assert host.reading[0] == pytest.approx(100_000)
     assert host.all[0] == pytest.approx(310_000)
     assert host.framework[0] / host.python[0] == pytest.approx(40)
 
 
-def test_between_other_numbers_of_threads_the_host_is_the_threads_too() -> None:
-    a = step(tuple(change(row, own=2 * row.own, host=(2.0, 48.0)) for row in LAYER * 4), environment={"threads": "2"})
-    told = found(a, step(recorded(), environment=ONE))
-    assert set(told) == {"threads"}
-    assert told["threads"].seconds == near(4 * (1250 - 50 + 7 * 40))
+def test_reads_that_one_profile_does_not_place_are_told_as_before() -> None:
+    # The same times; an older profile has no `host_reads`, and one read more.
+    rows = reading(recorded(), NORM.name)
+    old = tuple(change(row, host_reads=None) for row in rows)
+    assert not found(step(rows, conditions=READS), step(old, conditions=READS | {"host_reads_per_step": 81.0}))
+
+
+def test_what_is_read_after_the_last_op_is_reading_too() -> None:
+    rows = reading(recorded(), "")
+    told = found(step(rows, extra_gap=800, conditions=READS), step(rows, conditions=NO_READS))
+    assert set(told) == {"synchronisation"}
+    assert told["synchronisation"].seconds == near(800)
+    assert "80 per step" in told["synchronisation"].text
+
+
+def test_reads_get_no_more_of_a_gap_than_the_host_was_seen_dispatching() -> None:
+    # Half of A's gap of 1480 us is known to be waiting for input: of its 1200 us of reading half is left
+    a = step(reading(recorded(), NORM.name), conditions=READS, causes={"host dispatch": 0.5, "data input": 0.5})
+    told = found(a, step(reading(recorded(), ""), conditions=NO_READS))
+    assert told["synchronisation"].seconds == near(600)
+    assert told["data-input"].seconds == near(740)
+
+
+def test_a_profile_with_impossible_reads_is_refused() -> None:
+    for reads in (-1, 1 << 41):
+        rows = (change(LINEAR, host=(400.0, 10.0), host_reads=reads), *recorded())
+        with pytest.raises(InputError, match="damaged"):
+            decode(encode(step(rows)))

@@ -168,6 +168,53 @@ def test_the_optimizer_is_a_phase_and_a_scope(ops):
     }
 
 
+def by_hand(*, log=False, average=False):
+    """SGD without torch.optim; then a metric is kept up to date, or another forward pass made."""
+    torch.manual_seed(0)
+    net, ids, seen = Net(), torch.randint(0, WORDS, (BATCH, LENGTH)), torch.zeros(())
+
+    def run(update=True):
+        loss = functional.cross_entropy(net(ids).view(-1, WORDS), ids.view(-1))
+        for parameter in net.parameters():
+            parameter.grad = None
+        loss.backward()
+        with torch.no_grad():
+            if update:
+                for parameter in net.parameters():
+                    parameter.sub_(0.1 * parameter.grad)
+            if log:
+                seen.add_(loss.detach() * 2)
+            if average:
+                net(ids)
+
+    return run
+
+
+def test_an_optimizer_written_by_hand_is_one():
+    found = listed(counted_of(by_hand(log=True)))
+    last = max(number for number, op in enumerate(found) if op.phase == "backward")
+    after = [(op.name, op.phase) for op in found[last + 1 :]]
+    parameters = len([*Net().parameters()])
+    # one product with the rate and one subtraction for each parameter; the metric is read by neither pass
+    assert after == [
+        *(("mul", "optimizer"), ("sub_", "optimizer")) * parameters,
+        ("mul", "forward"),
+        ("add_", "forward"),
+    ]
+
+
+@pytest.mark.parametrize(("given", "update"), [({"log": True}, False), ({"average": True}, True)])
+def test_what_is_no_update_or_stands_before_products_is_no_optimizer(given, update):
+    run = by_hand(**given)
+    assert {op.phase for op in listed(counted_of(lambda: run(update)))} == {"forward", "backward"}
+
+
+def test_what_the_fused_optimizer_reads_for_itself_is_not_the_hosts(step):
+    assert counting.HOST_READ in step.names
+    assert counting.reads_of_host(step) == 0
+    assert step.host_reads.tolist() == [0] * len(step.ops)
+
+
 def test_the_work_of_the_step(ops):
     """10 rows through 8 -> 16 -> 8, twice, and 8 -> 11: forward one product each, backward two."""
     forward = 2 * (2 * 2 * ROWS * WIDTH * 2 * WIDTH) + 2 * ROWS * WIDTH * WORDS
@@ -417,26 +464,6 @@ def test_the_optimizer_begins_after_the_last_gradient():
     assert [phase for phase, _ in found] == ["forward", "backward", "optimizer", "optimizer", "forward"]
 
 
-def test_an_optimizer_written_by_hand_is_one():
-    # In place after the backward pass, outside of other calls: up to the last of these, and what is logged is none.
-    rows = [
-        ("aten::relu_", -1, -1, 1),
-        (ENGINE_NODE + "X", -1, -1, 1),
-        ("aten::relu", 1, -1, 1),
-        ("aten::mul", -1, -1, 1),
-        ("aten::_foreach_add_", -1, -1, 1),
-        ("aten::sub_", -1, -1, 1),
-        ("aten::zeros", -1, -1, 1),
-        ("aten::zero_", 6, -1, 1),
-    ]
-    phases = [phase for phase, _ in phases_and_scopes(*rows)]
-    assert phases == ["forward", "backward", "optimizer", "optimizer", "optimizer", "forward"]
-    # With a product it may be a second forward pass; in a step without a backward pass nothing is an optimizer.
-    phases = [phase for phase, _ in phases_and_scopes(*rows[:5], ("aten::addmm", -1, -1, 1), rows[5])]
-    assert phases == ["forward", "backward", "forward", "forward", "forward", "forward"]
-    assert [phase for phase, _ in phases_and_scopes(rows[0])] == ["forward"]
-
-
 def test_results_that_the_host_reads_are_counted_before_the_next_op():
     def reads(*names: str) -> list[int]:
         counted = counting.count(Nodes(*((name, -1, -1, 1) for name in names)), Engine())
@@ -447,6 +474,10 @@ def test_results_that_the_host_reads_are_counted_before_the_next_op():
     # two before the first op, one before the second; what is read after the last one is before none
     assert reads(read, read, "aten::relu", read, "aten::relu", read) == [2, 1]
     assert reads(read) == []
+    # what an op reads for itself is before none
+    nested = counting.count(Nodes(("aten::relu", -1, -1, 1), (read, 0, -1, 1), ("aten::relu", -1, -1, 1)), Engine())
+    assert nested.host_reads.tolist() == [0, 0]
+    assert counting.reads_of_host(nested) == 0
 
 
 def test_a_scope_called_optimizer_is_one():

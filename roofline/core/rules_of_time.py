@@ -215,8 +215,8 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
         about = _asleep(ledger, more)
         reads, programs = _recorded(ledger, _READS), _recorded(ledger, "programs_per_step")
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
-        if reads is not None and ledger.reads_are_placed:  # what is left are those after the last op
-            reads = reads[0] - _placed(a.profile), reads[1] - _placed(b.profile)
+        if reads is not None and ledger.reads_are_placed:  # an optimizer's own are not the step's
+            reads = reads[0] - _of_optimizer(a.profile), reads[1] - _of_optimizer(b.profile)
         if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < _A_READ:
             rule, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
         if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
@@ -230,8 +230,10 @@ def host_bound(ledger: Ledger) -> Iterator[Claim]:
     yield Claim(rule, NONE, NONE, ledger.gap_a, ledger.gap_b, about=about)
 
 
-def _placed(profile: Profile) -> float:
-    return float(sum(op.host_reads or 0 for op in profile.ops))
+def _of_optimizer(profile: Profile) -> float:
+    """How many results the optimizer reads before its ops."""
+    phases = profile.phases
+    return float(sum(op.host_reads or 0 for op in profile.ops if phases[op.phase] == "optimizer"))
 
 
 def _asleep(ledger: Ledger, more: float) -> dict[str, str]:

@@ -56,8 +56,7 @@ def match(a: Pieces, b: Pieces) -> Matching:
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
     works, anywhere = (_works(a, common), _works(b, common)), (_works(a, frozenset()), _works(b, frozenset()))
     # In another type the same is dispatched all the same.
-    untyped = _names(a, by_block, typed=False), _names(b, by_block, typed=False)
-    alike = len(by_occurrence(*untyped)) >= _ALIKE * min(len(a), len(b)) > 0
+    alike = _mostly(*names) or _mostly(_names(a, by_block, typed=False), _names(b, by_block, typed=False))
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
         np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(pieces)))
@@ -82,6 +81,10 @@ def match(a: Pieces, b: Pieces) -> Matching:
     ]
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
+
+
+def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
+    return len(by_occurrence(a, b)) >= _ALIKE * min(len(a), len(b)) > 0
 
 
 def _of_anchors(pieces: Pieces, keys: Sequence[Hashable]) -> list[Hashable]:

@@ -130,6 +130,8 @@ def count(
     place = np.cumsum(~ours) - 1
     rows = np.asarray([op.node for op in ops], np.int64)
     of_ops = _with_updates(ops, phase[rows])
+    for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
+        ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
     return Counted(
         names=tuple(nodes.names[i] for i in kept.tolist()),

@@ -203,6 +203,16 @@ def test_an_optimizer_written_by_hand_is_one():
     ]
 
 
+def test_what_a_compiled_update_is_made_of_is_the_optimizers_too():
+    costed = listed(counted_of(by_hand()))[-1].op.costed  # sub_, in place
+    rows = [("aten::relu", -1, -1, 1), (ENGINE_NODE + "X", -1, -1, 1), ("aten::relu", 1, -1, 1), ("kernel", -1, -1, 1)]
+    kernel = counting.Generated("kernel", costed, reads=(7,), writes=(7,), scope=None, places=("a", "b"))
+    counted = counting.count(Nodes(*rows, storages={0: (7, 8)}), Engine(), {3: kernel})
+    optimizer = counted_ops.PHASES.index("optimizer")
+    assert counted.phase.tolist() == [0, 1, optimizer]
+    assert [phase for _, phase in counted.ops[-1].places] == [optimizer, optimizer]
+
+
 @pytest.mark.parametrize(("given", "update"), [({"log": True}, False), ({"average": True}, True)])
 def test_what_is_no_update_or_stands_before_products_is_no_optimizer(given, update):
     run = by_hand(**given)

@@ -113,7 +113,7 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
             _contention.System(),
         )
         counted = _counted(framework, [profiled_step(step, framework, 0)]).counted
-        return _assemble(step, plan, framework, run, counted, None, 0.0, None)
+        return _assemble(step, plan, framework, run, counted, None, None)
     if not plan.plain_only:
         framework.profiled(lambda: None)  # the first start of a profiler in a process takes its time
     warm = [_timed(step, framework) for _ in range(WARM_UP if first < 5 else 1)]
@@ -127,7 +127,7 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     run, traces = _run(step, plan, framework, steps, pace, profiled, first)
     ceilings = _best(before, _bandwidth(plan))
     if plan.plain_only:
-        return _assemble(step, plan, framework, run, NOTHING, None, 0.0, memory)
+        return _assemble(step, plan, framework, run, NOTHING, None, memory)
     read = _counted(framework, traces)
     launch, event_cost = _trivial(framework)
     parts = [
@@ -139,7 +139,7 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
         raise MeasurementError("The profiler recorded no step, so there are no times: run again with fewer --steps.")
     timed = timing.merge(executor_time.aligned(parts, len(read.counted.ops)), median(run.wall.steps))
     measured = {**ceilings, **launch, **_functions(framework, read.counted)}
-    return _assemble(step, plan, framework, run, read.counted, timed, event_cost, memory, measured)
+    return _assemble(step, plan, framework, run, read.counted, timed, memory, measured)
 
 
 @dataclass(frozen=True, slots=True)
@@ -374,7 +374,6 @@ def _assemble(
     run: _Plain,
     counted: Counted,
     timed: Timed | None,
-    event_cost: float,
     memory: Memory | None,
     ceilings: Mapping[str, Ceiling] | None = None,
 ) -> Recording:
@@ -383,7 +382,7 @@ def _assemble(
     threads = plan.threads or 1
     return Recording(
         wall=run.wall,
-        profiled=None if timed is None else timing.profiled(timed, framework.mechanism, event_cost),
+        profiled=None if timed is None else timing.profiled(timed, framework.mechanism),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,

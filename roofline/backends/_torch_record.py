@@ -99,10 +99,9 @@ def record(
         return _assemble(
             step, plan, counted, None, Plain(Wall(steps=(first,), first=first), *_nothing()), counted.flags, beside
         )
-    plain, watched = _run(step, plan, counted, first, say, _state_bytes(optimizers), beside.reference())
-    assert watched is not None  # there are counted ops
-    flags = (*_flags(plan, plain, watched.timed), *counted.flags)
-    return _assemble(step, plan, counted, watched.timed, plain, flags, beside, watched.event_cost)
+    plain, timed = _run(step, plan, counted, first, say, _state_bytes(optimizers), beside.reference())
+    assert timed is not None  # there are counted ops
+    return _assemble(step, plan, counted, timed, plain, (*_flags(plan, plain, timed), *counted.flags), beside)
 
 
 def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks, _contention.System]:
@@ -117,7 +116,7 @@ def _run(
     say: Say,
     optimizer: float | None,
     reference: KinetoTrace | None = None,
-) -> tuple[Plain, Watched | None]:
+) -> tuple[Plain, Timed | None]:
     """The plain steps, and the profiled ones among them; `counted` None: plain steps only."""
     if counted is not None:
         # The first start of the profiler in a process takes its time, which must not fall into the measurement.
@@ -149,16 +148,8 @@ def _run(
     after = _ceilings(plan)
     best = {name: max(before[name], after[name], key=lambda ceiling: ceiling.value) for name in before.keys() & after}
     wall = Wall(steps=tuple(times), first=first, single=tuple(single))
-    watched = None if counted is None else _watched(plan, counted, profilers, median(times), reference)
-    return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks, system), watched
-
-
-@dataclass(frozen=True, slots=True)
-class Watched:
-    """The P run, and what one profiler event costs [s]."""
-
-    timed: Timed
-    event_cost: float
+    timed = None if counted is None else _timed(plan, counted, profilers, median(times), reference)
+    return Plain(wall, usage, peak or peak_on_cpu, optimizer, best, clocks, system), timed
 
 
 def _run_on_cpu(
@@ -186,17 +177,14 @@ def _run_on_gpu(
     return times, profilers, peak
 
 
-def _watched(
-    plan: Plan, counted: Counted, profilers: list[Any], typical: float, reference: KinetoTrace | None
-) -> Watched:
+def _timed(plan: Plan, counted: Counted, profilers: list[Any], typical: float, reference: KinetoTrace | None) -> Timed:
     """Op times from what the profiler recorded; `typical`: the median plain step [s]."""
     traces = [_torch_running.read(profiler) for profiler in profilers]
     if plan.device == "cuda":
-        timed = timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP, reference=reference)
-        return Watched(timed, 0.0)
+        return timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP, reference=reference)
     cost = _torch_running.event_cost()
     parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
-    return Watched(timing.merge(parts, typical), cost)
+    return timing.merge(parts, typical)
 
 
 def _ceilings(plan: Plan) -> dict[str, Ceiling]:
@@ -253,7 +241,6 @@ def _assemble(
     plain: Plain,
     flags: tuple[str, ...],
     beside: Beside,
-    event_cost: float = 0.0,
 ) -> Recording:
     switches = {**backend.switches(), **step.switches, **beside.switches}
     rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
@@ -265,7 +252,7 @@ def _assemble(
     plain_steps = 0 if plan.count_only else len(plain.wall.steps)
     return Recording(
         wall=plain.wall,
-        profiled=None if timed is None else timing.profiled(timed, timing_cuda.mechanism(timed), event_cost),
+        profiled=None if timed is None else timing.profiled(timed, timing_cuda.mechanism(timed)),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,

@@ -23,6 +23,7 @@ from torch.autograd.profiler import profile, record_function
 from roofline.backends._contention import System
 from roofline.backends._settling import SETTLING, settling
 from roofline.traces import kineto
+from roofline.traces.timing import EventCost
 
 #: Prefix of the annotations that delimit profiled steps.
 STEP = "roofline:step"
@@ -140,21 +141,28 @@ def interleaved(
     return times, profilers
 
 
-def event_cost(calls: int = 500, rounds: int = 8) -> float:
-    """What one profiler event adds to the time around it [s]: an op that does nothing, with and without profiler.
+def event_cost(calls: int = 500, rounds: int = 8) -> EventCost:
+    """What the profiler's events add: ops that do nothing, with and without profiler.
 
-    The least of a few rounds on either side, in turns.
+    A view is one event in no other one; a transposition is two, of which the second lies in the first. The least of a
+    few rounds on either side, in turns.
     """
-    x = torch.zeros(1)
+    x = torch.zeros(1, 1)
+    outer = _added(lambda: x.view(1, 1), calls, rounds)
+    return EventCost(outer, max(0.0, _added(lambda: x.transpose(0, 1), calls, rounds) - outer))
+
+
+def _added(op: Callable[[], object], calls: int, rounds: int) -> float:
+    """What profiling adds to one call [s]."""
 
     def loop() -> float:
         begin = time.perf_counter()
         for _ in range(calls):
-            x.view(1)
+            op()
         return time.perf_counter() - begin
 
     loop()
-    plain, watched, events = [], [], 0
+    plain, watched = [], []
     for _ in range(rounds):
         plain.append(loop())
         profiler = profile(use_kineto=True)
@@ -163,6 +171,4 @@ def event_cost(calls: int = 500, rounds: int = 8) -> float:
         watched.append(loop())
         with quiet():
             profiler.__exit__(None, None, None)
-        results = profiler.kineto_results
-        events = sum(event.name() == "aten::view" for event in results.events()) if results else calls
-    return max(0.0, (min(watched) - min(plain)) / max(1, events))
+    return max(0.0, (min(watched) - min(plain)) / calls)

@@ -115,7 +115,7 @@ class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the profiled steps (the P run) say about themselves. Times in seconds per step.
 
     walls: of the kept steps, as profiled; corrected: after the profiler's cost per event was subtracted.
-    dropped: outlying steps left out whole. events: profiler events per step. event_cost: [s] per event.
+    dropped: outlying steps left out whole. events: profiler events per step; event_cost: taken off for each, mean [s].
     idle: observed time in which no op ran, corrected, per kept step. idle_causes: its mean by cause.
     joined: share of the union of all leaf events whose event has a counted record.
     """

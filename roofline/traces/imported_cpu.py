@@ -48,7 +48,7 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
     counted = counting.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
-    timed = timing.time_cpu(_with_marks(trace, marks), counted, _MARK, 0.0)
+    timed = timing.time_cpu(_with_marks(trace, marks), counted, _MARK, timing.EventCost())
     start, end = trace.ops.start, trace.ops.end
     return ImportedCpu(
         counted=counted,

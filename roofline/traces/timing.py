@@ -2,7 +2,7 @@
 
 On a CPU an op's time is that of its event (what lies inside it is part of it); on a GPU it is the union of the kernels
 launched inside it. The profiler's own cost is subtracted per event, calibrated on ops that do nothing: a uniform
-scaling would move time from small ops to large ones.
+scaling would move time from small ops to large ones. An event inside another one costs less than one outside of all.
 """
 
 from __future__ import annotations
@@ -74,14 +74,26 @@ class Timed:
     programs: float | None = None
 
 
-def profiled(timed: Timed, mechanism: str, event_cost: float = 0.0) -> Profiled:
-    """What a profile keeps of a profiled run. event_cost: what one profiler event was taken to cost [s]."""
+@dataclass(frozen=True, slots=True)
+class EventCost:
+    """What one event of the profiler adds to the time around it [s]: in no other event (outer), and in one (inner)."""
+
+    outer: float = 0.0
+    inner: float = 0.0
+
+    def of(self, parent: NDArray[np.int64]) -> NDArray[np.float64]:
+        """That of each event, which lies in the event `parent` or in none, -1 [s]."""
+        return np.where(parent >= 0, self.inner, self.outer)
+
+
+def profiled(timed: Timed, mechanism: str) -> Profiled:
+    """What a profile keeps of a profiled run."""
     return Profiled(
         walls=tuple(timed.walls.tolist()),
         corrected=tuple(timed.corrected.tolist()),
         dropped=timed.dropped,
         events=timed.events,
-        event_cost=event_cost,
+        event_cost=float(np.mean(timed.walls - timed.corrected)) / timed.events if timed.events else 0.0,
         idle=tuple(timed.idle.tolist()),
         idle_causes=timed.causes,
         joined=timed.joined,
@@ -150,8 +162,8 @@ def unmatched_time(trace: KinetoTrace, step: StepEvents) -> dict[str, float]:
     return {trace.names[code]: float(sums[code]) for code in np.unique(step.events.name[lost])}
 
 
-def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: float) -> Timed:
-    """Op times on a CPU. `event_cost`: what one profiler event adds to the time around it [s]."""
+def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: EventCost) -> Timed:
+    """Op times on a CPU, less what the profiler's events cost."""
     steps = [step_events(trace, counted, low, high, prefix) for low, high in windows(trace, prefix)]
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
     kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
@@ -171,18 +183,19 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: floa
         root = unit == np.arange(len(unit))
         inside = (op >= 0) & ~root
         unseen |= np.bincount(op[root], minlength=number) == 0
-        descendants = np.bincount(op[inside], minlength=number)
+        within = event_cost.inner * np.bincount(op[inside], minlength=number)
         spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
-        own.append(np.maximum(spans - event_cost * descendants, 0.0))
+        own.append(np.maximum(spans - within, 0.0))
         share = intervals.shares(events.start[root], events.end[root], op[root], number) * 1e-9
-        shares.append(np.maximum(share - event_cost * descendants, 0.0))
+        shares.append(np.maximum(share - within, 0.0))
         first = np.full(number, events.end.max(initial=0), np.int64)
         np.minimum.at(first, op[root], events.start[root])
         starts.append((first - step.low) * 1e-9)
         # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
-        corrected.append(max(walls[index] - event_cost * len(events), shares[-1].sum(), 1e-9))
+        cost = float(event_cost.of(step.parent).sum())
+        corrected.append(max(walls[index] - cost, shares[-1].sum(), 1e-9))
         idle.append(corrected[-1] - shares[-1].sum())
-        causes.append(_host_time(step, root, inside, event_cost, idle[-1], compiled))
+        causes.append(_host_time(step, root, inside, event_cost.inner, idle[-1], compiled))
         host.append(_before_ops(step, root, inside, op, number, event_cost))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
@@ -258,7 +271,7 @@ def _host_time(
     step: StepEvents,
     root: NDArray[np.bool_],
     inside: NDArray[np.bool_],
-    event_cost: float,
+    inner_cost: float,
     idle: float,
     compiled: NDArray[np.int64],
 ) -> dict[str, float]:
@@ -283,8 +296,8 @@ def _host_time(
             # At an instant that several threads share an op comes first, then the causes in this order.
             busy_start, busy_end = np.append(busy_start, start[mine]), np.append(busy_end, end[mine])
             before, counted = counted, intervals.length(busy_start, busy_end) * 1e-9
-            times[name] = max(0.0, counted - before - event_cost * int((charged == number).sum()))
-    times = {HOST_DISPATCH: max(0.0, covered - counted - event_cost * int((charged == 0).sum()))} | times
+            times[name] = max(0.0, counted - before - inner_cost * int((charged == number).sum()))
+    times = {HOST_DISPATCH: max(0.0, covered - counted - inner_cost * int((charged == 0).sum()))} | times
     framework = sum(times.values())
     if framework > idle:
         times = {name: time * (idle / framework) for name, time in times.items()}
@@ -297,13 +310,14 @@ def _before_ops(
     inside: NDArray[np.bool_],
     op: NDArray[np.int64],
     number: int,
-    event_cost: float,
+    event_cost: EventCost,
 ) -> NDArray[np.float64]:
     """Idle time before each op, in the framework and outside of it, less what the events in it cost [s]."""
     events, around = step.events, ~root & ~inside
     gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
     idle = gaps.time(events.start[around], events.end[around]) * 1e-9
-    return np.maximum(idle - event_cost * gaps.events(events.start[~inside], step.parent[~inside] >= 0), 0.0)
+    cost = np.asarray([event_cost.inner, event_cost.outer])
+    return np.maximum(idle - cost * gaps.events(events.start[~inside], step.parent[~inside] >= 0), 0.0)
 
 
 def _causes(step: StepEvents, op: NDArray[np.bool_], compiled: NDArray[np.int64]) -> NDArray[np.int64]:

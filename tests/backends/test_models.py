@@ -23,6 +23,7 @@ from roofline.core.profile import encode  # noqa: E402
 from roofline.core.step import Workload  # noqa: E402
 from roofline.models import dimensions, geometry  # noqa: E402
 from roofline.models.torch import _step  # noqa: E402
+from roofline.traces.timing import EventCost  # noqa: E402
 
 SMALL: dict[str, dict[str, int]] = {
     "bert": {"batch": 2, "seq": 16},
@@ -44,7 +45,7 @@ def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
         patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: 2e-7)
+        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
         torch.set_num_threads(threads)

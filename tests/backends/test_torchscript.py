@@ -31,6 +31,7 @@ from roofline.errors import InputError  # noqa: E402
 from roofline.models.torch import _step  # noqa: E402
 from roofline.traces.aten import Engine  # noqa: E402
 from roofline.traces.counted import PHASES, Counted  # noqa: E402
+from roofline.traces.timing import EventCost  # noqa: E402
 
 CPU = Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
 
@@ -40,7 +41,7 @@ def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
         patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: 2e-7)
+        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
         torch.set_num_threads(threads)

@@ -82,6 +82,7 @@ def children_here() -> Iterator[None]:
     torch = pytest.importorskip("torch")
     from roofline.backends import _child, _launch, _torch_record, _torch_running
     from roofline.models.torch import _step
+    from roofline.traces.timing import EventCost
 
     class Here:
         def __init__(self, command: list[str], **_: object) -> None:
@@ -95,7 +96,7 @@ def children_here() -> Iterator[None]:
         patch.setattr(_launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
         patch.setattr(_child, "_limit_memory", lambda device: None)
         patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: 2e-7)
+        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
         patch.setattr(sys, "path", list(sys.path))  # a user's folder goes in front of it
         torch.set_num_threads(1)
         try:

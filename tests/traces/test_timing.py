@@ -96,7 +96,8 @@ from roofline.traces import counting, kineto_calls, timing  # noqa: E402
 from roofline.traces.aten import Engine  # noqa: E402
 
 PREFIX = "roofline:step"
-WALL, EVENTS, COST = 100, 7, 0.5  # [µs], events, [µs] per event
+WALL, EVENTS = 100, 7  # [µs], events
+OUTER, INNER = 0.5, 0.25  # cost of an event in no other one, and in one [µs]
 
 
 def step(made, make_kineto, number, zero, stretch=0, wall=WALL):
@@ -125,10 +126,10 @@ def counted_first_step(trace):
     return counting.count(kineto_calls.nodes(trace, events), Engine())
 
 
-def timed(made, cost=0.0):
+def timed(made, outer=0.0, inner=0.0):
     trace = kineto.read(made.write())
     counted = counted_first_step(trace)
-    return counted, timing.time_cpu(trace, counted, PREFIX, cost * 1e-6)
+    return counted, timing.time_cpu(trace, counted, PREFIX, timing.EventCost(outer * 1e-6, inner * 1e-6))
 
 
 def us(values):
@@ -164,20 +165,22 @@ def us_of(causes):
 
 def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
     step(made, make_kineto, 0, 0)
-    _, found = timed(made, COST)
+    _, found = timed(made, OUTER, INNER)
     # copy_ lies in addmm, clamp_min in relu.
-    assert found.own == us([[30 - COST], [20 - COST]])
-    assert found.corrected == us([WALL - EVENTS * COST])
-    assert found.idle == us([WALL - EVENTS * COST - (50 - 2 * COST)])
+    assert found.own == us([[30 - INNER], [20 - INNER]])
     # t, transpose and addmm lie in linear; linear and relu lie in nothing.
-    assert found.causes == us_of({timing.HOST_DISPATCH: 10 - 3 * COST, timing.PYTHON: 40 - 2 * COST})
+    assert found.corrected == us([WALL - 5 * INNER - 2 * OUTER])
+    assert found.idle == us([WALL - 3 * INNER - 2 * OUTER - 50])
+    assert found.causes == us_of({timing.HOST_DISPATCH: 10 - 3 * INNER, timing.PYTHON: 40 - 2 * OUTER})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
-    assert found.host == us([[6 - 3 * COST, 10 - COST], [4, 10 - COST]])
+    assert found.host == us([[6 - 3 * INNER, 10 - OUTER], [4, 10 - OUTER]])
+    # What was taken off for an event on the average of the 7.
+    assert timing.profiled(found, "none").event_cost == us((5 * INNER + 2 * OUTER) / EVENTS)
 
 
 def test_a_cost_larger_than_an_op_leaves_nothing_of_it(made, make_kineto):
     step(made, make_kineto, 0, 0)
-    _, found = timed(made, 25)
+    _, found = timed(made, 25, 25)
     assert found.own == us([[5], [0]])
 
 
@@ -282,17 +285,18 @@ def test_idle_of_a_compiled_step_is_told_by_what_stands_around_the_kernels(made,
 
 def test_the_cost_of_an_event_is_taken_from_the_cause_that_it_lies_in(made, make_kineto):
     compiled_step(made, make_kineto, 0, 0)
-    _, found = timed(made, COST)
+    _, found = timed(made, OUTER, INNER)
     # In linear 1, in the graph 2, in the region 4 and in CompiledFunction 2, in nothing 3: 12 events.
     within = {timing.HOST_DISPATCH: 1, timing.GUARDS: 0, timing.WRAPPER: 2, timing.RUNTIME: 4 + 2, timing.PYTHON: 3}
     assert sum(within.values()) == found.events == 12
-    assert found.causes == us_of({name: time - within[name] * COST for name, time in COMPILED.items()})
+    cost = {name: OUTER if name == timing.PYTHON else INNER for name in within}
+    assert found.causes == us_of({name: time - within[name] * cost[name] for name, time in COMPILED.items()})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
 
 
 def test_a_cost_that_leaves_less_than_nothing_of_a_cause_does_not_make_more_of_the_others(made, make_kineto):
     compiled_step(made, make_kineto, 0, 0)
-    _, found = timed(made, 10)
+    _, found = timed(made, 10, 10)
     # Idle: 200 - 12 * 10 - 30. Left of dispatch 2 - 10, of guards 4, of the wrapper 34 - 20, of the runtime 34 - 60.
     assert found.idle == us([50])
     left = {timing.HOST_DISPATCH: 0, timing.GUARDS: 4, timing.WRAPPER: 14, timing.RUNTIME: 0}
@@ -327,7 +331,7 @@ def test_a_trace_without_steps_has_no_times(made, make_kineto):
     made.op("aten::exp", 0, 40, make_kineto.H)
     trace = kineto.read(made.write())
     with np.errstate(all="raise"):
-        found = timing.time_cpu(trace, counted_ops.NOTHING, PREFIX, 0.0)
+        found = timing.time_cpu(trace, counted_ops.NOTHING, PREFIX, timing.EventCost())
     assert (found.own.shape, found.causes, found.events, found.joined) == ((0, 0), {}, 0, 0)
 
 
@@ -348,7 +352,7 @@ def test_a_real_step():
     run()
     counted = counting.count(_torch_counting.record(Step(run=run)), Engine())
     trace = _torch_running.read(_torch_running.profiled(run, "cpu", 3))
-    found = timing.time_cpu(trace, counted, _torch_running.STEP, 1e-7)
+    found = timing.time_cpu(trace, counted, _torch_running.STEP, timing.EventCost(1e-7, 1e-7))
     kept = 3 - found.dropped
     assert found.own.shape == (len(counted.ops), kept)
     assert (found.own >= 0).all()
@@ -412,7 +416,7 @@ def test_a_profiled_step_that_shows_nothing_is_not_joined() -> None:
     nodes = _torch_counting.record(Step(run=lambda: layer(x)))
     counted = counting.count(nodes, Engine())
     trace = _torch_running.read(_torch_running.profiled(lambda: None, "cpu", 1))
-    timed = timing.time_cpu(trace, counted, _torch_running.STEP, 0.0)
+    timed = timing.time_cpu(trace, counted, _torch_running.STEP, timing.EventCost())
     assert len(counted.ops) >= 1
     assert timed.unseen == len(counted.ops)
     assert timed.joined == 0.0

@@ -8,7 +8,7 @@ from collections.abc import Mapping, Sequence
 from roofline import units
 from roofline.core.analysis import Analysis
 from roofline.core.case import run_names
-from roofline.core.comparison import Comparison
+from roofline.core.comparison import Comparison, Side
 from roofline.core.explanation import Finding
 from roofline.core.parity import Parity
 from roofline.core.profile import slug
@@ -25,6 +25,8 @@ _CAUSES = 3
 _SAME_FLOPS = 1e-3
 #: From this share of a difference on, what is left of it is told.
 _LEFT = 5e-3
+#: The share of the ops' time at places of both runs below which the places are not those of one model.
+_COMMON = 0.5
 #: What the parity gate calls runs of one backend (core/difference.py).
 _UNNAMED = ("the first run", "the second run")
 MARKS = "* comparable with named differences; ! not comparable"
@@ -228,6 +230,29 @@ def hardware(pair: Pair) -> str:
         f"{devices[0]} against {devices[1]}: of {signed(found.difference)}, {ceilings} is the ceilings of the devices, "
         f"{work} other work, {other} loss, gap and all else."
     )
+
+
+def places(pair: Pair) -> str:
+    """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
+    view = pair.comparison.work
+    times = [_by_place(side) for side in (view.a, view.b)]
+    least = min(sum(each.values()) for each in times)
+    common = sum(min(times[0].get(place, 0.0), time) for place, time in times[1].items())
+    if common >= _COMMON * least:
+        return ""
+    return (
+        f"only {units.percent(common / least, 0)} of the ops' time is at the same phase and block in both runs, so "
+        "that rows above cancel: look at their sum, and at the findings."
+    )
+
+
+def _by_place(side: Side) -> dict[tuple[str, str], float]:
+    """Time of the ops by phase and block [s]."""
+    found: dict[tuple[str, str], float] = {}
+    for place, cell in side.cells.items():
+        where = place.phase, place.block
+        found[where] = found.get(where, 0.0) + cell.seconds
+    return found
 
 
 def communication(pair: Pair) -> str:

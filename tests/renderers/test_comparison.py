@@ -315,6 +315,18 @@ def test_hardware_is_told_apart() -> None:
     )
 
 
+def test_places_that_one_run_does_not_tell_are_named() -> None:
+    a = handmade.profile()
+    assert _comparing.places(two().pairs[0]) == ""
+    lost = pair(a, handmade.profile(blocks=tuple(f"other {block}" for block in a.blocks)))
+    words = "only 0 % of the ops' time is at the same phase and block in both runs"
+    assert _comparing.places(lost).startswith(words)
+    for name in ("text", "markdown"):
+        assert words in " ".join(
+            render(name, Ranking(("a", "b"), (lost.comparison.a, lost.comparison.b), 0, (lost,))).split()
+        )
+
+
 def test_exposed_communication() -> None:
     facts = Imported(communication=4e-3, exposed=1e-3, waiting=0.5e-3)
     found = pair(handmade.profile(imported=facts), faster(imported=Imported(communication=2e-3)))

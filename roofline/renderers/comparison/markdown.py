@@ -22,8 +22,8 @@ def render(ranking: Ranking) -> str:
 def _two(pair: Pair) -> list[str]:
     found = pair.comparison
     lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair)]
-    facts = [_term_table.LEGEND, f"{_comparing.closing(found)}."]
-    facts += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
+    facts = [_comparing.places(pair), _term_table.LEGEND, f"{_comparing.closing(found)}."]
+    facts = [words for words in (*facts, _comparing.hardware(pair), _comparing.communication(pair)) if words]
     facts += [
         f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
         for letter, side, run in (("A", 0, found.a), ("B", 1, found.b))

@@ -89,7 +89,7 @@ class System:
 
     faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
     inside the system [s], most of it clearing those pages where there are many. away: time in which the thread that
-    counts was on no core [s]: asleep, waiting, or pushed aside by another program.
+    counts was on no core [s]: asleep or waiting; or pushed aside by another program, where the system does not tell.
     """
 
     faults: int = 0
@@ -100,9 +100,9 @@ class System:
     def counting(self) -> Iterator[None]:
         """Counts what happens inside, beside what was counted before."""
         before = resource.getrusage(resource.RUSAGE_SELF)
-        begin = time.perf_counter() - time.thread_time()
+        begin = _not_running()
         yield
-        self.away += max(0.0, time.perf_counter() - time.thread_time() - begin)
+        self.away += max(0.0, _not_running() - begin)
         after = resource.getrusage(resource.RUSAGE_SELF)
         self.faults += after.ru_minflt - before.ru_minflt
         self.seconds += after.ru_stime - before.ru_stime
@@ -116,6 +116,23 @@ class System:
     def away_per_step(self, steps: int) -> dict[str, float]:
         """The condition of a profile whose ops run in the thread that counts."""
         return {"away_seconds_per_step": self.away / steps} if steps else {}
+
+
+def _not_running() -> float:
+    """Time in which this thread did not want a core, since some moment [s]."""
+    return time.perf_counter() - time.thread_time() - _queued()
+
+
+def _queued() -> float:
+    """Time in which this thread wanted a core and had none [s]; 0 where the system does not tell.
+
+    Linux: the second number of `schedstat`, in ns (the kernel's Documentation/scheduler/sched-stats.rst).
+    """
+    try:
+        with open("/proc/thread-self/schedstat") as file:
+            return int(file.read().split()[1]) * 1e-9
+    except (OSError, ValueError, IndexError):
+        return 0.0
 
 
 def was_contended(conditions: Mapping[str, float], threads: int) -> bool:

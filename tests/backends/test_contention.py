@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import mmap
 import os
+import subprocess
+import sys
 import time
+from pathlib import Path
 
 import pytest
 import torch
@@ -62,6 +65,37 @@ def test_memory_that_is_touched_first_counts_a_page_fault_per_page() -> None:
     assert 2 * pages <= system.faults < 2.5 * pages
     assert system.per_step(2)["page_faults_per_step"] == system.faults / 2
     assert System().per_step(0) == {}
+
+
+def test_a_thread_that_sleeps_is_away() -> None:
+    system = System()
+    with system.counting():
+        time.sleep(0.05)
+    assert system.away >= 0.05
+
+
+@pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
+def test_a_thread_that_another_program_pushes_aside_is_not_away() -> None:
+    """Both on one core: this thread gets some half of it, and wants all of it."""
+    allowed = os.sched_getaffinity(0)
+    core = min(allowed)
+    script = f"import os; os.sched_setaffinity(0, [{core}]); print(flush=True)\nwhile True: pass"
+    with subprocess.Popen([sys.executable, "-c", script], stdout=subprocess.PIPE) as other:
+        try:
+            assert other.stdout is not None
+            other.stdout.readline()
+            os.sched_setaffinity(0, [core])
+            system = System()
+            begin, cpu = time.perf_counter(), time.thread_time()
+            with system.counting():
+                while time.thread_time() < cpu + 0.2:
+                    pass
+            pushed_aside = time.perf_counter() - begin - 0.2
+        finally:
+            os.sched_setaffinity(0, allowed)
+            other.kill()
+    assert pushed_aside > 0.05
+    assert system.away < 0.5 * pushed_aside
 
 
 def test_a_step_that_maps_its_memory_anew_shows_its_page_faults() -> None:

@@ -16,8 +16,9 @@ class Case:
     seconds: how much more [s]; does_more, does_less: their work; idle_more, idle_less: their gaps [s]; launches_more,
     launches_less: of the whole step; about: what the claim says, of the one that spends more and of the other one;
     where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
-    host's dispatching [s]. graphs_more, graphs_less: compiled graphs in a step; breaks: what breaks those of `more`.
-    programs_more, programs_less: of XLA that a step runs, 0 where that is not known. backend_more: what ran `more`.
+    host's dispatching, after: what the ops that follow take longer [s]. graphs_more, graphs_less: compiled graphs in a
+    step; breaks: what breaks those of `more`. programs_more, programs_less: of XLA that a step runs, 0 where that is
+    not known. backend_more: what ran `more`.
     """
 
     more: str
@@ -36,6 +37,7 @@ class Case:
     where: str
     certain: bool
     dispatch: float
+    after: float
     graphs_more: int
     graphs_less: int
     breaks: tuple[str, ...]
@@ -50,8 +52,10 @@ def run_names(comparison: Comparison) -> tuple[str, str]:
     return printable(one), printable(other)
 
 
-def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str) -> Case:
-    """The facts of an entry, seen from the run that spends more."""
+def case(
+    comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str, after: float
+) -> Case:
+    """The facts of an entry, seen from the run that spends more. seconds, after: A - B [s]."""
     both = run_names(comparison)
     launches = [float(side.pieces.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
     idle = [comparison.a.gap, comparison.b.gap]
@@ -81,6 +85,7 @@ def case(comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work,
         where=where,
         certain=all(comparison.agree(one) for one in work[0].classes | work[1].classes),
         dispatch=gap if seconds >= 0 else -gap,
+        after=after if seconds >= 0 else -after,
         graphs_more=graphs[order[0]],
         graphs_less=graphs[order[1]],
         programs_more=programs[order[0]],

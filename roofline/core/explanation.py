@@ -14,7 +14,6 @@ from collections.abc import Iterable
 from typing import get_args
 
 import msgspec
-import numpy as np
 
 from roofline.core import sentences
 from roofline.core.analysis import Analysis
@@ -22,7 +21,7 @@ from roofline.core.case import case
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.executor import executor_of
-from roofline.core.ledger import Entry, Ledger, Portion, Work
+from roofline.core.ledger import Entry, Ledger, Portion, Work, together
 from roofline.core.pieces import executions
 from roofline.core.profile import slug
 from roofline.core.rules import RULES
@@ -84,28 +83,15 @@ def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
 
 def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
     """One entry per cause, with its rule: those of one rule and one sign."""
-    together: dict[tuple[str, str, bool], list[Entry]] = {}
+    alike: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in ledger.entries:
         rule = _rule(ledger, entry)
         sign = rule in _BY_SIGN and ledger.seconds(entry) < 0
         of = entry.claim.about.get("of", "") if rule == entry.claim.rule else ""
-        together.setdefault((rule, of, sign), []).append(entry)
+        alike.setdefault((rule, of, sign), []).append(entry)
     return [
-        (
-            rule,
-            Entry(
-                claim=next((e.claim for e in entries if e.claim.rule == rule and e.claim.about), entries[0].claim),
-                a=np.concatenate([entry.a for entry in entries]),
-                b=np.concatenate([entry.b for entry in entries]),
-                parts_a=np.concatenate([entry.parts_a for entry in entries]),
-                parts_b=np.concatenate([entry.parts_b for entry in entries]),
-                gap_a=sum(entry.gap_a for entry in entries),
-                gap_b=sum(entry.gap_b for entry in entries),
-                drift_a=sum(entry.drift_a for entry in entries),
-                drift_b=sum(entry.drift_b for entry in entries),
-            ),
-        )
-        for (rule, _, _), entries in together.items()
+        (rule, together(each, next((e.claim for e in each if e.claim.rule == rule and e.claim.about), each[0].claim)))
+        for (rule, _, _), each in alike.items()
     ]
 
 
@@ -168,13 +154,15 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     """What an entry says, or None where it does not stand out."""
     seconds = ledger.seconds(entry)
     ci95 = ledger.interval(entry)
-    work = ledger.work(ledger.a, entry.a), ledger.work(ledger.b, entry.b)
+    alone = entry.alone
+    work = ledger.work(ledger.a, alone.a), ledger.work(ledger.b, alone.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * ledger.wall:
         return None
     if _same_work(rule, entry, work) and not _beyond_noise(ledger, rule, entry, work):
         return None
     terms = ledger.portions(entry)
-    facts = case(ledger.comparison, entry, seconds, work, _where(terms, seconds))
+    where, after = _where(ledger.portions(alone), seconds), seconds - ledger.seconds(alone)
+    facts = case(ledger.comparison, entry, seconds, work, where, after)
     text, advice = sentences.sentence(rule, facts)
     label = sentences.label(rule, facts)
     return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)

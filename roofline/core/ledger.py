@@ -7,8 +7,8 @@ cause claimed add up to wall_A - wall_B, and a second is never explained twice.
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field, replace
 from functools import cached_property
 
 import msgspec
@@ -26,6 +26,7 @@ from roofline.core.pieces import Pieces
 
 Array = NDArray[np.float64]
 Rows = NDArray[np.int64]
+Bools = NDArray[np.bool_]
 
 NONE = np.zeros(0, np.int64)
 
@@ -45,7 +46,8 @@ class Claim:
 
     part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
     host: with the host's time for these ops, where both runs are dispatched alike. about: what the sentence needs to
-    know besides, by name.
+    know besides, by name. after: the number of the entry whose ops these ones follow: what they take longer is part of
+    that one, what they do is not, and their drift is efficiency (of what `about` says).
     """
 
     rule: str
@@ -57,13 +59,15 @@ class Claim:
     part_b: float = 1.0
     host: bool = False
     about: dict[str, str] = field(default_factory=dict)
+    after: int | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Entry:
     """A claim that was entered: its pieces with how much of each it got, and shares of either gap.
 
-    drift_a, drift_b: shares of the gaps that are no idle time: plain steps slower than the profiled ones throughout.
+    own_a, own_b: which of the pieces are what the claim is about, and not ops that follow those. drift_a, drift_b:
+    shares of the gaps that are no idle time: plain steps slower than the profiled ones throughout.
     """
 
     claim: Claim
@@ -71,10 +75,36 @@ class Entry:
     b: Rows
     parts_a: Array
     parts_b: Array
+    own_a: Bools
+    own_b: Bools
     gap_a: float
     gap_b: float
     drift_a: float
     drift_b: float
+
+    @property
+    def alone(self) -> Entry:
+        """The same without the ops that follow."""
+        a, b = self.own_a, self.own_b
+        one = replace(self, a=self.a[a], parts_a=self.parts_a[a], own_a=a[a])
+        return replace(one, b=self.b[b], parts_b=self.parts_b[b], own_b=b[b])
+
+
+def together(entries: Sequence[Entry], claim: Claim) -> Entry:
+    """Several entries as one, of that claim."""
+    return Entry(
+        claim=claim,
+        a=np.concatenate([entry.a for entry in entries]),
+        b=np.concatenate([entry.b for entry in entries]),
+        parts_a=np.concatenate([entry.parts_a for entry in entries]),
+        parts_b=np.concatenate([entry.parts_b for entry in entries]),
+        own_a=np.concatenate([entry.own_a for entry in entries]),
+        own_b=np.concatenate([entry.own_b for entry in entries]),
+        gap_a=sum(entry.gap_a for entry in entries),
+        gap_b=sum(entry.gap_b for entry in entries),
+        drift_a=sum(entry.drift_a for entry in entries),
+        drift_b=sum(entry.drift_b for entry in entries),
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -169,7 +199,16 @@ class Ledger:
                 ((self.a, a, parts_a, gap_a), (self.b, b, parts_b, gap_b))
             )
         ]
-        self.entries.append(Entry(claim, a, b, parts_a, parts_b, gap_a, gap_b, *drift))
+        own_a, own_b = (np.full(len(rows), claim.after is None) for rows in (a, b))
+        entry = Entry(claim, a, b, parts_a, parts_b, own_a, own_b, gap_a, gap_b, *drift)
+        if claim.after is None:
+            self.entries.append(entry)
+            return
+        first = self.entries[claim.after]
+        self.entries[claim.after] = together((first, replace(entry, drift_a=0.0, drift_b=0.0)), first.claim)
+        # What all ops are slower by is no consequence of those before them.
+        nothing = np.zeros(0), np.zeros(0), np.zeros(0, bool), np.zeros(0, bool)
+        self.entries.append(Entry(Claim("efficiency", about=claim.about), NONE, NONE, *nothing, 0.0, 0.0, *drift))
 
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
@@ -222,6 +261,16 @@ class Ledger:
             names=tuple(name for name, _ in names.most_common(3)),
             classes=frozenset(some.places[row].op_class for row in rows),
         )
+
+    def following(self) -> dict[int, tuple[Rows, Rows]]:
+        """By entry, the ops of both runs, claimed by none, right after those of it that only one run has."""
+        pairs_a, pairs_b = self.matching.pairs_a, self.matching.pairs_b
+        owner_a = _owners_before(self.a.pieces, [entry.a for entry in self.entries], pairs_a)
+        owner_b = _owners_before(self.b.pieces, [entry.b for entry in self.entries], pairs_b)
+        owner = np.where(owner_a >= 0, owner_a, owner_b)
+        owner[(owner_b >= 0) & (owner_b != owner)] = -1  # of two causes, neither
+        owner[(self.left_a[pairs_a] != 1) | (self.left_b[pairs_b] != 1)] = -1
+        return {number: (pairs_a[owner == number], pairs_b[owner == number]) for number in np.unique(owner[owner >= 0])}
 
     def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""
@@ -301,6 +350,17 @@ class Ledger:
 def _after(some: Pieces, rows: Rows) -> Rows:
     """The pieces of the ops right after those of some pieces. Ops are in the order of dispatch."""
     return np.flatnonzero(np.isin(some.op, some.op[rows] + 1))
+
+
+def _owners_before(some: Pieces, entries: Sequence[Rows], pairs: Rows) -> Rows:
+    """For each paired piece, the last entry that has an unpaired piece of the op right before it; -1 for none."""
+    paired = np.zeros(len(some), bool)
+    paired[pairs] = True
+    owner = np.full(int(some.op.max(initial=-1)) + 2, -1, np.int64)
+    for number, rows in enumerate(entries):
+        owner[some.op[rows[~paired[rows]]] + 1] = number
+    found: Rows = owner[some.op[pairs]]
+    return found
 
 
 def _dispatching(run: Analysis) -> float:

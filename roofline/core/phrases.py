@@ -57,9 +57,19 @@ def by_programs(facts: Case) -> bool:
     return facts.programs_more > facts.programs_less > 0
 
 
-def dispatching(facts: Case) -> str:
-    """How much of a finding is dispatching; nothing where that is little."""
-    return host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
+def besides(facts: Case) -> str:
+    """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
+    text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
+    return text + following(facts)
+
+
+def following(facts: Case) -> str:
+    """How much of a finding is in the ops that follow its own; nothing where that is little."""
+    if abs(facts.after) <= SOME * facts.seconds:
+        return ""
+    if facts.after > 0:
+        return f"; {units.seconds(facts.after)} of it is what the ops right after them take longer"
+    return f"; the ops right after them take {units.seconds(-facts.after)} less, which is taken off"
 
 
 def host_part(facts: Case, where: str) -> str:

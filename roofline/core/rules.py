@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from roofline.core.ledger import Claim, Ledger
 from roofline.core.rules_of_time import (
     after_idle,
+    after_others,
     allocation,
     communication,
     efficiency,
@@ -37,5 +38,6 @@ from roofline.core.rules_of_work import (
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
 RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
     *(communication, synchronisation, waiting, optimizer, recomputation, attention, random, unknown_work, padding),
-    *(more_products, precision, layout, fusion, threads, hardware, allocation, after_idle, efficiency, host_bound),
+    *(more_products, precision, layout, fusion, threads, hardware, allocation, after_idle, after_others),
+    *(efficiency, host_bound),
 )

@@ -8,7 +8,7 @@ from dataclasses import replace
 import numpy as np
 
 from roofline.core.analysis import Analysis
-from roofline.core.choosing import VECTOR, left, of_classes, only_one_does, pairs_of
+from roofline.core.choosing import VECTOR, are, left, of_classes, only_one_does, pairs_of
 from roofline.core.host_reads import for_the_host
 from roofline.core.host_time import A_READ
 from roofline.core.ledger import NONE, Claim, Ledger
@@ -37,6 +37,8 @@ MORE_PROGRAMS = 1.5
 _A_READ = A_READ * 1e-9
 #: Between this share and its complement time on a core is neither most nor little of it.
 _PARTLY = 0.25
+#: What ops take longer after others is a consequence of those up to this part of what those take.
+_CONSEQUENCE = 0.5
 
 
 def communication(ledger: Ledger) -> Iterator[Claim]:
@@ -197,6 +199,27 @@ def after_idle(ledger: Ledger) -> Iterator[Claim]:
     chosen = (late_a != late_b) & (ledger.left_a[pairs.pairs_a] == 1) & (ledger.left_b[pairs.pairs_b] == 1)
     if chosen.any():
         yield Claim("host-idle", pairs.pairs_a[chosen], pairs.pairs_b[chosen])
+
+
+def after_others(ledger: Ledger) -> Iterator[Claim]:
+    """What an op takes longer, or less, right after ops that only one run has: caches are as those left them.
+
+    Not where that were more than `_CONSEQUENCE` of what a cause takes itself: then it has another one.
+    """
+    if not (ledger.one_executor and ledger.matching.alike):
+        return
+    claims: dict[str, list[Claim]] = {}
+    for number, (a, b) in ledger.following().items():
+        rule, products = ledger.entries[number].claim.rule, are(ledger.a.pieces, a, ANCHORS)
+        for name, chosen in (("matmul", products), ("vector", ~products)):
+            claim = Claim(rule, a[chosen], b[chosen], after=number, about={"of": name})
+            claims.setdefault(rule, []).append(claim)
+    for rule, each in claims.items():
+        itself = sum(ledger.seconds(entry) for entry in ledger.entries if entry.claim.rule == rule)
+        a, b = (np.concatenate(rows) for rows in ([claim.a for claim in each], [claim.b for claim in each]))
+        later = float(ledger.a.seconds[a].sum() - ledger.b.seconds[b].sum())
+        if abs(later) <= _CONSEQUENCE * abs(itself):
+            yield from each
 
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:

@@ -11,10 +11,11 @@ from roofline import units
 from roofline.core.case import Case
 from roofline.core.phrases import (
     SOME,
+    besides,
     by_programs,
     counter,
-    dispatching,
     flop,
+    following,
     host_part,
     kinds,
     listed,
@@ -96,13 +97,13 @@ def _fusion(facts: Case) -> tuple[str, str]:
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
     advice = "let a compiler fuse them (torch.compile, jit), or use the framework's own fused op"
-    return f"{text}{dispatching(facts)}.", advice
+    return f"{text}{besides(facts)}.", advice
 
 
 def _tiny(facts: Case) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'small ops')}: {ops(facts.does_more)} against {ops(facts.does_less)} for the same result "
-        f"({listed(facts.does_more.names)}){dispatching(facts)}"
+        f"({listed(facts.does_more.names)}){besides(facts)}"
     )
     return f"{text}.", "write them as fewer, larger ops, or compile the step"
 
@@ -113,7 +114,7 @@ def _attention(facts: Case) -> tuple[str, str]:
     other = "in one fused kernel" if fused else "written out"
     text = (
         f"{spends(facts, f'attention {how}')}: {moved(facts.does_more)}; {facts.less} does it {other}, "
-        f"{moved(facts.does_less)}{dispatching(facts)}"
+        f"{moved(facts.does_less)}{besides(facts)}"
     )
     return f"{text}.", (
         "use the fused kernel (scaled_dot_product_attention, jax.nn.dot_product_attention)"
@@ -125,14 +126,14 @@ def _attention(facts: Case) -> tuple[str, str]:
 def _random(facts: Case) -> tuple[str, str]:
     other = ops(facts.does_less) if facts.does_less.ops else "none"
     text = f"{spends(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
-    text += f"{facts.less} has {other}{dispatching(facts)}"
+    text += f"{facts.less} has {other}{besides(facts)}"
     return f"{text}.", "turn dropout off where it is not wanted, or take a cheaper generator"
 
 
 def _layout(facts: Case) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
-        f"({listed(facts.does_more.names)}){dispatching(facts)}"
+        f"({listed(facts.does_more.names)}){besides(facts)}"
     )
     return f"{text}.", "keep one layout from layer to layer (NHWC or NCHW throughout, no .contiguous() in between)"
 
@@ -147,13 +148,13 @@ def _padding(facts: Case) -> tuple[str, str]:
 
 def _optimizer(facts: Case) -> tuple[str, str]:
     text = f"{spends(facts, 'the optimizer')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
-    return f"{text}{dispatching(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
+    return f"{text}{besides(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
 
 
 def _recomputation(facts: Case) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, "
-        f"{flop(facts.does_more)} more than was asked for{dispatching(facts)}"
+        f"{flop(facts.does_more)} more than was asked for{besides(facts)}"
     )
     return f"{text}.", "turn checkpointing off where the memory suffices"
 
@@ -162,19 +163,22 @@ def _more_work(facts: Case) -> tuple[str, str]:
     if not facts.does_less.ops and not facts.does_more.flops:
         text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
         return (
-            f"{text}({listed(facts.does_more.names)}){dispatching(facts)}.",
+            f"{text}({listed(facts.does_more.names)}){besides(facts)}.",
             "leave them out where they are not needed",
         )
     text = (
         f"{spends(facts, 'products')}: {flop(facts.does_more)} against "
-        f"{flop(facts.does_less)} at the same place{dispatching(facts)}"
+        f"{flop(facts.does_less)} at the same place{besides(facts)}"
     )
     return f"{text}.", "the runs do not ask for the same work: compare equal models first"
 
 
 def _precision(facts: Case) -> tuple[str, str]:
     text = f"{spends(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
-    return f"{text}.", "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
+    return (
+        f"{text}{following(facts)}.",
+        "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)",
+    )
 
 
 def _synchronisation(facts: Case) -> tuple[str, str]:
@@ -186,7 +190,8 @@ def _synchronisation(facts: Case) -> tuple[str, str]:
         waits = f"{facts.more} waits {units.seconds(facts.seconds)} more for what it runs, before it goes on"
         return f"{waits}.", advice
     return (
-        f"{head}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), {facts.less} has {ops(facts.does_less)}.",
+        f"{head}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), {facts.less} has "
+        f"{ops(facts.does_less)}{following(facts)}.",
         advice,
     )
 
@@ -306,7 +311,7 @@ def _host_idle(facts: Case) -> tuple[str, str]:
 def _graph_breaks(facts: Case) -> tuple[str, str]:
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{dispatching(facts)}"
+        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{besides(facts)}"
     )
     if facts.breaks:
         text += f"; broken by {listed(facts.breaks)}"
@@ -333,7 +338,10 @@ def _compiled_not_used(facts: Case) -> tuple[str, str]:
 
 def _unknown(facts: Case) -> tuple[str, str]:
     text = f"{spends(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
-    return f"{text}, where {facts.less} has {ops(facts.does_less)}.", "register a formula for them (docs/counting.md)"
+    return (
+        f"{text}, where {facts.less} has {ops(facts.does_less)}{following(facts)}.",
+        "register a formula for them (docs/counting.md)",
+    )
 
 
 SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {

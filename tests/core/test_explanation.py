@@ -95,6 +95,26 @@ def test_transposes_that_one_run_makes() -> None:
     assert found.seconds == near(4 * (120 + 10))
 
 
+@pytest.mark.parametrize(
+    ("later", "part", "text"),
+    [
+        (40, 40, "; 160 µs of it is what the ops right after them take longer."),
+        (-40, -40, "; the ops right after them take 160 µs less, which is taken off."),
+        (60, 60, "; 240 µs of it is what the ops right after them take longer."),
+        (70, 0, "(aten::copy_)."),  # more than half of what the copy costs, 65 µs, has another cause
+        (5, 5, "(aten::copy_)."),  # a twenty-seventh is not told
+    ],
+)
+def test_an_op_after_those_that_one_run_has_is_part_of_them(later: float, part: float, text: str) -> None:
+    copy = Row("aten::copy_", "movement", 120, bytes=0.4e6, block="FFN")
+    *before, linear, gelu = LAYER
+    found = only(step((*before, copy, change(linear, own=linear.own + later), gelu) * 4), step())
+    assert found.rule == "layout"
+    assert found.seconds == near(4 * (120 + 10 + part))
+    assert "4 launches that move 1.60 MB" in found.text  # what the products move is not of it
+    assert found.text.endswith(text)
+
+
 def test_one_thread() -> None:
     alone = step(tuple(change(row, own=2 * row.own) for row in LAYER * 4), environment={"threads": "1"})
     found = only(alone, step(environment={"threads": "2"}))

@@ -23,7 +23,16 @@ def facts(**changes: Any) -> Case:
     fields: dict[str, Any] = {
         **{"more": "torch", "less": "jax", "seconds": 100e-6, "does_more": work(20), "does_less": work(5)},
         **{"idle_more": 200e-6, "idle_less": 110e-6, "launches_more": 200.0, "launches_less": 100.0},
-        **{"about_more": "", "about_less": "", "of": "", "host": "", "where": "", "certain": True, "dispatch": 0.0},
+        **{
+            "about_more": "",
+            "about_less": "",
+            "of": "",
+            "host": "",
+            "where": "",
+            "certain": True,
+            "dispatch": 0.0,
+            "after": 0.0,
+        },
         **{"graphs_more": 0, "graphs_less": 0, "breaks": (), "programs_more": 0.0, "programs_less": 0.0},
         "backend_more": "torch",
     }

@@ -49,6 +49,22 @@ def pairs_of(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
     return ledger.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
+def first_time(ledger: Ledger, again_a: Rows, again_b: Rows) -> tuple[Rows, Rows]:
+    """The matched pieces that do in the forward pass, by name, arguments and block, what some of A or B do again."""
+    pairs = ledger.matching.pairs_a, ledger.matching.pairs_b
+    chosen = np.zeros(len(pairs[0]), bool)
+    for some, rows, again in zip(both(ledger), pairs, (again_a, again_b), strict=True):
+        keys = {_what(some, row) for row in again.tolist()}
+        chosen |= of_phase(some, "forward")[rows] & np.asarray(
+            [_what(some, row) in keys for row in rows.tolist()], bool
+        )
+    return pairs[0][chosen], pairs[1][chosen]
+
+
+def _what(some: Pieces, row: int) -> tuple[str, str, str]:
+    return some.signature[row].name, some.signature[row].shapes, some.places[row].block
+
+
 def only_one_does(ledger: Ledger, op_class: str) -> Iterator[tuple[Rows, Rows]]:
     """Stretches that only one run has, with an op of some class in them: (pieces of A, of B), one of them empty.
 

@@ -19,7 +19,7 @@ from roofline.core.analysis import Analysis
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
 from roofline.core.executor import dispatched_alike
-from roofline.core.host_time import HostTime, besides, dispatch, host_time, reads_are_placed
+from roofline.core.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
 from roofline.core.matching import Matching, match
 from roofline.core.pace import Pace, pace
 from roofline.core.pieces import Pieces
@@ -45,7 +45,8 @@ class Claim:
     """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
 
     part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
-    host: with the host's time for these ops, where both runs are dispatched alike. about: what the sentence needs to
+    host: with the host's time for these ops, where both runs are dispatched alike. before: pieces of A and of B before
+    which all of the host's time is part of it, under the same condition. about: what the sentence needs to
     know besides, by name. after: the number of the entry whose ops these ones follow: what they take longer is part of
     that one, what they do is not, and their drift is efficiency (of what `about` says).
     """
@@ -58,6 +59,7 @@ class Claim:
     part_a: float = 1.0
     part_b: float = 1.0
     host: bool = False
+    before: tuple[Rows, Rows] | None = None
     about: dict[str, str] = field(default_factory=dict)
     after: int | None = None
 
@@ -189,8 +191,10 @@ class Ledger:
         self.left_a[a] -= parts_a
         self.left_b[b] -= parts_b
         host_a, host_b = self._host(a, b) if claim.host and self.one_executor else (0.0, 0.0)
+        before_a, before_b = self._all_before(*claim.before) if claim.before and self.one_executor else (0.0, 0.0)
         # No second of a gap is given out twice.
-        gap_a, gap_b = min(claim.gap_a + host_a, self.gap_a), min(claim.gap_b + host_b, self.gap_b)
+        gap_a = min(claim.gap_a + host_a + before_a, self.gap_a)
+        gap_b = min(claim.gap_b + host_b + before_b, self.gap_b)
         self.gap_a -= gap_a
         self.gap_b -= gap_b
         drift = [
@@ -321,6 +325,20 @@ class Ledger:
             theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
             left[rows] = left[after] = 0.0
             taken.append(float(mine.sum() + theirs.sum()))
+        return taken[0], taken[1]
+
+    def _all_before(self, a: Rows, b: Rows) -> tuple[float, float]:
+        """Shares of the two gaps that are before some pieces, as far as they are not given out.
+
+        Whatever the host did there, unless it may have slept or took far longer than setting anything up.
+        """
+        taken = []
+        for side, rows in ((0, a), (1, b)):
+            some, left, host = (self.a, self.b)[side].pieces, self._host_left[side], self.host[side]
+            soon = (host.all <= SETTING_UP * host.times) & (not any(each.asleep for each in self.host))
+            shares = np.where(soon, host.shares(host.all) * self._seen(side), self._dispatch[side])
+            taken.append(float((shares[some.op[rows]] * some.weight[rows] * left[rows]).sum()))
+            left[rows] = 0.0
         return taken[0], taken[1]
 
     def _next(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:

@@ -23,7 +23,8 @@ def ops(work: Work) -> str:
 
 def moved(work: Work) -> str:
     """Launches and their bytes."""
-    return f"{ops(work)} that move {size(work)}" if work.ops else "none"
+    number = ops(work)
+    return f"{number} that {'moves' if number == '1 launch' else 'move'} {size(work)}" if work.ops else "none"
 
 
 def size(work: Work) -> str:

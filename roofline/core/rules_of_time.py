@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from roofline.core.analysis import Analysis
-from roofline.core.choosing import VECTOR, are, left, of_classes, only_one_does, pairs_of
+from roofline.core.choosing import VECTOR, are, first_time, left, of_classes, only_one_does, pairs_of
 from roofline.core.host_reads import for_the_host
 from roofline.core.host_time import A_READ
-from roofline.core.ledger import NONE, Claim, Ledger
+from roofline.core.ledger import NONE, Claim, Ledger, Rows
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
@@ -204,12 +204,13 @@ def after_idle(ledger: Ledger) -> Iterator[Claim]:
 def after_others(ledger: Ledger) -> Iterator[Claim]:
     """What an op takes longer, or less, right after ops that only one run has: caches are as those left them.
 
-    Not where that were more than `_CONSEQUENCE` of what a cause takes itself: then it has another one.
+    And what is computed again later takes longer at first, as it is kept track of: hooks run inside an op's event. Not
+    where that were more than `_CONSEQUENCE` of what a cause takes itself: then it has another one.
     """
     if not (ledger.one_executor and ledger.matching.alike):
         return
     claims: dict[str, list[Claim]] = {}
-    for number, (a, b) in ledger.following().items():
+    for number, (a, b) in [*ledger.following().items(), *_kept_track_of(ledger)]:
         rule, products = ledger.entries[number].claim.rule, are(ledger.a.pieces, a, ANCHORS)
         for name, chosen in (("matmul", products), ("vector", ~products)):
             claim = Claim(rule, a[chosen], b[chosen], after=number, about={"of": name})
@@ -220,6 +221,20 @@ def after_others(ledger: Ledger) -> Iterator[Claim]:
         later = float(ledger.a.seconds[a].sum() - ledger.b.seconds[b].sum())
         if abs(later) <= _CONSEQUENCE * abs(itself):
             yield from each
+
+
+def _kept_track_of(ledger: Ledger) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
+    """The number of recomputation's first entry, and the unclaimed matched ops that do first what is done again."""
+    found = [number for number, entry in enumerate(ledger.entries) if entry.claim.rule == "recomputation"]
+    if found:
+        again = [ledger.entries[number] for number in found]
+        a, b = first_time(
+            ledger, np.concatenate([entry.a for entry in again]), np.concatenate([entry.b for entry in again])
+        )
+        # What follows a claimed op is claimed for that.
+        followers = np.concatenate([NONE, *(rows for rows, _ in ledger.following().values())])
+        free = (ledger.left_a[a] == 1) & (ledger.left_b[b] == 1) & ~np.isin(a, followers)
+        yield found[0], (a[free], b[free])
 
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:

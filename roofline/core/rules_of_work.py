@@ -4,11 +4,22 @@ from __future__ import annotations
 
 import math
 import re
+from collections import Counter
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from roofline.core.choosing import VECTOR, Bools, are, blocks_with, both, classes_of, of_phase, only_one_does
+from roofline.core.choosing import (
+    VECTOR,
+    Bools,
+    are,
+    blocks_with,
+    both,
+    classes_of,
+    first_time,
+    of_phase,
+    only_one_does,
+)
 from roofline.core.ledger import NONE, Claim, Ledger, Rows
 from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
@@ -40,14 +51,20 @@ def optimizer(ledger: Ledger) -> Iterator[Claim]:
 def recomputation(ledger: Ledger) -> Iterator[Claim]:
     """Products that ran again without being asked for: checkpointed activations.
 
-    Between the same neighbours the vector work around them was computed again too.
+    Between the same neighbours the vector work around them was computed again too. What is to be computed again is set
+    up before it is computed first: what the host takes longer there belongs to it.
     """
+    found = []
     for hunk in ledger.matching.hunks:
         a, b = ledger.free(hunk.a, hunk.b)
         again_a, again_b = a[_again(ledger.a.pieces, a)], b[_again(ledger.b.pieces, b)]
         if len(again_a) != len(again_b):
             rows = (a, b) if ledger.matching.alike else (again_a, again_b)
+            found.append(rows)
             yield Claim("recomputation", *rows, host=True)
+    if found:
+        again_a, again_b = (np.concatenate(rows) for rows in zip(*found, strict=True))
+        yield Claim("recomputation", before=first_time(ledger, again_a, again_b))
 
 
 def _again(some: Pieces, rows: Rows) -> Bools:
@@ -110,12 +127,26 @@ def _stretches(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:
             for some, chosen in ((ledger.a.pieces, rows), (ledger.b.pieces, partners))
         ]
         shared = sorted({*places[0]} & {*places[1]})[:_MOST_BLOCKS]
-        if not shared or len({*places[0], *places[1]}) == 1:
+        alone = rows[~np.isin(places[0], shared)], partners[~np.isin(places[1], shared)]
+        if not shared or len({*places[0], *places[1]}) == 1 or _lost_its_place(ledger, (rows, partners), alone):
             yield rows, partners
             continue
         for block in shared:
             yield rows[places[0] == block], partners[places[1] == block]
-        yield rows[~np.isin(places[0], shared)], partners[~np.isin(places[1], shared)]
+        yield alone
+
+
+def _lost_its_place(ledger: Ledger, stretch: tuple[Rows, Rows], alone: tuple[Rows, Rows]) -> bool:
+    """Whether what stands in blocks of one run only is in the other run as well, in blocks of both."""
+    if bool(len(alone[0])) == bool(len(alone[1])):
+        return False
+    names = [
+        Counter(some.signature[row].name for row in rows) for some, rows in zip(both(ledger), stretch, strict=True)
+    ]
+    one, other = names if len(alone[0]) else names[::-1]
+    some, rows = (ledger.a.pieces, alone[0]) if len(alone[0]) else (ledger.b.pieces, alone[1])
+    here = Counter(some.signature[row].name for row in rows)
+    return all(other[name] >= one[name] for name in here)
 
 
 def _computing(some: Pieces, rows: Rows) -> Rows:
@@ -199,7 +230,7 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
     for hunk in ledger.matching.hunks:
         phases.setdefault(hunk.phase, []).append(ledger.free(hunk.a, hunk.b))
-    for hunks in phases.values():
+    for phase, hunks in phases.items():
         products = [(a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]) for a, b in hunks]
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
         if not _more_flops(ledger, *_together(products)):
@@ -218,9 +249,18 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
                 fewer = _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
                 less = ledger.comparison.a if fewer else ledger.comparison.b
                 rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
+                if rule == "more-work" and phase == "backward" and _computes_again(ledger, fewer):
+                    rule = "recomputation"
                 yield Claim(rule, a, b, host=True)
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _computes_again(ledger: Ledger, b: bool) -> bool:
+    """Whether B (else A) is known to do products again, more of them than the other run."""
+    found = [entry for entry in ledger.entries if entry.claim.rule == "recomputation"]
+    more = sum(len(entry.b) for entry in found) - sum(len(entry.a) for entry in found)
+    return more > 0 if b else more < 0
 
 
 def _together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
@@ -275,9 +315,15 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
     Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
     bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
     bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, never more than the difference, and the
-    rest is left: slower kernels.
+    rest is left: slower kernels. What only one run does between its neighbours is one cause, small or not as a whole.
     """
-    for a, b in _vector_work(ledger):
+    stretches = list(_vector_work(ledger))
+    added = [
+        _launch_bound(some, np.concatenate([NONE, *(pair[side] for pair in stretches if not len(pair[1 - side]))]))
+        > 0.5
+        for side, some in enumerate(both(ledger))
+    ]
+    for a, b in stretches:
         sides = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
         apart = sides[0].seconds - sides[1].seconds
@@ -291,8 +337,10 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         small = _launch_bound(both(ledger)[slower], (a, b)[slower]) > 0.5
         if not launches and not traffic:
             continue
-        if ledger.matching.alike and not less.ops and not small:
-            rule = "more-work"
+        if ledger.matching.alike and not less.ops:
+            backward = of_phase(both(ledger)[slower], "backward")[(a, b)[slower]].all()
+            again = backward and _computes_again(ledger, bool(slower))
+            rule = "recomputation" if again else "tiny-ops" if added[slower] else "more-work"
         else:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]

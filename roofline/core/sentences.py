@@ -101,11 +101,9 @@ def _fusion(facts: Case) -> tuple[str, str]:
 
 
 def _tiny(facts: Case) -> tuple[str, str]:
-    text = (
-        f"{spends(facts, 'small ops')}: {ops(facts.does_more)} against {ops(facts.does_less)} for the same result "
-        f"({listed(facts.does_more.names)}){besides(facts)}"
-    )
-    return f"{text}.", "write them as fewer, larger ops, or compile the step"
+    other = f"against {ops(facts.does_less)} for the same result" if facts.does_less.ops else "that the other run lacks"
+    text = f"{spends(facts, 'small ops')}: {ops(facts.does_more)} {other} ({listed(facts.does_more.names)})"
+    return f"{text}{besides(facts)}.", "write them as fewer, larger ops, or compile the step"
 
 
 def _attention(facts: Case) -> tuple[str, str]:
@@ -135,7 +133,10 @@ def _layout(facts: Case) -> tuple[str, str]:
         f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
         f"({listed(facts.does_more.names)}){besides(facts)}"
     )
-    return f"{text}.", "keep one layout from layer to layer (NHWC or NCHW throughout, no .contiguous() in between)"
+    return f"{text}.", (
+        "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
+        "buffer instead of concatenating or cloning"
+    )
 
 
 def _padding(facts: Case) -> tuple[str, str]:

@@ -135,6 +135,25 @@ def drifted(profile: Profile, seconds: float) -> Profile:
     return replace(profile, wall=replace(profile.wall, steps=tuple(each + seconds for each in profile.wall.steps)))
 
 
+@pytest.mark.parametrize(
+    ("before_first", "part"),
+    [
+        (200.0, 190),  # setting a segment up
+        (600.0, 92),  # longer than that takes: as far as it is dispatch, 2 us and ten times the median of 10 us
+    ],
+)
+def test_what_the_host_takes_longer_before_what_is_computed_again(before_first: float, part: float) -> None:
+    backward = recorded(change(row, phase="backward", flops=2 * row.flops) for row in LAYER)
+    again = recorded(change(row, phase="backward", model_flops=0.0) for row in LAYER)
+    first, *others = recorded(LAYER)
+    set_up = change(first, host=(2.0, before_first - 2.0))
+    told = found(
+        step((set_up, *others, *again, *backward), conditions=AWAKE),
+        step((first, *others, *backward), conditions=AWAKE),
+    )
+    assert told["recomputation"].seconds == near(1200 + 7 * 10 + part)
+
+
 def test_what_plain_steps_are_slower_by_goes_to_ops_and_idle_time_alike() -> None:
     # 4 * (1200 + 150) us of ops and 4 * (7 + 5) * 10 us of the host are 5880 us; 147 us more are 2.5 % of each of them
     a = step(instead(recorded(), NORM.name, tuple(change(row, host=(2.0, 8.0)) for row in UNFUSED_NORM)))

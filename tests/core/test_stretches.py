@@ -57,6 +57,18 @@ def test_what_is_made_from_nothing_in_each_step_is_more_work() -> None:
     assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(4 * (340 + 30))}
 
 
+def test_what_only_one_run_does_is_one_cause() -> None:
+    """Two long ops before attention and one that its launch bounds before the norm: 4 * 3 launches, 4 of them small."""
+    table, tiny = Row("aten::bucketize", "pointwise", 80, bytes=0.8e6), Row("aten::neg", "pointwise", 15, bytes=0.01e6)
+    rows = tuple(
+        one
+        for row in LAYER * 4
+        for one in {"aten::sdpa": (table, table, row), NORM.name: (tiny, row)}.get(row.name, (row,))
+    )
+    told = found(step(rows), step())
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(4 * (2 * 80 + 15 + 3 * 10))}
+
+
 def test_small_copies_of_slices_belong_to_the_small_ops() -> None:
     # 16 x (2 + 2) us, all of them bound by their launch of 5 us
     piece = (change(COPY, own=2, bytes=0.01e6), Row("aten::sigmoid", "pointwise", 2, bytes=0.01e6, block="FFN"))
@@ -132,6 +144,18 @@ def test_a_wider_type_beside_small_ops_of_another_block_is_a_cause_of_its_own() 
     }
 
 
+def test_what_one_run_puts_in_another_block_is_no_work_of_its_own() -> None:
+    """A's GELU in fp64 and its product stand in the FFN; B has the GELU there, and the product under another name."""
+    product = Row("aten::mul", "pointwise", 60, bytes=0.2e6, block="FFN")
+    wide = change(product, own=130, bytes=0.4e6, dtype="fp64")
+    a = step(instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE, wide)))
+    b = step(instead(LAYER * 4, GELU.name, (GELU, change(product, block="head"))))
+    told = found(a, b)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "precision": near(4 * (40 + 120 + 130 - 50 - 60 + 10))
+    }
+
+
 def test_a_cast_is_no_layout() -> None:
     # To fp64 a copy writes twice what it reads: 0.1 and 0.2 MB
     cast = Row("aten::_to_copy", "movement", 100, bytes=0.3e6, block="FFN")
@@ -191,6 +215,16 @@ def test_what_another_op_reads_is_not_for_the_host() -> None:
         step((*CHECK, GELU, ADD)), {**CHAIN, GELU.name: ((3,), (9,), 0.2e6), ADD.name: ((9,), (4,), 1e5)}
     )
     assert for_the_host(run) == [True, True, False, False]
+
+
+def test_a_number_that_is_kept_from_step_to_step_is_not_for_the_host() -> None:
+    """An optimizer counts its steps in place; a sum that is divided in place was made for whoever reads it."""
+    count, scale = Row("aten::add_", "pointwise", 1, bytes=8), Row("aten::div_", "pointwise", 1, bytes=8)
+    run = with_buffers(
+        step((count, *CHECK, scale)), {**CHAIN, count.name: ((5,), (5,), 4.0), scale.name: ((9,), (9,), 4.0)}
+    )
+    table = tuple(replace(one, inplace=one.name in (count.name, scale.name)) for one in run.signatures)
+    assert for_the_host(replace(run, signatures=table)) == [False, True, True, True]
 
 
 def test_a_loss_is_no_number_for_the_host() -> None:

@@ -274,7 +274,10 @@ class Ledger:
         owner = np.where(owner_a >= 0, owner_a, owner_b)
         owner[(owner_b >= 0) & (owner_b != owner)] = -1  # of two causes, neither
         owner[(self.left_a[pairs_a] != 1) | (self.left_b[pairs_b] != 1)] = -1
-        return {number: (pairs_a[owner == number], pairs_b[owner == number]) for number in np.unique(owner[owner >= 0])}
+        order = np.argsort(owner, kind="stable")
+        numbers, begins = np.unique(owner[order], return_index=True)
+        groups = np.split(order, begins[1:])
+        return {n: (pairs_a[rows], pairs_b[rows]) for n, rows in zip(numbers.tolist(), groups, strict=False) if n >= 0}
 
     def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""

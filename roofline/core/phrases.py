@@ -58,19 +58,19 @@ def by_programs(facts: Case) -> bool:
     return facts.programs_more > facts.programs_less > 0
 
 
-def besides(facts: Case) -> str:
+def besides(facts: Case, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
     text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
-    return text + following(facts)
+    return text + following(facts, whose)
 
 
-def following(facts: Case) -> str:
-    """How much of a finding is in the ops that follow its own; nothing where that is little."""
+def following(facts: Case, whose: str = "the ops right after them") -> str:
+    """How much of a finding is in the ops that follow its own, or `whose` it is; nothing where that is little."""
     if abs(facts.after) <= SOME * facts.seconds:
         return ""
     if facts.after > 0:
-        return f"; {units.seconds(facts.after)} of it is what the ops right after them take longer"
-    return f"; the ops right after them take {units.seconds(-facts.after)} less, which is taken off"
+        return f"; {units.seconds(facts.after)} of it is what {whose} take longer"
+    return f"; {whose} take {units.seconds(-facts.after)} less, which is taken off"
 
 
 def host_part(facts: Case, where: str) -> str:

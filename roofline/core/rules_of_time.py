@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -210,7 +210,8 @@ def after_others(ledger: Ledger) -> Iterator[Claim]:
     if not (ledger.one_executor and ledger.matching.alike):
         return
     claims: dict[str, list[Claim]] = {}
-    for number, (a, b) in [*ledger.following().items(), *_kept_track_of(ledger)]:
+    following = ledger.following()
+    for number, (a, b) in [*following.items(), *_kept_track_of(ledger, [rows for rows, _ in following.values()])]:
         rule, products = ledger.entries[number].claim.rule, are(ledger.a.pieces, a, ANCHORS)
         for name, chosen in (("matmul", products), ("vector", ~products)):
             claim = Claim(rule, a[chosen], b[chosen], after=number, about={"of": name})
@@ -223,17 +224,18 @@ def after_others(ledger: Ledger) -> Iterator[Claim]:
             yield from each
 
 
-def _kept_track_of(ledger: Ledger) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
-    """The number of recomputation's first entry, and the unclaimed matched ops that do first what is done again."""
+def _kept_track_of(ledger: Ledger, followers: Sequence[Rows]) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
+    """The number of recomputation's first entry, and the unclaimed matched ops that do first what is done again.
+
+    followers: pieces of A that are claimed because they follow others.
+    """
     found = [number for number, entry in enumerate(ledger.entries) if entry.claim.rule == "recomputation"]
     if found:
         again = [ledger.entries[number] for number in found]
         a, b = first_time(
             ledger, np.concatenate([entry.a for entry in again]), np.concatenate([entry.b for entry in again])
         )
-        # What follows a claimed op is claimed for that.
-        followers = np.concatenate([NONE, *(rows for rows, _ in ledger.following().values())])
-        free = (ledger.left_a[a] == 1) & (ledger.left_b[b] == 1) & ~np.isin(a, followers)
+        free = (ledger.left_a[a] == 1) & (ledger.left_b[b] == 1) & ~np.isin(a, np.concatenate([NONE, *followers]))
         yield found[0], (a[free], b[free])
 
 

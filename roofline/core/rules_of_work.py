@@ -228,6 +228,7 @@ def padding(ledger: Ledger) -> Iterator[Claim]:
 def more_products(ledger: Ledger) -> Iterator[Claim]:
     """Products that only one run does: it was asked for more, as parity says; or for the same in more of them."""
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
+    again = _compute_again(ledger)
     for hunk in ledger.matching.hunks:
         phases.setdefault(hunk.phase, []).append(ledger.free(hunk.a, hunk.b))
     for phase, hunks in phases.items():
@@ -249,18 +250,18 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
                 fewer = _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
                 less = ledger.comparison.a if fewer else ledger.comparison.b
                 rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
-                if rule == "more-work" and phase == "backward" and _computes_again(ledger, fewer):
+                if rule == "more-work" and phase == "backward" and again[int(fewer)]:
                     rule = "recomputation"
                 yield Claim(rule, a, b, host=True)
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
 
 
-def _computes_again(ledger: Ledger, b: bool) -> bool:
-    """Whether B (else A) is known to do products again, more of them than the other run."""
+def _compute_again(ledger: Ledger) -> tuple[bool, bool]:
+    """Whether A and whether B is known to do products again, more of them than the other run."""
     found = [entry for entry in ledger.entries if entry.claim.rule == "recomputation"]
-    more = sum(len(entry.b) for entry in found) - sum(len(entry.a) for entry in found)
-    return more > 0 if b else more < 0
+    more = sum(len(entry.a) for entry in found) - sum(len(entry.b) for entry in found)
+    return more > 0, more < 0
 
 
 def _together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
@@ -323,6 +324,8 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         > 0.5
         for side, some in enumerate(both(ledger))
     ]
+    backward = [of_phase(some, "backward") for some in both(ledger)]
+    again = _compute_again(ledger)
     for a, b in stretches:
         sides = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
@@ -338,9 +341,10 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         if not launches and not traffic:
             continue
         if ledger.matching.alike and not less.ops:
-            backward = of_phase(both(ledger)[slower], "backward")[(a, b)[slower]].all()
-            again = backward and _computes_again(ledger, bool(slower))
-            rule = "recomputation" if again else "tiny-ops" if added[slower] else "more-work"
+            if again[slower] and backward[slower][(a, b)[slower]].all():
+                rule = "recomputation"
+            else:
+                rule = "tiny-ops" if added[slower] else "more-work"
         else:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]

@@ -158,16 +158,17 @@ def test_checkpointed_activations() -> None:
 
 
 def test_what_is_computed_again_takes_longer_at_first_and_again_without_products() -> None:
-    """Per layer: what is done first takes a tenth longer, for hooks; and a lone norm is done again backward."""
+    """Per layer: what is done first takes a fifth longer, for hooks; and a lone norm is done again backward."""
     backward = tuple(change(row, phase="backward", flops=2 * row.flops) for row in LAYER)
     again = tuple(change(row, phase="backward", model_flops=0.0) for row in LAYER)
     norm = change(NORM, phase="backward", name="aten::rms_norm")
-    first = tuple(change(row, own=1.1 * row.own) for row in LAYER)
+    first = tuple(change(row, own=1.2 * row.own) for row in LAYER)
     found = only(
         step((*first * 4, *((*again, *backward[:3], norm, *backward[3:]) * 4))), step((*LAYER * 4, *(backward * 4)))
     )
     assert found.rule == "recomputation"
-    assert found.seconds == near(4 * (1200 + 7 * 10 + 0.1 * 1200 + 30 + 10))
+    assert found.seconds == near(4 * (1200 + 7 * 10 + 0.2 * 1200 + 30 + 10))
+    assert found.text.endswith("; 960 µs of it is what the ops that do them first, and those right after, take longer.")
 
 
 def test_padded_products() -> None:

@@ -141,19 +141,31 @@ def interleaved(
     return times, profilers
 
 
-def event_cost(calls: int = 500, rounds: int = 8) -> EventCost:
+def event_cost(calls: int = 500, rounds: int = 12) -> EventCost:
     """What the profiler's events add: ops that do nothing, with and without profiler.
 
-    A view is one event in no other one; a transposition is two, of which the second lies in the first. The least of a
-    few rounds on either side, in turns.
+    A view is one event in no other one; a transposition is two, of which the second lies in the first and costs no more
+    than one alone. The least of a few rounds of each, all in turns.
     """
     x = torch.zeros(1, 1)
-    outer = _added(lambda: x.view(1, 1), calls, rounds)
-    return EventCost(outer, max(0.0, _added(lambda: x.transpose(0, 1), calls, rounds) - outer))
+    loops = [_loop(op, calls) for op in (lambda: x.view(1, 1), lambda: x.transpose(0, 1))]
+    times: list[list[float]] = [[] for _ in range(2 * len(loops))]
+    for _ in range(rounds):
+        for number, loop in enumerate(loops):
+            times[2 * number].append(loop())
+            profiler = profile(use_kineto=True)
+            with quiet():
+                profiler.__enter__()
+            times[2 * number + 1].append(loop())
+            with quiet():
+                profiler.__exit__(None, None, None)
+    view, watched_view, transposition, watched_transposition = (min(each) / calls for each in times)
+    outer = max(0.0, watched_view - view)
+    return EventCost(outer, min(outer, max(0.0, watched_transposition - transposition - outer)))
 
 
-def _added(op: Callable[[], object], calls: int, rounds: int) -> float:
-    """What profiling adds to one call [s]."""
+def _loop(op: Callable[[], object], calls: int) -> Callable[[], float]:
+    """So many calls of an op, which take [s] together; once before that."""
 
     def loop() -> float:
         begin = time.perf_counter()
@@ -162,13 +174,4 @@ def _added(op: Callable[[], object], calls: int, rounds: int) -> float:
         return time.perf_counter() - begin
 
     loop()
-    plain, watched = [], []
-    for _ in range(rounds):
-        plain.append(loop())
-        profiler = profile(use_kineto=True)
-        with quiet():
-            profiler.__enter__()
-        watched.append(loop())
-        with quiet():
-            profiler.__exit__(None, None, None)
-    return max(0.0, (min(watched) - min(plain)) / calls)
+    return loop

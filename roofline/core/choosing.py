@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
@@ -49,20 +50,22 @@ def pairs_of(ledger: Ledger, classes: frozenset[str]) -> tuple[Rows, Rows]:
     return ledger.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
-def first_time(ledger: Ledger, again_a: Rows, again_b: Rows) -> tuple[Rows, Rows]:
-    """The matched pieces that do in the forward pass, by name, arguments and block, what some of A or B do again."""
+def first_time(ledger: Ledger, side: int, again: Rows) -> tuple[Rows, Rows]:
+    """The matched pieces with which run A (0) or B (1) did in the forward pass, in the same block, what it does again.
+
+    Only where half of its kind there or more are done again: of equal layers of which a few are, nobody knows which.
+    """
     pairs = ledger.matching.pairs_a, ledger.matching.pairs_b
-    chosen = np.zeros(len(pairs[0]), bool)
-    for some, rows, again in zip(both(ledger), pairs, (again_a, again_b), strict=True):
-        keys = {_what(some, row) for row in again.tolist()}
-        chosen |= of_phase(some, "forward")[rows] & np.asarray(
-            [_what(some, row) in keys for row in rows.tolist()], bool
-        )
+    some = both(ledger)[side]
+
+    def what(row: int) -> tuple[str, str, str]:
+        return some.signature[row].name, some.signature[row].shapes, some.places[row].block
+
+    forward = np.flatnonzero(of_phase(some, "forward")[pairs[side]])
+    firsts = [what(row) for row in pairs[side][forward].tolist()]
+    times, there = Counter(what(row) for row in again.tolist()), Counter(firsts)
+    chosen = forward[np.asarray([there[one] <= 2 * times[one] for one in firsts], bool)]
     return pairs[0][chosen], pairs[1][chosen]
-
-
-def _what(some: Pieces, row: int) -> tuple[str, str, str]:
-    return some.signature[row].name, some.signature[row].shapes, some.places[row].block
 
 
 def only_one_does(ledger: Ledger, op_class: str) -> Iterator[tuple[Rows, Rows]]:

@@ -21,7 +21,7 @@ from roofline.core.case import case
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.executor import executor_of
-from roofline.core.ledger import Entry, Ledger, Portion, Work, together
+from roofline.core.ledger import DRIFT, Entry, Ledger, Portion, Work, together
 from roofline.core.pieces import executions
 from roofline.core.profile import slug
 from roofline.core.rules import RULES
@@ -72,7 +72,7 @@ def explain(comparison: Comparison) -> tuple[Finding, ...]:
     for rule in RULES:
         for claim in rule(ledger):
             ledger.claim(claim)
-    found = [_finding(ledger, rule, entry) for rule, entry in _merged(ledger)]
+    found = [_finding(ledger, rule, entry) for rule, entry in _merged(ledger) if rule != DRIFT]
     return tuple(sorted((each for each in found if each is not None), key=lambda each: -abs(each.seconds)))
 
 
@@ -86,7 +86,7 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
     alike: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in ledger.entries:
         rule = _rule(ledger, entry)
-        sign = rule in _BY_SIGN and ledger.seconds(entry) < 0
+        sign = rule in _BY_SIGN and ledger.seconds(entry.alone) < 0
         of = entry.claim.about.get("of", "") if rule == entry.claim.rule else ""
         alike.setdefault((rule, of, sign), []).append(entry)
     return [

@@ -29,6 +29,8 @@ Rows = NDArray[np.int64]
 Bools = NDArray[np.bool_]
 
 NONE = np.zeros(0, np.int64)
+#: The rule of what no finding has: what ops that are no cause's own work are slower by in the plain steps.
+DRIFT = "drift"
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
@@ -45,10 +47,10 @@ class Claim:
     """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
 
     part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
-    host: with the host's time for these ops, where both runs are dispatched alike. before: pieces of A and of B before
-    which all of the host's time is part of it, under the same condition. about: what the sentence needs to
-    know besides, by name. after: the number of the entry whose ops these ones follow: what they take longer is part of
-    that one, what they do is not, and their drift is efficiency (of what `about` says).
+    host: with the host's time for these ops, where both runs are dispatched alike. before: pieces of A and their
+    partners of B, before which all of the host's time is part of it, where both runs are dispatched alike. about: what
+    the sentence needs to know besides, by name. after: the number of the entry, of the same rule, whose ops these ones
+    follow: what they take longer is part of that one, what they do and their drift is not.
     """
 
     rule: str
@@ -210,9 +212,9 @@ class Ledger:
             return
         first = self.entries[claim.after]
         self.entries[claim.after] = together((first, replace(entry, drift_a=0.0, drift_b=0.0)), first.claim)
-        # What all ops are slower by is no consequence of those before them.
+        # What all ops are slower by is no consequence of those before them, and nothing is said of it.
         nothing = np.zeros(0), np.zeros(0), np.zeros(0, bool), np.zeros(0, bool)
-        self.entries.append(Entry(Claim("efficiency", about=claim.about), NONE, NONE, *nothing, 0.0, 0.0, *drift))
+        self.entries.append(Entry(Claim(DRIFT), NONE, NONE, *nothing, 0.0, 0.0, *drift))
 
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
@@ -331,16 +333,20 @@ class Ledger:
         return taken[0], taken[1]
 
     def _all_before(self, a: Rows, b: Rows) -> tuple[float, float]:
-        """Shares of the two gaps that are before some pieces, as far as they are not given out.
+        """Shares of the two gaps that are before some pairs of pieces, as far as they are not given out.
 
-        Whatever the host did there, unless it may have slept or took far longer than setting anything up.
+        Whatever the host did there; but as far as it is dispatch where the host may have slept, or took far longer than
+        setting anything up, before either of the two.
         """
+        runs = [(side.pieces.op[rows], rows, side.pieces) for side, rows in ((self.a, a), (self.b, b))]
+        soon = np.full(len(a), not any(host.asleep for host in self.host))
+        for host, (ops, _, _) in zip(self.host, runs, strict=True):
+            soon &= host.all[ops] <= SETTING_UP * host.times[ops]
         taken = []
-        for side, rows in ((0, a), (1, b)):
-            some, left, host = (self.a, self.b)[side].pieces, self._host_left[side], self.host[side]
-            soon = (host.all <= SETTING_UP * host.times) & (not any(each.asleep for each in self.host))
-            shares = np.where(soon, host.shares(host.all) * self._seen(side), self._dispatch[side])
-            taken.append(float((shares[some.op[rows]] * some.weight[rows] * left[rows]).sum()))
+        for number, (host, (ops, rows, some)) in enumerate(zip(self.host, runs, strict=True)):
+            left = self._host_left[number]
+            shares = np.where(soon, (host.shares(host.all) * self._seen(number))[ops], self._dispatch[number][ops])
+            taken.append(float((shares * some.weight[rows] * left[rows]).sum()))
             left[rows] = 0.0
         return taken[0], taken[1]
 

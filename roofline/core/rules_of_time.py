@@ -8,10 +8,10 @@ from dataclasses import replace
 import numpy as np
 
 from roofline.core.analysis import Analysis
-from roofline.core.choosing import VECTOR, are, first_time, left, of_classes, only_one_does, pairs_of
+from roofline.core.choosing import VECTOR, first_time, left, of_classes, only_one_does, pairs_of
 from roofline.core.host_reads import for_the_host
 from roofline.core.host_time import A_READ
-from roofline.core.ledger import NONE, Claim, Ledger, Rows
+from roofline.core.ledger import NONE, Claim, Entry, Ledger, Rows
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED
@@ -209,34 +209,43 @@ def after_others(ledger: Ledger) -> Iterator[Claim]:
     """
     if not (ledger.one_executor and ledger.matching.alike):
         return
-    claims: dict[str, list[Claim]] = {}
     following = ledger.following()
-    for number, (a, b) in [*following.items(), *_kept_track_of(ledger, [rows for rows, _ in following.values()])]:
-        rule, products = ledger.entries[number].claim.rule, are(ledger.a.pieces, a, ANCHORS)
-        for name, chosen in (("matmul", products), ("vector", ~products)):
-            claim = Claim(rule, a[chosen], b[chosen], after=number, about={"of": name})
-            claims.setdefault(rule, []).append(claim)
-    for rule, each in claims.items():
-        itself = sum(ledger.seconds(entry) for entry in ledger.entries if entry.claim.rule == rule)
+    claims: dict[tuple[str, bool], list[Claim]] = {}
+    for number, rows in [*following.items(), *_kept_track_of(ledger, [rows for rows, _ in following.values()])]:
+        rule, slower = ledger.entries[number].claim.rule, ledger.seconds(ledger.entries[number]) > 0
+        claims.setdefault((rule, slower), []).append(Claim(rule, *rows, after=number))
+    itself: dict[tuple[str, bool], float] = {}
+    for entry in ledger.entries:
+        seconds = ledger.seconds(entry)
+        itself[entry.claim.rule, seconds > 0] = itself.get((entry.claim.rule, seconds > 0), 0.0) + seconds
+    for cause, each in claims.items():
         a, b = (np.concatenate(rows) for rows in ([claim.a for claim in each], [claim.b for claim in each]))
         later = float(ledger.a.seconds[a].sum() - ledger.b.seconds[b].sum())
-        if abs(later) <= _CONSEQUENCE * abs(itself):
+        if abs(later) <= _CONSEQUENCE * abs(itself[cause]):
             yield from each
 
 
 def _kept_track_of(ledger: Ledger, followers: Sequence[Rows]) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
-    """The number of recomputation's first entry, and the unclaimed matched ops that do first what is done again.
+    """Of either run the first entry in which it computes again, by number, and what it did of that in the forward pass.
 
-    followers: pieces of A that are claimed because they follow others.
+    As far as that is matched and not claimed. followers: pieces of A that are claimed because they follow others.
     """
-    found = [number for number, entry in enumerate(ledger.entries) if entry.claim.rule == "recomputation"]
-    if found:
-        again = [ledger.entries[number] for number in found]
-        a, b = first_time(
-            ledger, np.concatenate([entry.a for entry in again]), np.concatenate([entry.b for entry in again])
-        )
-        free = (ledger.left_a[a] == 1) & (ledger.left_b[b] == 1) & ~np.isin(a, np.concatenate([NONE, *followers]))
-        yield found[0], (a[free], b[free])
+    taken = np.concatenate([NONE, *followers])
+    for side in (0, 1):
+        found = [
+            number
+            for number, entry in enumerate(ledger.entries)
+            if entry.claim.rule == "recomputation" and (ledger.seconds(entry) < 0) == bool(side)
+        ]
+        if found:
+            a, b = first_time(ledger, side, np.concatenate([_rows(ledger.entries[number], side) for number in found]))
+            free = (ledger.left_a[a] == 1) & (ledger.left_b[b] == 1) & ~np.isin(a, taken)
+            taken = np.concatenate([taken, a[free]])
+            yield found[0], (a[free], b[free])
+
+
+def _rows(entry: Entry, side: int) -> Rows:
+    return entry.b if side else entry.a
 
 
 def efficiency(ledger: Ledger) -> Iterator[Claim]:

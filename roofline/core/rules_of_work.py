@@ -63,8 +63,8 @@ def recomputation(ledger: Ledger) -> Iterator[Claim]:
             found.append(rows)
             yield Claim("recomputation", *rows, host=True)
     if found:
-        again_a, again_b = (np.concatenate(rows) for rows in zip(*found, strict=True))
-        yield Claim("recomputation", before=first_time(ledger, again_a, again_b))
+        for side, rows in enumerate(zip(*found, strict=True)):
+            yield Claim("recomputation", before=first_time(ledger, side, np.concatenate(rows)))
 
 
 def _again(some: Pieces, rows: Rows) -> Bools:
@@ -228,10 +228,10 @@ def padding(ledger: Ledger) -> Iterator[Claim]:
 def more_products(ledger: Ledger) -> Iterator[Claim]:
     """Products that only one run does: it was asked for more, as parity says; or for the same in more of them."""
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
-    again = _compute_again(ledger)
+    again = _again_in(ledger)
     for hunk in ledger.matching.hunks:
         phases.setdefault(hunk.phase, []).append(ledger.free(hunk.a, hunk.b))
-    for phase, hunks in phases.items():
+    for hunks in phases.values():
         products = [(a[are(ledger.a.pieces, a, ANCHORS)], b[are(ledger.b.pieces, b, ANCHORS)]) for a, b in hunks]
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
         if not _more_flops(ledger, *_together(products)):
@@ -250,18 +250,30 @@ def more_products(ledger: Ledger) -> Iterator[Claim]:
                 fewer = _flops(ledger.a.pieces, a) < _flops(ledger.b.pieces, b)
                 less = ledger.comparison.a if fewer else ledger.comparison.b
                 rule = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
-                if rule == "more-work" and phase == "backward" and again[int(fewer)]:
+                more = int(fewer)
+                if rule == "more-work" and _again_there(both(ledger)[more], (a, b)[more], again[more]):
                     rule = "recomputation"
                 yield Claim(rule, a, b, host=True)
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
 
 
-def _compute_again(ledger: Ledger) -> tuple[bool, bool]:
-    """Whether A and whether B is known to do products again, more of them than the other run."""
-    found = [entry for entry in ledger.entries if entry.claim.rule == "recomputation"]
-    more = sum(len(entry.a) for entry in found) - sum(len(entry.b) for entry in found)
-    return more > 0, more < 0
+def _again_in(ledger: Ledger) -> tuple[frozenset[str], frozenset[str]]:
+    """The blocks in which A and B do products again: of the run that does more of them, none of the other."""
+    rows = [np.flatnonzero(_again(some, np.arange(len(some)))) for some in both(ledger)]
+    done = [_flops(some, again) for some, again in zip(both(ledger), rows, strict=True)]
+    blocks = [
+        frozenset(some.places[row].block for row in again.tolist() if done[side] > _MORE * done[1 - side])
+        for side, (some, again) in enumerate(zip(both(ledger), rows, strict=True))
+    ]
+    return blocks[0], blocks[1]
+
+
+def _again_there(some: Pieces, rows: Rows, blocks: frozenset[str]) -> bool:
+    """Whether some pieces are all of the backward pass of these blocks."""
+    return all(
+        (place.phase, place.block in blocks) == ("backward", True) for place in map(some.places.__getitem__, rows)
+    )
 
 
 def _together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
@@ -316,16 +328,11 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
     Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
     bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
     bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, never more than the difference, and the
-    rest is left: slower kernels. What only one run does between its neighbours is one cause, small or not as a whole.
+    rest is left: slower kernels. Of what only one run does between its neighbours, small ops that elsewhere
+    stand among large ones, half of them or more, are part of those.
     """
     stretches = list(_vector_work(ledger))
-    added = [
-        _launch_bound(some, np.concatenate([NONE, *(pair[side] for pair in stretches if not len(pair[1 - side]))]))
-        > 0.5
-        for side, some in enumerate(both(ledger))
-    ]
-    backward = [of_phase(some, "backward") for some in both(ledger)]
-    again = _compute_again(ledger)
+    large, again = _large(ledger, stretches), _again_in(ledger)
     for a, b in stretches:
         sides = ledger.work(ledger.a, a), ledger.work(ledger.b, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
@@ -341,10 +348,12 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
         if not launches and not traffic:
             continue
         if ledger.matching.alike and not less.ops:
-            if again[slower] and backward[slower][(a, b)[slower]].all():
+            some, rows = both(ledger)[slower], (a, b)[slower]
+            if _again_there(some, rows, again[slower]):
                 rule = "recomputation"
             else:
-                rule = "tiny-ops" if added[slower] else "more-work"
+                names = [some.signature[row].name in large[slower] for row in rows]
+                rule = "tiny-ops" if small and 2 * sum(names) < len(names) else "more-work"
         else:
             rule = "tiny-ops" if launches and (small or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]
@@ -354,6 +363,16 @@ def fusion(ledger: Ledger) -> Iterator[Claim]:
             if abs(explained) < abs(apart):  # never more than there is
                 part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)
         yield Claim(rule, a, b, part_a=part_a, part_b=part_b, host=True)
+
+
+def _large(ledger: Ledger, stretches: Sequence[tuple[Rows, Rows]]) -> list[set[str]]:
+    """The names of ops that only A has, and that only B has, in stretches that are not bound by their launches."""
+    found: list[set[str]] = [set(), set()]
+    for pair in stretches:
+        for side, some in enumerate(both(ledger)):
+            if len(pair[side]) and not len(pair[1 - side]) and _launch_bound(some, pair[side]) <= 0.5:
+                found[side] |= {some.signature[row].name for row in pair[side]}
+    return found
 
 
 def _vector_work(ledger: Ledger) -> Iterator[tuple[Rows, Rows]]:

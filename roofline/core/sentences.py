@@ -154,8 +154,8 @@ def _optimizer(facts: Case) -> tuple[str, str]:
 
 def _recomputation(facts: Case) -> tuple[str, str]:
     text = (
-        f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more than "
-        f"was asked for{besides(facts, 'the ops that do them first, and those right after,')}"
+        f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
+        f"than was asked for{besides(facts, 'the ops that do them first or follow them')}"
     )
     return f"{text}.", "turn checkpointing off where the memory suffices"
 

@@ -369,6 +369,24 @@ def test_a_real_step():
     assert (np.diff(found.start) > 0).all()
 
 
+def test_events_of_ops_that_do_nothing_are_calibrated() -> None:
+    """A view is one event in no other, a transposition one in another; neither costs nothing, nor one inside more."""
+    cost = _torch_running.event_cost(calls=100, rounds=3)
+    assert 0 <= cost.inner <= cost.outer
+    assert cost.outer > 0
+    x = torch.zeros(1, 1)
+
+    def run() -> None:
+        x.view(1, 1)
+        x.transpose(0, 1)
+
+    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 1))
+    (window,) = timing.windows(trace, _torch_running.STEP)
+    step = timing.step_events(trace, counted_ops.NOTHING, *window, "roofline:")
+    assert [trace.names[name] for name in step.events.name] == ["aten::view", "aten::transpose", "aten::as_strided"]
+    assert step.parent.tolist() == [-1, -1, 1]
+
+
 def part(wall: float, own: float) -> timing.Timed:
     """One profiled step of one op: `own` of its `wall` [s], the rest idle."""
     return timing.Timed(

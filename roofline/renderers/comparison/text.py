@@ -151,8 +151,8 @@ def _cut(label: str, room: int) -> str:
 
 
 def _evidence(pair: Pair) -> Iterator[tuple[str, str]]:
-    if _comparing.places(pair):
-        yield "places", _comparing.places(pair)
+    if places := _comparing.places(pair):
+        yield "places", places
     yield "columns", _term_table.LEGEND
     yield "sum", _comparing.closing(pair.comparison)
     for head, words in (("hardware", _comparing.hardware(pair)), ("collectives", _comparing.communication(pair))):

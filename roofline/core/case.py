@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from roofline.core.claims import Entry, Work
 from roofline.core.comparison import Comparison
-from roofline.core.ledger import Entry, Work
 from roofline.core.naming import called
 
 

@@ -6,13 +6,11 @@ from collections import Counter
 from collections.abc import Iterator
 
 import numpy as np
-from numpy.typing import NDArray
 
-from roofline.core.ledger import Ledger, Rows
+from roofline.core.claims import Bools, Rows
+from roofline.core.ledger import Ledger
 from roofline.core.pieces import Pieces
 from roofline.core.vocabulary import CLASSES
-
-Bools = NDArray[np.bool_]
 
 #: Work that a compiler takes together into fused kernels.
 VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "random", "movement", "embedding", "other"))

@@ -18,10 +18,11 @@ import msgspec
 from roofline.core import sentences
 from roofline.core.analysis import Analysis
 from roofline.core.case import case
+from roofline.core.claims import DRIFT, Entry, Portion, Work, together
 from roofline.core.comparison import Comparison
 from roofline.core.draws import Interval
 from roofline.core.executor import executor_of
-from roofline.core.ledger import DRIFT, Entry, Ledger, Portion, Work, together
+from roofline.core.ledger import Ledger
 from roofline.core.pieces import executions
 from roofline.core.profile import slug
 from roofline.core.rules import RULES

@@ -8,14 +8,13 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property
 
-import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.core.analysis import Analysis
+from roofline.core.claims import DRIFT, NONE, Array, Bools, Claim, Entry, Portion, Rows, Work, together
 from roofline.core.comparison import Comparison, Side
 from roofline.core.draws import Interval, interval
 from roofline.core.executor import dispatched_alike
@@ -23,117 +22,6 @@ from roofline.core.host_time import SETTING_UP, HostTime, besides, dispatch, hos
 from roofline.core.matching import Matching, match
 from roofline.core.pace import Pace, pace
 from roofline.core.pieces import Pieces
-
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Bools = NDArray[np.bool_]
-
-NONE = np.zeros(0, np.int64)
-#: The rule of what no finding has: what ops that are no cause's own work are slower by in the plain steps.
-DRIFT = "drift"
-
-
-class Portion(msgspec.Struct, frozen=True, kw_only=True):
-    """What a cause adds to wall_A - wall_B at one place [s]; phase, block and class are None for the gap."""
-
-    phase: str | None
-    block: str | None
-    op_class: str | None
-    seconds: float
-
-
-@dataclass(frozen=True, slots=True)
-class Claim:
-    """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
-
-    part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
-    host: with the host's time for these ops, where both runs are dispatched alike. before: pieces of A and their
-    partners of B, before which all of the host's time is part of it, where both runs are dispatched alike. about: what
-    the sentence needs to know besides, by name. after: the number of the entry, of the same rule, whose ops these ones
-    follow: what they take longer is part of that one, what they do and their drift is not.
-    """
-
-    rule: str
-    a: Rows = field(default_factory=lambda: NONE)
-    b: Rows = field(default_factory=lambda: NONE)
-    gap_a: float = 0.0
-    gap_b: float = 0.0
-    part_a: float = 1.0
-    part_b: float = 1.0
-    host: bool = False
-    before: tuple[Rows, Rows] | None = None
-    about: dict[str, str] = field(default_factory=dict)
-    after: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class Entry:
-    """A claim that was entered: its pieces with how much of each it got, and shares of either gap.
-
-    own_a, own_b: which of the pieces are what the claim is about, and not ops that follow those. drift_a, drift_b:
-    shares of the gaps that are no idle time: plain steps slower than the profiled ones throughout.
-    """
-
-    claim: Claim
-    a: Rows
-    b: Rows
-    parts_a: Array
-    parts_b: Array
-    own_a: Bools
-    own_b: Bools
-    gap_a: float
-    gap_b: float
-    drift_a: float
-    drift_b: float
-
-    @property
-    def alone(self) -> Entry:
-        """The same without the ops that follow."""
-        a, b = self.own_a, self.own_b
-        one = replace(self, a=self.a[a], parts_a=self.parts_a[a], own_a=a[a])
-        return replace(one, b=self.b[b], parts_b=self.parts_b[b], own_b=b[b])
-
-
-def together(entries: Sequence[Entry], claim: Claim) -> Entry:
-    """Several entries as one, of that claim."""
-    return Entry(
-        claim=claim,
-        a=np.concatenate([entry.a for entry in entries]),
-        b=np.concatenate([entry.b for entry in entries]),
-        parts_a=np.concatenate([entry.parts_a for entry in entries]),
-        parts_b=np.concatenate([entry.parts_b for entry in entries]),
-        own_a=np.concatenate([entry.own_a for entry in entries]),
-        own_b=np.concatenate([entry.own_b for entry in entries]),
-        gap_a=sum(entry.gap_a for entry in entries),
-        gap_b=sum(entry.gap_b for entry in entries),
-        drift_a=sum(entry.drift_a for entry in entries),
-        drift_b=sum(entry.drift_b for entry in entries),
-    )
-
-
-@dataclass(frozen=True, slots=True)
-class Work:
-    """What one run does in the pieces of a claim, per step. names: its ops, longest time first.
-
-    bytes, flops: of what is known; None where pieces have none that is. whole: whether that is all of them. floor: of
-    those that have one. fused: how many of the ops are kernels that were fused from several.
-    """
-
-    ops: float
-    fused: float
-    launches: float
-    seconds: float
-    floor: float
-    bytes: float | None
-    flops: float | None
-    whole: bool
-    names: tuple[str, ...]
-    classes: frozenset[str]
-
-    @property
-    def attained(self) -> float | None:
-        """floor / time, of pieces that have a floor at all."""
-        return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None
 
 
 def _known(values: Array) -> float | None:
@@ -180,7 +68,7 @@ class Ledger:
         """Those of some pieces that are not claimed in full."""
         return a[self.left_a[a] != 0], b[self.left_b[b] != 0]
 
-    def rows(self, of: Callable[[Pieces], NDArray[np.bool_]]) -> tuple[Rows, Rows]:
+    def rows(self, of: Callable[[Pieces], Bools]) -> tuple[Rows, Rows]:
         """The pieces of both runs that are not claimed in full and for which `of` is true."""
         return np.flatnonzero(of(self.a.pieces) & (self.left_a != 0)), np.flatnonzero(
             of(self.b.pieces) & (self.left_b != 0)

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.core.case import Case, printable
-from roofline.core.ledger import Work
+from roofline.core.claims import Work
 
 #: From this share of a finding on, a part of it is told.
 SOME = 0.1
@@ -58,7 +58,7 @@ def by_programs(facts: Case) -> bool:
     return facts.programs_more > facts.programs_less > 0
 
 
-def besides(facts: Case, whose: str = "the ops right after them") -> str:
+def of_which(facts: Case, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
     text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
     return text + following(facts, whose)

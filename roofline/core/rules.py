@@ -9,7 +9,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from roofline.core.ledger import Claim, Ledger
+from roofline.core.claims import Claim
+from roofline.core.ledger import Ledger
 from roofline.core.rules_of_time import (
     after_idle,
     after_others,

@@ -9,9 +9,10 @@ import numpy as np
 
 from roofline.core.analysis import Analysis
 from roofline.core.choosing import VECTOR, first_time, left, of_classes, only_one_does, pairs_of
+from roofline.core.claims import NONE, Claim, Entry, Rows
 from roofline.core.host_reads import for_the_host
 from roofline.core.host_time import A_READ
-from roofline.core.ledger import NONE, Claim, Entry, Ledger, Rows
+from roofline.core.ledger import Ledger
 from roofline.core.matching import ANCHORS
 from roofline.core.profile import Profile
 from roofline.core.roofline import ATTAINED

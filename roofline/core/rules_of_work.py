@@ -11,7 +11,6 @@ import numpy as np
 
 from roofline.core.choosing import (
     VECTOR,
-    Bools,
     are,
     blocks_with,
     both,
@@ -20,7 +19,8 @@ from roofline.core.choosing import (
     of_phase,
     only_one_does,
 )
-from roofline.core.ledger import NONE, Claim, Ledger, Rows
+from roofline.core.claims import NONE, Bools, Claim, Rows
+from roofline.core.ledger import Ledger
 from roofline.core.matching import ANCHORS
 from roofline.core.pieces import Pieces
 from roofline.core.vocabulary import BOUNDS
@@ -262,18 +262,15 @@ def _again_in(ledger: Ledger) -> tuple[frozenset[str], frozenset[str]]:
     """The blocks in which A and B do products again: of the run that does more of them, none of the other."""
     rows = [np.flatnonzero(_again(some, np.arange(len(some)))) for some in both(ledger)]
     done = [_flops(some, again) for some, again in zip(both(ledger), rows, strict=True)]
-    blocks = [
-        frozenset(some.places[row].block for row in again.tolist() if done[side] > _MORE * done[1 - side])
-        for side, (some, again) in enumerate(zip(both(ledger), rows, strict=True))
-    ]
-    return blocks[0], blocks[1]
+    a, b = (frozenset(some.places[row].block for row in again) for some, again in zip(both(ledger), rows, strict=True))
+    none: frozenset[str] = frozenset()
+    return (a if done[0] > _MORE * done[1] else none), (b if done[1] > _MORE * done[0] else none)
 
 
 def _again_there(some: Pieces, rows: Rows, blocks: frozenset[str]) -> bool:
     """Whether some pieces are all of the backward pass of these blocks."""
-    return all(
-        (place.phase, place.block in blocks) == ("backward", True) for place in map(some.places.__getitem__, rows)
-    )
+    places = [some.places[row] for row in rows]
+    return all(place.phase == "backward" and place.block in blocks for place in places)
 
 
 def _together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:

@@ -11,7 +11,6 @@ from roofline import units
 from roofline.core.case import Case
 from roofline.core.phrases import (
     SOME,
-    besides,
     by_programs,
     counter,
     flop,
@@ -20,6 +19,7 @@ from roofline.core.phrases import (
     kinds,
     listed,
     moved,
+    of_which,
     ops,
     size,
     spends,
@@ -97,13 +97,13 @@ def _fusion(facts: Case) -> tuple[str, str]:
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
     advice = "let a compiler fuse them (torch.compile, jit), or use the framework's own fused op"
-    return f"{text}{besides(facts)}.", advice
+    return f"{text}{of_which(facts)}.", advice
 
 
 def _tiny(facts: Case) -> tuple[str, str]:
     other = f"against {ops(facts.does_less)} for the same result" if facts.does_less.ops else "that the other run lacks"
     text = f"{spends(facts, 'small ops')}: {ops(facts.does_more)} {other} ({listed(facts.does_more.names)})"
-    return f"{text}{besides(facts)}.", "write them as fewer, larger ops, or compile the step"
+    return f"{text}{of_which(facts)}.", "write them as fewer, larger ops, or compile the step"
 
 
 def _attention(facts: Case) -> tuple[str, str]:
@@ -112,7 +112,7 @@ def _attention(facts: Case) -> tuple[str, str]:
     other = "in one fused kernel" if fused else "written out"
     text = (
         f"{spends(facts, f'attention {how}')}: {moved(facts.does_more)}; {facts.less} does it {other}, "
-        f"{moved(facts.does_less)}{besides(facts)}"
+        f"{moved(facts.does_less)}{of_which(facts)}"
     )
     return f"{text}.", (
         "use the fused kernel (scaled_dot_product_attention, jax.nn.dot_product_attention)"
@@ -124,14 +124,14 @@ def _attention(facts: Case) -> tuple[str, str]:
 def _random(facts: Case) -> tuple[str, str]:
     other = ops(facts.does_less) if facts.does_less.ops else "none"
     text = f"{spends(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
-    text += f"{facts.less} has {other}{besides(facts)}"
+    text += f"{facts.less} has {other}{of_which(facts)}"
     return f"{text}.", "turn dropout off where it is not wanted, or take a cheaper generator"
 
 
 def _layout(facts: Case) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
-        f"({listed(facts.does_more.names)}){besides(facts)}"
+        f"({listed(facts.does_more.names)}){of_which(facts)}"
     )
     return f"{text}.", (
         "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
@@ -149,13 +149,13 @@ def _padding(facts: Case) -> tuple[str, str]:
 
 def _optimizer(facts: Case) -> tuple[str, str]:
     text = f"{spends(facts, 'the optimizer')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
-    return f"{text}{besides(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
+    return f"{text}{of_which(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
 
 
 def _recomputation(facts: Case) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
-        f"than was asked for{besides(facts, 'the ops that do them first or follow them')}"
+        f"than was asked for{of_which(facts, 'the ops that do them first or follow them')}"
     )
     return f"{text}.", "turn checkpointing off where the memory suffices"
 
@@ -164,12 +164,12 @@ def _more_work(facts: Case) -> tuple[str, str]:
     if not facts.does_less.ops and not facts.does_more.flops:
         text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
         return (
-            f"{text}({listed(facts.does_more.names)}){besides(facts)}.",
+            f"{text}({listed(facts.does_more.names)}){of_which(facts)}.",
             "leave them out where they are not needed",
         )
     text = (
         f"{spends(facts, 'products')}: {flop(facts.does_more)} against "
-        f"{flop(facts.does_less)} at the same place{besides(facts)}"
+        f"{flop(facts.does_less)} at the same place{of_which(facts)}"
     )
     return f"{text}.", "the runs do not ask for the same work: compare equal models first"
 
@@ -312,7 +312,7 @@ def _host_idle(facts: Case) -> tuple[str, str]:
 def _graph_breaks(facts: Case) -> tuple[str, str]:
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{besides(facts)}"
+        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{of_which(facts)}"
     )
     if facts.breaks:
         text += f"; broken by {listed(facts.breaks)}"

@@ -11,9 +11,10 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import ADD, EAGER_ATTENTION, GELU, LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
+from roofline.core.claims import Claim
 from roofline.core.comparison import compare
 from roofline.core.explanation import Finding, explain, rest
-from roofline.core.ledger import Claim, Ledger
+from roofline.core.ledger import Ledger
 from roofline.core.profile import Compilation, Profile
 from roofline.core.rules import RULES
 from roofline.core.sentences import SENTENCES

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.core.case import Case
-from roofline.core.ledger import Work
+from roofline.core.claims import Work
 from roofline.core.sentences import SENTENCES, label, sentence
 
 

@@ -22,11 +22,11 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline import plugins
+from roofline.core.claims import Portion
 from roofline.core.comparison import Comparison, compare
 from roofline.core.device import Ceiling
 from roofline.core.difference import Difference
 from roofline.core.explanation import Finding
-from roofline.core.ledger import Portion
 from roofline.core.parity import Parity
 from roofline.core.profile import Imported, Profile, Wall
 from roofline.core.ranking import Pair, Ranking, rank

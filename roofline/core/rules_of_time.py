@@ -203,7 +203,7 @@ def after_idle(ledger: Ledger) -> Iterator[Claim]:
 
 
 def after_others(ledger: Ledger) -> Iterator[Claim]:
-    """What an op takes longer, or less, right after ops that only one run has: caches are as those left them.
+    """What an op takes longer, or less, right after ops that only one run has: likely, other caches.
 
     And what is computed again later takes longer at first, as it is kept track of: hooks run inside an op's event. Not
     where that were more than `_CONSEQUENCE` of what a cause takes itself: then it has another one.

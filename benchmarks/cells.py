@@ -15,8 +15,8 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.profile import load
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.schema import load
 from roofline.errors import RooflineError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -80,10 +80,11 @@ def _later(event: dict[str, Any], step: float, ids: int, frames: int) -> None:
 
 def measure(path: Path) -> None:
     """Reads and links the trace once, in this process; CPU seconds count from its start, imports and all."""
-    from roofline.traces import kineto, link
+    from roofline.traces.kineto import links as link
+    from roofline.traces.kineto import reader
 
     before = time.process_time()
-    trace = kineto.read(path)
+    trace = reader.read(path)
     between = time.process_time()
     links = link.link(trace)
     after = time.process_time()
@@ -95,7 +96,7 @@ def measure(path: Path) -> None:
 def whole(path: Path) -> None:
     """Imports the trace as a user does; prints peak memory [MB] and whether torch was imported."""
     from roofline import importing
-    from roofline.core.profile import save
+    from roofline.core.schema import save
 
     (profile,) = importing.read([path], say=lambda text: None)
     save(profile, path.with_suffix(".profile"))

@@ -22,11 +22,11 @@ from pathlib import Path
 from statistics import median
 from typing import Any
 
-from roofline.core.analysis import analyze
-from roofline.core.comparison import Comparison, compare
-from roofline.core.explanation import Finding, explain
-from roofline.core.pace import pace
-from roofline.core.profile import Profile, decode, load, slug
+from roofline.analysis.analysis import analyze
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.machine_speed import pace
+from roofline.comparison.terms import Comparison, compare
+from roofline.core.schema import Profile, decode, load, slug
 from roofline.errors import RooflineError
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -14,8 +14,8 @@ import tempfile
 import time
 from pathlib import Path
 
-import roofline.traces.xplane
-from roofline.traces.xplane_schema import XEvent, XLine, XPlane, XSpace, XStat
+import roofline.traces.xplane.reader
+from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace, XStat
 
 LINES, INSTRUCTIONS, STEP = 4, 400, 1_000  # worker threads, kinds of thunks, thunks of a step
 STATS = "hlo_op hlo_module program_id run_id device_ordinal _src _pt _p _ct _c".split()
@@ -89,7 +89,7 @@ def measure(path: Path) -> None:
     """Reads the trace once, in this process."""
     before = peak()
     begin, busy = time.perf_counter(), time.process_time()
-    trace = roofline.traces.xplane.read(path)
+    trace = roofline.traces.xplane.reader.read(path)
     busy = time.process_time() - busy
     print(time.perf_counter() - begin, busy, peak() - before, len(trace))
 

@@ -8,27 +8,28 @@ from __future__ import annotations
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-if TYPE_CHECKING:
-    from roofline.core.analysis import Analysis, analyze
-    from roofline.core.cost import Cost
-    from roofline.core.profile import Profile, load, save
-    from roofline.core.step import Step, Workload, scope
-    from roofline.session import profile
-    from roofline.traces.custom import formula
+from roofline.version import __version__
 
-__version__ = "0.1.0"
+if TYPE_CHECKING:
+    from roofline.analysis.analysis import Analysis, analyze
+    from roofline.core.cost import Cost
+    from roofline.core.schema import Profile, load, save
+    from roofline.core.step import Step, Workload, scope
+    from roofline.costs.custom import formula
+    from roofline.measuring.session import profile
+
 
 _HOME = {
-    "Analysis": "roofline.core.analysis",
+    "Analysis": "roofline.analysis.analysis",
     "Cost": "roofline.core.cost",
-    "Profile": "roofline.core.profile",
+    "Profile": "roofline.core.schema",
     "Step": "roofline.core.step",
     "Workload": "roofline.core.step",
-    "analyze": "roofline.core.analysis",
-    "formula": "roofline.traces.custom",
-    "load": "roofline.core.profile",
-    "profile": "roofline.session",
-    "save": "roofline.core.profile",
+    "analyze": "roofline.analysis.analysis",
+    "formula": "roofline.costs.custom",
+    "load": "roofline.core.schema",
+    "profile": "roofline.measuring.session",
+    "save": "roofline.core.schema",
     "scope": "roofline.core.step",
 }
 
@@ -38,6 +39,7 @@ __all__ = [
     "Profile",
     "Step",
     "Workload",
+    "__version__",
     "analyze",
     "formula",
     "load",

@@ -1,7 +1,9 @@
-"""What all tests share: the hand-made profile, golden files that can be rewritten, terminals 100 columns wide."""
+"""What all tests share: golden files that can be rewritten, traces made and recorded, terminals of 100 columns."""
 
 from __future__ import annotations
 
+import importlib.util
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -9,7 +11,9 @@ from pathlib import Path
 import pytest
 from hypothesis import HealthCheck, settings
 
-HERE = Path(__file__).parent
+HERE = Path(__file__).resolve().parent
+# Recorded by others and not part of the repository: $ROOFLINE_TRACES, or beside the checkout.
+RECORDED = Path(os.environ.get("ROOFLINE_TRACES", HERE.parents[1] / "shared" / "traces"))
 sys.path.append(str(HERE))  # `import handmade`
 
 # How long an example takes says something about the machine, not about the code.
@@ -38,3 +42,38 @@ def golden(request: pytest.FixtureRequest) -> Callable[[str, str], None]:
         assert text == file.read_text(encoding="utf-8")
 
     return compare
+
+
+def _make_kineto():
+    name = "make_kineto"
+    if name not in sys.modules:
+        spec = importlib.util.spec_from_file_location(name, HERE / "data" / "make_kineto.py")
+        sys.modules[name] = importlib.util.module_from_spec(spec)
+        spec.loader.exec_module(sys.modules[name])
+    return sys.modules[name]
+
+
+@pytest.fixture(scope="session")
+def make_kineto():
+    return _make_kineto()
+
+
+@pytest.fixture(scope="session")
+def recorded():
+    """The path of a recorded trace by its name; skips without it."""
+
+    def find(name):
+        path = RECORDED / name
+        if not path.exists():
+            pytest.skip(f"the recorded trace {name} is not at hand; set ROOFLINE_TRACES to its folder")
+        return path
+
+    return find
+
+
+def pytest_generate_tests(metafunc):
+    """A test that takes `damaged` runs once for each way to spoil the synthetic trace, as (name, bytes)."""
+    if "damaged" in metafunc.fixturenames:
+        make = _make_kineto()
+        cases = list(make.damaged(make.training(1).write()))
+        metafunc.parametrize("damaged", cases, ids=[name for name, _ in cases])

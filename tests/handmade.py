@@ -27,7 +27,7 @@ from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.core.profile import Memory, Op, Precision, Profile, Profiled, Signature, Wall
+from roofline.core.schema import Memory, Op, Precision, Profile, Profiled, Signature, Wall
 
 MB = 1e6
 

@@ -8,7 +8,7 @@ from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.device import Cache, Device
-from roofline.core.profile import Op, Precision, Profile, Profiled, Signature, Wall
+from roofline.core.schema import Op, Precision, Profile, Profiled, Signature, Wall
 from roofline.core.vocabulary import CLASSES, QUALITIES
 
 CEILINGS = (

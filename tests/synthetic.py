@@ -18,7 +18,7 @@ import handmade
 from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.profile import Op, Precision, Profile, Profiled, Signature, Wall
+from roofline.core.schema import Op, Precision, Profile, Profiled, Signature, Wall
 
 FP32 = Precision(inputs="fp32", arithmetic="fp32", accumulate="fp32", output="fp32", evidence="switch")
 HOST = 10  # [us] that the host spends on a launch

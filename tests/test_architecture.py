@@ -56,25 +56,25 @@ ALLOWED: dict[str, set[str]] = {
     "models/tensorflow": {*("tensorflow", "numpy", "roofline.core.step", "roofline.models"), *PLAIN},
     "profiles": set(),
     "roofline/cli": {
-        *("typer", "msgspec", "roofline.__version__", "roofline.cli", "roofline.session", "roofline.plugins"),
-        *("roofline.comparing", "roofline.importing", "roofline.proving"),
-        *("roofline.core", "roofline.devices", "roofline.models", "roofline.renderers", "roofline.backends._request"),
+        *("typer", "msgspec", "roofline.__version__", "roofline.cli", "roofline.measuring.session", "roofline.plugins"),
+        *("roofline.measuring.rounds", "roofline.importing", "roofline.measuring.experiments"),
+        *("roofline.core", "roofline.devices", "roofline.models", "roofline.renderers", "roofline.recording.request"),
         *PLAIN,
     },
 }
 #: The same for the files that lie in roofline/ itself.
 ALLOWED_FILES: dict[str, set[str]] = {
-    "roofline/__init__.py": {"roofline.core", "roofline.session", "roofline.traces.custom"},
+    "roofline/__init__.py": {"roofline.core", "roofline.measuring.session", "roofline.costs.custom"},
     "roofline/__main__.py": {"roofline.cli"},
     "roofline/errors.py": set(),
     "roofline/units.py": set(),
     "roofline/plugins.py": {"roofline.errors"},
     "roofline/comparing.py": {
-        *("msgspec", "roofline.session", "roofline.backends._request", "roofline.core"),
+        *("msgspec", "roofline.measuring.session", "roofline.recording.request", "roofline.core"),
         *PLAIN,
     },
     "roofline/proving.py": {
-        *("msgspec", "roofline.session", "roofline.backends", "roofline.core", "roofline.devices"),
+        *("msgspec", "roofline.measuring.session", "roofline.backends", "roofline.core", "roofline.devices"),
         *("roofline.plugins", "roofline.models", *PLAIN),
     },
     "roofline/session.py": {
@@ -260,7 +260,7 @@ def test_only_the_command_line_prints_and_exits(file: str) -> None:
     [
         ("roofline/core/cost.py", "import torch"),
         ("roofline/core/cost.py", "def f():\n    from roofline.backends import Plan"),
-        ("roofline/core/cost.py", "from importlib import import_module\nimport_module('roofline.session')"),
+        ("roofline/core/cost.py", "from importlib import import_module\nimport_module('roofline.measuring.session')"),
         ("roofline/core/cost.py", "from roofline import plugins"),
         ("roofline/core/cost.py", "import rich"),
         ("roofline/traces/kineto.py", "from roofline import session"),

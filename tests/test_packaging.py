@@ -127,7 +127,7 @@ def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -
 def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) -> None:
     code = (
         "from importlib.resources import files\n"
-        "from roofline.core.profile import decode\n"
+        "from roofline.core.schema import decode\n"
         "for file in sorted(files('roofline.profiles').iterdir(), key=lambda f: f.name):\n"
         "    if file.name.endswith('.json'):\n"
         "        decode(file.read_bytes(), file.name)\n"

@@ -11,8 +11,9 @@ from google.protobuf import descriptor_pb2, descriptor_pool
 from google.protobuf.message import DecodeError
 from upstream_protos import file_descriptor
 
-from roofline.traces import hlo_schema, xplane_schema
-from roofline.traces.messages import messages
+from roofline.protobuf import messages
+from roofline.traces.xplane import proto as xplane_schema
+from roofline.xla.hlo import proto
 
 Field = descriptor_pb2.FieldDescriptorProto
 
@@ -54,7 +55,7 @@ def test_pools_are_private():
     first = messages("test.one", "message A { int64 x = 1; }")["A"]
     second = messages("test.one", "message A { string y = 1; }")["A"]
     assert first(x=1).SerializeToString() != second(y="1").SerializeToString()
-    for kind in (first, hlo_schema.HloProto, xplane_schema.XSpace):
+    for kind in (first, proto.HloProto, xplane_schema.XSpace):
         with pytest.raises(KeyError):
             descriptor_pool.Default().FindMessageTypeByName(kind.DESCRIPTOR.full_name)
 
@@ -81,7 +82,7 @@ def test_type_that_is_not_there():
 
 def test_strings_are_utf8_or_the_message_does_not_decode():
     with pytest.raises(DecodeError):
-        hlo_schema.HloModuleProto.FromString(b"\x0a\x01\xff")
+        proto.HloModuleProto.FromString(b"\x0a\x01\xff")
     assert xplane_schema.XPlane.FromString(b"\x12\x01\xff").name == b"\xff"
 
 
@@ -133,7 +134,7 @@ def differences(ours, theirs, package, also_bytes):
 def test_hlo_messages_are_those_of_xla():
     theirs = all_messages(file_descriptor("compiler/xla/xla_data_pb2.py"))
     theirs |= all_messages(file_descriptor("compiler/xla/service/hlo_pb2.py"))
-    ours = all_messages(our_file(hlo_schema.HloProto))
+    ours = all_messages(our_file(proto.HloProto))
     found, same = differences(ours, theirs, "roofline.hlo", also_bytes=False)
     assert found == []
     assert same > 190
@@ -158,11 +159,11 @@ def test_names_of_enums_are_those_of_xla():
     enums = {enum.name: enum for enum in (*data.enum_type, *hlo.enum_type)}
     enums |= {enum.name: enum for enum in all_messages(data)["PrecisionConfig"].enum_type}
     for name, prefix, table in [
-        ("PrimitiveType", "", hlo_schema.PRIMITIVE_TYPES),
-        ("Precision", "", hlo_schema.PRECISIONS),
-        ("Algorithm", "ALG_", hlo_schema.ALGORITHMS),
-        ("FftType", "", hlo_schema.FFT_TYPES),
-        ("ConvolutionKind", "CONVOLUTION_KIND_", hlo_schema.CONVOLUTION_KINDS),
+        ("PrimitiveType", "", proto.PRIMITIVE_TYPES),
+        ("Precision", "", proto.PRECISIONS),
+        ("Algorithm", "ALG_", proto.ALGORITHMS),
+        ("FftType", "", proto.FFT_TYPES),
+        ("ConvolutionKind", "CONVOLUTION_KIND_", proto.CONVOLUTION_KINDS),
     ]:
         assert table == {value.number: value.name.removeprefix(prefix) for value in enums[name].value}
 
@@ -171,8 +172,8 @@ def test_works_without_the_c_implementation_of_protobuf():
     """protobuf in pure Python is another implementation of the same interface, slow but complete."""
     code = (
         "from google.protobuf.internal import api_implementation as a\n"
-        "from roofline.traces.hlo_schema import HloProto\n"
-        "from roofline.traces.xplane_schema import XSpace\n"
+        "from roofline.xla.hlo.proto import HloProto\n"
+        "from roofline.traces.xplane.proto import XSpace\n"
         "p = HloProto(); p.hlo_module.computations.add(name='main').instructions.add(id=7, operand_ids=[1, 2])\n"
         "assert HloProto.FromString(p.SerializeToString()) == p\n"
         "print(a.Type())"

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from roofline.core.analysis import analyze
-from roofline.core.profile import load
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import load
 from roofline.renderers import markdown
 
 ROOT = Path(__file__).resolve().parents[1]

@@ -16,15 +16,16 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core import statistics, totals
+from roofline.analysis import totals
+from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
+from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
+from roofline.analysis.totals import OpTable, Total
+from roofline.core import statistics
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
-from roofline.core.profile import Op, Profile, Signature
-from roofline.core.residency import Cold, accesses, buffers_known, cold_traffic, external_bytes
-from roofline.core.roofline import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.core.scale import scale_of, taken
-from roofline.core.totals import OpTable, Total
+from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUP_OF, GROUPS, OpClass
 
 Array = NDArray[np.float64]

@@ -14,8 +14,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.analysis import Analysis
 from roofline.core import statistics
-from roofline.core.analysis import Analysis
 from roofline.core.scale import taken
 
 Array = NDArray[np.float64]

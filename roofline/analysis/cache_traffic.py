@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from typing import NamedTuple
 
 from roofline.core.device import Device
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 Accesses = list[tuple[tuple[int, float], ...]]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.profile import Signature
+from roofline.core.schema import Signature
 
 #: Memory patterns: (reads as a share of traffic, whether what is written was also read).
 PATTERNS: Mapping[str, tuple[float, bool]] = {

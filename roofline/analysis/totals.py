@@ -8,8 +8,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.profile import Profile
-from roofline.core.roofline import ATTAINED
+from roofline.analysis.floors import ATTAINED
+from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS, Bound
 
 Array = NDArray[np.float64]

@@ -25,9 +25,9 @@ from typing import NamedTuple, Protocol
 import msgspec
 
 from roofline.core.device import Ceiling
-from roofline.core.knob import Knob
-from roofline.core.profile import Compilation, Memory, Op, Profiled, Signature, Wall
+from roofline.core.schema import Compilation, Memory, Op, Profiled, Signature, Wall
 from roofline.core.step import Step
+from roofline.core.switch import Knob
 
 Say = Callable[[str], None]
 

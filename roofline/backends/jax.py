@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.core.knob import COMMAND_BUFFERS, DROPOUT
 from roofline.core.step import Step
+from roofline.core.switch import COMMAND_BUFFERS, DROPOUT
 
 if TYPE_CHECKING:
-    from roofline.backends._executor_record import Framework
+    from roofline.recording.executor import Framework
 
 REQUIRES = ("jax",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",), "command_buffers": ("on", "off")}
@@ -20,16 +20,16 @@ KNOBS = (COMMAND_BUFFERS, DROPOUT)
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """What JAX and XLA read when they are imported."""
-    from roofline.backends import _jax_environment
+    from roofline.xla import jax_environment
 
-    return _jax_environment.variables(threads, device, options)
+    return jax_environment.variables(threads, device, options)
 
 
 def profiled_environment(device: str) -> dict[str, str]:
     """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
-    from roofline.backends import _xla_flags
+    from roofline.xla import flags
 
-    return _xla_flags.without_command_buffers(device)
+    return flags.without_command_buffers(device)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -39,26 +39,26 @@ def workload_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def devices() -> tuple[str, ...]:
     """What JAX can run on here."""
-    from roofline.backends import _jax_framework
+    from roofline.xla import jax
 
-    return _jax_framework.devices()
+    return jax.devices()
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count what they ran (C)."""
-    from roofline.backends import _executor_record
+    from roofline.recording import executor
 
-    return _executor_record.record(step, plan, say, _framework(step))
+    return executor.record(step, plan, say, _framework(step))
 
 
 def verify(step: Step) -> list[Check]:
     """Our FLOPs beside those of an independent reference."""
-    from roofline.backends import _executor_verify
+    from roofline.xla import verify as executor_verify
 
-    return _executor_verify.verify(step, _framework(step))
+    return executor_verify.verify(step, _framework(step))
 
 
 def _framework(step: Step) -> Framework:
-    from roofline.backends._jax_framework import Jax
+    from roofline.xla.jax import Jax
 
     return Jax()

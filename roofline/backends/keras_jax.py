@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.core.knob import COMMAND_BUFFERS, DROPOUT, JIT
 from roofline.core.step import Step
+from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
 
 if TYPE_CHECKING:
-    from roofline.backends._executor_record import Framework
+    from roofline.recording.executor import Framework
 
 REQUIRES = ("keras", "jax")
 OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -24,16 +24,16 @@ KNOBS = (JIT, COMMAND_BUFFERS, DROPOUT)
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """The backend of Keras, and what JAX reads."""
-    from roofline.backends import _jax_environment
+    from roofline.xla import jax_environment
 
-    return {"KERAS_BACKEND": "jax", **_jax_environment.variables(threads, device, options)}
+    return {"KERAS_BACKEND": "jax", **jax_environment.variables(threads, device, options)}
 
 
 def profiled_environment(device: str) -> dict[str, str]:
     """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
-    from roofline.backends import _xla_flags
+    from roofline.xla import flags
 
-    return _xla_flags.without_command_buffers(device)
+    return flags.without_command_buffers(device)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -43,27 +43,27 @@ def workload_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def devices() -> tuple[str, ...]:
     """What JAX can run on here."""
-    from roofline.backends import _jax_framework
+    from roofline.xla import jax
 
-    return _jax_framework.devices()
+    return jax.devices()
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count what they ran (C)."""
-    from roofline.backends import _executor_record
+    from roofline.recording import executor
 
-    return _executor_record.record(step, plan, say, _framework(step))
+    return executor.record(step, plan, say, _framework(step))
 
 
 def verify(step: Step) -> list[Check]:
     """Our FLOPs beside those of an independent reference."""
-    from roofline.backends import _executor_verify
+    from roofline.xla import verify as executor_verify
 
-    return _executor_verify.verify(step, _framework(step))
+    return executor_verify.verify(step, _framework(step))
 
 
 def _framework(step: Step) -> Framework:
-    from roofline.backends import _keras_optimizers
-    from roofline.backends._jax_framework import Jax
+    from roofline.keras import optimizers
+    from roofline.xla.jax import Jax
 
-    return Jax(optimizers=_keras_optimizers.SCOPES, libraries=("keras", "keras-hub"))
+    return Jax(optimizers=optimizers.SCOPES, libraries=("keras", "keras-hub"))

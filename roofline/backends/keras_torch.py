@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.core.knob import DROPOUT
 from roofline.core.step import Step
+from roofline.core.switch import DROPOUT
 
 if TYPE_CHECKING:
-    from roofline.traces.counted import Counted
+    from roofline.costs.counted import Counted
 
 REQUIRES = ("keras", "torch")
 OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",), "dropout": ("off",)}
@@ -47,15 +47,17 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C), as for any PyTorch program."""
     import msgspec
 
-    from roofline.backends import _keras_torch_names, _torch_counting, _torch_record
-    from roofline.traces.aten import Engine
-    from roofline.traces.counting import count
+    from roofline.keras import torch_names
+    from roofline.pytorch.aten.engine import Engine
+    from roofline.pytorch.count import count
+    from roofline.pytorch.recording import counting as torch_counting
+    from roofline.pytorch.recording import record as torch_record
 
     def counting(step: Step) -> Counted:
-        names, training = _keras_torch_names.name, _keras_torch_names.marked_training
-        return count(_torch_counting.record(step, names, training), Engine())
+        names, training = torch_names.name, torch_names.marked_training
+        return count(torch_counting.record(step, names, training), Engine())
 
-    recording = _torch_record.record(step, plan, say, counting)
+    recording = torch_record.record(step, plan, say, counting)
     return msgspec.structs.replace(recording, versions={**_versions(), **recording.versions})
 
 
@@ -63,9 +65,9 @@ def verify(step: Step) -> list[Check]:
     """Our FLOPs beside FlopCounterMode's; fvcore traces a module's forward, and Keras calls its layers otherwise."""
     from dataclasses import replace
 
-    from roofline.backends import _torch_verify
+    from roofline.pytorch.recording import verify as torch_verify
 
-    return _torch_verify.verify(replace(step, model=None))
+    return torch_verify.verify(replace(step, model=None))
 
 
 def _versions() -> dict[str, str]:

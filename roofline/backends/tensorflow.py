@@ -6,11 +6,11 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.core.knob import COMPILED_AWAY, DROPOUT, Knob
 from roofline.core.step import Step
+from roofline.core.switch import COMPILED_AWAY, DROPOUT, Knob
 
 if TYPE_CHECKING:
-    from roofline.backends._executor_record import Framework
+    from roofline.recording.executor import Framework
 
 REQUIRES = ("tensorflow",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",)}
@@ -30,16 +30,16 @@ KNOBS = (
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread pools, logging and XLA's flags."""
-    from roofline.backends import _tensorflow_environment
+    from roofline.tensorflow import environment as tensorflow_environment
 
-    return _tensorflow_environment.variables(threads, device)
+    return tensorflow_environment.variables(threads, device)
 
 
 def profiled_environment(device: str) -> dict[str, str]:
     """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
-    from roofline.backends import _xla_flags
+    from roofline.xla import flags
 
-    return _xla_flags.without_command_buffers(device)
+    return flags.without_command_buffers(device)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:
@@ -49,26 +49,26 @@ def workload_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def devices() -> tuple[str, ...]:
     """What TensorFlow can run on here."""
-    from roofline.backends import _tensorflow_framework
+    from roofline.tensorflow import framework
 
-    return _tensorflow_framework.devices()
+    return framework.devices()
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count what they ran (C)."""
-    from roofline.backends import _executor_record
+    from roofline.recording import executor
 
-    return _executor_record.record(step, plan, say, _framework(step))
+    return executor.record(step, plan, say, _framework(step))
 
 
 def verify(step: Step) -> list[Check]:
     """Our FLOPs beside those of an independent reference."""
-    from roofline.backends import _executor_verify
+    from roofline.xla import verify as executor_verify
 
-    return _executor_verify.verify(step, _framework(step))
+    return executor_verify.verify(step, _framework(step))
 
 
 def _framework(step: Step) -> Framework:
-    from roofline.backends._tensorflow_framework import TensorFlow
+    from roofline.tensorflow.framework import TensorFlow
 
     return TensorFlow(compiled=False)

@@ -7,9 +7,9 @@ from collections.abc import Mapping
 from importlib.metadata import PackageNotFoundError, version
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import MODEL_OPTIONS, VARIABLES, devices, environment, profiled_environment
-from roofline.core.knob import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, Knob
 from roofline.core.step import Step
+from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, Knob
+from roofline.pytorch.recording.process import MODEL_OPTIONS, VARIABLES, devices, environment, profiled_environment
 
 __all__ = [
     "KNOBS",
@@ -109,13 +109,13 @@ def process_environment() -> dict[str, str]:
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
-    from roofline.backends import _torch_record
+    from roofline.pytorch.recording import record as torch_record
 
-    return _torch_record.record(step, plan, say)
+    return torch_record.record(step, plan, say)
 
 
 def verify(step: Step) -> list[Check]:
     """Our FLOPs beside FlopCounterMode's and fvcore's."""
-    from roofline.backends import _torch_verify
+    from roofline.pytorch.recording import verify as torch_verify
 
-    return _torch_verify.verify(step)
+    return torch_verify.verify(step)

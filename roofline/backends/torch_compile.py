@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import MODEL_OPTIONS, devices, environment, profiled_environment
-from roofline.core.knob import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Knob
 from roofline.core.step import Step
+from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Knob
+from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environment, profiled_environment
 
 __all__ = [
     "KNOBS",
@@ -49,13 +49,13 @@ def workload_options(options: Mapping[str, str]) -> dict[str, str]:
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """Compile the model's forward, unless the user did; then T, P and C as for eager PyTorch."""
-    from roofline.backends import _torch_compile
+    from roofline.pytorch.inductor import record as torch_compile
 
-    return _torch_compile.record(step, plan, say)
+    return torch_compile.record(step, plan, say)
 
 
 def verify(step: Step) -> list[Check]:
     """Our FLOPs of the same step run eagerly, beside FlopCounterMode's and fvcore's: what compilation starts from."""
-    from roofline.backends import _torch_verify
+    from roofline.pytorch.recording import verify as torch_verify
 
-    return _torch_verify.verify(step)
+    return torch_verify.verify(step)

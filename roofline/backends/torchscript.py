@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.backends import Check, Plan, Recording, Say
-from roofline.backends._torch_process import MODEL_OPTIONS, devices, environment, profiled_environment
-from roofline.core.knob import ATTENTION, DROPOUT, OPTIMIZER
 from roofline.core.step import Step
+from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER
+from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environment, profiled_environment
 
 __all__ = [
     "KNOBS",
@@ -39,13 +39,13 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
     Raises InputError for a step without a model, for a model that cannot be traced, and for `freeze=on` where it
     cannot be.
     """
-    from roofline.backends import _torchscript
+    from roofline.pytorch.torchscript import record as torchscript
 
-    return _torchscript.record(step, plan, say)
+    return torchscript.record(step, plan, say)
 
 
 def verify(step: Step) -> list[Check]:
     """The FLOPs that the traced step executes beside FlopCounterMode's, and fvcore's of the model before tracing."""
-    from roofline.backends import _torchscript
+    from roofline.pytorch.torchscript import record as torchscript
 
-    return _torchscript.verify(step)
+    return torchscript.verify(step)

@@ -13,8 +13,9 @@ from typing import Any, NoReturn
 
 import typer
 
-from roofline import __version__, plugins
+from roofline import plugins
 from roofline.errors import RooflineError
+from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; what is not named here follows by name.
 _ORDER = (

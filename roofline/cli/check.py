@@ -40,10 +40,10 @@ def command(
         raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
     import json
 
-    from roofline.core.gate import check
-    from roofline.core.gate_limits import Limits, count, points, share
-    from roofline.core.profile import load
-    from roofline.renderers import _gate
+    from roofline.core.schema import load
+    from roofline.regression.check import check
+    from roofline.regression.limits import Limits, count, points, share
+    from roofline.renderers.check import text
 
     limits = Limits(
         time=share(max_time, "--max-time"),
@@ -54,9 +54,9 @@ def command(
     )
     result = check(load(baseline), load(current), limits, counts_only)
     if format == "json":
-        typer.echo(json.dumps(_gate.document(result), indent=2, allow_nan=False))
+        typer.echo(json.dumps(text.document(result), indent=2, allow_nan=False))
     else:
-        typer.echo(_gate.github(result) if format == "github" else _gate.text(result), nl=False)
+        typer.echo(text.github(result) if format == "github" else text.text(result), nl=False)
     if result.failed:
         names = list(dict.fromkeys(each.measure for each in result.failed))
         raise GateError(f"{current} is worse than {baseline}: {', '.join(names)}.")

@@ -9,14 +9,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roofline import plugins
-from roofline.cli._request import PRECISIONS, check_choice, make_request, parse_backend
+from roofline.cli.options.request import PRECISIONS, check_choice, make_request, parse_backend
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
-    from roofline.backends._request import Request
-    from roofline.comparing import Contender
-    from roofline.core.profile import Profile
-    from roofline.core.ranking import Ranking
+    from roofline.comparison.ranking import Ranking
+    from roofline.core.schema import Profile
+    from roofline.measuring.rounds import Contender
+    from roofline.recording.request import Request
 
 _RENDERERS = "roofline.renderers.comparison"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -85,13 +85,13 @@ def command(
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
         paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force)
 
-    from roofline.core.ranking import rank
+    from roofline.comparison.ranking import rank
 
     ranking = rank(profiles, as_given=backends is None)
     if not allow:
         _gate(ranking)
     if prove:
-        from roofline.cli._prove import prove as proven
+        from roofline.cli.options.prove import prove as proven
 
         ranking = proven(ranking, _say, requests)
     typer.echo(renderer.render(ranking), nl=False)
@@ -118,8 +118,8 @@ def _refuse_options(given: dict[str, Any]) -> None:
 
 
 def _load(paths: list[Path]) -> list[Profile]:
-    from roofline.core.profile import load
-    from roofline.core.ranking import check_timed
+    from roofline.comparison.ranking import check_timed
+    from roofline.core.schema import load
 
     for path in paths:
         if path.is_dir():
@@ -146,8 +146,8 @@ def _measured(
 
     Returns the files, the profiles and what was asked for, the last by the number of the run.
     """
-    from roofline import comparing
-    from roofline.core.profile import save
+    from roofline.core.schema import save
+    from roofline.measuring import rounds as comparing
 
     say = _say
 
@@ -193,7 +193,7 @@ def split_backends(text: str) -> list[str]:
 
 def _contenders(model: str, names: list[str], asked: dict[str, Any], say: Any) -> list[Contender]:
     """Those backends that know the model; the others are named."""
-    from roofline import comparing
+    from roofline.measuring import rounds as comparing
 
     check_choice("precision", asked["precision"], PRECISIONS)
     kept: list[Contender] = []
@@ -229,7 +229,7 @@ def _folder(output: str | None, first: Contender) -> Path:
 
 def _files(folder: Path, contenders: list[Contender], force: bool) -> list[Path]:
     """A file for each: torch.json, keras-jax-jit-off.json; InputError for one that is there."""
-    from roofline.cli._paths import check_output
+    from roofline.cli.options.paths import check_output
 
     files: list[Path] = []
     for contender in contenders:
@@ -249,7 +249,7 @@ def _files(folder: Path, contenders: list[Contender], force: bool) -> list[Path]
 
 def _gate(ranking: Ranking) -> None:
     """GateError with the reasons where runs are not comparable with the one they are held against."""
-    from roofline.core.parity import refusal
+    from roofline.comparison.parity.parity import refusal
     from roofline.renderers._words import conjunction, plain
 
     refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]

@@ -14,8 +14,9 @@ def command() -> None:
     import os
     import platform
 
-    from roofline import __version__, plugins
+    from roofline import plugins
     from roofline.devices import calibration, cpu, nvidia
+    from roofline.version import __version__
 
     backends = plugins.names("roofline.backends")
     width = max(map(len, backends))

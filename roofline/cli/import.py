@@ -39,12 +39,12 @@ def command(
     from pathlib import Path
 
     from roofline import importing
-    from roofline.cli._paths import check_output
+    from roofline.analysis.analysis import analyze
+    from roofline.cli.options.paths import check_output
     from roofline.cli.profile import _check_writable, _command_line
-    from roofline.core.analysis import analyze
-    from roofline.core.profile import save
+    from roofline.core.schema import save
+    from roofline.measuring.session import default_name
     from roofline.renderers import text
-    from roofline.session import default_name
 
     if output is not None:
         check_output(Path(output), force or len(traces) > 1, (".json",))

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline import plugins
-from roofline.cli._paths import check_output
+from roofline.cli.options.paths import check_output
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
-    from roofline.core.analysis import Analysis
+    from roofline.analysis.analysis import Analysis
     from roofline.core.device import Device
 
 _FIGURES = "roofline.renderers.figures"
@@ -63,8 +63,8 @@ def _inches(width: str) -> float:
 
 def _item(name: str, kind: str) -> Analysis | Device:
     from roofline import devices
-    from roofline.core.analysis import analyze
-    from roofline.core.profile import load
+    from roofline.analysis.analysis import analyze
+    from roofline.core.schema import load
 
     if kind == "devices" and not name.endswith(".json"):
         return devices.load(name)

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from roofline.cli._request import PRECISIONS, make_request
+from roofline.cli.options.request import PRECISIONS, make_request
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -47,10 +47,10 @@ def command(
     import sys
     from pathlib import Path
 
-    from roofline import session
-    from roofline.cli._paths import check_output
-    from roofline.core.analysis import analyze
-    from roofline.core.profile import save
+    from roofline.analysis.analysis import analyze
+    from roofline.cli.options.paths import check_output
+    from roofline.core.schema import save
+    from roofline.measuring import session
 
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")

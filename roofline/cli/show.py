@@ -33,8 +33,8 @@ def command(
     profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable.
     """
     renderer = plugins.load("roofline.renderers", format, "format")
-    from roofline.core.analysis import KEYS, analyze
-    from roofline.core.profile import load
+    from roofline.analysis.analysis import KEYS, analyze
+    from roofline.core.schema import load
 
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")

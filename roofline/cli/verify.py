@@ -26,8 +26,8 @@ def command(
 
     A check that could not run is listed as such. Exits with 1 if a count differs from its reference.
     """
-    from roofline import session
-    from roofline.cli._request import make_request
+    from roofline.cli.options.request import make_request
+    from roofline.measuring import session
     from roofline.units import flop
 
     request = make_request(

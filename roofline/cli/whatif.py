@@ -33,15 +33,15 @@ def command(
     import json
 
     from roofline import devices
-    from roofline.core.analysis import analyze
-    from roofline.core.profile import load
-    from roofline.core.whatif import carry
-    from roofline.renderers import _whatif
+    from roofline.analysis.analysis import analyze
+    from roofline.core.schema import load
+    from roofline.projection.carry import carry
+    from roofline.renderers.whatif import text
 
     there, here = devices.load(device), analyze(load(profile))
     sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
     found = carry(here, there, sheet)
     if format == "json":
-        typer.echo(json.dumps(_whatif.document(found), indent=2, allow_nan=False))
+        typer.echo(json.dumps(text.document(found), indent=2, allow_nan=False))
     else:
-        typer.echo(_whatif.text(found), nl=False)
+        typer.echo(text.text(found), nl=False)

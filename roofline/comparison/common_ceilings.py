@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
-from roofline.core.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.cache_traffic import Cold, cold_traffic
+from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
-from roofline.core.matching import by_occurrence
-from roofline.core.profile import Profile
-from roofline.core.residency import Cold, cold_traffic
+from roofline.core.schema import Profile
 
 
 def same_device(a: Profile, b: Profile) -> bool:

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis
-from roofline.core.pieces import executions
-from roofline.core.profile import Profile
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.segments import executions
+from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
 

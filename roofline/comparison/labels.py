@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable
 
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 #: What tells runs of one backend apart, the first that does, as it stands behind the name.
 _APART: tuple[Callable[[Profile], str], ...] = (

@@ -15,11 +15,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.host_time import host_time
+from roofline.comparison.matching import ANCHORS
 from roofline.core.executor import dispatched_alike
-from roofline.core.host_time import host_time
-from roofline.core.matching import ANCHORS
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
 

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.pieces import Pieces
-from roofline.core.profile import Signature
+from roofline.comparison.segments import Pieces
+from roofline.core.schema import Signature
 
 Rows = NDArray[np.int64]
 

@@ -8,16 +8,16 @@ from functools import cached_property
 
 import msgspec
 
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.common_ground import best_ceilings
-from roofline.core.comparison import Comparison, compare
-from roofline.core.counterfactual import Proof
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.causes.findings import Finding, explain, rest
+from roofline.comparison.common_ceilings import best_ceilings
+from roofline.comparison.labels import called
+from roofline.comparison.parity.difference import plain
+from roofline.comparison.parity.parity import Verdict, parity
+from roofline.comparison.proof.experiment import Proof
+from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Device
-from roofline.core.difference import plain
-from roofline.core.explanation import Finding, explain, rest
-from roofline.core.naming import called
-from roofline.core.parity import Verdict, parity
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 from roofline.errors import InputError
 
 

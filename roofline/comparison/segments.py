@@ -16,11 +16,11 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis, Constituent
+from roofline.analysis.analysis import Analysis, Constituent
+from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
-from roofline.core.profile import Op, Profile, Signature
-from roofline.core.roofline import compute_time, pattern, terms
+from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, OpClass
 
 Array = NDArray[np.float64]

@@ -23,13 +23,13 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import RESAMPLES, Draws, Interval, draw, interval
+from roofline.comparison.common_ceilings import on_common_ground, same_device
+from roofline.comparison.parity.parity import Parity, parity
+from roofline.comparison.segments import FAMILIES, Pieces, Place, pieces
 from roofline.core import statistics
-from roofline.core.analysis import Analysis
-from roofline.core.common_ground import on_common_ground, same_device
-from roofline.core.draws import RESAMPLES, Draws, Interval, draw, interval
-from roofline.core.parity import Parity, parity
-from roofline.core.pieces import FAMILIES, Pieces, Place, pieces
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 from roofline.errors import InputError
 
 Array = NDArray[np.float64]

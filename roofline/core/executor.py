@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 #: Options of backends that change who dispatches.
 _OPTIONS = ("mode", "jit", "command_buffers")

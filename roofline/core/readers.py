@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 
 def readers(profile: Profile) -> list[list[list[int]]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.profile import Profile, Profiled
+from roofline.core.schema import Profile, Profiled
 
 
 def scale_of(profile: Profile) -> tuple[float, float | None]:

@@ -4,10 +4,10 @@
     def rotary(x: Tensor, cos: Tensor, sin: Tensor) -> Cost:
         return Cost(vector_flops=6.0 * x.numel, bytes_read=..., bytes_written=...)
 
-The function gets the recorded arguments: tensors as `roofline.traces.calls.Tensor` (shape, stride, dtype), the rest as
+The function gets the recorded arguments: tensors as `roofline.costs.calls.Tensor` (shape, stride, dtype), the rest as
 values. It must return a Cost; what it leaves out is no work, what it sets to None is unknown.
 
-Formulas of libraries that many use come with this package, in roofline/formulas/, one file per library; they are
+Formulas of libraries that many use come with this package, in roofline/costs/libraries/, one file per library; they are
 loaded when the first op is looked up, and a formula of the user's for the same op goes before them.
 """
 
@@ -20,12 +20,12 @@ from pathlib import Path
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import CLASSES, OpClass
+from roofline.costs.calls import Call, Tensor, describe, tensors
+from roofline.costs.counted import Access, Costed
 from roofline.errors import InputError
-from roofline.traces.aten_kinds import DTYPES, FLOATING
-from roofline.traces.calls import Call, Tensor, describe, tensors
-from roofline.traces.counted import Access, Costed
+from roofline.pytorch.aten.tables import DTYPES, FLOATING
 
-_PACKAGE = "roofline.formulas"
+_PACKAGE = "roofline.costs.libraries"
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,7 +91,7 @@ def _load() -> None:
         return
     _loading.append(True)
     try:
-        for path in sorted((Path(__file__).parents[1] / "formulas").glob("[a-z]*.py")):
+        for path in sorted((Path(__file__).parent / "libraries").glob("[a-z]*.py")):
             import_module(f"{_PACKAGE}.{path.stem}")
     finally:
         _loading[0] = False

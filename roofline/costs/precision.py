@@ -8,7 +8,7 @@ from collections.abc import Iterable
 import msgspec
 
 from roofline.core.device import Device
-from roofline.core.profile import Precision, Signature
+from roofline.core.schema import Precision, Signature
 
 _TF32 = re.compile(r"tf32|s1688|s16816.*tf32", re.IGNORECASE)
 # scudnn: cuDNN's own convolutions in fp32, from before there was TF32.

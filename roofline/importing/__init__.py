@@ -9,19 +9,21 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.importing import from_kineto
 from roofline.importing.assembly import Say
-from roofline.importing.job import check_ranks, rank_of, with_waiting
-from roofline.traces import chrome, cost_cache, kineto
-from roofline.traces.import_costs import Costs
+from roofline.importing.ranks import check_ranks, rank_of, with_waiting
+from roofline.importing.work import cache
+from roofline.importing.work.costs import Costs
+from roofline.traces.chrome import reader
+from roofline.traces.kineto import reader as kineto
 
 
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:
     """The rank of each trace where its first few MiB say it, else None. InputError for a file that cannot be read."""
     files = [Path(path) for path in paths]
-    return [None if _is_xplane(file) else rank_of(chrome.head(file)).number for file in files]
+    return [None if _is_xplane(file) else rank_of(reader.head(file)).number for file in files]
 
 
 def read(
@@ -53,7 +55,7 @@ def read(
     if len(files) > 1:
         check_ranks(files, found)
     captured = None if capture is None else kineto.read(Path(capture))
-    costs = Costs(cost_cache.location())
+    costs = Costs(cache.location())
     profiles = [
         from_kineto.profile(file, trace, rank, captured, costs, given, command, len(files) > 1)
         for file, trace, rank in zip(files, traces, found, strict=True)

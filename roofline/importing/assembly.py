@@ -8,12 +8,14 @@ from pathlib import Path
 from typing import Any
 
 from roofline.core.device import Device
-from roofline.core.profile import SCHEMA, Imported, Profile, Profiled, Wall
+from roofline.core.schema import SCHEMA, Imported, Profile, Profiled, Wall
+from roofline.costs import precision
+from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
-from roofline.traces import precision, timing_cuda
-from roofline.traces.counted import PHASES, Counted
-from roofline.traces.op_rows import Rows, op_rows
-from roofline.traces.timing import Timed
+from roofline.pytorch import time_cuda
+from roofline.pytorch.time_cpu import Timed
+from roofline.recording.rows import Rows, op_rows
+from roofline.version import __version__
 
 Say = Callable[[str], None]
 
@@ -76,7 +78,7 @@ def notes_of(
     if not shapes:
         notes.append(SHAPES)
         flags.append("no-shapes")
-    unattributed = timing_cuda.flags(timed)
+    unattributed = time_cuda.flags(timed)
     if unattributed and not captured:
         notes.append(GRAPHS)
     flags.extend(unattributed)
@@ -90,8 +92,6 @@ def notes_of(
 
 def versions_of(metadata: Mapping[str, Any]) -> dict[str, str]:
     """Of what wrote the profile and, as far as its trace says, of what ran the step."""
-    from roofline import __version__
-
     found = {"roofline": __version__}
     for key in (
         "pytorch_version",

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces.calls import Call
-from roofline.traces.counting import PHASE, SCOPE, Nodes
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.kineto_events import Events
-from roofline.traces.link import Links
+from roofline.costs.calls import Call
+from roofline.pytorch.count import PHASE, SCOPE, Nodes
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KinetoTrace
 
 Rows = NDArray[np.int64]
 

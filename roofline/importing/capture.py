@@ -21,16 +21,17 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs import kernel_names
+from roofline.costs.counted import Costed, Counted, CountedOp, Same
 from roofline.errors import InputError
-from roofline.traces import counting, kernel_names
-from roofline.traces.counted import Costed, Counted, CountedOp, Same
-from roofline.traces.imported_calls import OP, calls, marked, path
-from roofline.traces.kineto import KERNEL, MEMCPY, KinetoTrace
-from roofline.traces.launches import plain_name
-from roofline.traces.link import Links, link
+from roofline.importing.calls import OP, calls, marked, path
+from roofline.pytorch import count
+from roofline.traces.kineto.launches import plain_name
+from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.reader import KERNEL, MEMCPY, KinetoTrace
 
 if TYPE_CHECKING:
-    from roofline.traces.import_costs import Costs
+    from roofline.importing.work.costs import Costs
 
 Rows = NDArray[np.int64]
 
@@ -179,7 +180,7 @@ class Capture:
         window = [(int(trace.ops.start.min()), int(start.max()))] if len(launches) and len(trace.ops) else []
         step = calls(trace, on, window)
         nodes = marked(self._costs.nodes(trace, step.events, self._links, step.ops), step)
-        counted = counting.count(nodes, self._costs)  # type: ignore[arg-type]  # the same protocol
+        counted = count.count(nodes, self._costs)  # type: ignore[arg-type]  # the same protocol
         kept = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
         number = np.full(len(nodes) + 1, -1, np.int64)
         number[:-1][kept] = counted.op_of

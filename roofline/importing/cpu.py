@@ -7,16 +7,18 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
-from roofline.traces import counting, intervals, steps, timing
-from roofline.traces.counted import Counted
-from roofline.traces.imported_calls import Path, calls, marked
-from roofline.traces.kineto import ANNOTATION, KinetoTrace
-from roofline.traces.kineto_events import Events
-from roofline.traces.timing import Timed
+from roofline.importing.calls import Path, calls, marked
+from roofline.pytorch import count, time_cpu
+from roofline.pytorch.time_cpu import Timed
+from roofline.traces import intervals
+from roofline.traces.kineto import steps
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import ANNOTATION, KinetoTrace
 
 if TYPE_CHECKING:
-    from roofline.traces.import_costs import Costs
+    from roofline.importing.work.costs import Costs
 
 _MARK = "roofline:step"
 
@@ -45,10 +47,10 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
     every = Path(np.ones(len(trace.ops), bool), np.zeros(len(trace.launches), bool))
     step = calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))])
     nodes = marked(costs.nodes(trace, step.events, rows=step.ops), step)
-    counted = counting.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
+    counted = count.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
-    timed = timing.time_cpu(_with_marks(trace, marks), counted, _MARK, timing.EventCost())
+    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, _MARK, time_cpu.EventCost())
     start, end = trace.ops.start, trace.ops.end
     return ImportedCpu(
         counted=counted,

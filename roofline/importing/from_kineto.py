@@ -10,8 +10,10 @@ from typing import Any
 import numpy as np
 
 from roofline.core.device import Device
-from roofline.core.profile import Imported, Profile
+from roofline.core.schema import Imported, Profile
+from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
+from roofline.importing import cpu, gpu
 from roofline.importing.assembly import (
     LONGEST,
     assembled,
@@ -22,12 +24,11 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
-from roofline.importing.job import Rank
-from roofline.traces import imported, imported_cpu, timing_cuda
-from roofline.traces.counted import Counted
-from roofline.traces.import_costs import Costs
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.timing import Timed, profiled
+from roofline.importing.ranks import Rank
+from roofline.importing.work.costs import Costs
+from roofline.pytorch import time_cuda
+from roofline.pytorch.time_cpu import Timed, profiled
+from roofline.traces.kineto.reader import KinetoTrace
 
 _SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
 
@@ -51,12 +52,12 @@ def profile(
     counted: Counted
     timed: Timed
     if len(trace.device):
-        found = imported.read(trace, costs, capture)
+        found = gpu.read(trace, costs, capture)
         kind, counted, timed, shapes = "rocm" if _is_rocm(trace) else "cuda", found.counted, found.timed, found.shapes
         facts, left_out = _facts_gpu(found), found.warnings
     else:
         _refuse_lost(file, trace)
-        on_cpu = imported_cpu.read(trace, costs)
+        on_cpu = cpu.read(trace, costs)
         kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
         facts, left_out = _facts_cpu(on_cpu), ()
     named = _device(trace, kind)
@@ -78,7 +79,7 @@ def profile(
         counted=counted,
         timed=timed,
         rows=rows,
-        profiled=profiled(timed, timing_cuda.mechanism(timed)),
+        profiled=profiled(timed, time_cuda.mechanism(timed)),
         versions=versions_of(trace.metadata),
         flags=flags,
         facts=Imported(
@@ -92,7 +93,7 @@ def profile(
     )
 
 
-def _facts_gpu(found: imported.Imported) -> dict[str, Any]:
+def _facts_gpu(found: gpu.Imported) -> dict[str, Any]:
     figures = found.figures
     return {
         "span": figures.span,
@@ -108,7 +109,7 @@ def _facts_gpu(found: imported.Imported) -> dict[str, Any]:
     }
 
 
-def _facts_cpu(found: imported_cpu.ImportedCpu) -> dict[str, Any]:
+def _facts_cpu(found: cpu.ImportedCpu) -> dict[str, Any]:
     return {
         "span": found.span,
         "busy": found.busy,

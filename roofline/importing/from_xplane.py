@@ -7,7 +7,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from roofline.core.device import Device
-from roofline.core.profile import Imported, Profile
+from roofline.core.schema import Imported, Profile
+from roofline.importing import xplane as imported_xplane
 from roofline.importing.assembly import (
     LONGEST,
     Say,
@@ -19,8 +20,8 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
-from roofline.traces import imported_xplane, xplane
-from roofline.traces.timing import profiled
+from roofline.pytorch.time_cpu import profiled
+from roofline.traces.xplane import reader
 
 BUFFERS = (
     "Kernels were replayed from command buffers, which name no instruction or the buffer as a whole: record with "
@@ -34,7 +35,7 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     given: the device whose ceilings are asked for; without it nothing has a floor, as such a trace names no device.
     say: gets each warning.
     """
-    trace = xplane.read(file)
+    trace = reader.read(file)
     found = imported_xplane.read(trace)
     counted, timed = found.counted, found.timed
     kind = "rocm" if found.rocm else "cuda"

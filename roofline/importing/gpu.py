@@ -12,29 +12,26 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.calls import Call
+from roofline.costs.counted import Costed, Counted
 from roofline.errors import MeasurementError
-from roofline.traces import (
-    communication,
-    counting,
-    idle,
-    import_costs,
-    imported_steps,
-    intervals,
-    nesting,
-    steps,
-)
-from roofline.traces.calls import Call
-from roofline.traces.counted import Costed, Counted
-from roofline.traces.counting import Generated, Nodes
-from roofline.traces.import_costs import Costs
-from roofline.traces.imported_calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
-from roofline.traces.imported_capture import Capture, Replays
-from roofline.traces.imported_rows import OUTSIDE, REPLAYED, Table, longest, lost
-from roofline.traces.imported_steps import Chosen
-from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import Links, link
-from roofline.traces.steps import Steps
-from roofline.traces.timing_cuda import TimedCuda, kernel_times
+from roofline.importing import steps as imported_steps
+from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
+from roofline.importing.capture import Capture, Replays
+from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
+from roofline.importing.steps import Chosen
+from roofline.importing.work import communication
+from roofline.importing.work import costs as import_costs
+from roofline.importing.work.costs import Costs
+from roofline.pytorch import count
+from roofline.pytorch.count import Generated, Nodes
+from roofline.pytorch.time_cuda import TimedCuda, kernel_times
+from roofline.timing import idle
+from roofline.traces import intervals, nesting
+from roofline.traces.kineto import steps
+from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.reader import KERNEL, KinetoTrace
+from roofline.traces.kineto.steps import Steps
 
 Rows = NDArray[np.int64]
 
@@ -96,7 +93,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     generated = import_costs.kernels(trace, links, plain)
     here = np.flatnonzero(chosen.step == chosen.counted)
     generated |= _unclaimed(trace, links, here, counted_calls, nodes, costs, generated)
-    counted = counting.count(nodes, costs, generated)  # type: ignore[arg-type]  # the same protocol
+    counted = count.count(nodes, costs, generated)  # type: ignore[arg-type]  # the same protocol
     number = _numbers(nodes, counted)
 
     replays = None if capture is None else Capture(capture, costs).replays(trace, links, chosen.step)

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 from roofline.errors import InputError
 
 

@@ -14,11 +14,12 @@ from numpy.typing import NDArray
 
 from roofline.core.cost import unknown
 from roofline.core.vocabulary import OpClass, Quality
-from roofline.traces import import_costs, kernel_names
-from roofline.traces.counted import Costed, Counted, CountedOp
-from roofline.traces.imported_capture import Replays
-from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import Links, alike_kernels
+from roofline.costs import kernel_names
+from roofline.costs.counted import Costed, Counted, CountedOp
+from roofline.importing.capture import Replays
+from roofline.importing.work import costs
+from roofline.traces.kineto.links import Links, alike_kernels
+from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 
 Rows = NDArray[np.int64]
 
@@ -106,7 +107,7 @@ class Table:
         found = np.full(len(events), -1, np.int64)
         for place in np.flatnonzero(self._trace.device.kind[events] != KERNEL).tolist():
             event = int(events[place])
-            costed = import_costs.lone(self._trace, event)
+            costed = costs.lone(self._trace, event)
             if costed is not None:
                 name = self._trace.names[int(self._trace.device.name[event])]
                 why = REPEATED if self._links.unsure[event] else BEFORE if self._links.launch[event] < 0 else ""

@@ -8,12 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
-from roofline.traces import alignment, steps
-from roofline.traces.imported_calls import ANNOTATION, StepCalls
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.link import Links
-from roofline.traces.steps import Steps
-from roofline.traces.timing import OUTLIER
+from roofline.importing.calls import ANNOTATION, StepCalls
+from roofline.pytorch.time_cpu import OUTLIER
+from roofline.traces import alignment
+from roofline.traces.kineto import steps
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KinetoTrace
+from roofline.traces.kineto.steps import Steps
 
 Rows = NDArray[np.int64]
 

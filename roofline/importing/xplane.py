@@ -13,12 +13,15 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
-from roofline.traces import executor_time, intervals, timing, xla
-from roofline.traces.counted import Counted
-from roofline.traces.executor_time import PICOSECOND
-from roofline.traces.timing import OUTLIER, Timed
-from roofline.traces.xplane import Line, XTrace
+from roofline.pytorch import time_cpu
+from roofline.pytorch.time_cpu import OUTLIER, Timed
+from roofline.timing import executor
+from roofline.timing.executor import PICOSECOND
+from roofline.traces import intervals
+from roofline.traces.xplane.reader import Line, XTrace
+from roofline.xla import count as xla
 
 Rows = NDArray[np.int64]
 
@@ -75,9 +78,9 @@ def read(trace: XTrace) -> ImportedXla:
     marked = _with_marks(_without(trace, [plane for plane in planes if plane != device]), windows)
     counted, owned = xla.count([marked], _MARK)
     size = len(counted.ops)
-    parts = executor_time.aligned(executor_time.time_steps(marked, owned[0], size, _MARK, 0.0), size)
+    parts = executor.aligned(executor.time_steps(marked, owned[0], size, _MARK, 0.0), size)
     walls = [float(part.walls[0]) for part in parts]
-    timed = timing.merge(parts, float(np.median(walls)))
+    timed = time_cpu.merge(parts, float(np.median(walls)))
     named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
     by_buffer = (trace.graph[rows] != 0) | named[trace.hlo_op[rows]]
     length = (trace.end - trace.start)[rows]

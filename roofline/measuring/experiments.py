@@ -8,20 +8,21 @@ from statistics import median
 
 import msgspec
 
-from roofline import plugins, session
+from roofline import plugins
+from roofline.analysis.analysis import Analysis
 from roofline.backends import Recording
-from roofline.backends._request import Request
-from roofline.core import counterfactual
-from roofline.core.analysis import Analysis
-from roofline.core.comparison import Comparison
-from roofline.core.counterfactual import Experiment, Measured, Proof
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.difference import plain
+from roofline.comparison.proof import experiment as counterfactual
+from roofline.comparison.proof.experiment import Experiment, Measured, Proof
+from roofline.comparison.proof.same_run import counted_work
+from roofline.comparison.terms import Comparison
 from roofline.core.device import Device
-from roofline.core.difference import plain
-from roofline.core.explanation import Finding
-from roofline.core.facts import counted_work
-from roofline.core.knob import Knob, Setting
-from roofline.core.profile import Profile, slug
+from roofline.core.schema import Profile, slug
+from roofline.core.switch import Knob, Setting
 from roofline.errors import InputError, RooflineError
+from roofline.measuring import session
+from roofline.recording.request import Request
 from roofline.units import seconds
 
 Say = Callable[[str], None]
@@ -119,12 +120,12 @@ class _Form:
 
     def measure(self) -> None:
         """Time plain steps in one more process."""
-        from roofline.backends import _contention
+        from roofline.recording import contention
 
         recording = _record(msgspec.structs.replace(self.request, plain_only=True), self.variables)
         if self.request.device == "cpu":
             threads = int(recording.environment.get("threads", 1))
-            self.contended |= _contention.was_contended(recording.conditions, threads)
+            self.contended |= contention.was_contended(recording.conditions, threads)
         self.times.append(recording.wall.steps)
         if self._profile is None:
             self._profile = _profile(recording, self.request)

@@ -11,11 +11,12 @@ from typing import Any
 
 import msgspec
 
-from roofline import session, units
-from roofline.backends._request import Request
-from roofline.core.profile import Profile
+from roofline import units
+from roofline.core.schema import Profile
 from roofline.errors import RooflineError
-from roofline.session import Say
+from roofline.measuring import session
+from roofline.measuring.session import Say
+from roofline.recording.request import Request
 
 #: Variables that a first round may have found to be needed (session.measure) and that later rounds must share.
 _KEPT = ("OMP_WAIT_POLICY",)

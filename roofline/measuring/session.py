@@ -16,11 +16,12 @@ import msgspec
 
 from roofline import plugins
 from roofline.backends import Check, Plan, Recording
-from roofline.backends._request import Request
 from roofline.core.device import Device
-from roofline.core.profile import SCHEMA, Profile
+from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step
 from roofline.errors import InputError, MissingError
+from roofline.recording.request import Request
+from roofline.version import __version__
 
 Say = Callable[[str], None]
 
@@ -62,14 +63,14 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
 
 def ready(request: Request) -> tuple[Any, Request]:
     """The backend, and the request with its interpreter found; refused here, before anything is measured."""
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     backend = plugins.load("roofline.backends", request.backend, "backend")
     if request.python is None:
         _require(request.backend, backend)
         return backend, request
     # Another interpreter has libraries of its own: its process says what is missing there.
-    return backend, msgspec.structs.replace(request, python=_launch.interpreter(request.python))
+    return backend, msgspec.structs.replace(request, python=launch.interpreter(request.python))
 
 
 def _ceilings(request: Request, say: Say, progress: Any) -> Device:
@@ -112,27 +113,25 @@ def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] |
 
 def record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
     """What one child process recorded; `variables` are set in its environment beside the backend's own."""
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     variables = {**backend.environment(request.threads, request.device, request.options), **(variables or {})}
-    recording = _launch.run(request, variables).recording
+    recording = launch.run(request, variables).recording
     assert recording is not None  # a result without an error and without checks
     return recording
 
 
 def verify(request: Request) -> list[Check]:
     """The counts of `request` beside independent references, from a fresh child process."""
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     backend, request = ready(request)
     variables = backend.environment(request.threads, request.device, request.options)
-    return _launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
+    return launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
 
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
     """A recording with the ceilings of its device and its provenance."""
-    from roofline import __version__
-
     return Profile(
         schema=SCHEMA,
         model=request.model,

@@ -28,16 +28,16 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import draw
+from roofline.analysis.floors import LINKS
 from roofline.core.device import Device
-from roofline.core.draws import draw
-from roofline.core.profile import Profile, Signature
-from roofline.core.roofline import LINKS
+from roofline.core.schema import Profile, Signature
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
-from roofline.core.whatif_devices import like_with_like, served, with_launches, without_caches, without_optional
-from roofline.core.whatif_range import Interval, against_sheet, around, drawn_ends
-from roofline.core.whatif_roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
 from roofline.errors import InputError
+from roofline.projection.devices import like_with_like, served, with_launches, without_caches, without_optional
+from roofline.projection.interval import Interval, against_sheet, around, drawn_ends
+from roofline.projection.roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
 
 
 @dataclass(frozen=True, slots=True)

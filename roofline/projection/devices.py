@@ -6,7 +6,7 @@ from msgspec.structs import replace
 
 from roofline.core.device import Ceiling, Device
 from roofline.core.executor import executor_of
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
 
 #: Ceilings that an op can do without: known on one side only, they are left out on both.
 _OPTIONAL = ("function", "vector")

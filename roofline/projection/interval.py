@@ -5,13 +5,13 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import Draws
 from roofline.core import statistics
-from roofline.core.analysis import Analysis
 from roofline.core.device import Device
-from roofline.core.draws import Draws
 from roofline.core.vocabulary import GROUPS
-from roofline.core.whatif_devices import is_sheet
-from roofline.core.whatif_roofs import Array, Roofs
+from roofline.projection.devices import is_sheet
+from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
 #: A measured ceiling down to this share of the datasheet's is believed (DESIGN section 4): where a measured ceiling

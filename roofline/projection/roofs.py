@@ -10,12 +10,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.cache_traffic import cold_traffic
+from roofline.analysis.floors import ATTAINED, Terms, terms
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
-from roofline.core.profile import Profile
-from roofline.core.residency import cold_traffic
-from roofline.core.roofline import ATTAINED, Terms, terms
+from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
 

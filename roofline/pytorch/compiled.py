@@ -20,14 +20,15 @@ from numpy.typing import NDArray
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import counting, nesting
+from roofline.costs.calls import tensors
+from roofline.costs.counted import Costed, Counted, Same
+from roofline.pytorch import count as counting
+from roofline.pytorch.count import Generated, Nodes
+from roofline.traces import nesting
 from roofline.traces.alignment import align
-from roofline.traces.calls import tensors
-from roofline.traces.counted import Costed, Counted, Same
-from roofline.traces.counting import Generated, Nodes
 
 if TYPE_CHECKING:
-    from roofline.traces.aten import Engine
+    from roofline.pytorch.aten.engine import Engine
 
 #: Annotation that the profiler shows around each run of a compiled graph.
 CALL = "## Call CompiledFxGraph"

@@ -15,12 +15,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.calls import Call, tensors
+from roofline.costs.counted import Costed, Counted, CountedOp, Same
 from roofline.traces import nesting
-from roofline.traces.calls import Call, tensors
-from roofline.traces.counted import Costed, Counted, CountedOp, Same
 
 if TYPE_CHECKING:  # it imports torch, which the costs of known calls need not
-    from roofline.traces.aten import Engine
+    from roofline.pytorch.aten.engine import Engine
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"

@@ -12,7 +12,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roofline.traces.counted import Counted, CountedOp, Same
+from roofline.costs.counted import Counted, CountedOp, Same
 
 _PRODUCTS = frozenset(("contraction", "attention"))
 

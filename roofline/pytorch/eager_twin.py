@@ -14,9 +14,9 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.counted import PHASES, Costed, Counted
+from roofline.pytorch.eager_model_flops import with_model_flops
 from roofline.traces.alignment import align
-from roofline.traces.counted import PHASES, Costed, Counted
-from roofline.traces.eager_model_flops import with_model_flops
 
 __all__ = ["with_model_flops", "with_scopes"]
 

@@ -15,9 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
-from roofline.traces import aten_schema
-from roofline.traces.calls import Call, Tensor
+from roofline.pytorch.aten import schema as aten_schema
 
 # torch prints non-finite scalars bare, which is not JSON.
 _BARE = re.compile(rb"(?<=[\[,: ])(-?)(nan|inf)(?=[,\] }])")

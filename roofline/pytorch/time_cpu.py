@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.profile import Profiled
-from roofline.traces import host_time, intervals, nesting
+from roofline.core.schema import Profiled
+from roofline.costs.counted import Counted
+from roofline.timing import host as host_time
+from roofline.traces import intervals, nesting
 from roofline.traces.alignment import align_threads
-from roofline.traces.counted import Counted
-from roofline.traces.kineto import Events, KinetoTrace
+from roofline.traces.kineto.reader import Events, KinetoTrace
 
 #: A step this much slower than the typical one is left out whole, as long as so many are left.
 OUTLIER = 1.25

@@ -11,12 +11,14 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
-from roofline.traces import idle, intervals, replay, steps
-from roofline.traces.counted import Counted
-from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import Links, link
-from roofline.traces.timing import OUTLIER, Timed, joined_time, step_events, unmatched_time
+from roofline.pytorch.time_cpu import OUTLIER, Timed, joined_time, step_events, unmatched_time
+from roofline.timing import idle
+from roofline.traces import intervals
+from roofline.traces.kineto import replays, steps
+from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 
 
 @dataclass(frozen=True)
@@ -57,8 +59,8 @@ def time_cuda(
     prefix: of the annotations that mark the steps; None: whatever the trace marks, else all of it is one step.
     skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
     reference: a trace of the same steps, marked alike, without graphs: tells the op of each kernel that a graph of
-    `trace` replays (see `roofline.traces.replay`), and what share of the events was joined to counted ops. Where
-    `trace` replays no graph it is not looked at.
+    `trace` replays (see `roofline.traces.kineto.replays`), and what share of the events was joined to counted ops.
+    Where `trace` replays no graph it is not looked at.
     """
     marks = steps.find(trace, None if prefix is None else f"{prefix}#")
     if not len(trace.device):
@@ -147,9 +149,9 @@ def _replayed(
     known = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
 
     wanted = np.flatnonzero(np.isin(step, step[links.graph]) & (step >= 0))
-    replayed, plain = replay.columns((trace, links, step, wanted), (reference, there, placed, rows))
+    replayed, plain = replays.columns((trace, links, step, wanted), (reference, there, placed, rows))
     op = op.copy()
-    op[wanted] = replay.owners(replayed, plain, known, op[wanted])
+    op[wanted] = replays.owners(replayed, plain, known, op[wanted])
     return op, joined, unmatched
 
 

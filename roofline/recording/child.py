@@ -1,4 +1,4 @@
-"""The child process that builds and records a step: `python -m roofline.backends._child REQUEST RESULT`.
+"""The child process that builds and records a step: `python -m roofline.recording.child REQUEST RESULT`.
 
 Frameworks read thread counts and switches when they are imported, so every profile gets a fresh process with its
 environment set. Progress goes to standard error, the result to a file: {"recording"}, {"checks"} or {"error", "code"}.
@@ -17,9 +17,9 @@ import msgspec
 
 from roofline import plugins
 from roofline.backends import Plan
-from roofline.backends._request import Request
 from roofline.core.step import Step, Workload
 from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.recording.request import Request
 
 #: What torch and others say when memory runs out, whatever they raise.
 _OUT_OF_MEMORY = (
@@ -125,7 +125,7 @@ def _build(request: Request, backend: Any) -> Step:
                 options=backend.workload_options(request.options),
             )
         )
-    from roofline.backends._user import load_step
+    from roofline.recording.user_step import load_step
 
     return load_step(request)
 

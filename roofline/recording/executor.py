@@ -15,18 +15,21 @@ from datetime import date
 from statistics import median
 from typing import Protocol
 
-from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows
-from roofline.backends._settling import SETTLING, profiled_steps, settling
+from roofline.backends import Plan, Recording, Say
 from roofline.core.device import Ceiling
-from roofline.core.profile import Memory, Wall
+from roofline.core.schema import Memory, Wall
 from roofline.core.step import Step, scopes_through
+from roofline.costs.counted import NOTHING, PHASES, Counted
 from roofline.errors import MeasurementError
-from roofline.traces import executor_time, timing
-from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.executor_time import Owned
-from roofline.traces.op_rows import op_rows
-from roofline.traces.timing import Timed
-from roofline.traces.xplane import XTrace
+from roofline.pytorch import time_cpu
+from roofline.pytorch.time_cpu import Timed
+from roofline.recording import clocks as _clocks
+from roofline.recording import contention, notes
+from roofline.recording.protocol import SETTLING, profiled_steps, settling
+from roofline.recording.rows import op_rows
+from roofline.timing import executor
+from roofline.timing.executor import Owned
+from roofline.traces.xplane.reader import XTrace
 from roofline.units import seconds
 
 CPU_STEPS, CPU_LEAST, GPU_STEPS = 20, 3, 100
@@ -108,9 +111,9 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     if plan.count_only:
         run = _Plain(
             Wall(steps=(first,), first=first),
-            _contention.since(_contention.start()),
+            contention.since(contention.start()),
             _clocks.Clocks(None),
-            _contention.System(),
+            contention.System(),
         )
         counted = _counted(framework, [profiled_step(step, framework, 0)]).counted
         return _assemble(step, plan, framework, run, counted, None, None)
@@ -133,11 +136,11 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     parts = [
         timed
         for trace, owned in zip(traces, read.owned, strict=True)
-        for timed in executor_time.time_steps(trace, owned, len(read.counted.ops), STEP, event_cost)
+        for timed in executor.time_steps(trace, owned, len(read.counted.ops), STEP, event_cost)
     ]
     if not parts:
         raise MeasurementError("The profiler recorded no step, so there are no times: run again with fewer --steps.")
-    timed = timing.merge(executor_time.aligned(parts, len(read.counted.ops)), median(run.wall.steps))
+    timed = time_cpu.merge(executor.aligned(parts, len(read.counted.ops)), median(run.wall.steps))
     measured = {**ceilings, **launch, **_functions(framework, read.counted)}
     return _assemble(step, plan, framework, run, read.counted, timed, memory, measured)
 
@@ -151,9 +154,9 @@ class _Plain:
     """
 
     wall: Wall
-    usage: _contention.Usage
+    usage: contention.Usage
     clocks: _clocks.Clocks
-    system: _contention.System
+    system: contention.System
     ran: int = 0
     compiling: float | None = None
 
@@ -190,7 +193,7 @@ def _steady(step: Step, framework: Framework, device: str, steps: int) -> list[f
 
 def profiled_step(step: Step, framework: Framework, warm: int) -> XTrace:
     """The trace of one marked step, after `warm` steps that do not count (`settling`)."""
-    from roofline.traces import xplane
+    from roofline.traces.xplane import reader
 
     def run() -> None:
         for _ in range(warm):
@@ -199,7 +202,7 @@ def profiled_step(step: Step, framework: Framework, warm: int) -> XTrace:
         with framework.mark(f"{STEP}#0"):
             framework.wait(step.run())
 
-    return xplane.read(framework.profiled(run))
+    return reader.read(framework.profiled(run))
 
 
 def _counted(framework: Framework, traces: list[XTrace]) -> Read:
@@ -220,9 +223,9 @@ def _run(
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
-    system = _contention.System()
+    system = contention.System()
     ran, compiling = 0, 0.0
-    begin = _contention.start()
+    begin = contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
             for number in range(profiled + 1):
@@ -237,7 +240,7 @@ def _run(
                     ran += here + (0 if plan.device == "cpu" else IN_FLIGHT)
                 if number < profiled:
                     traces.append(profiled_step(step, framework, settling(pace)))
-        usage = _contention.since(begin)
+        usage = contention.since(begin)
         single = [_timed(step, framework) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
         if collecting:
@@ -284,7 +287,7 @@ def _trivial(framework: Framework) -> tuple[dict[str, Ceiling], float]:
     Both from a program whose ops do nothing: the least event is the floor; with and without the profiler, in turns, the
     difference of the least times, by event, is the cost.
     """
-    from roofline.traces import xplane
+    from roofline.traces.xplane import reader
 
     run = framework.trivial()
     framework.wait(run())
@@ -303,10 +306,10 @@ def _trivial(framework: Framework) -> tuple[dict[str, Ceiling], float]:
             with framework.mark(f"{STEP}#0"):
                 watched.append(loop())
 
-        trace = xplane.read(framework.profiled(marked))
+        trace = reader.read(framework.profiled(marked))
         owned = framework.read([trace], STEP).owned[0]
         ran = (owned.op >= 0) | owned.lost  # whether or not its program is known
-        durations += ((owned.end - owned.start)[ran] * executor_time.PICOSECOND).tolist()
+        durations += ((owned.end - owned.start)[ran] * executor.PICOSECOND).tolist()
         events = max(events, len(trace.start))
     cost = max(0.0, (min(watched) - min(plain)) / events)
     positive = [duration for duration in durations if duration > 0]
@@ -341,7 +344,7 @@ def _functions(framework: Framework, counted: Counted) -> dict[str, Ceiling]:
 
 def _rates(framework: Framework, name: str, elements: int) -> list[float]:
     """Evaluations per second of a function in each of a few runs; none where the framework does not have it."""
-    from roofline.traces import xplane
+    from roofline.traces.xplane import reader
 
     run = framework.function(name, elements)
     if run is None:
@@ -353,11 +356,11 @@ def _rates(framework: Framework, name: str, elements: int) -> list[float]:
             for _ in range(FUNCTION_RUNS):
                 framework.wait(run())
 
-    trace = xplane.read(framework.profiled(marked))
+    trace = reader.read(framework.profiled(marked))
     owned = framework.read([trace], STEP).owned[0]
     ran = (owned.op >= 0) | owned.lost
     # The op that takes the time; beside it a framework may copy its result.
-    times = sorted(((owned.end - owned.start)[ran] * executor_time.PICOSECOND).tolist(), reverse=True)
+    times = sorted(((owned.end - owned.start)[ran] * executor.PICOSECOND).tolist(), reverse=True)
     times = [time for time in times[:FUNCTION_RUNS] if time > 0]
     return [elements / time for time in times] if len(times) == FUNCTION_RUNS else []
 
@@ -378,11 +381,11 @@ def _assemble(
     ceilings: Mapping[str, Ceiling] | None = None,
 ) -> Recording:
     switches = {**framework.switches(), **step.switches}
-    rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
+    rows = op_rows(counted, timed, notes.block_of_scopes(step, counted.scopes), switches, plan.device)
     threads = plan.threads or 1
     return Recording(
         wall=run.wall,
-        profiled=None if timed is None else timing.profiled(timed, framework.mechanism),
+        profiled=None if timed is None else time_cpu.profiled(timed, framework.mechanism),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,
@@ -412,7 +415,7 @@ def _assemble(
         },
         flags=(*_flags(plan, run, timed, threads), *counted.flags, *_phases_unresolved(step, counted)),
         ceilings=ceilings or {},
-        notes=_rows.notes(counted, timed),
+        notes=notes.notes(counted, timed),
     )
 
 

@@ -17,9 +17,10 @@ from pathlib import Path
 import msgspec
 
 from roofline.backends import Check, Recording
-from roofline.backends._request import Request
-from roofline.backends._xla_flags import SCRATCH
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
+from roofline.recording.request import Request
+from roofline.version import __version__
+from roofline.xla.flags import SCRATCH
 
 #: A line of the C++ libraries' log that tells of no failure: of information or a warning, such as
 #: "W1121 05:07:22.883056   18089 hlo_module.cc:767] ...", and of the missing driver where no GPU was asked for.
@@ -59,7 +60,7 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [request.python or sys.executable, "-P", "-m", "roofline.backends._child", str(ask), str(answer)]
+        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(ask), str(answer)]
         variables = {name: value.replace(SCRATCH, folder) for name, value in variables.items()}
         child = None
         try:
@@ -91,8 +92,6 @@ def interpreter(python: str) -> str:
 
     Raises InputError for what is no interpreter or has another version, MissingError where roofline is not installed.
     """
-    from roofline import __version__
-
     found = shutil.which(python)
     if found is None:
         raise InputError(f"There is no Python at {python}: give the path of an interpreter with --python.")

@@ -6,8 +6,8 @@ from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
 from roofline.core.step import Step
-from roofline.traces.counted import Counted
-from roofline.traces.timing import Timed
+from roofline.costs.counted import Counted
+from roofline.pytorch.time_cpu import Timed
 from roofline.units import seconds
 
 

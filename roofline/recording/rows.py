@@ -9,13 +9,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.cost import unknown
-from roofline.core.profile import Op, Signature
+from roofline.core.schema import Op, Signature
 from roofline.core.vocabulary import OpClass
-from roofline.traces import precision
-from roofline.traces.aten_kinds import COLLECTIVE
-from roofline.traces.counted import PHASES, Costed, Counted, CountedOp
-from roofline.traces.hlo_classes import weight
-from roofline.traces.timing import Timed
+from roofline.costs import precision
+from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
+from roofline.pytorch.aten.tables import COLLECTIVE
+from roofline.pytorch.time_cpu import Timed
+from roofline.xla.hlo.classes import weight
 
 Kernels = tuple[tuple[int, int], ...]
 

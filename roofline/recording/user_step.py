@@ -8,9 +8,9 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from roofline.backends._request import Request
 from roofline.core.step import Step
 from roofline.errors import InputError
+from roofline.recording.request import Request
 
 
 def load_step(request: Request) -> Step:

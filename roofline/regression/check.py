@@ -13,14 +13,14 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.gate_counts import counts
-from roofline.core.gate_growth import Gate
-from roofline.core.gate_limits import Limits, quoted
-from roofline.core.gate_times import times
-from roofline.core.pace import pace
-from roofline.core.profile import Profile, slug
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.machine_speed import pace
+from roofline.core.schema import Profile, slug
 from roofline.errors import InputError, MeasurementError
+from roofline.regression.counts import counts
+from roofline.regression.growth import Gate
+from roofline.regression.limits import Limits, quoted
+from roofline.regression.times import times
 
 #: Flags of a profile whose times cannot be judged.
 UNUSABLE = ("contended", "throttled", "inflated")

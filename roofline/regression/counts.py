@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from roofline.core.analysis import Analysis
-from roofline.core.gate_growth import Cause, Gate, Measure, Of, grown, judged, most_first, skipped
-from roofline.core.gate_limits import ROUNDING, Limit, Limits
-from roofline.core.profile import Op
+from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Op
+from roofline.regression.growth import Cause, Gate, Measure, Of, grown, judged, most_first, skipped
+from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
 def counts(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:

@@ -6,9 +6,9 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.core.analysis import Analysis
-from roofline.core.gate_limits import ROUNDING, Limit
-from roofline.core.profile import Op
+from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Op
+from roofline.regression.limits import ROUNDING, Limit
 
 Status = Literal["passed", "failed", "unresolved", "skipped"]
 Measure = Literal[

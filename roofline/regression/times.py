@@ -5,9 +5,9 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from roofline.core.analysis import Analysis
-from roofline.core.gate_growth import Cause, Gate, Measure, Status, grown, judged, most_first, skipped, told
-from roofline.core.gate_limits import Limit, Limits
+from roofline.analysis.analysis import Analysis
+from roofline.regression.growth import Cause, Gate, Measure, Status, grown, judged, most_first, skipped, told
+from roofline.regression.limits import Limit, Limits
 
 
 def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from roofline.core.analysis import Analysis
+    from roofline.analysis.analysis import Analysis
 
 
 class Renderer(Protocol):

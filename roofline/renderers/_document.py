@@ -7,9 +7,9 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roofline.core.analysis import Analysis
-from roofline.core.profile import Imported
-from roofline.core.totals import Total
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total
+from roofline.core.schema import Imported
 from roofline.core.vocabulary import BOUNDS
 
 #: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.

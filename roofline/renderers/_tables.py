@@ -11,8 +11,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.totals import Total
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total
 from roofline.core.vocabulary import BOUNDS, Bound
 
 

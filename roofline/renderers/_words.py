@@ -8,9 +8,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.profile import slug
-from roofline.core.roofline import ATTAINED
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import ATTAINED
+from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables
 

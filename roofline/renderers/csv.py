@@ -6,9 +6,8 @@ import csv
 import io
 from typing import Any
 
-from roofline.core import contract
-from roofline.core.analysis import Analysis
-from roofline.renderers import _tables
+from roofline.analysis.analysis import Analysis
+from roofline.renderers import _document, _tables
 from roofline.renderers._words import plain
 
 SUFFIX = ".csv"
@@ -21,12 +20,12 @@ def render(analysis: Analysis, by: str | None) -> str:
     key = by or "group"
     fused = analysis.fused(key) if key in _tables.OPS else {}
     rows = [
-        {key: _text(label)} | _parts(fused, label) | _flat(contract.total(total))
+        {key: _text(label)} | _parts(fused, label) | _flat(_document.total(total))
         for label, total in sorted(analysis.by(key).items(), key=lambda item: -item[1].seconds)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for row in rows for name in row if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(fused, "") | _flat(contract.total(analysis.total))
+    empty = {key: ""} | _parts(fused, "") | _flat(_document.total(analysis.total))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     stream = io.StringIO()

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import json
 
-from roofline.core.analysis import Analysis
-from roofline.core.contract import contract
+from roofline.analysis.analysis import Analysis
+from roofline.renderers._document import contract
 
 SUFFIX = ".json"
 

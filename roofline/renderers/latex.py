@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 
 SUFFIX = ".tex"

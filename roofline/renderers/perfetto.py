@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
 

@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._tables import Column, Row
 

@@ -8,15 +8,16 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
-from roofline.traces import tf_graph_model, tf_graph_rules
-from roofline.traces.counted import Costed, Counted, CountedOp
-from roofline.traces.executor_time import Owned
-from roofline.traces.tf_graph import Graphs, Node
-from roofline.traces.tf_graph_buffers import Buffers
-from roofline.traces.tf_graph_events import Ran, every_node, executed, owned
-from roofline.traces.tf_graph_places import Places
-from roofline.traces.xla_scopes import OPTIMIZER
-from roofline.traces.xplane import XTrace
+from roofline.costs.counted import Costed, Counted, CountedOp
+from roofline.tensorflow import model_flops
+from roofline.tensorflow.events import Ran, every_node, executed, owned
+from roofline.tensorflow.graph import cost as tf_graph_rules
+from roofline.tensorflow.graph.buffers import Buffers
+from roofline.tensorflow.graph.graph import Graphs, Node
+from roofline.tensorflow.places import Places
+from roofline.timing.executor import Owned
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla.scopes import OPTIMIZER
 
 
 def count(
@@ -37,7 +38,7 @@ def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] 
     """The same for nodes whose executions are known."""
     places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
     buffers = Buffers([function.after for function in graphs.functions])
-    model = tf_graph_model.assign(ran, graphs, places)
+    model = model_flops.assign(ran, graphs, places)
     executions = _Executions()
     scopes: dict[str, int] = {}
     rows: list[CountedOp] = []

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-from roofline.backends import _xla_flags
+from roofline.xla import flags
 
 
 def variables(threads: int | None, device: str) -> dict[str, str]:
@@ -13,7 +13,7 @@ def variables(threads: int | None, device: str) -> dict[str, str]:
     One inter-op thread: ops of a graph then run one after the other, each on all cores, which is as fast on a CPU and
     gives every op a time of its own.
     """
-    found = {"TF_CPP_MIN_LOG_LEVEL": "2", **_xla_flags.dumping(device)}
+    found = {"TF_CPP_MIN_LOG_LEVEL": "2", **flags.dumping(device)}
     if threads is not None:
         found |= {"TF_NUM_INTRAOP_THREADS": str(threads), "OMP_NUM_THREADS": str(threads), "NPROC": str(threads)}
     if device == "cpu":

@@ -13,11 +13,12 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import executor_time, nesting
-from roofline.traces.executor_time import Owned
-from roofline.traces.tf_graph import Graphs, Node
-from roofline.traces.tf_graph_kinds import CALLS, VIEWS, base
-from roofline.traces.xplane import XTrace
+from roofline.tensorflow.graph.graph import Graphs, Node
+from roofline.tensorflow.graph.tables import CALLS, VIEWS, base
+from roofline.timing import executor as executor_time
+from roofline.timing.executor import Owned
+from roofline.traces import nesting
+from roofline.traces.xplane.reader import XTrace
 
 #: How the executor names an event: a node's name has no colon, the type is an identifier.
 _EXECUTED = re.compile(r"([A-Za-z0-9._][\w.\\/>-]*):([A-Z_]\w*)")

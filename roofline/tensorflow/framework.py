@@ -12,14 +12,16 @@ from typing import Any
 
 import tensorflow as tf
 
-from roofline.backends import _contention, _keras_memory, _tensorflow_graphs, _xla_flags
-from roofline.backends._executor_record import Read
-from roofline.core.knob import MALLOC
-from roofline.core.profile import Memory
+from roofline.core.schema import Memory
 from roofline.core.step import Step
+from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
-from roofline.traces import tf_and_xla
-from roofline.traces.xplane import XTrace
+from roofline.keras import memory as keras_memory
+from roofline.recording import contention
+from roofline.recording.executor import Read
+from roofline.tensorflow import graphs, with_xla
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla import flags as xla_flags
 
 TRIVIAL_OPS = 200
 
@@ -51,7 +53,7 @@ class TensorFlow:
     ) -> None:
         """No graph is known before the first step."""
         self._compiled, self._optimizers, self._libraries = compiled, optimizers, libraries
-        self._graphs: _tensorflow_graphs.Graphs | None = None
+        self._graphs: graphs.Graphs | None = None
 
     @property
     def mechanism(self) -> str:
@@ -61,7 +63,7 @@ class TensorFlow:
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces its functions: their graphs are kept, before and after grappler."""
         result: list[float] = []
-        self._graphs = _tensorflow_graphs.collect(lambda: result.append(run()))
+        self._graphs = graphs.collect(lambda: result.append(run()))
         return result[0]
 
     def compiling(self) -> None:
@@ -100,8 +102,8 @@ class TensorFlow:
         """The nodes and the instructions that the traced steps executed."""
         # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
         self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
-        before = list(_xla_flags.before_optimizations())
-        counted, owned = tf_and_xla.count(traces, prefix, self._graphs, before, self._optimizers)
+        before = list(xla_flags.before_optimizations())
+        counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers)
         return Read(counted, owned)
 
     def trivial(self) -> Callable[[], object]:
@@ -162,7 +164,7 @@ class TensorFlow:
             "inter-op threads": str(threading.get_inter_op_parallelism_threads() or "default"),
             "intra-op threads": str(threading.get_intra_op_parallelism_threads() or "default"),
         }
-        flags = _xla_flags.own_flags()
+        flags = xla_flags.own_flags()
         if flags:
             found["XLA_FLAGS"] = flags
         for name in (
@@ -181,7 +183,7 @@ class TensorFlow:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
             source = "peak resident set of the process, libraries included"
-            return Memory(peak=_contention.peak_memory(), source=source, **_held(step))
+            return Memory(peak=contention.peak_memory(), source=source, **_held(step))
         peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
         return Memory(peak=float(peak), source="allocator's peak", **_held(step))
 
@@ -195,7 +197,7 @@ def _scope(name: str) -> Iterator[None]:
 
 def _held(step: Step) -> dict[str, float | None]:
     """Bytes of parameters and optimizer state, where the step's model says them."""
-    keras = _keras_memory.state_bytes(step.model)
+    keras = keras_memory.state_bytes(step.model)
     if keras is not None:
         return dict(zip(("parameters", "optimizer"), keras, strict=True))
     if not isinstance(step.model, tf.Module):

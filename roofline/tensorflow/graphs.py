@@ -16,11 +16,11 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import function_def_to_graph, op_def_registry
 
-from roofline.backends._tensorflow_shapes import ERRORS, Outputs, inferred
-from roofline.traces.tf_graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
-from roofline.traces.tf_graph_bytes import moves_nothing
-from roofline.traces.tf_graph_kinds import CALLS
-from roofline.traces.tf_graph_scopes import canonical
+from roofline.tensorflow.graph.bytes import moves_nothing
+from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
+from roofline.tensorflow.graph.tables import CALLS
+from roofline.tensorflow.scopes import canonical
+from roofline.tensorflow.shapes import ERRORS, Outputs, inferred
 
 #: A call's function attributes, and what inlining calls the part that each becomes.
 _PARTS = {"f": "", "cond": "cond/_0/", "body": "body/_0/", "then_branch": "then/_0/", "else_branch": "else/_0/"}

@@ -11,14 +11,14 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from statistics import median
 
-from roofline.traces import tf_graph_rules
-from roofline.traces.counted import PHASES
-from roofline.traces.tf_graph import Function, Graphs, Node
-from roofline.traces.tf_graph_events import Ran
-from roofline.traces.tf_graph_kinds import CONTRACTIONS, base
-from roofline.traces.tf_graph_places import Places
-from roofline.traces.tf_graph_scopes import canonical
-from roofline.traces.xla_scopes import Place
+from roofline.costs.counted import PHASES
+from roofline.tensorflow.events import Ran
+from roofline.tensorflow.graph import cost
+from roofline.tensorflow.graph.graph import Function, Graphs, Node
+from roofline.tensorflow.graph.tables import CONTRACTIONS, base
+from roofline.tensorflow.places import Places
+from roofline.tensorflow.scopes import canonical
+from roofline.xla.scopes import Place
 
 #: How many ops may lie between a contraction and the one it was fused into.
 _HOPS = 8
@@ -122,13 +122,13 @@ class _Search:
 
     def _asked(self, node: Node) -> Asked:
         twin = self._twin(node)
-        costed = tf_graph_rules.cost(node)
+        costed = cost.cost(node)
         flops = costed.cost.flops
         if twin is not None:
             row = self._rows.get(twin.name)
             times = 0.0 if row is None else self._ran[row].times  # a branch that was not taken
             if flops is None:
-                flops = tf_graph_rules.cost(twin).cost.flops  # some shapes are known only where it runs
+                flops = cost.cost(twin).cost.flops  # some shapes are known only where it runs
         else:
             name = canonical(node.name) + "/"
             # One that XLA took into a cluster is counted where the cluster's instructions are.

@@ -11,8 +11,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from roofline.core.vocabulary import OpClass
-from roofline.traces.tf_graph import Graph, Node, Source
-from roofline.traces.tf_graph_kinds import (
+from roofline.tensorflow.graph.graph import Graph, Node, Source
+from roofline.tensorflow.graph.tables import (
     CONTRACTIONS,
     FORWARDING,
     GATHERS,
@@ -21,8 +21,8 @@ from roofline.traces.tf_graph_kinds import (
     base,
     update_rule,
 )
-from roofline.traces.tf_graph_scopes import canonical, original, path, place, semantic
-from roofline.traces.xla_scopes import BACKWARD, FORWARD, OPTIMIZER, Place
+from roofline.tensorflow.scopes import canonical, original, path, place, semantic
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
 
 #: Ops that add gradients up, or that make a dense one of rows.
 _ACCUMULATES = frozenset(("AddN", "AddV2", "Add", "AccumulateNV2", "UnsortedSegmentSum", "ConcatV2"))

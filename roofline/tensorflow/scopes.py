@@ -20,7 +20,7 @@ from collections.abc import Container, Sequence
 from functools import lru_cache
 
 from roofline.core.vocabulary import OpClass
-from roofline.traces.xla_scopes import BACKWARD, FORWARD, OPTIMIZER, Place
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
 
 _CALL = re.compile(r"(Stateful)?PartitionedCall(_\d+)?$")
 _BRANCH = re.compile(r"(body|cond|then|else|branch\w*)$")

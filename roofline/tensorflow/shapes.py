@@ -13,7 +13,7 @@ from typing import Any
 import tensorflow as tf
 from tensorflow.python.ops import handle_data_util
 
-from roofline.traces.tf_graph import DTYPES, Tensor
+from roofline.tensorflow.graph.graph import DTYPES, Tensor
 
 Outputs = tuple[Tensor, ...]
 

@@ -7,12 +7,14 @@ from functools import lru_cache
 
 import numpy as np
 
-from roofline.traces import tf_graph_count, tf_graph_scopes, xla
-from roofline.traces.counted import Counted
-from roofline.traces.executor_time import Owned
-from roofline.traces.tf_graph import Graphs
-from roofline.traces.xla_scopes import FORWARD, Place
-from roofline.traces.xplane import XTrace
+from roofline.costs.counted import Counted
+from roofline.tensorflow import count as tf_graph_count
+from roofline.tensorflow import scopes as tf_graph_scopes
+from roofline.tensorflow.graph.graph import Graphs
+from roofline.timing.executor import Owned
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla import count as xla
+from roofline.xla.scopes import FORWARD, Place
 
 #: What XLA calls the arguments and results of a compiled function: no scopes.
 _EDGES = ("XLA_Args", "XLA_Retvals", "XLA_")

@@ -12,9 +12,10 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import host_time, intervals
-from roofline.traces.timing import HOST_DISPATCH, PYTHON, Timed
-from roofline.traces.xplane import XTrace
+from roofline.pytorch.time_cpu import HOST_DISPATCH, PYTHON, Timed
+from roofline.timing import host
+from roofline.traces import intervals
+from roofline.traces.xplane.reader import XTrace
 
 PICOSECOND = 1e-12
 #: Starts and ends [ps].
@@ -131,7 +132,7 @@ def _host(
     framework: Spans, ran: Spans, owner: NDArray[np.int64], owners: int, low: int, high: int, idle: float
 ) -> NDArray[np.float64]:
     """Idle time before each op, in the framework and outside of it [s]; what events cost is taken off all alike."""
-    seen = host_time.gaps(*ran, owner, owners, low, high).time(*framework)
+    seen = host.gaps(*ran, owner, owners, low, high).time(*framework)
     raw = (high - low - intervals.length(*(np.clip(times, low, high) for times in ran))) * PICOSECOND
     return seen * PICOSECOND * (min(1.0, idle / raw) if raw > 0 else 0.0)
 

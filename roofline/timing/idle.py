@@ -23,9 +23,10 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.traces import host_time, intervals
-from roofline.traces.kineto import MEMCPY, KinetoTrace
-from roofline.traces.link import Links
+from roofline.timing import host as host_time
+from roofline.traces import intervals
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import MEMCPY, KinetoTrace
 
 CAUSES = (
     "host dispatch",

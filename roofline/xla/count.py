@@ -15,11 +15,16 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import executor_time, hlo, hlo_buffers, hlo_cost, xla_model_flops, xla_names, xla_scopes
-from roofline.traces.counted import Access, Costed, Counted, CountedOp, Same
-from roofline.traces.executor_time import Owned
-from roofline.traces.xla_scopes import Place
-from roofline.traces.xplane import XTrace
+from roofline.costs.counted import Access, Costed, Counted, CountedOp, Same
+from roofline.timing import executor
+from roofline.timing.executor import Owned
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla import model_flops, names
+from roofline.xla import scopes as xla_scopes
+from roofline.xla.hlo import buffers as hlo_buffers
+from roofline.xla.hlo import cost
+from roofline.xla.hlo import module as hlo
+from roofline.xla.scopes import Place
 
 #: An executed instruction: (program id, name).
 Key = tuple[int, str]
@@ -85,7 +90,7 @@ def count(
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     runs = {program: _runs(module, program, times) for program, module in programs.items()}
-    ops, flags = xla_model_flops.assign(ops, programs, before, same, place, runs)
+    ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
     number = {key: row for row, key in enumerate(kept)}
     parents = set(known) - set(kept)
     owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
@@ -139,7 +144,7 @@ def _times(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> 
     totals: dict[Key, float] = {}
     steps = 0
     for trace, one in zip(traces, events, strict=True):
-        for low, high in executor_time.windows(trace, prefix):
+        for low, high in executor.windows(trace, prefix):
             steps += 1
             inside = np.flatnonzero((one.start >= low) & (one.start < high) & (one.code >= 0))
             # Several kernels may serve one instruction: it ran as often as the most frequent of them.
@@ -209,7 +214,7 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
 
 def _executed(key: Key, module: hlo.Module, times: float, same: Same) -> Executed:
     instruction = module.instructions[key[1]]
-    costed, reads, writes = hlo_cost.cost(module, instruction)
+    costed, reads, writes = cost.cost(module, instruction)
     if times > 1:
         whole = _whole_arrays(module, instruction)
         swept = (_swept(costed.reads, reads, times, whole), _swept(costed.writes, writes, times, whole))
@@ -282,7 +287,7 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
             )
         )
         if op.costed.cost.quality == "unknown":
-            unknown[hlo_cost.title(op.instruction)] = op.costed.cost.note
+            unknown[cost.title(op.instruction)] = op.costed.cost.note
     return Counted(
         names=tuple(op.key[1] for op in ops),
         thread=np.zeros(len(ops), np.int64),
@@ -290,7 +295,7 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
         op_of=np.arange(len(ops)),
         view_of=np.zeros(len(ops), bool),
         ops=tuple(rows),
-        names_of_ops=tuple(hlo_cost.title(op.instruction) for op in ops),
+        names_of_ops=tuple(cost.title(op.instruction) for op in ops),
         scopes=tuple(scopes) or ("",),
         scope=np.asarray(scope, np.int64),
         phase=np.asarray(phase, np.int64),
@@ -329,17 +334,17 @@ def _place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> 
     named = _named_place(module, instruction, place)
     if named.scope is not None:
         return named
-    near = xla_names.neighbours(module, instruction, place)
+    near = names.neighbours(module, instruction, place)
     if near.above:
         return max(near.above, key=lambda one: one.phase)
     return min(near.below, key=lambda one: one.phase) if near.below else named
 
 
 def _named_place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
-    products = [place(name) for _, name, _ in xla_names.products(module, instruction)]
+    products = [place(name) for _, name, _ in names.products(module, instruction)]
     if any(one.scope is not None for one in products):
         return xla_scopes.commonest(products)
     own = place(instruction.op_name)
     if own.scope is not None:
         return own
-    return xla_scopes.commonest(place(name) for name in hlo_cost.op_names(module, instruction))
+    return xla_scopes.commonest(place(name) for name in cost.op_names(module, instruction))

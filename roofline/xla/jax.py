@@ -13,14 +13,16 @@ from typing import Any
 import jax
 import jax.numpy as jnp
 
-from roofline.backends import _contention, _keras_memory, _xla_flags
-from roofline.backends._executor_record import Read
-from roofline.core.knob import MALLOC
-from roofline.core.profile import Memory
+from roofline.core.schema import Memory
 from roofline.core.step import Step
+from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
-from roofline.traces import xla
-from roofline.traces.xplane import XTrace
+from roofline.keras import memory as keras_memory
+from roofline.recording import contention
+from roofline.recording.executor import Read
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla import count
+from roofline.xla import flags as xla_flags
 
 TRIVIAL_OPS = 200
 #: Events of `jax.monitoring`, none inside another. The duration of a trace holds those of the functions in it.
@@ -101,7 +103,7 @@ class Jax:
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The instructions that the traced steps executed."""
-        counted, owned = xla.count(traces, prefix, list(_xla_flags.before_optimizations()), self._optimizers)
+        counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
         return Read(counted, owned)
 
     def trivial(self) -> Callable[[], object]:
@@ -148,7 +150,7 @@ class Jax:
     def environment(self) -> dict[str, str]:
         """Affinity of this process, and the variables that steer XLA."""
         found = {"cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())}
-        flags = _xla_flags.own_flags()
+        flags = xla_flags.own_flags()
         if flags:
             found["XLA_FLAGS"] = flags
         for name in (
@@ -167,7 +169,7 @@ class Jax:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
             source = "peak resident set of the process, libraries included"
-            return Memory(peak=_contention.peak_memory(), source=source, **_held(step))
+            return Memory(peak=contention.peak_memory(), source=source, **_held(step))
         statistics = jax.devices()[0].memory_stats() or {}
         peak = statistics.get("peak_bytes_in_use")
         return Memory(peak=None if peak is None else float(peak), source="allocator's peak", **_held(step))
@@ -175,7 +177,7 @@ class Jax:
 
 def _held(step: Step) -> dict[str, float | None]:
     """Bytes of parameters and optimizer state, where the step's model says them."""
-    keras = _keras_memory.state_bytes(step.model)
+    keras = keras_memory.state_bytes(step.model)
     if keras is not None:
         return dict(zip(("parameters", "optimizer"), keras, strict=True))
     state = getattr(step.model, "state", None)

@@ -15,14 +15,17 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
+from roofline.costs.counted import Same
 from roofline.errors import InputError
-from roofline.traces import hlo, hlo_cost, hlo_loops, xla_names
-from roofline.traces.counted import Same
-from roofline.traces.hlo_schedule import contractions, joined, live, schedule
-from roofline.traces.xla_scopes import FORWARD, Place, is_recomputed, place
+from roofline.xla import names as xla_names
+from roofline.xla.hlo import cost as hlo_cost
+from roofline.xla.hlo import loops
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.schedule import contractions, joined, live, schedule
+from roofline.xla.scopes import FORWARD, Place, is_recomputed, place
 
 if TYPE_CHECKING:
-    from roofline.traces.xla import Executed
+    from roofline.xla.count import Executed
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
 OPTIMISED_ONLY = "optimised-only"
@@ -88,7 +91,7 @@ def _times(module: hlo.Module, path: Sequence[hlo.Instruction]) -> float | None:
     """Executions of what lies inside `path` per execution of the program; None where only a run can tell."""
     times = 1.0
     for control in path:
-        trips = hlo_loops.trips(module, control) if control.opcode == "while" else None
+        trips = loops.trips(module, control) if control.opcode == "while" else None
         if trips is None and control.opcode in ("while", "conditional"):
             return None
         times *= 1 if trips is None else trips

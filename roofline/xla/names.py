@@ -9,10 +9,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
-from roofline.traces.hlo import Instruction, Module
-from roofline.traces.hlo_schedule import inside, joined
-from roofline.traces.hlo_work import work
-from roofline.traces.xla_scopes import Place
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.module import Instruction, Module
+from roofline.xla.hlo.schedule import inside, joined
+from roofline.xla.scopes import Place
 
 #: An instruction without a name of its own is looked for among so many of its neighbours.
 _NEIGHBOURS = 256

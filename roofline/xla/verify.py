@@ -12,14 +12,15 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.backends import Check
-from roofline.backends._executor_record import STEP, Framework, profiled_step
 from roofline.core.step import Step, scopes_through
-from roofline.traces import hlo, xla
-from roofline.traces.counted import PHASES
-from roofline.traces.hlo_schedule import inside
-from roofline.traces.hlo_schema import HloModuleProto
-from roofline.traces.hlo_work import work
-from roofline.traces.xplane import XTrace
+from roofline.costs.counted import PHASES
+from roofline.recording.executor import STEP, Framework, profiled_step
+from roofline.traces.xplane.reader import XTrace
+from roofline.xla import count
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.proto import HloModuleProto
+from roofline.xla.hlo.schedule import inside
 
 NAME = "XLA"
 NO_ANALYSIS = "XLA's analysis comes with jaxlib: install jax"
@@ -54,7 +55,7 @@ def _programs(trace: XTrace) -> list[Check]:
     """The products of each program that XLA compiled; none where the step ran no such program with products."""
     analyse = _analysis()
     checks = []
-    for program, names in xla.executed_instructions(trace, STEP).items():
+    for program, names in count.executed_instructions(trace, STEP).items():
         module = hlo.read(trace.modules[program][1])
         # A loop is executed and so are the instructions in it: by name, each is there once.
         found = {one[0].name: one for name in names for one in _products(module, module.instructions[name])}

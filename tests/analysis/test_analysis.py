@@ -9,12 +9,12 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core.analysis import KEYS, Analysis, analyze
-from roofline.core.contract import contract
+from roofline.analysis.analysis import KEYS, Analysis, analyze
 from roofline.core.cost import matrix
 from roofline.core.device import Device
-from roofline.core.profile import Op, Profile, Signature, Wall
+from roofline.core.schema import Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
+from roofline.renderers._document import contract
 
 US = 1e-6
 # In the order of handmade.OPS: embedding, addmm, gelu, addmm, softmax, mystery, layer_norm, adamw.

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.core.residency import cold_bytes, external_bytes
+from roofline.analysis.cache_traffic import cold_bytes, external_bytes
 
 MB = 1e6
 

@@ -13,17 +13,19 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from roofline import plugins, session  # noqa: E402
-from roofline.backends import Plan, Recording, _torch_record, _torch_running  # noqa: E402
-from roofline.backends import torch as backend  # noqa: E402
-from roofline.backends._request import Request  # noqa: E402
-from roofline.core.analysis import Analysis, analyze  # noqa: E402
-from roofline.core.device import Device  # noqa: E402
-from roofline.core.profile import encode  # noqa: E402
-from roofline.core.step import Workload  # noqa: E402
-from roofline.models import dimensions, geometry  # noqa: E402
-from roofline.models.torch import _step  # noqa: E402
-from roofline.traces.timing import EventCost  # noqa: E402
+from roofline import plugins
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.backends import Plan, Recording
+from roofline.backends import torch as backend
+from roofline.core.device import Device
+from roofline.core.schema import encode
+from roofline.core.step import Workload
+from roofline.measuring import session
+from roofline.models import dimensions, geometry
+from roofline.models.torch import _step
+from roofline.pytorch.recording import profiler, record
+from roofline.pytorch.time_cpu import EventCost
+from roofline.recording.request import Request
 
 SMALL: dict[str, dict[str, int]] = {
     "bert": {"batch": 2, "seq": 16},
@@ -44,8 +46,8 @@ def _one_thread() -> Iterator[None]:
     """One thread, as users set it, and no measuring of what is not tested here: ceilings, the profiler's own cost."""
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
+        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
         torch.set_num_threads(threads)

@@ -8,12 +8,12 @@ from importlib import import_module
 import pytest
 
 from roofline import plugins
-from roofline.backends import _jax_environment, _xla_flags
-from roofline.core.knob import Knob
-from roofline.core.sentences import SENTENCES
+from roofline.comparison.causes.wording import SENTENCES
 from roofline.core.step import Step, Workload
+from roofline.core.switch import Knob
 from roofline.errors import InputError
 from roofline.models import dimensions
+from roofline.xla import flags, jax_environment
 
 BACKENDS = {name: plugins.load("roofline.backends", name, "backend") for name in plugins.names("roofline.backends")}
 ALL = [(name, knob) for name, module in BACKENDS.items() for knob in module.KNOBS]
@@ -110,9 +110,9 @@ def test_an_option_that_means_nothing_is_refused(model: str, mode: str, options:
 
 def test_command_buffers_are_a_flag_of_xla_s_on_a_gpu(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv("XLA_FLAGS", raising=False)
-    off = _jax_environment.variables(1, "cuda", {"command_buffers": "off"})["XLA_FLAGS"]
-    on = _jax_environment.variables(1, "cuda", {"command_buffers": "on"})["XLA_FLAGS"]
+    off = jax_environment.variables(1, "cuda", {"command_buffers": "off"})["XLA_FLAGS"]
+    on = jax_environment.variables(1, "cuda", {"command_buffers": "on"})["XLA_FLAGS"]
     assert off == f"{on} --xla_gpu_enable_command_buffer="
-    assert on == _jax_environment.variables(1, "cuda", {})["XLA_FLAGS"] == _xla_flags.dumping("cuda")["XLA_FLAGS"]
+    assert on == jax_environment.variables(1, "cuda", {})["XLA_FLAGS"] == flags.dumping("cuda")["XLA_FLAGS"]
     with pytest.raises(InputError, match="on GPUs only"):
-        _jax_environment.variables(1, "cpu", {"command_buffers": "off"})
+        jax_environment.variables(1, "cpu", {"command_buffers": "off"})

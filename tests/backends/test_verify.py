@@ -8,9 +8,9 @@ from torch import nn
 
 from roofline import plugins
 from roofline.backends import torch as backend
-from roofline.core import formulas
 from roofline.core.cost import Cost, matrix
 from roofline.core.step import Step, Workload
+from roofline.costs import formulas
 
 MODELS = plugins.names("roofline.models.torch")
 

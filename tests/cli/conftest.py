@@ -80,23 +80,24 @@ def children_here() -> Iterator[None]:
     measures anew beside the steps, and the cost of a profiler event, are not what is tested here.
     """
     torch = pytest.importorskip("torch")
-    from roofline.backends import _child, _launch, _torch_record, _torch_running
     from roofline.models.torch import _step
-    from roofline.traces.timing import EventCost
+    from roofline.pytorch.recording import profiler, record
+    from roofline.pytorch.time_cpu import EventCost
+    from roofline.recording import child, launch
 
     class Here:
         def __init__(self, command: list[str], **_: object) -> None:
             self.arguments = command[-2:]
 
         def wait(self) -> int:
-            return _child.main(self.arguments)
+            return child.main(self.arguments)
 
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(_launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
-        patch.setattr(_child, "_limit_memory", lambda device: None)
-        patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
+        patch.setattr(launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
+        patch.setattr(child, "_limit_memory", lambda device: None)
+        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         patch.setattr(sys, "path", list(sys.path))  # a user's folder goes in front of it
         torch.set_num_threads(1)
         try:

@@ -22,7 +22,7 @@ from typing import Any
 import pytest
 
 from roofline import __version__, cli, plugins
-from roofline.core.profile import SCHEMA
+from roofline.core.schema import SCHEMA
 from roofline.devices import nvidia
 
 Run = Callable[..., Any]
@@ -70,12 +70,12 @@ def _nothing_is_measured(request: pytest.FixtureRequest, monkeypatch: pytest.Mon
 
 @pytest.fixture
 def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     def run(*_: object) -> None:
         raise AssertionError("a child was started")
 
-    monkeypatch.setattr(_launch, "run", run)
+    monkeypatch.setattr(launch, "run", run)
 
 
 # ------------------------------------------------------------------------------------------------ words
@@ -301,7 +301,7 @@ def test_a_disk_that_fills_up_leaves_nothing(measuring: Run, tmp_path: Path, mon
     def full(*_: object) -> None:
         raise OSError(28, "No space left on device")
 
-    monkeypatch.setattr("roofline.core.profile.os.replace", full)
+    monkeypatch.setattr("roofline.core.schema.os.replace", full)
     ended = measuring(*MLP, "--batch", "64", "--count-only", *OUT, "--force")
     assert ended.code == 2
     assert ended.err.splitlines()[-1] == "roofline: Cannot write out.json: No space left on device."
@@ -631,9 +631,9 @@ def test_torch_without_a_gpu_beside_one(measuring: Run, tmp_path: Path, monkeypa
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
-    from roofline.backends import _child
-    from roofline.backends._request import Request
     from roofline.errors import MissingError
+    from roofline.recording import child as _child
+    from roofline.recording.request import Request
 
     with pytest.raises(MissingError, match="finds no CUDA device here: use --device cpu"):
         _child._run(Request(backend="torch", model="mlp", device="cuda"))

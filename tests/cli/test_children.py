@@ -294,10 +294,10 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
     import jax
     import jax.numpy as jnp
 
-    from roofline.backends import _executor_record
+    from roofline.recording import executor
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
-    monkeypatch.setattr(_executor_record, "_bandwidth", lambda plan: {})
+    monkeypatch.setattr(executor, "_bandwidth", lambda plan: {})
     monkeypatch.setenv("NPROC", str(threads))
     x, w = jnp.ones((4, 8)), jnp.ones((8, 16))
     step = jax.jit(lambda x: jnp.tanh(x @ w))
@@ -369,9 +369,9 @@ def test_tensorflow_runs_out_of_memory(process: Run, tmp_path: Path) -> None:
     ],
 )
 def test_the_frameworks_words_for_out_of_memory(words: str) -> None:
-    from roofline.backends import _child
+    from roofline.recording import child
 
-    assert any(sign in words for sign in _child._OUT_OF_MEMORY)
+    assert any(sign in words for sign in child._OUT_OF_MEMORY)
 
 
 HIDDEN = """
@@ -454,8 +454,9 @@ def test_an_option_that_there_is_not(roofline: Run, backend: str, sentence: str)
 
 def test_a_library_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """But a module of our own that is not there is a bug, which keeps its traceback."""
-    from roofline.backends import _child, jax
-    from roofline.backends._request import Request
+    from roofline.backends import jax
+    from roofline.recording import child
+    from roofline.recording.request import Request
 
     def load(missing: str) -> Callable[..., Any]:
         def fail(*_: object) -> None:
@@ -466,15 +467,15 @@ def test_a_library_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     request = Request(backend="jax", model="mlp", device="cpu")
     monkeypatch.setattr(plugins, "load", load("optax"))
     with pytest.raises(MissingError, match=r"^The jax backend needs optax, .* `pip install 'roofline\[jax\]'`\.$"):
-        _child._model(request, jax)
+        child._model(request, jax)
     monkeypatch.setattr(plugins, "load", load("roofline.models.jax._layers"))
     with pytest.raises(ModuleNotFoundError):
-        _child._model(request, jax)
+        child._model(request, jax)
 
 
 def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
     """What says that something failed is not, nor what only resembles a remark."""
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     kept = [
         "first step 1 s",
@@ -488,20 +489,20 @@ def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str
         "W1121 05:07:22.883056   18089 hlo_module.cc:767] Invalid stack_frame_id 84",
         "E0000 00:00:1795237754.404692   18282 cuda_platform.cc:52] failed call to cuInit: INTERNAL",
     ]
-    with _launch._heard() as printed:
+    with launch._heard() as printed:
         os.write(printed, "\n".join([*dropped, *kept, *dropped, "no end of line"]).encode())
     assert capsys.readouterr().err == "\n".join([*kept, "no end of line"])
 
 
 def test_a_child_is_read_to_its_end_whatever_becomes_of_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
-    from roofline.backends import _launch
+    from roofline.recording import launch
 
     many = b"a line\n" * 50_000  # more than fits into a pipe
     gone = io.StringIO()
     gone.close()
     for stderr in (None, gone):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with _launch._heard() as printed:
+        with launch._heard() as printed:
             assert os.write(printed, many) == len(many)
 
 

@@ -10,9 +10,9 @@ from typing import Any
 import handmade
 import pytest
 
-from roofline import comparing
 from roofline.cli import compare
-from roofline.core.profile import Wall, load, save
+from roofline.core.schema import Wall, load, save
+from roofline.measuring import rounds
 
 Run = Callable[..., Any]
 
@@ -146,7 +146,7 @@ def _nothing_runs(monkeypatch: pytest.MonkeyPatch) -> None:
     def measure(*_: object, **__: object) -> None:
         raise AssertionError("something was measured")
 
-    monkeypatch.setattr(comparing, "measure", measure)
+    monkeypatch.setattr(rounds, "measure", measure)
 
 
 SMALL = ("--size", "tiny", "--batch", "64", "--device", "cpu", "--threads", "1", "--steps", "3")
@@ -206,10 +206,10 @@ def test_what_cannot_be_measured(roofline: Run, tmp_path: Path) -> None:
 def test_a_backend_that_has_no_such_model_is_left_out(roofline: Run, monkeypatch: pytest.MonkeyPatch) -> None:
     """The two others would be measured; of two, one is not enough."""
     pytest.importorskip("torch")
-    from roofline.cli import _request
+    from roofline.cli.options import request
     from roofline.errors import InputError
 
-    real = _request.make_request
+    real = request.make_request
 
     def make(model: str, backend: str, **asked: Any) -> Any:
         if backend == "jax":

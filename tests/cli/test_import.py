@@ -15,9 +15,9 @@ import pytest
 pytest.importorskip("torch")
 
 from roofline import cli
-from roofline.core.analysis import analyze
-from roofline.core.contract import contract
-from roofline.core.profile import Profile, load
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import Profile, load
+from roofline.renderers._document import contract
 
 TESTS = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("ROOFLINE_TRACES", TESTS.parents[1] / "shared" / "traces"))

@@ -340,12 +340,12 @@ def test_a_users_step(measuring: Run) -> None:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     """One thread, the calibration of `cache`, and none of the recording's own measurements."""
-    from roofline.backends import _torch_record, _torch_running
-    from roofline.traces.timing import EventCost
+    from roofline.pytorch.recording import profiler, record
+    from roofline.pytorch.time_cpu import EventCost
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
-    monkeypatch.setattr(_torch_record, "_ceilings", lambda plan: {})
-    monkeypatch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
+    monkeypatch.setattr(record, "_ceilings", lambda plan: {})
+    monkeypatch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)
     yield

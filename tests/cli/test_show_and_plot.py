@@ -8,9 +8,10 @@ from pathlib import Path
 import handmade
 import pytest
 
-from roofline.cli import _paths, plot, show
-from roofline.core.analysis import KEYS
-from roofline.core.profile import save
+from roofline.analysis.analysis import KEYS
+from roofline.cli import plot, show
+from roofline.cli.options import paths
+from roofline.core.schema import save
 from roofline.errors import InputError
 
 
@@ -88,4 +89,4 @@ def test_outputs_are_checked_before_anything_is_drawn(profile: Path, tmp_path: P
 def test_an_output_that_is_a_folder(tmp_path: Path) -> None:
     (tmp_path / "d.svg").mkdir()
     with pytest.raises(InputError, match="it is a folder"):
-        _paths.check_output(tmp_path / "d.svg", force=True)
+        paths.check_output(tmp_path / "d.svg", force=True)

@@ -13,12 +13,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
-from roofline.core import gate
-from roofline.core.analysis import analyze
-from roofline.core.gate_limits import Limits
-from roofline.core.profile import Compilation, Profile, Wall, load, save
-from roofline.core.whatif import carry
-from roofline.renderers import _gate, _whatif
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import Compilation, Profile, Wall, load, save
+from roofline.projection.carry import carry
+from roofline.regression import check
+from roofline.regression.limits import Limits
+from roofline.renderers.check import text as _gate
+from roofline.renderers.whatif import text as whatif
 
 Run = Callable[..., Any]
 Golden = Callable[[str, str], None]
@@ -113,19 +114,19 @@ def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
 def test_memory_that_does_not_fit() -> None:
     there = replace(handmade.device(), memory=30e6)
     on_gpu = handmade.profile(device=replace(handmade.device(), kind="cuda"))
-    text = _whatif.text(carry(analyze(on_gpu), there))
+    text = whatif.text(carry(analyze(on_gpu), there))
     assert "needs 40.0 MB and Round Device has 30.0 MB: it does not fit" in text
     # A CPU's peak holds the libraries, which the other device need not.
-    assert "does not fit" not in _whatif.text(carry(analyze(handmade.profile()), there))
+    assert "does not fit" not in whatif.text(carry(analyze(handmade.profile()), there))
 
 
 @pytest.mark.parametrize("name", handmade.HOSTILE)
 def test_names_cannot_act_on_a_terminal(name: str) -> None:
     found = carry(analyze(handmade.hostile(name)), replace(handmade.device(), name=name))
-    assert all(c.isprintable() or c == "\n" for c in _whatif.text(found))
-    json.loads(json.dumps(_whatif.document(found), allow_nan=False))
+    assert all(c.isprintable() or c == "\n" for c in whatif.text(found))
+    json.loads(json.dumps(whatif.document(found), allow_nan=False))
     grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))
-    result = gate.check(handmade.hostile(name), grown, Limits(), counts_only=True)
+    result = check.check(handmade.hostile(name), grown, Limits(), counts_only=True)
     assert result.failed
     for text in (_gate.text(result), _gate.github(result)):
         assert all(c.isprintable() or c == "\n" for c in text)
@@ -184,7 +185,7 @@ def test_github_escapes_what_a_profile_brings() -> None:
         phases=(phase,), ops=ops, blocks=("##[warning]b\n::stop-commands::t", *handmade.BLOCKS[1:])
     )
     more = replace(plain, ops=(*ops, ops[0], ops[1]))
-    result = gate.check(plain, more, Limits(), counts_only=True)
+    result = check.check(plain, more, Limits(), counts_only=True)
     assert len(result.failed) == 4
     for text in (_gate.github(result), _gate.text(result)):
         lines = text.splitlines()

@@ -10,11 +10,11 @@ import pytest
 from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, NORM, UNFUSED_NORM, Row, instead, step
 
-from roofline.core.analysis import analyze
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding, explain
-from roofline.core.host_time import dispatch, host_time
-from roofline.core.profile import Profile, decode, encode
+from roofline.analysis.analysis import analyze
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.host_time import dispatch, host_time
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile, decode, encode
 from roofline.errors import InputError
 
 AWAKE, ASLEEP = {"away_seconds_per_step": 0.0}, {"away_seconds_per_step": 2e-3}

@@ -11,16 +11,16 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import LAYER, NORM, UNFUSED_NORM, Row, instead, step
 
-from roofline.core.analysis import analyze
-from roofline.core.comparison import compare
-from roofline.core.explanation import explain
-from roofline.core.gate import check
-from roofline.core.gate_limits import Limits
-from roofline.core.matching import ANCHORS
-from roofline.core.pace import EVEN, Pace, pace
-from roofline.core.parity import parity
-from roofline.core.profile import Memory, Profile
+from roofline.analysis.analysis import analyze
+from roofline.comparison.causes.findings import explain
+from roofline.comparison.machine_speed import EVEN, Pace, pace
+from roofline.comparison.matching import ANCHORS
+from roofline.comparison.parity.parity import parity
+from roofline.comparison.terms import compare
+from roofline.core.schema import Memory, Profile
 from roofline.errors import MeasurementError
+from roofline.regression.check import check
+from roofline.regression.limits import Limits
 
 HOST = 10.0
 SETTINGS = {"threads": "1"}

@@ -12,9 +12,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from synthetic import EAGER_ATTENTION, LAYER, UNFUSED_NORM, instead, step
 
-from roofline.core.comparison import compare
-from roofline.core.matching import Matching, _in_order, match
-from roofline.core.pieces import Pieces
+from roofline.comparison.matching import Matching, _in_order, match
+from roofline.comparison.segments import Pieces
+from roofline.comparison.terms import compare
 
 
 def matched(a: object, b: object) -> tuple[Matching, Pieces, Pieces]:

@@ -9,10 +9,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core.case import run_names
-from roofline.core.naming import called
-from roofline.core.profile import Profile, Wall
-from roofline.core.ranking import check_timed, on_common_ceilings, rank
+from roofline.comparison.causes.facts import run_names
+from roofline.comparison.labels import called
+from roofline.comparison.ranking import check_timed, on_common_ceilings, rank
+from roofline.core.schema import Profile, Wall
 from roofline.errors import InputError
 
 

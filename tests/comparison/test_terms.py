@@ -12,10 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core.comparison import Comparison, Term, compare
+from roofline.comparison.segments import Place, pieces
+from roofline.comparison.terms import Comparison, Term, compare
 from roofline.core.cost import Cost, unknown
-from roofline.core.pieces import Place, pieces
-from roofline.core.profile import Imported, Profile, Wall
+from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 
 US = 1e-6

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
+from roofline.analysis.floors import terms
 from roofline.core.cost import Cost
 from roofline.core.device import Ceiling, Device
-from roofline.core.profile import Signature
-from roofline.core.roofline import terms
+from roofline.core.schema import Signature
 
 
 def device(**ceilings: float) -> Device:

@@ -14,19 +14,8 @@ import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from roofline.core import profile as module
-from roofline.core.profile import (
-    SCHEMA,
-    Compilation,
-    Profile,
-    Wall,
-    decode,
-    encode,
-    load,
-    save,
-    slug,
-    write_atomically,
-)
+from roofline.core import schema as module
+from roofline.core.schema import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, slug, write_atomically
 from roofline.errors import InputError
 
 

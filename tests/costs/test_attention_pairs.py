@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.core import formulas
-from roofline.traces.attention_pairs import Lengths, Mask, backward, forward, pairs, varlen
+from roofline.costs import formulas
+from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, pairs, varlen
 
 limits = st.one_of(st.none(), st.integers(0, 40))
 

@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 from roofline.core.cost import Cost
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
 from roofline.errors import InputError
-from roofline.traces import custom
-from roofline.traces.calls import Call, Tensor
 
 X = Tensor((4,), (1,), "float")
 

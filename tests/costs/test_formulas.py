@@ -6,8 +6,8 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.core import formulas
 from roofline.core.cost import Cost
+from roofline.costs import formulas
 
 
 def test_matmul() -> None:

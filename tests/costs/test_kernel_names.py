@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.traces import kernel_names
+from roofline.costs import kernel_names
 
 
 @pytest.mark.parametrize(

@@ -8,8 +8,8 @@ from hypothesis import strategies as st
 
 from roofline.core.cost import Cost
 from roofline.core.device import Ceiling, Device
-from roofline.core.profile import Signature
-from roofline.traces.precision import SWITCH, certain, contraction, settled
+from roofline.core.schema import Signature
+from roofline.costs.precision import SWITCH, certain, contraction, settled
 
 TF32 = [
     "sm80_xmma_gemm_f32f32_tf32f32_f32_nn_n_tilesize128x128x32_stage3_warpsize2x2x1_tensor16x8x8_execute_kernel",

@@ -8,7 +8,7 @@ from roofline.devices import cpu
 
 torch = pytest.importorskip("torch")
 
-from roofline.devices import probes_cpu, probes_cuda  # noqa: E402
+from roofline.devices import probes_cpu, probes_cuda
 
 HOW = {"conditions": "1 thread", "date": "2026-01-01"}
 

@@ -8,15 +8,16 @@ import pytest
 
 pytest.importorskip("torch")
 
-from roofline.traces import imported_cpu, kineto
-from roofline.traces.import_costs import Costs
+from roofline.importing import cpu
+from roofline.importing.work.costs import Costs
+from roofline.traces.kineto import reader
 
 #: Lists of tensors have no type on a CPU, as no kernel tells it.
 UNKNOWN = ([[4], [4]], "TensorList", [[1], [1]])
 
 
 def read(made):
-    return imported_cpu.read(kineto.read(made if isinstance(made, bytes) else made.write()), Costs())
+    return cpu.read(reader.read(made if isinstance(made, bytes) else made.write()), Costs())
 
 
 def rows(found):

@@ -15,13 +15,15 @@ import pytest
 pytest.importorskip("torch")
 
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import imported, imported_capture, imported_cpu, kineto, link
-from roofline.traces.import_costs import Costs
+from roofline.importing import capture as imported_capture
+from roofline.importing import cpu, gpu
+from roofline.importing.work.costs import Costs
+from roofline.traces.kineto import links, reader
 
 
 def read(source, capture=None):
-    captured = None if capture is None else kineto.read(capture)
-    return imported.read(kineto.read(source), Costs(), captured)
+    captured = None if capture is None else reader.read(capture)
+    return gpu.read(reader.read(source), Costs(), captured)
 
 
 def rows(found):
@@ -200,7 +202,7 @@ def test_what_a_checkpoint_computes_again_is_not_asked_for(make_kineto):
 def test_kernels_with_repeated_ids_are_joined_to_nothing_and_told(make_kineto):
     text = dict(make_kineto.damaged(make_kineto.training().write()))["one correlation for ten"]
     found = read(text)
-    damaged = link.link(kineto.read(text)).damaged
+    damaged = links.link(reader.read(text)).damaged
     assert damaged >= 10
     told = f"{damaged} device events were joined to no launch, because ids are repeated or contradict each other"
     assert told in found.warnings
@@ -220,7 +222,7 @@ def test_several_processes_in_one_file_are_told_and_not_mixed(make_kineto):
         for event in events
     ]
     found = read(json.dumps(trace | {"traceEvents": events + other}).encode())
-    device = len(kineto.read(json.dumps(trace).encode()).device)
+    device = len(reader.read(json.dumps(trace).encode()).device)
     assert found.warnings[-3:] == (
         f"{2 * device} device events were joined to no launch, because ids are repeated or contradict each other",
         f"launches of several processes have the ids of {2 * device} of them: import the trace of each process by "
@@ -603,7 +605,7 @@ def test_a_cpus_trace(make_kineto):
         made.op("aten::linear", zero + 9, zero + 60, make_kineto.X, make_kineto.W, make_kineto.B)
         made.op("aten::addmm", zero + 10, zero + 50, make_kineto.B, make_kineto.X, make_kineto.WT, "1", "1")
         made.op("aten::relu", zero + 61, zero + 70, make_kineto.H)
-    found = imported_cpu.read(kineto.read(made.write()), Costs())
+    found = cpu.read(reader.read(made.write()), Costs())
     assert found.counted.names_of_ops == ("aten::addmm", "aten::relu")
     assert found.timed.own == pytest.approx(np.array([[40e-6] * 3, [9e-6] * 3]))
     assert found.timed.walls == pytest.approx([90e-6] * 3)
@@ -700,7 +702,8 @@ def test_qwens_kernels_from_before_the_trace_have_twins(recorded):
 
 
 def test_a_jax_trace_of_a_gpu(recorded):
-    from roofline.traces import imported_xplane, xplane
+    from roofline.importing import xplane as imported_xplane
+    from roofline.traces.xplane import reader as xplane
 
     found = imported_xplane.read(xplane.read(recorded("mi300x_jax_conv.xplane.pb")))
     assert (found.device, found.others, found.rocm, found.buffers) == ("/device:GPU:7", 1, True, 0)
@@ -715,7 +718,7 @@ def test_a_jax_trace_of_a_gpu(recorded):
 
 def xtrace(kernels, graph=0, run=0):
     """Events of one device: (instruction, kernel, start, end) in ns; of no program that is known."""
-    from roofline.traces.xplane import Line, XTrace
+    from roofline.traces.xplane.reader import Line, XTrace
 
     names = tuple(dict.fromkeys(name for each in kernels for name in each[:2] if name))
     size = len(kernels)
@@ -746,7 +749,7 @@ def xtrace(kernels, graph=0, run=0):
 
 
 def test_steps_of_an_xla_trace_are_executions_of_its_main_program():
-    from roofline.traces import imported_xplane
+    from roofline.importing import xplane as imported_xplane
 
     once = [("dot.1", "gemm", 0, 10), ("add.1", "add", 12, 15)]
     kernels = [(op, kernel, 100 * step + low, 100 * step + high) for step in range(4) for op, kernel, low, high in once]
@@ -764,7 +767,7 @@ def test_steps_of_an_xla_trace_are_executions_of_its_main_program():
 
 
 def test_command_buffers_are_recognised():
-    from roofline.traces import imported_xplane
+    from roofline.importing import xplane as imported_xplane
 
     kernels = [("", "gemm", 0, 10), ("", "add", 12, 15)]
     assert imported_xplane.read(xtrace(kernels, graph=7)).buffers == 2
@@ -773,7 +776,7 @@ def test_command_buffers_are_recognised():
 
 
 def test_an_xplane_trace_without_kernels_is_refused():
-    from roofline.traces import imported_xplane
+    from roofline.importing import xplane as imported_xplane
 
     with pytest.raises(MeasurementError, match="ran a kernel"):
         imported_xplane.read(xtrace([]))

@@ -9,16 +9,16 @@ import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, instead, step
 
-from roofline import proving
-from roofline.backends._request import Request
-from roofline.core.comparison import compare
-from roofline.core.counterfactual import Proof
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.proof.experiment import Proof
+from roofline.comparison.terms import compare
 from roofline.core.device import Device
-from roofline.core.explanation import Finding, explain
-from roofline.core.profile import Imported, Profile, Wall
+from roofline.core.schema import Imported, Profile, Wall
 from roofline.devices import cpu
 from roofline.errors import InputError
-from roofline.session import to_profile
+from roofline.measuring import experiments
+from roofline.measuring.session import to_profile
+from roofline.recording.request import Request
 
 #: JAX, which other tests load into this process, warns of forks; the child runs another program at once.
 pytestmark = pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")
@@ -42,7 +42,7 @@ def recorded(**asked: object) -> Profile:
     """
     fields = {"backend": "torch", "model": "lenet5", "mode": "train", "size": "base", "batch": 2, "device": "cpu"}
     request = Request(**(fields | {"threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
-    counted = proving._record(replace(request, count_only=True), {})
+    counted = experiments._record(replace(request, count_only=True), {})
     profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
     wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)
     made = step()
@@ -53,7 +53,7 @@ def recorded(**asked: object) -> Profile:
 
 
 def proofs(profile: Profile, *findings: Finding, request: Request | None = None, rounds: int = 1) -> tuple[Proof, ...]:
-    return proving.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
+    return experiments.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
 
 
 def test_one_knob_is_turned_and_measured_beside_the_original() -> None:
@@ -80,7 +80,7 @@ def test_one_knob_is_turned_and_measured_beside_the_original() -> None:
 def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Path) -> None:
     asked = {"model": "mine:make_step", "file": str(tmp_path / "mine.py"), "function": "make_step"}
     request = Request(backend="torch", device="cpu", threads=1, **asked)
-    assert proving._checked(request) == request
+    assert experiments._checked(request) == request
     (proved,) = proofs(recorded(), finding("optimizer"), request=request)
     assert proved.verdict == "not proven"
     assert "There is no file" in proved.text
@@ -105,7 +105,7 @@ def test_what_is_recorded_is_asked_for_again() -> None:
         switches={**recorded().switches, "input": "host"},
         options={"optimizer": "fused"},
     )
-    assert proving.request_of(profile) == Request(
+    assert experiments.request_of(profile) == Request(
         backend="torch", model="lenet5", mode="train", size="base", batch=2, device="cpu", threads=1, steps=3,
         input="host", optimizer=False, options={"optimizer": "fused"},
     )  # fmt: skip
@@ -140,18 +140,18 @@ def test_what_is_recorded_is_asked_for_again() -> None:
 def test_a_profile_that_is_not_run_again(changes: dict[str, object], message: str) -> None:
     profile = replace(recorded(), **changes)
     with pytest.raises(InputError, match=message):
-        proving.request_of(profile)
+        experiments.request_of(profile)
 
 
 def test_a_quote_that_does_not_close_is_only_a_text() -> None:
-    assert proving.request_of(replace(recorded(), command="roofline profile 'lenet5")).model == "lenet5"
+    assert experiments.request_of(replace(recorded(), command="roofline profile 'lenet5")).model == "lenet5"
 
 
 def test_only_the_variable_that_we_set_is_set_again() -> None:
     environment = {"threads": "1", "OMP_WAIT_POLICY": "PASSIVE", "LD_PRELOAD": "/evil.so", "XLA_FLAGS": "--evil"}
-    assert proving._variables(replace(recorded(), environment=environment)) == {"OMP_WAIT_POLICY": "PASSIVE"}
+    assert experiments._variables(replace(recorded(), environment=environment)) == {"OMP_WAIT_POLICY": "PASSIVE"}
     odd = {"OMP_WAIT_POLICY": "PASSIVE; rm"}
-    assert proving._variables(replace(recorded(), environment=odd)) == {}
+    assert experiments._variables(replace(recorded(), environment=odd)) == {}
 
 
 def test_a_backend_that_is_not_here_has_no_knobs() -> None:

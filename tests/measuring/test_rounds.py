@@ -11,11 +11,11 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline import comparing, session
-from roofline.backends._request import Request
-from roofline.comparing import Contender
-from roofline.core.profile import Profile, Wall
+from roofline.core.schema import Profile, Wall
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
+from roofline.measuring import rounds, session
+from roofline.measuring.rounds import Contender
+from roofline.recording.request import Request
 
 
 def contender(name: str, **changes: object) -> Contender:
@@ -69,7 +69,7 @@ def said() -> list[str]:
 
 def test_backends_take_turns(machine: Machine, said: list[str]) -> None:
     given = [contender("a"), contender("b"), contender("c")]
-    found = comparing.measure(given, rounds=3, say=said.append)
+    found = rounds.measure(given, rounds=3, say=said.append)
     first, more = ["a", "b", "c"], ["a again", "b again", "c again"]
     assert machine.started == first + more + more
     assert list(found) == [0, 1, 2]
@@ -86,13 +86,13 @@ def test_backends_take_turns(machine: Machine, said: list[str]) -> None:
 
 
 def test_the_same_backend_twice_is_two_runs(machine: Machine, said: list[str]) -> None:
-    found = comparing.measure([contender("a"), contender("a")], rounds=2, say=said.append)
+    found = rounds.measure([contender("a"), contender("a")], rounds=2, say=said.append)
     assert [profile.wall.processes for profile in found.values()] == [((3.0,),), ((4.0,),)]
 
 
 def test_who_fails_is_left_out_while_two_remain(machine: Machine, said: list[str]) -> None:
     machine.failing["b"] = MeasurementError("It died.")
-    found = comparing.measure([contender("a"), contender("b"), contender("c")], rounds=2, say=said.append)
+    found = rounds.measure([contender("a"), contender("b"), contender("c")], rounds=2, say=said.append)
     assert [profile.backend for profile in found.values()] == ["a", "c"]
     assert "b is left out: It died." in said
     assert machine.started == ["a", "b", "c", "a again", "c again"]
@@ -101,13 +101,13 @@ def test_who_fails_is_left_out_while_two_remain(machine: Machine, said: list[str
 def test_what_is_left_of_two_is_nothing_to_compare(machine: Machine, said: list[str]) -> None:
     machine.failing["b"] = MeasurementError("It died.")
     with pytest.raises(MeasurementError, match="It died"):
-        comparing.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+        rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
     assert machine.started == ["a", "b"]
 
 
 def test_a_later_round_that_fails_costs_that_round(machine: Machine, said: list[str]) -> None:
     machine.failing["b again"] = MeasurementError("It died.")
-    found = comparing.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    found = rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
     assert [len(profile.wall.processes) for profile in found.values()] == [1, 0]
     assert "b has no round 2: It died." in said
 
@@ -115,30 +115,30 @@ def test_a_later_round_that_fails_costs_that_round(machine: Machine, said: list[
 def test_later_rounds_run_as_the_first_one_did(machine: Machine, said: list[str], monkeypatch: Callable) -> None:
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     machine.policy = {"OMP_WAIT_POLICY": "PASSIVE", "threads": "1"}
-    comparing.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
     assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 2
     # What the user set holds for all children by itself.
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    comparing.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
     assert machine.variables[2:] == [{}, {}]
 
 
 def test_frameworks_that_are_not_there_are_known_before(machine: Machine, said: list[str]) -> None:
     machine.missing["b"] = MissingError("b is not installed.")
     three = [contender("a"), contender("b"), contender("c")]
-    assert comparing.installed(three, said.append) == [three[0], three[2]]
+    assert rounds.installed(three, said.append) == [three[0], three[2]]
     assert said == ["b is left out: b is not installed."]
     with pytest.raises(MissingError, match="b is not installed"):
-        comparing.installed(three[:2], said.append)
+        rounds.installed(three[:2], said.append)
     assert machine.started == []
 
 
 def test_the_plan() -> None:
-    told = comparing.plan([contender("a"), contender("b:x=y")], 3)
+    told = rounds.plan([contender("a"), contender("b:x=y")], 3)
     assert told[0] == "2 backends in 3 rounds, in turns: a, b:x=y."
     assert told[-1] == "Expected: 6 processes, each of which loads its framework and runs 3 plain steps."
     (free, *_) = [contender("a", steps=None)]
-    assert "at most 60 s" in comparing.plan([free, free], 1)[-1]
+    assert "at most 60 s" in rounds.plan([free, free], 1)[-1]
 
 
 def test_the_command_measures_the_same() -> None:
@@ -146,14 +146,14 @@ def test_the_command_measures_the_same() -> None:
         backend="keras-jax", model="bert", device="cpu", mode="train", batch=2, size="tiny", threads=1, steps=5,
         optimizer=False, options={"jit": "off"},
     )  # fmt: skip
-    assert comparing.profile_command(request, 3) == (
+    assert rounds.profile_command(request, 3) == (
         "roofline profile bert --backend keras-jax:jit=off --mode train --batch 2 --size tiny --device cpu "
         "--threads 1 --steps 5 --no-optimizer --rounds 3"
     )
     plain = Request(backend="torch", model="mlp", device="cpu")
-    assert comparing.profile_command(plain, 1) == "roofline profile mlp --backend torch --device cpu"
+    assert rounds.profile_command(plain, 1) == "roofline profile mlp --backend torch --device cpu"
 
 
 def test_an_error_of_what_was_given_stays_one() -> None:
     with pytest.raises(InputError, match="no"):
-        comparing.leave_out("a", InputError("no"), 1, lambda text: None)
+        rounds.leave_out("a", InputError("no"), 1, lambda text: None)

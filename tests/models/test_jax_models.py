@@ -15,21 +15,21 @@ jax = pytest.importorskip("jax")
 pytest.importorskip("flax")
 pytest.importorskip("optax")
 
-import jax.numpy as jnp  # noqa: E402
-import numpy as np  # noqa: E402
-from flax import nnx  # noqa: E402
-from hypothesis import given  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
+import jax.numpy as jnp
+import numpy as np
+from flax import nnx
+from hypothesis import given
+from hypothesis import strategies as st
 
-from roofline import plugins  # noqa: E402
-from roofline.core.step import Step, Workload  # noqa: E402
-from roofline.errors import InputError, MissingError  # noqa: E402
-from roofline.models import dimensions, geometry  # noqa: E402
-from roofline.models.jax import _layers, _step, _training  # noqa: E402
-from roofline.models.jax._program import Scaling  # noqa: E402
+from roofline import plugins
+from roofline.core.step import Step, Workload
+from roofline.errors import InputError, MissingError
+from roofline.models import dimensions, geometry
+from roofline.models.jax import _layers, _step, _training
+from roofline.models.jax._program import Scaling
 
 sys.path.append(str(Path(__file__).parent))
-import weights_jax  # noqa: E402
+import weights_jax
 
 # One layer compiles in half the time of two; the outputs are compared with PyTorch's behind two.
 SMALL = {

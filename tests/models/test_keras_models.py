@@ -468,8 +468,8 @@ def _dispatched(step: Any) -> set[tuple[str, str]]:
     from torch.nn.modules.module import register_module_forward_hook, register_module_forward_pre_hook
     from torch.utils._python_dispatch import TorchDispatchMode
 
-    from roofline.backends import _keras_torch_names as names
     from roofline.core.step import scopes_through
+    from roofline.keras import torch_names as names
 
     path: list[str | None] = []
     seen: set[tuple[str, str]] = set()
@@ -522,7 +522,7 @@ def names_in_hlo(name: str) -> dict[str, Any]:
 
     import jax
 
-    from roofline.traces.xla_scopes import place
+    from roofline.xla.scopes import place
 
     step = build(PACKAGE, name, mode="train")
     step.run()

@@ -15,16 +15,16 @@ tf = pytest.importorskip("tensorflow")
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from tensorflow.python.eager import context  # noqa: E402
+from tensorflow.python.eager import context
 
-from roofline import plugins  # noqa: E402
-from roofline.core.step import Step, Workload  # noqa: E402
-from roofline.errors import InputError, MissingError  # noqa: E402
-from roofline.models import dimensions, geometry  # noqa: E402
-from roofline.models.tensorflow import _optimizers, _step  # noqa: E402
+from roofline import plugins
+from roofline.core.step import Step, Workload
+from roofline.errors import InputError, MissingError
+from roofline.models import dimensions, geometry
+from roofline.models.tensorflow import _optimizers, _step
 
 sys.path.append(str(Path(__file__).parent))
-import weights_tensorflow as weights  # noqa: E402
+import weights_tensorflow as weights
 
 NAMES = plugins.names("roofline.models.tensorflow")
 TRANSFORMERS = ("bert", "distilbert", "gpt2")

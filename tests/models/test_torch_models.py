@@ -10,18 +10,18 @@ import pytest
 torch = pytest.importorskip("torch")
 pytest.importorskip("transformers")
 
-from torch import nn  # noqa: E402
-from torch.nn.modules.module import (  # noqa: E402
+from torch import nn
+from torch.nn.modules.module import (
     register_module_forward_hook,
     register_module_forward_pre_hook,
 )
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
+from torch.utils._python_dispatch import TorchDispatchMode
 
-from roofline import plugins  # noqa: E402
-from roofline.core.step import Step, Workload, scopes_through  # noqa: E402
-from roofline.errors import InputError, MissingError  # noqa: E402
-from roofline.models import dimensions, geometry  # noqa: E402
-from roofline.models.torch import _step  # noqa: E402
+from roofline import plugins
+from roofline.core.step import Step, Workload, scopes_through
+from roofline.errors import InputError, MissingError
+from roofline.models import dimensions, geometry
+from roofline.models.torch import _step
 
 NAMES = plugins.names("roofline.models.torch")
 SMALL = {

@@ -10,11 +10,11 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core.analysis import analyze
+from roofline.analysis.analysis import analyze
 from roofline.core.device import Device
-from roofline.core.profile import Imported, Profile
-from roofline.core.whatif import WhatIf, carry
+from roofline.core.schema import Imported, Profile
 from roofline.errors import InputError
+from roofline.projection.carry import WhatIf, carry
 
 US = 1e-6
 

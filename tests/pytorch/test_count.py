@@ -11,15 +11,16 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
+from torch import nn
+from torch.nn import functional
 
-from roofline.backends import _torch_counting, _torch_running  # noqa: E402
-from roofline.core.step import Step, scope  # noqa: E402
-from roofline.traces import counted as counted_ops  # noqa: E402
-from roofline.traces import counting, timing  # noqa: E402
-from roofline.traces.aten import Engine  # noqa: E402
-from roofline.traces.calls import Call, Tensor  # noqa: E402
+from roofline.core.step import Step, scope
+from roofline.costs import counted as counted_ops
+from roofline.costs.calls import Call, Tensor
+from roofline.pytorch import count, time_cpu
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting as torch_counting
+from roofline.pytorch.recording import profiler
 
 BATCH, LENGTH, WIDTH, WORDS = 2, 5, 8, 11
 ROWS = BATCH * LENGTH
@@ -74,7 +75,7 @@ def training(clip=False):
 
 
 def counted_of(run):
-    return counting.count(_torch_counting.record(Step(run=run)), Engine())
+    return count.count(torch_counting.record(Step(run=run)), Engine())
 
 
 @dataclass(frozen=True)
@@ -206,8 +207,8 @@ def test_an_optimizer_written_by_hand_is_one():
 def test_what_a_compiled_update_is_made_of_is_the_optimizers_too():
     costed = listed(counted_of(by_hand()))[-1].op.costed  # sub_, in place
     rows = [("aten::relu", -1, -1, 1), (ENGINE_NODE + "X", -1, -1, 1), ("aten::relu", 1, -1, 1), ("kernel", -1, -1, 1)]
-    kernel = counting.Generated("kernel", costed, reads=(7,), writes=(7,), scope=None, places=("a", "b"))
-    counted = counting.count(Nodes(*rows, storages={0: (7, 8)}), Engine(), {3: kernel})
+    kernel = count.Generated("kernel", costed, reads=(7,), writes=(7,), scope=None, places=("a", "b"))
+    counted = count.count(Nodes(*rows, storages={0: (7, 8)}), Engine(), {3: kernel})
     optimizer = counted_ops.PHASES.index("optimizer")
     assert counted.phase.tolist() == [0, 1, optimizer]
     assert [phase for _, phase in counted.ops[-1].places] == [optimizer, optimizer]
@@ -220,8 +221,8 @@ def test_what_is_no_update_or_stands_before_products_is_no_optimizer(given, upda
 
 
 def test_what_the_fused_optimizer_reads_for_itself_is_not_the_hosts(step):
-    assert counting.HOST_READ in step.names
-    assert counting.reads_of_host(step) == 0
+    assert count.HOST_READ in step.names
+    assert count.reads_of_host(step) == 0
     assert step.host_reads.tolist() == [0] * len(step.ops)
 
 
@@ -265,12 +266,12 @@ def test_names_are_those_of_the_profiled_stream():
     """Neither recorder changes the op stream: a plain profile has the same calls in the same order."""
     run = training()
     counted = counted_of(run)
-    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 1))
-    [(low, high)] = timing.windows(trace, _torch_running.STEP)
-    step = timing.step_events(trace, counted, low, high, _torch_running.STEP)
+    trace = profiler.read(profiler.profiled(run, "cpu", 1))
+    [(low, high)] = time_cpu.windows(trace, profiler.STEP)
+    step = time_cpu.step_events(trace, counted, low, high, profiler.STEP)
     assert [trace.names[code] for code in step.events.name] == list(counted.names)
     assert step.twin.tolist() == list(range(len(counted.names)))
-    known, leaves = timing.joined_time(step)
+    known, leaves = time_cpu.joined_time(step)
     assert known == leaves > 0
 
 
@@ -363,7 +364,7 @@ def test_a_step_that_fails_leaves_no_hooks():
         net(torch.ones(3, 5))
 
     with pytest.raises(RuntimeError, match="shapes cannot be multiplied"):
-        _torch_counting.record(Step(run=run))
+        torch_counting.record(Step(run=run))
     ops = listed(counted_of(lambda: net(torch.ones(3, 4))))
     assert [(op.name, op.scope) for op in ops] == [("ones", ""), ("addmm", "")]
     assert torch.autograd.backward.__module__.startswith("torch.autograd")
@@ -409,7 +410,7 @@ ENGINE_NODE = "autograd::engine::evaluate_function: "
 
 
 def phases_and_scopes(*rows, **given):
-    counted = counting.count(Nodes(*rows, **given), Engine())
+    counted = count.count(Nodes(*rows, **given), Engine())
     phases = [counted_ops.PHASES[phase] for phase in counted.phase]
     return list(zip(phases, [counted.scopes[scope] for scope in counted.scope], strict=True))
 
@@ -476,18 +477,18 @@ def test_the_optimizer_begins_after_the_last_gradient():
 
 def test_results_that_the_host_reads_are_counted_before_the_next_op():
     def reads(*names: str) -> list[int]:
-        counted = counting.count(Nodes(*((name, -1, -1, 1) for name in names)), Engine())
+        counted = count.count(Nodes(*((name, -1, -1, 1) for name in names)), Engine())
         return counted.host_reads.tolist()
 
-    read = counting.HOST_READ
+    read = count.HOST_READ
     assert reads("aten::relu", "aten::relu") == [0, 0]
     # two before the first op, one before the second; what is read after the last one is before none
     assert reads(read, read, "aten::relu", read, "aten::relu", read) == [2, 1]
     assert reads(read) == []
     # what an op reads for itself is before none
-    nested = counting.count(Nodes(("aten::relu", -1, -1, 1), (read, 0, -1, 1), ("aten::relu", -1, -1, 1)), Engine())
+    nested = count.count(Nodes(("aten::relu", -1, -1, 1), (read, 0, -1, 1), ("aten::relu", -1, -1, 1)), Engine())
     assert nested.host_reads.tolist() == [0, 0]
-    assert counting.reads_of_host(nested) == 0
+    assert count.reads_of_host(nested) == 0
 
 
 def test_a_scope_called_optimizer_is_one():
@@ -505,7 +506,7 @@ def test_gradients_without_an_optimizer_end_the_step():
 
 
 def test_unknown_ops_are_named_with_their_reason():
-    counted = counting.count(Nodes(("nccl::sum", -1, -1, 1)), Engine())
+    counted = count.count(Nodes(("nccl::sum", -1, -1, 1)), Engine())
     assert counted.unknown == {"nccl::sum": "this torch has no such op"}
     assert counted.ops[0].costed.op_class == "communication"
 
@@ -513,7 +514,7 @@ def test_unknown_ops_are_named_with_their_reason():
 def test_results_that_were_not_recorded_are_buffers_of_unknown_identity():
     nodes = Nodes(("aten::relu", -1, -1, 1))
     nodes.call = lambda index: Call("aten::relu", "", (Tensor((4,), (1,), "float", 9),))
-    [op] = counting.count(nodes, Engine()).ops
+    [op] = count.count(nodes, Engine()).ops
     assert (op.reads, op.writes) == ((9,), (-1,))
 
 

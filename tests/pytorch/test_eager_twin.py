@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.core.cost import Cost, unknown
-from roofline.traces.counted import NOTHING, PHASES, Costed, Counted, CountedOp
-from roofline.traces.eager_twin import with_model_flops, with_scopes
+from roofline.costs.counted import NOTHING, PHASES, Costed, Counted, CountedOp
+from roofline.pytorch.eager_twin import with_model_flops, with_scopes
 
 
 class Op(NamedTuple):

@@ -13,15 +13,17 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from roofline import devices  # noqa: E402
-from roofline.core.analysis import analyze  # noqa: E402
-from roofline.core.contract import contract  # noqa: E402
-from roofline.core.profile import Profile, Profiled, Wall, decode, encode  # noqa: E402
-from roofline.errors import InputError, MeasurementError  # noqa: E402
-from roofline.traces import counted as counted_ops  # noqa: E402
-from roofline.traces import counting, kineto, kineto_calls, steps, timing, timing_cuda  # noqa: E402
-from roofline.traces.aten import Engine  # noqa: E402
-from roofline.traces.op_rows import kernel_class, op_rows  # noqa: E402
+from roofline import devices
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import Profile, Profiled, Wall, decode, encode
+from roofline.costs import counted as counted_ops
+from roofline.errors import InputError, MeasurementError
+from roofline.importing.work import arguments
+from roofline.pytorch import count, time_cpu, time_cuda
+from roofline.pytorch.aten.engine import Engine
+from roofline.recording.rows import kernel_class, op_rows
+from roofline.renderers._document import contract
+from roofline.traces.kineto import reader, steps
 
 PREFIX = "roofline:step"
 SWITCHES = {"float32 matmul (cuBLAS)": "ieee", "float32 convolution (cuDNN)": "tf32"}
@@ -31,12 +33,12 @@ class Path:
     """Everything on the way from a trace's bytes to its analysis; `number`: the step that is counted."""
 
     def __init__(self, source, prefix=PREFIX, number=0, skip_first=True, device="h100-sxm"):
-        self.trace = kineto.read(source)
+        self.trace = reader.read(source)
         marks = steps.find(self.trace)
         low, high = int(marks.start[number]), int(marks.end[number])
-        events = timing.step_events(self.trace, counted_ops.NOTHING, low, high, "roofline:").events
-        self.counted = counting.count(kineto_calls.nodes(self.trace, events), Engine())
-        self.timed = timing_cuda.time_cuda(self.trace, self.counted, prefix, skip_first)
+        events = time_cpu.step_events(self.trace, counted_ops.NOTHING, low, high, "roofline:").events
+        self.counted = count.count(arguments.nodes(self.trace, events), Engine())
+        self.timed = time_cuda.time_cuda(self.trace, self.counted, prefix, skip_first)
         blocks = [path.partition("/")[0] or "(top)" for path in self.counted.scopes]
         self.rows = op_rows(self.counted, self.timed, blocks, SWITCHES, "cuda")
         timed = self.timed

@@ -7,7 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.traces import alignment, kineto
+from roofline.traces import alignment
+from roofline.traces.kineto import reader
 
 # Alignment. Names are letters here; the position of the twin, or -1.
 
@@ -90,10 +91,11 @@ def test_a_thread_more_than_was_counted_is_unmatched():
 
 torch = pytest.importorskip("torch")
 
-from roofline.backends import _torch_running  # noqa: E402
-from roofline.traces import counted as counted_ops  # noqa: E402
-from roofline.traces import counting, kineto_calls, timing  # noqa: E402
-from roofline.traces.aten import Engine  # noqa: E402
+from roofline.costs import counted as counted_ops
+from roofline.importing.work import arguments
+from roofline.pytorch import count, time_cpu
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import profiler
 
 PREFIX = "roofline:step"
 WALL, EVENTS = 100, 7  # [µs], events
@@ -121,15 +123,15 @@ def made(make_kineto):
 
 
 def counted_first_step(trace):
-    low, high = timing.windows(trace, PREFIX)[0]
-    events = timing.step_events(trace, counted_ops.NOTHING, low, high, "roofline:").events
-    return counting.count(kineto_calls.nodes(trace, events), Engine())
+    low, high = time_cpu.windows(trace, PREFIX)[0]
+    events = time_cpu.step_events(trace, counted_ops.NOTHING, low, high, "roofline:").events
+    return count.count(arguments.nodes(trace, events), Engine())
 
 
 def timed(made, outer=0.0, inner=0.0):
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     counted = counted_first_step(trace)
-    return counted, timing.time_cpu(trace, counted, PREFIX, timing.EventCost(outer * 1e-6, inner * 1e-6))
+    return counted, time_cpu.time_cpu(trace, counted, PREFIX, time_cpu.EventCost(outer * 1e-6, inner * 1e-6))
 
 
 def us(values):
@@ -154,7 +156,7 @@ def test_idle_is_what_the_framework_and_python_take(made, make_kineto):
     assert found.corrected == us([WALL])
     assert found.idle == us([WALL - 50])
     # Linear around the product: 40 - 30. Outside every event: 100 - 40 - 20.
-    assert found.causes == us_of({timing.HOST_DISPATCH: 10, timing.PYTHON: 40})
+    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 40})
     # Before addmm 10 of Python and 6 of linear, before relu the rest of linear, 4, and 10; 20 come after both.
     assert found.host == us([[6, 10], [4, 10]])
 
@@ -171,11 +173,11 @@ def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
     # t, transpose and addmm lie in linear; linear and relu lie in nothing.
     assert found.corrected == us([WALL - 5 * INNER - 2 * OUTER])
     assert found.idle == us([WALL - 3 * INNER - 2 * OUTER - 50])
-    assert found.causes == us_of({timing.HOST_DISPATCH: 10 - 3 * INNER, timing.PYTHON: 40 - 2 * OUTER})
+    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10 - 3 * INNER, time_cpu.PYTHON: 40 - 2 * OUTER})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
     assert found.host == us([[6 - 3 * INNER, 10 - OUTER], [4, 10 - OUTER]])
     # What was taken off for an event on the average of the 7.
-    assert timing.profiled(found, "none").event_cost == us((5 * INNER + 2 * OUTER) / EVENTS)
+    assert time_cpu.profiled(found, "none").event_cost == us((5 * INNER + 2 * OUTER) / EVENTS)
 
 
 def test_a_cost_larger_than_an_op_leaves_nothing_of_it(made, make_kineto):
@@ -193,7 +195,7 @@ def test_an_outlying_step_is_dropped_whole(made, make_kineto):
     assert found.walls == us([100, 110, 105])
     assert found.own == us([[30, 40, 35], [20, 20, 20]])
     assert found.start == us([16, 60])  # in the first of them
-    assert found.causes == us_of({timing.HOST_DISPATCH: 10, timing.PYTHON: 40})
+    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 40})
 
 
 def test_events_that_were_not_counted_are_reported_and_not_joined(made, make_kineto):
@@ -206,7 +208,7 @@ def test_events_that_were_not_counted_are_reported_and_not_joined(made, make_kin
     assert found.unmatched == us_of({"aten::exp": 5})
     # It is no op's time: the framework's.
     assert found.idle == us([50, 50])
-    assert found.causes == us_of({timing.HOST_DISPATCH: 10 + 5 / 2, timing.PYTHON: 40 - 5 / 2})
+    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10 + 5 / 2, time_cpu.PYTHON: 40 - 5 / 2})
 
 
 def test_an_event_that_was_not_counted_inside_an_op_is_part_of_it(made, make_kineto):
@@ -265,12 +267,12 @@ def compiled_step(made, make_kineto, number, zero):
 
 
 COMPILED = {
-    timing.HOST_DISPATCH: 6 - 4,  # linear around its product: left to Python, it is dispatched as ever
-    timing.GUARDS: 4,
-    timing.WRAPPER: 40 - 6,  # the graph around its product, with the view t in it
+    time_cpu.HOST_DISPATCH: 6 - 4,  # linear around its product: left to Python, it is dispatched as ever
+    time_cpu.GUARDS: 4,
+    time_cpu.WRAPPER: 40 - 6,  # the graph around its product, with the view t in it
     # The region but for what lies in it, and the latter's own: 80 - (2 + 3 + 60 + 6), 2, 3, and 60 - 40 with detach.
-    timing.RUNTIME: 9 + 2 + 3 + 20,
-    timing.PYTHON: 200 - 4 - 80 - 20,
+    time_cpu.RUNTIME: 9 + 2 + 3 + 20,
+    time_cpu.PYTHON: 200 - 4 - 80 - 20,
 }
 
 
@@ -287,9 +289,15 @@ def test_the_cost_of_an_event_is_taken_from_the_cause_that_it_lies_in(made, make
     compiled_step(made, make_kineto, 0, 0)
     _, found = timed(made, OUTER, INNER)
     # In linear 1, in the graph 2, in the region 4 and in CompiledFunction 2, in nothing 3: 12 events.
-    within = {timing.HOST_DISPATCH: 1, timing.GUARDS: 0, timing.WRAPPER: 2, timing.RUNTIME: 4 + 2, timing.PYTHON: 3}
+    within = {
+        time_cpu.HOST_DISPATCH: 1,
+        time_cpu.GUARDS: 0,
+        time_cpu.WRAPPER: 2,
+        time_cpu.RUNTIME: 4 + 2,
+        time_cpu.PYTHON: 3,
+    }
     assert sum(within.values()) == found.events == 12
-    cost = {name: OUTER if name == timing.PYTHON else INNER for name in within}
+    cost = {name: OUTER if name == time_cpu.PYTHON else INNER for name in within}
     assert found.causes == us_of({name: time - within[name] * cost[name] for name, time in COMPILED.items()})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
 
@@ -299,8 +307,8 @@ def test_a_cost_that_leaves_less_than_nothing_of_a_cause_does_not_make_more_of_t
     _, found = timed(made, 10, 10)
     # Idle: 200 - 12 * 10 - 30. Left of dispatch 2 - 10, of guards 4, of the wrapper 34 - 20, of the runtime 34 - 60.
     assert found.idle == us([50])
-    left = {timing.HOST_DISPATCH: 0, timing.GUARDS: 4, timing.WRAPPER: 14, timing.RUNTIME: 0}
-    assert found.causes == us_of({**left, timing.PYTHON: 50 - 18})
+    left = {time_cpu.HOST_DISPATCH: 0, time_cpu.GUARDS: 4, time_cpu.WRAPPER: 14, time_cpu.RUNTIME: 0}
+    assert found.causes == us_of({**left, time_cpu.PYTHON: 50 - 18})
 
 
 def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make_kineto):
@@ -311,7 +319,13 @@ def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make
     made.op("aten::exp", 86, 94, make_kineto.H, tid=make_kineto.AUTOGRAD)
     _, found = timed(made)
     assert found.idle == us([170 - 10 - 7])
-    less = {timing.HOST_DISPATCH: 1, timing.GUARDS: 0, timing.WRAPPER: 10, timing.RUNTIME: 4 + 2, timing.PYTHON: 0}
+    less = {
+        time_cpu.HOST_DISPATCH: 1,
+        time_cpu.GUARDS: 0,
+        time_cpu.WRAPPER: 10,
+        time_cpu.RUNTIME: 4 + 2,
+        time_cpu.PYTHON: 0,
+    }
     assert found.causes == us_of({name: time - less[name] for name, time in COMPILED.items()})
 
 
@@ -321,7 +335,7 @@ def test_a_step_that_shows_no_compiled_code_spent_nothing_on_it(made, make_kinet
     _, found = timed(made)
     assert found.causes == us_of(
         {
-            name: (time + {timing.HOST_DISPATCH: 10, timing.PYTHON: 140}.get(name, 0)) / 2
+            name: (time + {time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 140}.get(name, 0)) / 2
             for name, time in COMPILED.items()
         }
     )
@@ -329,9 +343,9 @@ def test_a_step_that_shows_no_compiled_code_spent_nothing_on_it(made, make_kinet
 
 def test_a_trace_without_steps_has_no_times(made, make_kineto):
     made.op("aten::exp", 0, 40, make_kineto.H)
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     with np.errstate(all="raise"):
-        found = timing.time_cpu(trace, counted_ops.NOTHING, PREFIX, timing.EventCost())
+        found = time_cpu.time_cpu(trace, counted_ops.NOTHING, PREFIX, time_cpu.EventCost())
     assert (found.own.shape, found.causes, found.events, found.joined) == ((0, 0), {}, 0, 0)
 
 
@@ -346,13 +360,13 @@ def test_a_real_step():
         net(x).sum().backward()
         optimizer.step()
 
-    from roofline.backends import _torch_counting
     from roofline.core.step import Step
+    from roofline.pytorch.recording import counting as torch_counting
 
     run()
-    counted = counting.count(_torch_counting.record(Step(run=run)), Engine())
-    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 3))
-    found = timing.time_cpu(trace, counted, _torch_running.STEP, timing.EventCost(1e-7, 1e-7))
+    counted = count.count(torch_counting.record(Step(run=run)), Engine())
+    trace = profiler.read(profiler.profiled(run, "cpu", 3))
+    found = time_cpu.time_cpu(trace, counted, profiler.STEP, time_cpu.EventCost(1e-7, 1e-7))
     kept = 3 - found.dropped
     assert found.own.shape == (len(counted.ops), kept)
     assert (found.own >= 0).all()
@@ -371,7 +385,7 @@ def test_a_real_step():
 
 def test_events_of_ops_that_do_nothing_are_calibrated() -> None:
     """A view is one event in no other, a transposition one in another; neither costs nothing, nor one inside more."""
-    cost = _torch_running.event_cost(calls=100, rounds=3)
+    cost = profiler.event_cost(calls=100, rounds=3)
     assert 0 <= cost.inner <= cost.outer
     assert cost.outer > 0
     x = torch.zeros(1, 1)
@@ -380,16 +394,16 @@ def test_events_of_ops_that_do_nothing_are_calibrated() -> None:
         x.view(1, 1)
         x.transpose(0, 1)
 
-    trace = _torch_running.read(_torch_running.profiled(run, "cpu", 1))
-    (window,) = timing.windows(trace, _torch_running.STEP)
-    step = timing.step_events(trace, counted_ops.NOTHING, *window, "roofline:")
+    trace = profiler.read(profiler.profiled(run, "cpu", 1))
+    (window,) = time_cpu.windows(trace, profiler.STEP)
+    step = time_cpu.step_events(trace, counted_ops.NOTHING, *window, "roofline:")
     assert [trace.names[name] for name in step.events.name] == ["aten::view", "aten::transpose", "aten::as_strided"]
     assert step.parent.tolist() == [-1, -1, 1]
 
 
-def part(wall: float, own: float) -> timing.Timed:
+def part(wall: float, own: float) -> time_cpu.Timed:
     """One profiled step of one op: `own` of its `wall` [s], the rest idle."""
-    return timing.Timed(
+    return time_cpu.Timed(
         own=np.array([[own]]),
         overlap=np.zeros(1),
         start=np.zeros(1),
@@ -397,7 +411,7 @@ def part(wall: float, own: float) -> timing.Timed:
         corrected=np.array([wall]),
         idle=np.array([wall - own]),
         host=np.array([[0.0, wall - own]]),
-        causes={timing.PYTHON: wall - own},
+        causes={time_cpu.PYTHON: wall - own},
         joined=1.0,
         events=3,
         dropped=0,
@@ -409,32 +423,32 @@ def part(wall: float, own: float) -> timing.Timed:
 def test_steps_recorded_one_by_one_are_held_against_a_plain_step() -> None:
     # A plain step takes 10 ms, so up to 12.5 ms is near: 10, 12 and 11 stay, 13 and 20 go. Mean idle time: (2+3+1)/3 ms
     steps = [(0.010, 0.008), (0.020, 0.015), (0.012, 0.009), (0.013, 0.009), (0.011, 0.010)]
-    merged = timing.merge([part(*step) for step in steps], 0.010)
+    merged = time_cpu.merge([part(*step) for step in steps], 0.010)
     assert merged.walls.tolist() == [0.010, 0.012, 0.011]
     assert merged.own.tolist() == [[0.008, 0.009, 0.010]]
     assert merged.dropped == 2
-    assert merged.causes[timing.PYTHON] == pytest.approx(0.002)
+    assert merged.causes[time_cpu.PYTHON] == pytest.approx(0.002)
     assert merged.host == pytest.approx(np.array([[0, 0.002]]))
 
 
 def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -> None:
     # Near 10 ms is one step, too few of them; of 11, 30, 31 and 60 the median is 30.5 and 1.25 of it 38.1
-    merged = timing.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
+    merged = time_cpu.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
     assert merged.walls.tolist() == [0.011, 0.030, 0.031]
     assert merged.dropped == 1
 
 
 def test_a_profiled_step_that_shows_nothing_is_not_joined() -> None:
     # A step of which the profiler recorded its mark alone: no counted op was seen, and none may pass as joined
-    from roofline.backends import _torch_counting
     from roofline.core.step import Step
+    from roofline.pytorch.recording import counting as torch_counting
 
     layer = torch.nn.Linear(4, 4)
     x = torch.ones(2, 4)
-    nodes = _torch_counting.record(Step(run=lambda: layer(x)))
-    counted = counting.count(nodes, Engine())
-    trace = _torch_running.read(_torch_running.profiled(lambda: None, "cpu", 1))
-    timed = timing.time_cpu(trace, counted, _torch_running.STEP, timing.EventCost())
+    nodes = torch_counting.record(Step(run=lambda: layer(x)))
+    counted = count.count(nodes, Engine())
+    trace = profiler.read(profiler.profiled(lambda: None, "cpu", 1))
+    timed = time_cpu.time_cpu(trace, counted, profiler.STEP, time_cpu.EventCost())
     assert len(counted.ops) >= 1
     assert timed.unseen == len(counted.ops)
     assert timed.joined == 0.0

@@ -14,8 +14,8 @@ import torch
 
 from roofline.backends import Plan
 from roofline.backends import torch as torch_backend
-from roofline.backends._contention import System, Usage, since, start, was_contended
 from roofline.core.step import Step
+from roofline.recording.contention import System, Usage, since, start, was_contended
 
 CORES = os.cpu_count() or 1
 

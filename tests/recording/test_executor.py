@@ -12,21 +12,22 @@ from typing import Any
 import pytest
 
 jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
 os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
-    _tensorflow_framework = importlib.import_module("roofline.backends._tensorflow_framework")
+    _tensorflow_framework = importlib.import_module("roofline.tensorflow.framework")
 
-from roofline.backends import Plan, Recording, _executor_record  # noqa: E402
-from roofline.backends._jax_framework import Jax  # noqa: E402
-from roofline.core.analysis import Analysis, analyze  # noqa: E402
-from roofline.core.device import Device  # noqa: E402
-from roofline.core.profile import SCHEMA, Profile  # noqa: E402
-from roofline.core.step import Step, scope  # noqa: E402
-from roofline.errors import MeasurementError  # noqa: E402
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.backends import Plan, Recording
+from roofline.core.device import Device
+from roofline.core.schema import SCHEMA, Profile
+from roofline.core.step import Step, scope
+from roofline.errors import MeasurementError
+from roofline.recording import executor
+from roofline.xla.jax import Jax
 
 # 2 x 32 x 64 x 64 FLOPs of one product.
 PRODUCT = 2 * 32 * 64 * 64
@@ -38,9 +39,9 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def _no_ceilings() -> Iterator[None]:
     """What is not tested here, and takes time: bandwidth and most of the evaluations of functions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(_executor_record, "_bandwidth", lambda plan: {})
-        patch.setattr(_executor_record, "FUNCTION_ELEMENTS", (1024,))
-        patch.setattr(_executor_record, "TRIVIAL_RUNS", 3)
+        patch.setattr(executor, "_bandwidth", lambda plan: {})
+        patch.setattr(executor, "FUNCTION_ELEMENTS", (1024,))
+        patch.setattr(executor, "TRIVIAL_RUNS", 3)
         yield
     recorded.cache_clear()
 
@@ -91,7 +92,7 @@ def make(kind: str) -> tuple[Step, Any]:
 
 def record(kind: str, **plan: Any) -> Recording:
     step, framework = make(kind)
-    return _executor_record.record(step, Plan(device="cpu", threads=1, steps=3, **plan), lambda text: None, framework)
+    return executor.record(step, Plan(device="cpu", threads=1, steps=3, **plan), lambda text: None, framework)
 
 
 def analysed(recording: Recording, backend: str) -> Analysis:
@@ -196,7 +197,7 @@ def test_a_step_of_nodes_and_instructions_has_the_floor_of_the_faster_executor()
     graph = tf.function(lambda x: tf.nn.relu(x @ w), autograph=False)
     framework = _tensorflow_framework.TensorFlow(compiled=False)
     step, plan = Step(run=lambda: compiled(graph(x))), Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
-    recording = _executor_record.record(step, plan, lambda text: None, framework)
+    recording = executor.record(step, plan, lambda text: None, framework)
     # A node takes microseconds where an instruction takes nanoseconds: its floor would stand above instructions.
     assert recording.profiled is not None
     assert recording.profiled.mechanism == "xla-thunk"
@@ -223,9 +224,7 @@ def test_a_step_that_returns_nothing_is_waited_for() -> None:
 
 def test_a_step_without_a_compiled_program_is_an_error() -> None:
     with pytest.raises(MeasurementError, match="no op of the step"):
-        _executor_record.record(
-            Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, Jax()
-        )
+        executor.record(Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, Jax())
 
 
 def test_what_a_step_compiles_anew_is_timed() -> None:
@@ -233,9 +232,7 @@ def test_what_a_step_compiles_anew_is_timed() -> None:
     x, framework = jnp.ones((64, 64)), Jax()
     jitted = jax.jit(lambda x: jnp.tanh(x @ x))
     plan = Plan(device="cpu", threads=1, steps=3)
-    once = _executor_record.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
-    anew = _executor_record.record(
-        Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework
-    )
+    once = executor.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
+    anew = executor.record(Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework)
     assert once.conditions["compiling_seconds_per_step"] == 0
     assert 0 < anew.conditions["compiling_seconds_per_step"] < max(anew.wall.steps)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.backends._settling import profiled_steps, settling
+from roofline.recording.protocol import profiled_steps, settling
 
 
 @pytest.mark.parametrize(

@@ -11,14 +11,14 @@ import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from roofline.core.analysis import analyze
+from roofline.analysis.analysis import analyze
 from roofline.core.cost import unknown
-from roofline.core.gate import Result, check
-from roofline.core.gate_growth import Gate
-from roofline.core.gate_limits import Limit, Limits
-from roofline.core.gate_times import interval
-from roofline.core.profile import Compilation, Op, Profile, Wall
+from roofline.core.schema import Compilation, Op, Profile, Wall
 from roofline.errors import InputError, MeasurementError
+from roofline.regression.check import Result, check
+from roofline.regression.growth import Gate
+from roofline.regression.limits import Limit, Limits
+from roofline.regression.times import interval
 
 #: One more gelu in the FFN of layer 1: 0.8 MB, 25 µs.
 MORE = handmade.op(2, 2, 1, 25, 6050, (9,), (19,))

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import pytest
 
-from roofline.core.gate_limits import Limit, count, points, share
 from roofline.errors import InputError
+from roofline.regression.limits import Limit, count, points, share
 
 
 @pytest.mark.parametrize(

@@ -12,8 +12,8 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.profile import Compilation, Profile
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.schema import Compilation, Profile
 from roofline.renderers import _words
 
 FACTS = Compilation(

@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.core.analysis import KEYS, Analysis, analyze
-from roofline.core.profile import Compilation, Wall
+from roofline.analysis.analysis import KEYS, Analysis, analyze
+from roofline.core.schema import Compilation, Wall
 
 NAMES = plugins.names("roofline.renderers")
 pytestmark = pytest.mark.parametrize("name", NAMES)

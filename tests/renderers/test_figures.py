@@ -13,8 +13,8 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import devices
-from roofline.core.analysis import analyze
-from roofline.core.profile import Wall, save
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import Wall, save
 from roofline.errors import InputError
 from roofline.renderers import figures
 from roofline.renderers.figures import _style
@@ -73,8 +73,8 @@ def test_file_and_caption(kind: str, suffix: str, tmp_path: Path) -> None:
 _DRAW = """
 import sys
 from pathlib import Path
-from roofline.core.analysis import analyze
-from roofline.core.profile import load
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import load
 from roofline.renderers import figures
 folder = Path(sys.argv[2])
 for kind in figures.KINDS:

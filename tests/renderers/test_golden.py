@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.core.analysis import analyze
+from roofline.analysis.analysis import analyze
 
 Golden = Callable[[str, str], None]
 

@@ -9,11 +9,11 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding
-from roofline.core.profile import Imported, Profile
-from roofline.core.ranking import Pair
-from roofline.renderers import _comparing
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.ranking import Pair
+from roofline.comparison.terms import compare
+from roofline.core.schema import Imported, Profile
+from roofline.renderers.comparison import _comparing
 
 HINT = "; --rounds 3 measures between processes"
 

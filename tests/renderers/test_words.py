@@ -6,8 +6,8 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline.core.analysis import analyze
-from roofline.core.profile import Wall
+from roofline.analysis.analysis import analyze
+from roofline.core.schema import Wall
 from roofline.renderers import _tables, _words, perfetto, text
 
 

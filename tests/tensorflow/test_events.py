@@ -7,12 +7,12 @@ from types import MappingProxyType
 import numpy as np
 import pytest
 
-from roofline.traces import executor_time
-from roofline.traces.tf_graph import Function, Graph, Graphs, Node, Tensor
-from roofline.traces.tf_graph_count import count, count_nodes
-from roofline.traces.tf_graph_events import Ran, executed, holds_instructions
-from roofline.traces.tf_graph_model import model_flops
-from roofline.traces.xplane import Line, XTrace
+from roofline.tensorflow.count import count, count_nodes
+from roofline.tensorflow.events import Ran, executed, holds_instructions
+from roofline.tensorflow.graph.graph import Function, Graph, Graphs, Node, Tensor
+from roofline.tensorflow.model_flops import model_flops
+from roofline.timing import executor
+from roofline.traces.xplane.reader import Line, XTrace
 
 PREFIX = "roofline:step"
 A, B, C = Tensor("fp32", (3, 5)), Tensor("fp32", (5, 7)), Tensor("fp32", (3, 7))
@@ -69,7 +69,7 @@ SIMPLE = graphs(matmul(op="_MklMatMul"), relu(), Node("a/Read", "ReadVariableOp"
 
 def timed(one: XTrace, some: Graphs):
     counted, (owned,) = count([one], PREFIX, some)
-    return counted, executor_time.time_steps(one, owned, len(counted.ops), PREFIX, 0.0)
+    return counted, executor.time_steps(one, owned, len(counted.ops), PREFIX, 0.0)
 
 
 def test_events_are_matched_by_node_name_and_type():

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.traces.tf_graph import Graph, Node, Tensor
-from roofline.traces.tf_graph_places import Places
-from roofline.traces.tf_graph_scopes import canonical, path, place, semantic
-from roofline.traces.xla_scopes import BACKWARD, FORWARD, OPTIMIZER
+from roofline.tensorflow.graph.graph import Graph, Node, Tensor
+from roofline.tensorflow.places import Places
+from roofline.tensorflow.scopes import canonical, path, place, semantic
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER
 
 X = Tensor("fp32", (4, 6))
 

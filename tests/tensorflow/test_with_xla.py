@@ -18,12 +18,14 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
-    collecting = importlib.import_module("roofline.backends._tensorflow_graphs")
+    collecting = importlib.import_module("roofline.tensorflow.graphs")
 
-from roofline.traces import executor_time, tf_and_xla, xplane
-from roofline.traces.counted import PHASES, Counted
-from roofline.traces.executor_time import Owned
-from roofline.traces.timing import Timed
+from roofline.costs.counted import PHASES, Counted
+from roofline.pytorch.time_cpu import Timed
+from roofline.tensorflow import with_xla
+from roofline.timing import executor
+from roofline.timing.executor import Owned
+from roofline.traces.xplane import reader
 
 STEP = "step"
 # 2 x 32 x 64 x 64 FLOPs of one product.
@@ -31,7 +33,7 @@ PRODUCT = 2 * 32 * 64 * 64
 
 
 class Read(NamedTuple):
-    trace: xplane.XTrace
+    trace: reader.XTrace
     graphs: Any
     counted: Counted
     owned: Owned
@@ -41,7 +43,7 @@ class Read(NamedTuple):
         return float(sum(getattr(op.costed.cost, what) for op in self.counted.ops))
 
 
-def traced(run: Callable[[], Any]) -> tuple[xplane.XTrace, Any]:
+def traced(run: Callable[[], Any]) -> tuple[reader.XTrace, Any]:
     """The trace of one marked step after the first one, whose graphs are kept."""
     graphs = collecting.collect(run)
     options = tf.profiler.experimental.ProfilerOptions(host_tracer_level=2, python_tracer_level=0)
@@ -51,12 +53,12 @@ def traced(run: Callable[[], Any]) -> tuple[xplane.XTrace, Any]:
             run()
         tf.profiler.experimental.stop()
         (file,) = Path(folder).rglob("*.xplane.pb")
-        return xplane.read(file), graphs
+        return reader.read(file), graphs
 
 
-def read(trace: xplane.XTrace, graphs: Any) -> Read:
-    counted, (owned,) = tf_and_xla.count([trace], STEP, graphs)
-    (timed,) = executor_time.time_steps(trace, owned, len(counted.ops), STEP, 0.0)
+def read(trace: reader.XTrace, graphs: Any) -> Read:
+    counted, (owned,) = with_xla.count([trace], STEP, graphs)
+    (timed,) = executor.time_steps(trace, owned, len(counted.ops), STEP, 0.0)
     return Read(trace, graphs, counted, owned, timed)
 
 
@@ -165,7 +167,7 @@ def test_instructions_of_a_program_that_the_trace_lacks_are_lost_and_not_idle() 
     graph, compiled = function(lambda x: tf.nn.relu(x @ w)), function(lambda x: tf.tanh(x @ w), True)
     trace, graphs = traced(lambda: compiled(graph(x)))
     columns = {name: getattr(trace, name) for name in trace.__slots__ if name != "modules"}
-    found = read(xplane.XTrace(**columns, modules={}), graphs)
+    found = read(reader.XTrace(**columns, modules={}), graphs)
     assert found.total("flops") == PRODUCT  # the node's
     assert found.timed.joined < 1
     assert found.timed.extra

@@ -7,8 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.traces import host_time, intervals
-from roofline.traces.idle import CAUSES, LABELS, Idle
+from roofline.timing import host
+from roofline.timing.idle import CAUSES, LABELS, Idle
+from roofline.traces import intervals
 
 
 def columns(*rows: tuple[int, ...]) -> tuple[np.ndarray, ...]:
@@ -18,13 +19,13 @@ def columns(*rows: tuple[int, ...]) -> tuple[np.ndarray, ...]:
 def test_what_ends_a_gap_has_it_and_the_framework_is_told_from_python() -> None:
     # 0..10 is before op 0, of it 4..10 in an event; 20..50 before op 1, of it 30..35 and 45..50; 60..100 before none
     ops = columns((10, 20, 0), (50, 60, 1))
-    found = host_time.gaps(*ops, 2, 0, 100).time(*columns((4, 12), (30, 35), (45, 55)))
+    found = host.gaps(*ops, 2, 0, 100).time(*columns((4, 12), (30, 35), (45, 55)))
     assert found.tolist() == [[6, 4], [10, 20]]
 
 
 def test_an_op_that_starts_beside_another_waited_for_nothing() -> None:
     ops = columns((10, 40, 0), (20, 30, 1), (60, 70, 0))
-    found = host_time.gaps(*ops, 2, 0, 100).time(*columns((0, 5)))
+    found = host.gaps(*ops, 2, 0, 100).time(*columns((0, 5)))
     # Op 0 runs twice: 0..10 and 40..60 are before it.
     assert found.tolist() == [[5, 25], [0, 0]]
 
@@ -33,7 +34,7 @@ def test_events_are_counted_where_they_begin() -> None:
     ops = columns((10, 20, 0), (50, 60, 1))
     began = np.asarray([4, 10, 30, 50, 55, 70]), np.asarray([False, True, False, False, True, False])
     # Before op 0: one of Python's (4) and its own, nested (10). Before op 1: 30 and its own, 50. Not: 55, 70.
-    assert host_time.gaps(*ops, 2, 0, 100).events(*began).tolist() == [[1, 1], [0, 2]]
+    assert host.gaps(*ops, 2, 0, 100).events(*began).tolist() == [[1, 1], [0, 2]]
 
 
 def test_a_device_that_idles() -> None:
@@ -59,7 +60,7 @@ def test_idle_time_is_before_an_op_or_after_all_of_them(ran: list[tuple[int, int
         np.asarray([(low, low + length) for low, length in some], np.int64).reshape(-1, 2) for some in (ran, framework)
     ]
     (start, end), others = spans[0].T, tuple(spans[1].T)
-    found = host_time.gaps(start, end, np.arange(len(start)), len(start), 0, 130).time(*others)
+    found = host.gaps(start, end, np.arange(len(start)), len(start), 0, 130).time(*others)
     last = max((high for low, high in spans[0].tolist() if high > low), default=0)
     assert found.sum() == 130 - intervals.length(start, end) - (130 - last)
     busy_or_framework = intervals.length(np.append(start, others[0]), np.append(end, others[1]))

@@ -9,13 +9,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.traces import idle, intervals, kineto, link, steps
+from roofline.timing import idle
+from roofline.traces import intervals
+from roofline.traces.kineto import links, reader, steps
 
 
 def analysed(made):
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     windows = steps.find(trace)
-    return trace, idle.causes(trace, link.link(trace), windows.start, windows.end)
+    return trace, idle.causes(trace, links.link(trace), windows.start, windows.end)
 
 
 def test_every_gap_of_the_synthetic_step_has_its_cause(make_kineto):
@@ -41,7 +43,7 @@ def test_causes_add_up_to_the_window_without_the_busy_time(make_kineto):
 
 
 def test_shares_of_the_synthetic_step(make_kineto):
-    trace = kineto.read(make_kineto.training(1).write())
+    trace = reader.read(make_kineto.training(1).write())
     device = trace.device
     shares = intervals.shares(device.start, device.end, device.name, len(trace.names)) / 1000
     named = {
@@ -168,9 +170,9 @@ def test_events_without_length_neither_end_nor_fill_a_gap(make_kineto):
 
 
 def test_no_windows_have_no_gaps(make_kineto):
-    trace = kineto.read(make_kineto.training(1).write())
+    trace = reader.read(make_kineto.training(1).write())
     none = np.zeros(0, np.int64)
-    found = idle.causes(trace, link.link(trace), none, none)
+    found = idle.causes(trace, links.link(trace), none, none)
     assert len(found) == 0
     assert sum(found.seconds().values()) == 0
 
@@ -205,9 +207,9 @@ def test_gaps_are_what_is_free_in_each_window(busy, edges, touching):
 
 
 def test_idle_of_a_recorded_trace(recorded):
-    trace = kineto.read(recorded("h100_bert_small_infer.json.gz"))
+    trace = reader.read(recorded("h100_bert_small_infer.json.gz"))
     device = trace.device
-    found = idle.causes(trace, link.link(trace), device.start.min()[None], device.end.max()[None])
+    found = idle.causes(trace, links.link(trace), device.start.min()[None], device.end.max()[None])
     seconds = found.seconds()
     assert sum(seconds.values()) == pytest.approx(3.598e-3, rel=1e-3)
     # One launch after another from Python, with the device idle 92 % of the time.
@@ -215,8 +217,8 @@ def test_idle_of_a_recorded_trace(recorded):
 
 
 def test_a_queued_device_is_not_blamed_on_the_host(recorded):
-    trace = kineto.read(recorded("v100_recsys_train.json.gz"))
+    trace = reader.read(recorded("v100_recsys_train.json.gz"))
     device = trace.device
-    found = idle.causes(trace, link.link(trace), device.start.min()[None], device.end.max()[None])
+    found = idle.causes(trace, links.link(trace), device.start.min()[None], device.end.max()[None])
     seconds = found.seconds()
     assert seconds["other"] > 0.9 * sum(seconds.values())

@@ -11,7 +11,7 @@ import jax
 import jax.numpy as jnp
 from jax import lax
 
-from roofline.traces.hlo_schema import HloProto
+from roofline.xla.hlo.proto import HloProto
 
 HEADS = 2
 

@@ -11,15 +11,19 @@ import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
-import jax.numpy as jnp  # noqa: E402
+import jax.numpy as jnp
 
-from roofline.traces import executor_time, hlo, hlo_schedule, xla, xla_model_flops, xplane  # noqa: E402
-from roofline.traces.counted import PHASES, Counted  # noqa: E402
+from roofline.costs.counted import PHASES, Counted
+from roofline.timing import executor
+from roofline.traces.xplane import reader
+from roofline.xla import count, model_flops
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo import schedule
 
 STEP = "step"
 
 
-def traced(run: Callable[[], Any], steps: int = 2) -> xplane.XTrace:
+def traced(run: Callable[[], Any], steps: int = 2) -> reader.XTrace:
     """The trace of a few marked steps, after one that compiles."""
     jax.block_until_ready(run())
     options = jax.profiler.ProfileOptions()
@@ -31,7 +35,7 @@ def traced(run: Callable[[], Any], steps: int = 2) -> xplane.XTrace:
                 jax.block_until_ready(run())
         jax.profiler.stop_trace()
         (file,) = Path(folder).rglob("*.xplane.pb")
-        return xplane.read(file)
+        return reader.read(file)
 
 
 def unoptimised(function: Any, *args: Any) -> list[tuple[int, str, bytes]]:
@@ -43,7 +47,7 @@ def unoptimised(function: Any, *args: Any) -> list[tuple[int, str, bytes]]:
 
 def ran(function: Any, *args: Any, before: bool = True) -> Counted:
     trace = traced(lambda: function(*args))
-    return xla.count([trace], STEP, unoptimised(function, *args) if before else ())[0]
+    return count.count([trace], STEP, unoptimised(function, *args) if before else ())[0]
 
 
 def total(counted: Counted, what: str, phase: str | None = None) -> float:
@@ -100,9 +104,9 @@ def test_recomputation_is_executed_and_not_asked_for() -> None:
     (_, _, data) = unoptimised(gradient, X, W)[0]
     module = hlo.read(data)
     # Forward: x w and tanh(..) w. Backward: x w again, which nobody asked for; the gradients of w, twice, and of tanh.
-    assert sum(xla_model_flops.asked(module).fixed.values()) == 5 * PRODUCT
-    everything = [unit for unit in hlo_schedule.schedule(module) if not unit.control]
-    products = [flops for unit in everything for _, flops in hlo_schedule.contractions(module, unit.instruction)]
+    assert sum(model_flops.asked(module).fixed.values()) == 5 * PRODUCT
+    everything = [unit for unit in schedule.schedule(module) if not unit.control]
+    products = [flops for unit in everything for _, flops in schedule.contractions(module, unit.instruction)]
     assert sum(products) == 6 * PRODUCT
 
 
@@ -173,8 +177,8 @@ def test_the_times_of_all_ops_add_up_and_everything_is_joined() -> None:
 
     x = np.ones((256, 64), np.float32)
     trace = traced(lambda: net(x, W), steps=3)
-    counted, owned = xla.count([trace], STEP)
-    steps = executor_time.time_steps(trace, owned[0], len(counted.ops), STEP, 0.0)
+    counted, owned = count.count([trace], STEP)
+    steps = executor.time_steps(trace, owned[0], len(counted.ops), STEP, 0.0)
     assert len(steps) == 3
     for step in steps:
         assert step.joined == 1.0
@@ -189,17 +193,17 @@ def test_the_times_of_all_ops_add_up_and_everything_is_joined() -> None:
 
 def test_a_program_without_an_event_is_no_op() -> None:
     trace = traced(lambda: jnp.zeros(()))
-    counted, owned = xla.count([trace], "no-such-step")
+    counted, owned = count.count([trace], "no-such-step")
     assert counted.ops == ()
-    assert executor_time.time_steps(trace, owned[0], 0, "no-such-step", 0.0) == []
+    assert executor.time_steps(trace, owned[0], 0, "no-such-step", 0.0) == []
 
 
 def test_an_instruction_that_no_program_has_is_lost_and_named() -> None:
     trace = traced(lambda: jnp.asarray(X) @ W)
-    without = xplane.XTrace(**{name: getattr(trace, name) for name in trace.__slots__ if name != "modules"}, modules={})
-    counted, owned = xla.count([without], STEP)
+    without = reader.XTrace(**{name: getattr(trace, name) for name in trace.__slots__ if name != "modules"}, modules={})
+    counted, owned = count.count([without], STEP)
     assert counted.ops == ()
-    (step, *_) = executor_time.time_steps(without, owned[0], 0, STEP, 0.0)
+    (step, *_) = executor.time_steps(without, owned[0], 0, STEP, 0.0)
     assert step.joined == 0.0
     assert step.unmatched
     assert step.extra == tuple(step.unmatched)
@@ -214,7 +218,7 @@ def test_products_of_a_called_function_keep_their_names() -> None:
 
     (_, _, data) = unoptimised(gradient, W, X)[0]
     # A function that a jitted one calls has names of its own, to be put behind the call's: once, not twice.
-    names = list(xla_model_flops.asked(hlo.read(data)).fixed)
+    names = list(model_flops.asked(hlo.read(data)).fixed)
     assert len(names) == 2
     assert all(name.count("dot_general") + name.endswith("/transpose") <= 1 for name in names)
 
@@ -238,7 +242,7 @@ def test_programs_that_a_step_runs_several_times_count_as_often() -> None:
     trace = traced(lambda: (one(X, W), two(X, W), one(X, W)))
     # Both are called `<lambda>` and take the same arguments: which of them the unoptimised one was is not known.
     for before in ([], unoptimised(one, X, W)):
-        counted, _ = xla.count([trace], STEP, before)
+        counted, _ = count.count([trace], STEP, before)
         assert total(counted, "flops") == total(counted, "model_flops") == 4 * PRODUCT
         assert counted.flags == ("optimised-only",)
 
@@ -246,13 +250,13 @@ def test_programs_that_a_step_runs_several_times_count_as_often() -> None:
 def test_a_program_of_nothing_but_a_loop_counts_as_often_as_it_runs() -> None:
     loop = jax.jit(lambda x, w: jax.lax.fori_loop(0, 4, lambda _, y: jnp.tanh(y @ w), x))
     x = np.ones((512, 64), np.float32)
-    counted, _ = xla.count([traced(lambda: [loop(x, W) for _ in range(3)])], STEP, unoptimised(loop, x, W))
+    counted, _ = count.count([traced(lambda: [loop(x, W) for _ in range(3)])], STEP, unoptimised(loop, x, W))
     assert total(counted, "flops") == total(counted, "model_flops") == 3 * 4 * 16 * PRODUCT
 
 
 def test_a_program_of_the_same_name_and_other_shapes_is_no_twin() -> None:
     function = jax.jit(lambda x, w: x @ w)
-    counted, _ = xla.count([traced(lambda: function(X, W))], STEP, unoptimised(function, X[:16], W))
+    counted, _ = count.count([traced(lambda: function(X, W))], STEP, unoptimised(function, X[:16], W))
     assert total(counted, "model_flops") == PRODUCT  # and not that of 16 rows
     assert counted.flags == ("optimised-only",)
 

@@ -7,8 +7,9 @@ import pytest
 pytest.importorskip("jaxlib")
 from jaxlib import _hlo
 
-from roofline.traces import hlo, xla_model_flops, xla_names
-from roofline.traces.xla_scopes import place
+from roofline.xla import model_flops, names
+from roofline.xla.hlo import module as hlo
+from roofline.xla.scopes import place
 
 # Two layers; the product of each lost its name, as those do that XLA rewrites. %back comes from the backward pass.
 OPTIMISED = """
@@ -42,8 +43,8 @@ def module() -> hlo.Module:
 
 def named(asked: dict[str, float]) -> dict[str, str]:
     made = module()
-    xla_names.find(made, made.instructions.values(), asked, place)
-    return {name: op_name for name, one in made.instructions.items() for _, op_name, _ in xla_names.products(made, one)}
+    names.find(made, made.instructions.values(), asked, place)
+    return {name: op_name for name, one in made.instructions.items() for _, op_name, _ in names.products(made, one)}
 
 
 def test_phase_size_and_neighbourhood_decide() -> None:
@@ -67,7 +68,7 @@ def test_a_name_is_given_once() -> None:
 
 def test_neighbours_are_the_nearest_with_a_name_through_what_has_none() -> None:
     made = module()
-    near = xla_names.neighbours(made, made.instructions["third"], place)
+    near = names.neighbours(made, made.instructions["third"], place)
     assert {one.scope for one in near.above} == {"layer.1/attention/out", "layer.1/attention/query"}
     assert max(one.phase for one in near.above) == 1
     assert {one.scope for one in near.below} == {"z"}
@@ -107,7 +108,7 @@ ENTRY main {
 
     def asked(source: str) -> dict[str, float]:
         data = _hlo.hlo_module_from_text(source).as_serialized_hlo_module_proto()
-        return xla_model_flops.asked(hlo.read(data)).fixed
+        return model_flops.asked(hlo.read(data)).fixed
 
     assert asked(text) == {"jit(f)/a/dot": FLOPS}
     alive = text.replace(

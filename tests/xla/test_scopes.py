@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.traces.xla_scopes import BACKWARD, FORWARD, OPTIMIZER, Place, commonest, is_recomputed, place, segments
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place, commonest, is_recomputed, place, segments
 
 # As found in optimised HLO of jax 0.10: named_scope("bert/encoder") around a checkpointed block and a scan.
 NAMES = {

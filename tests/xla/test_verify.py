@@ -7,8 +7,9 @@ from typing import Any
 
 import pytest
 
-from roofline.backends import Check, _executor_verify
+from roofline.backends import Check
 from roofline.core.step import Step
+from roofline.xla import verify
 
 jax = pytest.importorskip("jax")
 jnp = jax.numpy
@@ -56,10 +57,8 @@ def test_jax(build: Callable[[], Callable[[], Any]], flops: float) -> None:
 def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     from roofline.backends import jax as backend
 
-    real = _executor_verify._products
-    monkeypatch.setattr(
-        _executor_verify, "_products", lambda *where: [(one, 1.01 * flops) for one, flops in real(*where)]
-    )
+    real = verify._products
+    monkeypatch.setattr(verify, "_products", lambda *where: [(one, 1.01 * flops) for one, flops in real(*where)])
     (check,) = by_name(backend.verify(Step(run=product())))
     assert check.verdict == "differs"
 
@@ -67,7 +66,7 @@ def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
 def test_without_jaxlib_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
     from roofline.backends import jax as backend
 
-    monkeypatch.setattr(_executor_verify, "_analysis", lambda: None)
+    monkeypatch.setattr(verify, "_analysis", lambda: None)
     (check,) = by_name(backend.verify(Step(run=product())))
     assert (check.reference, check.verdict, "jaxlib" in check.note) == (None, "not checked", True)
 
@@ -112,7 +111,7 @@ def test_a_gradient_that_nobody_takes_is_not_asked_for() -> None:
 
 
 def test_how_often_a_computation_runs() -> None:
-    from roofline.traces import hlo
+    from roofline.xla.hlo import module as hlo
 
     inner = jax.jit(lambda x: x @ x)
     middle = jax.jit(lambda x: inner(inner(x)))
@@ -122,7 +121,7 @@ def test_how_often_a_computation_runs() -> None:
 
     lowered = jax.jit(whole).lower(jnp.ones((4, 4)), 3).compiler_ir("hlo")
     module = hlo.read(lowered.as_serialized_hlo_module_proto())
-    times = _executor_verify._times(module, _executor_verify._live(module))
+    times = verify._times(module, verify._live(module))
     found = [times[each] for each in module.computations for one in each.instructions if one.opcode == "dot"]
     # The loop's depends on its data; the others are one of inner and two in each of the two of middle.
     assert found.count(None) == 1
@@ -132,8 +131,8 @@ def test_how_often_a_computation_runs() -> None:
 def test_a_wrong_count_of_a_graph_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     tf = pytest.importorskip("tensorflow")
     x = tf.ones((32, 32))
-    real = _executor_verify._lowered
-    monkeypatch.setattr(_executor_verify, "_lowered", lambda step, ours: real(step, ours + 2.0))
+    real = verify._lowered
+    monkeypatch.setattr(verify, "_lowered", lambda step, ours: real(step, ours + 2.0))
     (check,) = graph(lambda: x @ x)
     assert (check.ours, check.reference, check.verdict) == (2 * 32**3 + 2, 2 * 32**3, "differs")
 

@@ -7,8 +7,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from roofline.backends._request import Request
-    from roofline.core.ranking import Ranking
+    from roofline.comparison.ranking import Ranking
+    from roofline.recording.request import Request
 
 
 def prove(ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, Request] | None = None) -> Ranking:
@@ -16,13 +16,13 @@ def prove(ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, R
 
     requests: by the number of the run, what was asked for to measure it, where it was measured just now.
     """
-    from roofline import proving
+    from roofline.measuring import experiments
 
     asked = requests or {}
     pairs = []
     for pair in ranking.pairs:
         numbers = [ranking.names.index(name) for name in pair.names]
         one, other = (asked.get(number) for number in numbers)
-        proofs = proving.prove(pair.comparison, pair.findings, say, names=pair.names, requests=(one, other))
+        proofs = experiments.prove(pair.comparison, pair.findings, say, names=pair.names, requests=(one, other))
         pairs.append(replace(pair, proofs=proofs))
     return replace(ranking, pairs=tuple(pairs))

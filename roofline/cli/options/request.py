@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
-    from roofline.backends._request import Request
+    from roofline.recording.request import Request
 
 MODES = ("infer", "train", "generate")
 PRECISIONS = ("default", "fp32", "tf32", "bf16", "fp16", "mixed-bf16", "mixed-fp16")
@@ -26,8 +26,8 @@ def make_request(model: str, backend: str, **asked: Any) -> Request:
 
     Raises InputError for what cannot be, MissingError for a device that is not there.
     """
-    from roofline.backends._request import Request
     from roofline.devices import calibration, cpu
+    from roofline.recording.request import Request
 
     name, options = parse_backend(backend)
     for option, choices in _CHOICES.items():
@@ -97,5 +97,6 @@ def _check_dimensions(request: Request) -> None:
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:
+    """InputError with the alternatives if `value` is none of `choices`."""
     if value not in choices:
         raise InputError(f"There is no {option} {value!r}; there are: {', '.join(choices)}.")

@@ -13,15 +13,15 @@ from functools import cached_property
 
 import numpy as np
 
-from roofline.core.analysis import Analysis
-from roofline.core.claims import DRIFT, NONE, Array, Bools, Claim, Entry, Portion, Rows, Work, together
-from roofline.core.comparison import Comparison, Side
-from roofline.core.draws import Interval, interval
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import Interval, interval
+from roofline.comparison.causes.claim import DRIFT, NONE, Array, Bools, Claim, Entry, Portion, Rows, Work, together
+from roofline.comparison.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
+from roofline.comparison.machine_speed import Pace, pace
+from roofline.comparison.matching import Matching, match
+from roofline.comparison.segments import Pieces
+from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
-from roofline.core.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
-from roofline.core.matching import Matching, match
-from roofline.core.pace import Pace, pace
-from roofline.core.pieces import Pieces
 
 
 def _known(values: Array) -> float | None:

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roofline.core.claims import Entry, Work
-from roofline.core.comparison import Comparison
-from roofline.core.naming import called
+from roofline.comparison.causes.claim import Entry, Work
+from roofline.comparison.labels import called
+from roofline.comparison.terms import Comparison
 
 
 @dataclass(frozen=True, slots=True)

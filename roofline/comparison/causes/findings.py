@@ -15,18 +15,18 @@ from typing import get_args
 
 import msgspec
 
-from roofline.core import sentences
-from roofline.core.analysis import Analysis
-from roofline.core.case import case
-from roofline.core.claims import DRIFT, Entry, Portion, Work, together
-from roofline.core.comparison import Comparison
-from roofline.core.draws import Interval
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.bootstrap import Interval
+from roofline.comparison.causes import wording
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import DRIFT, Entry, Portion, Work, together
+from roofline.comparison.causes.facts import case
+from roofline.comparison.causes.order import RULES
+from roofline.comparison.causes.rules_of_time import MORE_PROGRAMS
+from roofline.comparison.segments import executions
+from roofline.comparison.terms import Comparison
 from roofline.core.executor import executor_of
-from roofline.core.ledger import Ledger
-from roofline.core.pieces import executions
-from roofline.core.profile import slug
-from roofline.core.rules import RULES
-from roofline.core.rules_of_time import MORE_PROGRAMS
+from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step.
@@ -164,8 +164,8 @@ def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
     terms = ledger.portions(entry)
     where, after = _where(ledger.portions(alone), seconds), seconds - ledger.seconds(alone)
     facts = case(ledger.comparison, entry, seconds, work, where, after)
-    text, advice = sentences.sentence(rule, facts)
-    label = sentences.label(rule, facts)
+    text, advice = wording.sentence(rule, facts)
+    label = wording.label(rule, facts)
     return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)
 
 

@@ -9,9 +9,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from roofline.core.claims import Claim
-from roofline.core.ledger import Ledger
-from roofline.core.rules_of_time import (
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.rules_of_time import (
     after_idle,
     after_others,
     allocation,
@@ -23,7 +23,7 @@ from roofline.core.rules_of_time import (
     threads,
     waiting,
 )
-from roofline.core.rules_of_work import (
+from roofline.comparison.causes.rules_of_work import (
     attention,
     fusion,
     layout,

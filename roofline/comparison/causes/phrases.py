@@ -6,8 +6,8 @@ import re
 from collections.abc import Sequence
 
 from roofline import units
-from roofline.core.case import Case, printable
-from roofline.core.claims import Work
+from roofline.comparison.causes.claim import Work
+from roofline.comparison.causes.facts import Case, printable
 
 #: From this share of a finding on, a part of it is told.
 SOME = 0.1

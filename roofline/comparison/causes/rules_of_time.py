@@ -7,15 +7,15 @@ from dataclasses import replace
 
 import numpy as np
 
-from roofline.core.analysis import Analysis
-from roofline.core.choosing import VECTOR, first_time, left, of_classes, only_one_does, pairs_of
-from roofline.core.claims import NONE, Claim, Entry, Rows
-from roofline.core.host_reads import for_the_host
-from roofline.core.host_time import A_READ
-from roofline.core.ledger import Ledger
-from roofline.core.matching import ANCHORS
-from roofline.core.profile import Profile
-from roofline.core.roofline import ATTAINED
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import ATTAINED
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import NONE, Claim, Entry, Rows
+from roofline.comparison.causes.select import VECTOR, first_time, left, of_classes, only_one_does, pairs_of
+from roofline.comparison.host_reads import for_the_host
+from roofline.comparison.host_time import A_READ
+from roofline.comparison.matching import ANCHORS
+from roofline.core.schema import Profile
 from roofline.units import seconds
 
 #: All that runs on the device, collectives and copies from and to the host aside.

@@ -9,7 +9,9 @@ from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
 
-from roofline.core.choosing import (
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import NONE, Bools, Claim, Rows
+from roofline.comparison.causes.select import (
     VECTOR,
     are,
     blocks_with,
@@ -19,10 +21,8 @@ from roofline.core.choosing import (
     of_phase,
     only_one_does,
 )
-from roofline.core.claims import NONE, Bools, Claim, Rows
-from roofline.core.ledger import Ledger
-from roofline.core.matching import ANCHORS
-from roofline.core.pieces import Pieces
+from roofline.comparison.matching import ANCHORS
+from roofline.comparison.segments import Pieces
 from roofline.core.vocabulary import BOUNDS
 
 #: Of one stretch, so many blocks are looked at one by one.

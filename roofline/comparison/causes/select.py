@@ -7,9 +7,9 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from roofline.core.claims import Bools, Rows
-from roofline.core.ledger import Ledger
-from roofline.core.pieces import Pieces
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import Bools, Rows
+from roofline.comparison.segments import Pieces
 from roofline.core.vocabulary import CLASSES
 
 #: Work that a compiler takes together into fused kernels.

@@ -8,8 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
-from roofline.core.case import Case
-from roofline.core.phrases import (
+from roofline.comparison.causes.facts import Case
+from roofline.comparison.causes.phrases import (
     SOME,
     by_programs,
     counter,

@@ -19,9 +19,9 @@ from collections.abc import Iterator
 from itertools import combinations
 from typing import NamedTuple
 
-from roofline.core.analysis import Analysis
-from roofline.core.difference import Contraction
-from roofline.core.profile import Op, Signature
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.parity.difference import Contraction
+from roofline.core.schema import Op, Signature
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand

@@ -8,8 +8,8 @@ from typing import Literal, TypeVar
 
 import msgspec
 
-from roofline.core.analysis import Analysis
-from roofline.core.profile import Op
+from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Op
 
 #: refused: the runs do not do the same work; named: they do, in another way; warning: a time may not be what it seems.
 Severity = Literal["refused", "named", "warning"]

@@ -7,10 +7,10 @@ from statistics import median
 import msgspec
 
 from roofline import units
-from roofline.core.difference import Difference, Pair, Severity, plain
-from roofline.core.pace import pace
-from roofline.core.parity_settings import framework
-from roofline.core.profile import Profile
+from roofline.comparison.machine_speed import pace
+from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
+from roofline.comparison.parity.settings import framework
+from roofline.core.schema import Profile
 
 #: Mean clocks that differ by more than this share of the higher are named.
 _CLOCKS = 0.03

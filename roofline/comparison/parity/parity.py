@@ -11,12 +11,12 @@ from typing import Literal
 
 import msgspec
 
-from roofline.core.analysis import Analysis
-from roofline.core.difference import Contraction, Difference, Pair, Severity
-from roofline.core.parity_measurement import measurement
-from roofline.core.parity_precision import precision
-from roofline.core.parity_settings import settings
-from roofline.core.parity_work import work
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.parity.difference import Contraction, Difference, Pair, Severity
+from roofline.comparison.parity.measurement import measurement
+from roofline.comparison.parity.precision import precision
+from roofline.comparison.parity.settings import settings
+from roofline.comparison.parity.work import work
 from roofline.errors import InputError
 
 __all__ = ["Contraction", "Difference", "Parity", "Severity", "Verdict", "parity", "refusal"]

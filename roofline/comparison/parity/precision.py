@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.difference import Difference, Pair
-from roofline.core.profile import Op, Precision, Profile
-from roofline.core.roofline import ABOVE_TOLERANCE
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import ABOVE_TOLERANCE
+from roofline.comparison.parity.difference import Difference, Pair
+from roofline.core.schema import Op, Precision, Profile
 
 #: Answers to `--precision` that keep float32 data; TF32 on or off is then a switch of its own.
 _FLOAT32 = frozenset(("default", "fp32", "tf32"))

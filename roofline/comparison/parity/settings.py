@@ -10,11 +10,11 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from roofline.core.analysis import Analysis
-from roofline.core.difference import Difference, Pair, plain
-from roofline.core.parity_work import UNKNOWN, hidden
-from roofline.core.profile import Op, Profile, Signature
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.parity.difference import Difference, Pair, plain
+from roofline.comparison.parity.work import UNKNOWN, hidden
 from roofline.core.readers import readers
+from roofline.core.schema import Op, Profile, Signature
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
 GELU = {

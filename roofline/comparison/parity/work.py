@@ -9,10 +9,10 @@ from collections import Counter
 from enum import Enum
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.contractions import differing, pieces, products
-from roofline.core.difference import Contraction, Difference, Pair
-from roofline.core.profile import Op
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.parity.contractions import differing, pieces, products
+from roofline.comparison.parity.difference import Contraction, Difference, Pair
+from roofline.core.schema import Op
 
 #: Model FLOPs that differ by no more than this share of the larger are the same.
 SAME = 1e-3

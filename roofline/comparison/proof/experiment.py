@@ -22,16 +22,16 @@ import msgspec
 import numpy as np
 
 from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.facts import run_names
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.difference import plain
+from roofline.comparison.proof.same_run import differing, model_flops, other_work
+from roofline.comparison.proof.settings import setting_for
+from roofline.comparison.terms import Comparison
 from roofline.core import statistics
-from roofline.core.analysis import Analysis
-from roofline.core.case import run_names
-from roofline.core.comparison import Comparison
-from roofline.core.difference import plain
-from roofline.core.explanation import Finding
-from roofline.core.facts import differing, model_flops, other_work
-from roofline.core.knob import Knob, Setting
-from roofline.core.knob_settings import setting_for
-from roofline.core.profile import Profile
+from roofline.core.schema import Profile
+from roofline.core.switch import Knob, Setting
 
 Interval = tuple[float, float]
 #: not resolved: the observed gain's interval holds 0 and the prediction; not proven: something else changed too, or the

@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline import units
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.difference import plain
-from roofline.core.profile import Profile, slug
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.parity.difference import plain
+from roofline.core.schema import Profile, slug
 
 Facts = dict[str, str]
 #: Model FLOPs that differ by less are the same work (DESIGN section 5: parity).

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 
-from roofline.core.difference import plain
-from roofline.core.knob import MALLOC, Knob, Setting
-from roofline.core.profile import Op, Profile
+from roofline.comparison.parity.difference import plain
+from roofline.core.schema import Op, Profile
+from roofline.core.switch import MALLOC, Knob, Setting
 
 
 def setting_for(rule: str, mine: Profile, other: Profile, knobs: Sequence[Knob]) -> Setting | None:

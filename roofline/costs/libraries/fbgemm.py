@@ -21,9 +21,9 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.core.cost import Cost
-from roofline.traces.aten_kinds import DTYPES
-from roofline.traces.calls import Tensor
-from roofline.traces.custom import formula
+from roofline.costs.calls import Tensor
+from roofline.costs.custom import formula
+from roofline.pytorch.aten.tables import DTYPES
 
 _NOTE = "which rows are picked depends on data: mean row width, no row twice while there are others"
 #: FLOP per element of a row that the optimizer updates, and numbers of state per row or (elementwise) per element:

@@ -25,10 +25,10 @@ from typing import Any
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.traces.aten_kinds import DTYPES
-from roofline.traces.attention_pairs import Lengths, Mask, backward, forward, varlen
-from roofline.traces.calls import Tensor
-from roofline.traces.custom import formula
+from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, varlen
+from roofline.costs.calls import Tensor
+from roofline.costs.custom import formula
+from roofline.pytorch.aten.tables import DTYPES
 
 _WHOLE = frozenset(("int", "long", "long int", "long long"))
 _LSE = 4.0  # [byte] the log-sum-exp is fp32

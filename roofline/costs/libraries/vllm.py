@@ -11,9 +11,9 @@ from __future__ import annotations
 from typing import Any
 
 from roofline.core.cost import Cost
-from roofline.traces.aten_kinds import DTYPES, PER_ELEMENT
-from roofline.traces.calls import Tensor
-from roofline.traces.custom import formula
+from roofline.costs.calls import Tensor
+from roofline.costs.custom import formula
+from roofline.pytorch.aten.tables import DTYPES, PER_ELEMENT
 
 #: Per element, as torch's own fused RMS norm is counted; and a reciprocal root per row.
 _NORM = PER_ELEMENT["_fused_rms_norm"][0]

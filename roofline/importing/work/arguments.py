@@ -14,10 +14,10 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.costs.calls import Call, Tensor
+from roofline.pytorch.aten.tables import DTYPES, Unsaid
 from roofline.traces import nesting
-from roofline.traces.aten_kinds import DTYPES, Unsaid
-from roofline.traces.calls import Call, Tensor
-from roofline.traces.kineto import Events, KinetoTrace
+from roofline.traces.kineto.reader import Events, KinetoTrace
 
 _LISTS = ("TensorList", "GenericList")
 _NOTHING = msgspec.Raw(b"")
@@ -98,21 +98,21 @@ def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
 
     For traces that were recorded elsewhere `import_costs.Costs.nodes` knows more, and asks torch only where it must.
     """
-    from roofline.traces import aten_schema
+    from roofline.pytorch.aten import schema
 
     plain = columns(trace, events)
-    known = {name: "::" in name and aten_schema.packet(name) is not None for name in set(plain.names)}
-    counted = {name: aten_schema.computes(name, None, known[name]) for name in known}
+    known = {name: "::" in name and schema.packet(name) is not None for name in set(plain.names)}
+    counted = {name: schema.computes(name, None, known[name]) for name in known}
     for index, name in enumerate(plain.names):
-        if not aten_schema.is_mixed(name):
+        if not schema.is_mixed(name):
             plain.is_op[index] = counted[name]
             continue
         try:
-            overload = aten_schema.overloads(plain.call(index))[0]
-        except aten_schema.Unresolved:
+            overload = schema.overloads(plain.call(index))[0]
+        except schema.Unresolved:
             plain.is_op[index] = counted[name]
             continue
-        plain.is_op[index] = aten_schema.computes(name, overload._overloadname, known=True)
+        plain.is_op[index] = schema.computes(name, overload._overloadname, known=True)
     return plain
 
 

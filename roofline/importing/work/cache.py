@@ -20,17 +20,14 @@ import msgspec
 
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
-from roofline.traces.calls import Call, Tensor
-from roofline.traces.counted import Access, Costed
+from roofline.costs.calls import Call, Tensor
+from roofline.costs.counted import Access, Costed
 
 SCHEMA = 1
 #: Entries at most, the newest kept; a trace has 10 to 600. And bytes of a file that is looked at.
 MOST, LARGEST = 50_000, 64 << 20
-#: Files whose text decides what a call costs.
-_RULES = (
-    *("aten.py", "aten_bytes.py", "aten_contractions.py", "aten_kinds.py", "aten_schema.py", "aten_work.py"),
-    *("attention_pairs.py", "calls.py", "counted.py", "../core/formulas.py", "../core/cost.py"),
-)
+#: Where the rules lie that decide what a call costs.
+_RULES = ("costs", "pytorch/aten", "core/cost.py")
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True):
@@ -187,11 +184,13 @@ def _plain(value: Any) -> Any:
 
 def rules() -> str:
     """A digest of the rules: whoever changes one need not remember to say so."""
-    here, digest = Path(__file__).parent, hashlib.blake2b(digest_size=12)
+    package, digest = Path(__file__).parents[2], hashlib.blake2b(digest_size=12)
     for name in _RULES:
-        try:
-            digest.update((here / name).read_bytes())
-        except OSError:  # packed in an archive: the version has to do
+        place = package / name
+        files = [place] if place.is_file() else sorted(place.rglob("*.py"))
+        for file in files:
+            digest.update(file.read_bytes())
+        if not files:  # packed in an archive: the version has to do
             digest.update(_version("roofline").encode())
     return digest.hexdigest()
 

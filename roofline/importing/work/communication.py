@@ -14,12 +14,12 @@ from typing import Any
 import numpy as np
 
 from roofline.core.cost import Cost, unknown
+from roofline.costs.calls import Call, describe, tensors
+from roofline.costs.counted import Access, Costed
+from roofline.pytorch.aten.tables import COLLECTIVE, DTYPES
 from roofline.traces import intervals
-from roofline.traces.aten_kinds import COLLECTIVE, DTYPES
-from roofline.traces.calls import Call, describe, tensors
-from roofline.traces.counted import Access, Costed
-from roofline.traces.kineto import KERNEL, KinetoTrace
-from roofline.traces.link import Links
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 
 #: Types as c10 spells them in a collective's own arguments; bytes.
 _SIZES = {

@@ -28,9 +28,15 @@ from numpy.typing import NDArray
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import communication, cost_cache, custom, kineto_calls, list_arguments, nesting
-from roofline.traces.aten_contractions import CONTRACTION
-from roofline.traces.aten_kinds import (
+from roofline.costs import custom
+from roofline.costs.calls import Call
+from roofline.costs.counted import Costed
+from roofline.importing.work import arguments, communication, list_arguments
+from roofline.importing.work import cache as cost_cache
+from roofline.importing.work.arguments import KinetoNodes
+from roofline.importing.work.foreign_calls import kernels, lone, nodes_of, plain_cost
+from roofline.pytorch.aten.contractions import CONTRACTION
+from roofline.pytorch.aten.tables import (
     ATTENTION,
     ATTENTION_BACKWARD,
     CLASS_OF,
@@ -40,13 +46,10 @@ from roofline.traces.aten_kinds import (
     base,
     said,
 )
-from roofline.traces.calls import Call
-from roofline.traces.counted import Costed
-from roofline.traces.foreign_calls import kernels, lone, nodes_of, plain_cost
-from roofline.traces.kineto import ANNOTATION, KERNEL, OP, Events, KinetoTrace
-from roofline.traces.kineto_calls import KinetoNodes
-from roofline.traces.link import Links
-from roofline.traces.link import link as link_all
+from roofline.traces import nesting
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.links import link as link_all
+from roofline.traces.kineto.reader import ANNOTATION, KERNEL, OP, Events, KinetoTrace
 
 __all__ = ["Costs", "kernels", "lone"]
 
@@ -122,7 +125,7 @@ class Costs:
         """
         links = link_all(trace) if links is None else links
         rows = _rows(trace, events) if rows is None else rows
-        plain = replace(kineto_calls.columns(trace, events), rows=rows)
+        plain = replace(arguments.columns(trace, events), rows=rows)
         annotation = events.kind == ANNOTATION
         kinds = {name: self._kind(name) for name in set(plain.names)}
         on_cpu = not len(trace.device)
@@ -208,11 +211,11 @@ class Costs:
             if self._torch() is None:
                 # Told by the calls inside it: a wrapper has some, and an op of unknown cost gives way to them.
                 return _OP if name.startswith("aten::") else _NONE
-            from roofline.traces import aten_schema
+            from roofline.pytorch.aten import schema
 
-            known = aten_schema.packet(name) is not None
-            mixed = known and aten_schema.is_mixed(name)
-            computes = known and aten_schema.computes(name, None, known)
+            known = schema.packet(name) is not None
+            mixed = known and schema.is_mixed(name)
+            computes = known and schema.computes(name, None, known)
             found = _MIXED if mixed else _OP if computes else _WRAPPER if known else _NONE
             self._cache.names[name] = found
         return found
@@ -224,13 +227,13 @@ class Costs:
         if found is None:
             if self._torch() is None:
                 return True
-            from roofline.traces import aten_schema
+            from roofline.pytorch.aten import schema
 
             try:
-                overload = aten_schema.overloads(call)[0]._overloadname
-                found = aten_schema.computes(call.name, overload, known=True)
-            except aten_schema.Unresolved:
-                found = aten_schema.computes(call.name, None, known=True)
+                overload = schema.overloads(call)[0]._overloadname
+                found = schema.computes(call.name, overload, known=True)
+            except schema.Unresolved:
+                found = schema.computes(call.name, None, known=True)
             self._cache.wrappers[key] = found
         return found
 
@@ -240,7 +243,7 @@ class Costs:
             if find_spec("torch") is None:
                 self._may = False
                 return None
-            from roofline.traces.aten import Engine
+            from roofline.pytorch.aten.engine import Engine
 
             self._engine = Engine()
         return self._engine

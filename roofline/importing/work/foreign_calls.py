@@ -14,17 +14,19 @@ from numpy.typing import NDArray
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import communication, custom, kernel_names, list_arguments, nesting
-from roofline.traces import triton_names as triton
-from roofline.traces.aten_kinds import DTYPES, base, said
-from roofline.traces.calls import Call, describe, tensors
-from roofline.traces.counted import Costed
-from roofline.traces.kineto import KERNEL, MEMCPY, MEMSET, KinetoTrace
-from roofline.traces.kineto_calls import KinetoNodes
-from roofline.traces.link import Links
+from roofline.costs import custom, kernel_names
+from roofline.costs.calls import Call, describe, tensors
+from roofline.costs.counted import Costed
+from roofline.importing.work import communication, list_arguments
+from roofline.importing.work.arguments import KinetoNodes
+from roofline.pytorch.aten.tables import DTYPES, base, said
+from roofline.pytorch.inductor import triton_names as triton
+from roofline.traces import nesting
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
 
 if TYPE_CHECKING:
-    from roofline.traces.counting import Generated
+    from roofline.pytorch.count import Generated
 
 
 def nodes_of(nodes: KinetoNodes, links: Links) -> NDArray[np.int64]:
@@ -74,7 +76,7 @@ def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, G
 
 
 def _generated(name: str, costed: Costed) -> Generated:
-    from roofline.traces.counting import Generated
+    from roofline.pytorch.count import Generated
 
     reads, writes = tuple(-1 for _ in costed.reads), tuple(-1 for _ in costed.writes)
     return Generated(name=name, costed=costed, reads=reads, writes=writes, scope=None, places=())

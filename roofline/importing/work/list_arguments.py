@@ -17,11 +17,11 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces import kernel_names
-from roofline.traces.aten_kinds import base
-from roofline.traces.calls import Call, Tensor
-from roofline.traces.kineto import Events, KinetoTrace
-from roofline.traces.kineto_calls import KinetoNodes, decoded, recorded
+from roofline.costs import kernel_names
+from roofline.costs.calls import Call, Tensor
+from roofline.importing.work.arguments import KinetoNodes, decoded, recorded
+from roofline.pytorch.aten.tables import base
+from roofline.traces.kineto.reader import Events, KinetoTrace
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 #: Nodes of the backward pass that concatenate gradients, and those whose forward op concatenated.

@@ -11,18 +11,9 @@ from typing import Any
 
 import torch
 
-from roofline.traces.aten_contractions import by_name
-from roofline.traces.aten_kinds import (
-    ADDED,
-    ALLOCATIONS,
-    GATHERS,
-    SCATTERS,
-    UNREAD,
-    WORKLESS_CALLS,
-    WRITE_ONLY,
-    base,
-)
-from roofline.traces.aten_work import accumulates, leaves, touched
+from roofline.pytorch.aten.contractions import by_name
+from roofline.pytorch.aten.flops import accumulates, leaves, touched
+from roofline.pytorch.aten.tables import ADDED, ALLOCATIONS, GATHERS, SCATTERS, UNREAD, WORKLESS_CALLS, WRITE_ONLY, base
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,11 +6,10 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from roofline.core import formulas
 from roofline.core.cost import Cost
-from roofline.traces import attention_pairs
-from roofline.traces.aten_kinds import ATTENTION, ATTENTION_BACKWARD, base
-from roofline.traces.attention_pairs import Lengths, Mask, varlen
+from roofline.costs import attention_pairs, formulas
+from roofline.costs.attention_pairs import Lengths, Mask, varlen
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, base
 
 
 def _bias(out: Any) -> Cost:

@@ -13,8 +13,12 @@ import torch
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import aten_bytes, aten_contractions, aten_schema, aten_work, custom
-from roofline.traces.aten_kinds import (
+from roofline.costs import custom
+from roofline.costs.calls import Call, describe, tensors
+from roofline.costs.counted import Access, Costed
+from roofline.pytorch.aten import bytes, contractions, flops, schema
+from roofline.pytorch.aten.references import without_dynamo
+from roofline.pytorch.aten.tables import (
     ATTENTION,
     ATTENTION_BACKWARD,
     CLASS_OF,
@@ -25,9 +29,6 @@ from roofline.traces.aten_kinds import (
     base,
     said,
 )
-from roofline.traces.aten_references import without_dynamo
-from roofline.traces.calls import Call, describe, tensors
-from roofline.traces.counted import Access, Costed
 
 
 class Engine:
@@ -45,7 +46,7 @@ class Engine:
         except TypeError:  # arguments of a kind that no op takes, and that cannot be remembered
             return _unknown(key, "arguments that are no tensors, numbers, texts or lists of these")
         if found is None:
-            with without_dynamo(aten_work.Counter.__torch_dispatch__):
+            with without_dynamo(flops.Counter.__torch_dispatch__):
                 found = self._known[key] = _cost(key)
         return found
 
@@ -54,19 +55,19 @@ def _cost(call: Call) -> Costed:
     user = custom.registered(call.name)
     if user is not None:
         return custom.cost(replace(call, inputs=said(call.inputs)), *user)
-    if aten_schema.moves_nothing(call.name):
+    if schema.moves_nothing(call.name):
         return _costed(call, Cost(), moved_view=True)
     if call.name == "aten::_local_scalar_dense":
         return _scalar(call)
     reasons: list[str] = []
     try:
-        candidates = aten_schema.overloads(call)
-    except aten_schema.Unresolved as reason:
+        candidates = schema.overloads(call)
+    except schema.Unresolved as reason:
         return _unknown(call, str(reason) if call.inputs else "its arguments were not recorded")
     for overload in candidates[:4]:
         try:
             return _by_schema(call, overload)
-        except aten_schema.Unresolved as reason:
+        except schema.Unresolved as reason:
             reasons.append(str(reason))
         except (
             RuntimeError,
@@ -83,25 +84,25 @@ def _cost(call: Call) -> Costed:
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:
-    if overload.is_view and not aten_schema.is_composite(call.name, overload._overloadname):
+    if overload.is_view and not schema.is_composite(call.name, overload._overloadname):
         return _costed(call, Cost(), moved_view=True)
     plain = base(call.name)
-    args, kwargs, assumed = aten_schema.build(overload, call)
-    data_dependent = plain in ("index_put", "_index_put_impl") and aten_work.is_masked(args[1])
+    args, kwargs, assumed = schema.build(overload, call)
+    data_dependent = plain in ("index_put", "_index_put_impl") and flops.is_masked(args[1])
     try:
         with torch.no_grad():
-            cost, out = aten_work.count(overload, args, kwargs)
+            cost, out = flops.count(overload, args, kwargs)
     except RuntimeError:  # NotImplementedError is one
         out = _recorded_results(call)
         if out is None or plain not in _DATA_DEPENDENT:
             raise
         data_dependent = True
         cost = Cost()
-    moved = aten_bytes.traffic(overload, args, kwargs, out)
+    moved = bytes.traffic(overload, args, kwargs, out)
     if moved.view and cost == Cost():
         return _costed(call, Cost(), moved_view=True)
     inputs = {id(tensor): number for number, tensor in enumerate(_flat(args, kwargs, overload))}
-    results = {id(tensor): number for number, tensor in enumerate(aten_work.leaves(out))}
+    results = {id(tensor): number for number, tensor in enumerate(flops.leaves(out))}
     reads = tuple((True, inputs[id(a.tensor)], a.bytes) for a in moved.reads if id(a.tensor) in inputs)
     writes = tuple(
         (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
@@ -132,7 +133,7 @@ def _flat(args: tuple[Any, ...], kwargs: dict[str, Any], overload: Any) -> list[
     values = []
     for position, argument in enumerate(overload._schema.arguments):
         values.append(args[position] if position < len(args) else kwargs.get(argument.name))
-    return aten_work.leaves(values)
+    return flops.leaves(values)
 
 
 def _recorded_results(call: Call) -> Any:
@@ -140,7 +141,7 @@ def _recorded_results(call: Call) -> Any:
         return None
     results = []
     for tensor in tensors(call.outputs):
-        dtype = aten_schema.DTYPE.get(tensor.dtype)
+        dtype = schema.DTYPE.get(tensor.dtype)
         if dtype is None or tensor.stride is None:
             return None
         results.append(torch.empty_strided(tensor.shape, tensor.stride, dtype=dtype, device="meta"))
@@ -158,7 +159,7 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
     floating = [dtype for dtype in types if dtype in FLOATING]
     return Costed(
         cost=cost,
-        kind=aten_contractions.kind(call.name),
+        kind=contractions.kind(call.name),
         op_class=classify(call.name),
         shapes=describe(call),
         dtype=(floating or types or results or [None])[0],
@@ -197,10 +198,10 @@ def classify(name: str) -> OpClass:
         return CLASS_OF[plain if plain in CLASS_OF else element]
     if plain.startswith(("_fused_adam", "_fused_sgd", "_fused_adagrad", "_amp_")):
         return "optimizer"
-    found = aten_schema.packet(f"aten::{element}") if name.startswith("aten::") else None
+    found = schema.packet(f"aten::{element}") if name.startswith("aten::") else None
     if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
         return "pointwise"
-    return "pointwise" if element in aten_work.PRIMITIVE else "other"
+    return "pointwise" if element in flops.PRIMITIVE else "other"
 
 
 def _is_pointwise(overload: Any) -> bool:

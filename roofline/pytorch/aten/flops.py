@@ -17,10 +17,11 @@ import torch
 from torch._decomp import decomposition_table
 from torch.utils._python_dispatch import TorchDispatchMode
 
-from roofline.core import formulas
 from roofline.core.cost import Cost, unknown
-from roofline.traces.aten_contractions import CONTRACTION, attention, attention_backward, by_name
-from roofline.traces.aten_kinds import (
+from roofline.costs import formulas
+from roofline.pytorch.aten.contractions import CONTRACTION, attention, attention_backward, by_name
+from roofline.pytorch.aten.schema import Unresolved
+from roofline.pytorch.aten.tables import (
     ACCUMULATING,
     ATTENTION,
     ATTENTION_BACKWARD,
@@ -32,7 +33,6 @@ from roofline.traces.aten_kinds import (
     WORKLESS_CALLS,
     base,
 )
-from roofline.traces.aten_schema import Unresolved
 
 #: Results of one call, and calls that one is taken apart into, at most: a trace may ask for any number, and each takes
 #: time to make. No call that anybody made comes near.

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from roofline.traces import custom
-from roofline.traces.aten_kinds import ALLOCATIONS, WORKLESS_CALLS, Unsaid, base
-from roofline.traces.calls import Call, Tensor
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
+from roofline.pytorch.aten.tables import ALLOCATIONS, WORKLESS_CALLS, Unsaid, base
 
 DTYPE: dict[str, torch.dtype] = {
     "float": torch.float32,

@@ -6,8 +6,8 @@ import re
 from enum import Enum
 from typing import Any
 
-from roofline.core.formulas import FUNCTIONS
 from roofline.core.vocabulary import OpClass
+from roofline.costs.formulas import FUNCTIONS
 
 DTYPES: dict[str, tuple[str, int]] = {
     # as profilers write them: (our name, bytes)

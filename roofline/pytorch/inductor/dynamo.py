@@ -23,7 +23,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline.core.profile import Compilation
+from roofline.core.schema import Compilation
 from roofline.traces import intervals
 
 #: Records kept while somebody watches: more than any step compiles.

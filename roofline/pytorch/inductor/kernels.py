@@ -25,8 +25,9 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
-from roofline.backends import _torch_inductor_loops, _torch_inductor_traffic
-from roofline.backends._torch_inductor_traffic import Access
+from roofline.pytorch.inductor import loops as torch_inductor_loops
+from roofline.pytorch.inductor import traffic
+from roofline.pytorch.inductor.traffic import Access
 
 #: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
 REGION = "roofline:region:"
@@ -50,7 +51,7 @@ class Site:
     inplace: bool
     origins: tuple[torch.fx.Node, ...]
     templates: tuple[torch.fx.Node, ...] = ()
-    loops: tuple[_torch_inductor_loops.LoopWork, ...] = ()
+    loops: tuple[torch_inductor_loops.LoopWork, ...] = ()
     sizes: tuple[Any, ...] = ()
 
 
@@ -277,20 +278,20 @@ def _generated(lowered: Any, schedule: Any, name: str) -> Site:
     nodes = _nodes(schedule)
     origins: dict[Any, None] = {}
     templates: dict[Any, None] = {}
-    loops: dict[int, _torch_inductor_loops.LoopWork] = {}
+    loops: dict[int, torch_inductor_loops.LoopWork] = {}
     for node in nodes:
         if node.node is None:
             continue
         body = getattr(node, "_body", None)
         if body is not None:
-            loops[id(node)] = _torch_inductor_loops.count(body, lowered.get_dtype)
+            loops[id(node)] = torch_inductor_loops.count(body, lowered.get_dtype)
             origins |= dict.fromkeys(node.node.origins)
         else:
             origin = node.node.get_origin_node()
             known = [origin] if origin is not None else list(node.node.origins)
             origins |= dict.fromkeys(known)
             templates |= dict.fromkeys(known)
-    reads, writes = _torch_inductor_traffic.traffic(lowered, nodes, loops)
+    reads, writes = traffic.traffic(lowered, nodes, loops)
     over = {access.buffer for access in reads} & {access.buffer for access in writes}
     first = next((node for node in nodes if id(node) in loops), None)
     on_cpu = any(device.type == "cpu" for device in (node.get_device() for node in nodes) if device is not None)
@@ -301,7 +302,7 @@ def _generated(lowered: Any, schedule: Any, name: str) -> Site:
         extern=False,
         reads=reads,
         writes=writes,
-        inplace=bool(over) or _torch_inductor_traffic.reuses(lowered, nodes),
+        inplace=bool(over) or traffic.reuses(lowered, nodes),
         origins=tuple(origins),
         templates=tuple(templates),
         loops=tuple(loops.values()),

@@ -13,7 +13,7 @@ from typing import Any
 import torch
 from torch.utils._sympy.functions import Max
 
-from roofline.core import formulas
+from roofline.costs import formulas
 
 #: Primitives of the loop language by our kinds, with their number where one is several.
 KIND: dict[str, tuple[str, float]] = {

@@ -13,17 +13,17 @@ from typing import Any, NamedTuple
 import msgspec
 import torch
 
-from roofline.backends._torch_inductor import Graph, Region, Site, value
-from roofline.backends._torch_inductor_loops import PHILOX
-from roofline.backends._torch_inductor_traffic import Access
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.traces import aten_bytes, aten_contractions, aten_work
-from roofline.traces.aten import classify
-from roofline.traces.aten_kinds import CONTRACTIONS, DTYPES, FLOATING, base
-from roofline.traces.aten_schema import DTYPE
-from roofline.traces.compiled import Launch, Part, Run
-from roofline.traces.counted import Costed
-from roofline.traces.hlo_classes import weight
+from roofline.costs.counted import Costed
+from roofline.pytorch.aten import bytes, contractions, flops
+from roofline.pytorch.aten.engine import classify
+from roofline.pytorch.aten.schema import DTYPE
+from roofline.pytorch.aten.tables import CONTRACTIONS, DTYPES, FLOATING, base
+from roofline.pytorch.compiled import Launch, Part, Run
+from roofline.pytorch.inductor.kernels import Graph, Region, Site, value
+from roofline.pytorch.inductor.loops import PHILOX
+from roofline.pytorch.inductor.traffic import Access
+from roofline.xla.hlo.classes import weight
 
 _NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
 #: Inductor's own primitives that compute nothing of the program.
@@ -261,7 +261,7 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
     floating = [dtype for dtype in types if dtype in FLOATING]
     return Costed(
         cost=msgspec.structs.replace(total, bytes_read=read, bytes_written=written),
-        kind=aten_contractions.kind(name),
+        kind=contractions.kind(name),
         op_class=classify(name),
         shapes=_shapes(members, sizes),
         dtype=(floating or [dtype for dtype in types if dtype] or [_dtype(first)])[0],
@@ -306,8 +306,8 @@ def _node(node: Any, sizes: Mapping[Any, int]) -> _Piece:
         if _factory(node.target):
             kwargs["device"] = "meta"
         with torch.no_grad():
-            cost, out = aten_work.count(node.target, args, kwargs)
-        moved = aten_bytes.traffic(node.target, args, kwargs, out)
+            cost, out = flops.count(node.target, args, kwargs)
+        moved = bytes.traffic(node.target, args, kwargs, out)
     except Exception as error:  # meta kernels raise all kinds for what they do not support: the piece stays unknown
         return _Piece(unknown(f"{name}: {type(error).__name__}"))
     if moved.view and cost == Cost():
@@ -348,7 +348,7 @@ def _int(number: Any, sizes: Mapping[Any, int]) -> int:
 
 
 def _tensors(node: Any) -> list[torch.Tensor]:
-    return aten_work.leaves(node.meta.get("val"))
+    return flops.leaves(node.meta.get("val"))
 
 
 def _numel(node: Any, sizes: Mapping[Any, int]) -> float:

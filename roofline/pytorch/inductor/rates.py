@@ -14,8 +14,8 @@ from typing import Any
 
 import torch
 
-from roofline.backends import _torch_running
 from roofline.core.device import Ceiling
+from roofline.pytorch.recording import profiler
 
 #: How generated kernels are launched, in names of ceilings.
 EXECUTOR = "inductor-cpp"
@@ -56,7 +56,7 @@ def _times(function: Callable[[torch.Tensor], Any], elements: int, runs: int) ->
     compiled = torch.compile(step, dynamic=False)
     with torch.no_grad():
         compiled(x)
-        trace = _torch_running.read(_torch_running.profiled(lambda: compiled(x), "cpu", runs, warm=3))
+        trace = profiler.read(profiler.profiled(lambda: compiled(x), "cpu", runs, warm=3))
     mine = [code for code, name in enumerate(trace.names) if name.startswith("graph_") and "_cpp_" in name]
     here = [event for code in mine for event in (trace.ops.duration[trace.ops.name == code] * 1e-9).tolist()]
     return [time for time in here if time > 0][-runs:]

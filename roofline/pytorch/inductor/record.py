@@ -13,48 +13,41 @@ import msgspec
 import numpy as np
 import torch
 
-from roofline.backends import (
-    Plan,
-    Recording,
-    Say,
-    _torch_counting,
-    _torch_dynamo,
-    _torch_inductor,
-    _torch_inductor_parts,
-    _torch_inductor_rates,
-    _torch_record,
-    _torch_running,
-)
+from roofline.backends import Plan, Recording, Say
 from roofline.core.device import Ceiling
-from roofline.core.profile import Compilation
+from roofline.core.schema import Compilation
 from roofline.core.step import Step
-from roofline.traces import compiled, eager_twin
-from roofline.traces.aten import Engine
-from roofline.traces.counted import PHASES, Counted
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.op_rows import Rows
+from roofline.costs.counted import PHASES, Counted
+from roofline.pytorch import compiled, eager_twin
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.inductor import dynamo, kernels, parts, rates
+from roofline.pytorch.recording import counting as torch_counting
+from roofline.pytorch.recording import profiler
+from roofline.pytorch.recording import record as torch_record
+from roofline.recording.rows import Rows
+from roofline.traces.kineto.reader import KinetoTrace
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
     """See `backends.torch_compile.record`."""
     mode = plan.options.get("mode", "default")
     torch.compiler.reset()  # what was compiled before was not seen being compiled
-    recorder = _torch_inductor.Recorder()
+    recorder = kernels.Recorder()
     theirs = step.model is None or is_compiled(step.model)
     counting = _Counting(recorder, mode, plan.device, say)
     with recorder.compiling():
-        with _torch_dynamo.watch() as watched:
+        with dynamo.watch() as watched:
             if not theirs and isinstance(step.model, torch.nn.Module):
                 counting.forward = compile_model(step.model, mode)
             switches = {"torch.compile": "the step's own" if theirs else f"mode={mode}"}
-            recording = _torch_record.record(
+            recording = torch_record.record(
                 step, plan, say, counting, switches, counting.keep, lambda: counting.reference
             )
         if counting.found is None:  # plain steps only
             return recording
         return msgspec.structs.replace(
             recording,
-            compilation=counting.facts(_torch_dynamo.facts(watched, mode=mode)),
+            compilation=counting.facts(dynamo.facts(watched, mode=mode)),
             ceilings={**recording.ceilings, **(counting.ceilings() if recording.profiled else {})},
         )
 
@@ -99,7 +92,7 @@ def compiled_forward(forward: Forward, mode: str, graphs: bool = True) -> Forwar
 class _Counting:
     """The C run: one step with compilation off, for what the program asks for, and one of compiled code."""
 
-    recorder: _torch_inductor.Recorder
+    recorder: kernels.Recorder
     mode: str
     device: str
     say: Say
@@ -112,18 +105,18 @@ class _Counting:
 
     def __call__(self, step: Step) -> Counted:
         with torch.compiler.set_stance("force_eager"):
-            asked = _torch_record.eager(step)
+            asked = torch_record.eager(step)
         with self._without_graphs(step), self.recorder.running():
-            nodes = _torch_counting.record(step, compiled=True)
+            nodes = torch_counting.record(step, compiled=True)
         regions = self.recorder.regions
         nothing = not regions and not compiled.regions_without_a_record(nodes)
         names = [] if not isinstance(step.model, torch.nn.Module) else [n for n, _ in step.model.named_modules()]
-        runs = _torch_inductor_parts.runs(regions, [name.removeprefix("_orig_mod.") for name in names])
+        runs = parts.runs(regions, [name.removeprefix("_orig_mod.") for name in names])
         if self.recorder.missing:
             why = f"this PyTorch has changed what it tells ({self.recorder.missing})"
             runs = tuple(compiled.Run((), (), (), why) for _ in range(compiled.regions_without_a_record(nodes)))
-        executor = _torch_inductor_rates.EXECUTOR if self.device == "cpu" else ""
-        found = compiled.count(nodes, runs, Engine(), _torch_inductor.REGION, executor)
+        executor = rates.EXECUTOR if self.device == "cpu" else ""
+        found = compiled.count(nodes, runs, Engine(), kernels.REGION, executor)
         self.runs = len(runs)
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
         counted = eager_twin.with_scopes(found.counted, asked, found.placed)
@@ -149,7 +142,7 @@ class _Counting:
             step.run()
             step.run()
             yield
-            self.reference = _torch_running.read(_torch_running.profiled(step.run, self.device, 3))
+            self.reference = profiler.read(profiler.profiled(step.run, self.device, 3))
         finally:
             step.model.forward = graphed
 
@@ -159,7 +152,7 @@ class _Counting:
         if self.device != "cpu":
             return {}
         generated = [op.costed.cost for op in self.found.counted.ops if op.costed.executor]
-        return _torch_inductor_rates.measured(name for cost in generated for name in cost.functions or ())
+        return rates.measured(name for cost in generated for name in cost.functions or ())
 
     def keep(self, rows: Rows) -> None:
         """Remembers the rows of the profile; what Dynamo did is known only when all has run."""

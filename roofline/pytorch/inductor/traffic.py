@@ -14,7 +14,7 @@ from typing import Any
 
 from torch.utils._sympy.functions import Max
 
-from roofline.backends._torch_inductor_loops import LoopWork
+from roofline.pytorch.inductor.loops import LoopWork
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,12 +16,12 @@ from functools import lru_cache
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.formulas import ARITHMETIC, FUNCTIONS, WORKLESS
 from roofline.core.vocabulary import OpClass
-from roofline.traces import kernel_names
-from roofline.traces.aten_kinds import ATTENTION, CLASS_OF, CONTRACTIONS, DTYPES, FLOATING, PRIMITIVE, RANDOM
-from roofline.traces.calls import Call, Tensor, describe, tensors
-from roofline.traces.counted import Access, Costed
+from roofline.costs import kernel_names
+from roofline.costs.calls import Call, Tensor, describe, tensors
+from roofline.costs.counted import Access, Costed
+from roofline.costs.formulas import ARITHMETIC, FUNCTIONS, WORKLESS
+from roofline.pytorch.aten.tables import ATTENTION, CLASS_OF, CONTRACTIONS, DTYPES, FLOATING, PRIMITIVE, RANDOM
 
 #: triton_<kind>_fused_<names>_<number>; kinds: pointwise, reduction, persistent reduction, template, ...
 _NAME = re.compile(r"^triton_([a-z]+)_fused_(.*?)_?(\d*)$")

@@ -14,10 +14,10 @@ from torch.autograd.profiler import profile
 from torch.nn.modules import module as hooks
 from torch.profiler import ExecutionTraceObserver, record_function
 
-from roofline.backends._torch_running import quiet
 from roofline.core.step import Step, scopes_through
-from roofline.traces import execution_trace
-from roofline.traces.counting import PHASE, SCOPE
+from roofline.pytorch import execution_trace
+from roofline.pytorch.count import PHASE, SCOPE
+from roofline.pytorch.recording.profiler import quiet
 
 
 def record(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from roofline.core.knob import MALLOC
+from roofline.core.switch import MALLOC
 
 #: What the models in PyTorch take, whoever runs them; what is not given is as PyTorch and the libraries decide.
 MODEL_OPTIONS: Mapping[str, tuple[str, ...]] = {

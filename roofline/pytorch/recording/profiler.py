@@ -20,10 +20,10 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
-from roofline.backends._contention import System
-from roofline.backends._settling import SETTLING, settling
-from roofline.traces import kineto
-from roofline.traces.timing import EventCost
+from roofline.pytorch.time_cpu import EventCost
+from roofline.recording.contention import System
+from roofline.recording.protocol import SETTLING, settling
+from roofline.traces.kineto import reader
 
 #: Prefix of the annotations that delimit profiled steps.
 STEP = "roofline:step"
@@ -110,12 +110,12 @@ def profiled(run: Callable[[], object], device: str, steps: int, warm: int = 0) 
     return profiler
 
 
-def read(profiler: profile) -> kineto.KinetoTrace:
+def read(profiler: profile) -> reader.KinetoTrace:
     """What a profiler recorded."""
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "profiled.json"
         profiler.export_chrome_trace(str(path))
-        return kineto.read(path)
+        return reader.read(path)
 
 
 def interleaved(

@@ -11,21 +11,25 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.backends import Plan, Recording, Say, _clocks, _contention, _rows, _torch_counting, _torch_running
+from roofline.backends import Plan, Recording, Say
 from roofline.backends import torch as backend
-from roofline.backends._settling import profiled_steps
 from roofline.core.device import Ceiling
-from roofline.core.profile import Compilation, Memory, Wall
+from roofline.core.schema import Compilation, Memory, Wall
 from roofline.core.step import Step
+from roofline.costs.counted import NOTHING, PHASES, Counted
 from roofline.devices import probes_cpu
 from roofline.errors import MeasurementError
-from roofline.traces import timing, timing_cuda
-from roofline.traces.aten import Engine
-from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.counting import count, reads_of_host
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.op_rows import Rows, op_rows
-from roofline.traces.timing import Timed
+from roofline.pytorch import time_cpu, time_cuda
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.count import count, reads_of_host
+from roofline.pytorch.recording import counting as torch_counting
+from roofline.pytorch.recording import profiler as torch_running
+from roofline.pytorch.time_cpu import Timed
+from roofline.recording import clocks as _clocks
+from roofline.recording import contention, notes
+from roofline.recording.protocol import profiled_steps
+from roofline.recording.rows import Rows, op_rows
+from roofline.traces.kineto.reader import KinetoTrace
 from roofline.units import seconds
 
 CPU_STEPS, CPU_LEAST, GPU_STEPS = 20, 3, 100
@@ -39,12 +43,12 @@ class Plain:
     """The T run: wall times, and how the machine behaved during it."""
 
     wall: Wall
-    usage: _contention.Usage
+    usage: contention.Usage
     peak: float | None
     optimizer: float | None
     ceilings: Mapping[str, Ceiling]
     clocks: _clocks.Clocks
-    system: _contention.System
+    system: contention.System
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +62,7 @@ class Beside:
 
 def eager(step: Step) -> Counted:
     """The C run of a step that PyTorch dispatches op by op."""
-    counted = count(_torch_counting.record(step), Engine())
+    counted = count(torch_counting.record(step), Engine())
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
         return replace(counted, flags=(*counted.flags, "compiled-code"))
     return counted
@@ -85,7 +89,7 @@ def record(
         lambda optimizer, *_: None if optimizer in optimizers else optimizers.append(optimizer)
     )
     try:
-        first = _torch_running.timed(step.run, plan.device)
+        first = torch_running.timed(step.run, plan.device)
     finally:
         handle.remove()
     say(f"first step {seconds(first)}")
@@ -104,8 +108,8 @@ def record(
     return _assemble(step, plan, counted, timed, plain, (*_flags(plan, plain, timed), *counted.flags), beside)
 
 
-def _nothing() -> tuple[_contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks, _contention.System]:
-    return _contention.since(_contention.start()), None, None, {}, _clocks.Clocks(None), _contention.System()
+def _nothing() -> tuple[contention.Usage, None, None, Mapping[str, Ceiling], _clocks.Clocks, contention.System]:
+    return contention.since(contention.start()), None, None, {}, _clocks.Clocks(None), contention.System()
 
 
 def _run(
@@ -120,8 +124,8 @@ def _run(
     """The plain steps, and the profiled ones among them; `counted` None: plain steps only."""
     if counted is not None:
         # The first start of the profiler in a process takes its time, which must not fall into the measurement.
-        _torch_running.profiled(lambda: None, plan.device, 1)
-    warm = [_torch_running.timed(step.run, plan.device) for _ in range(WARM_UP if first < 5 else 1)]
+        torch_running.profiled(lambda: None, plan.device, 1)
+    warm = [torch_running.timed(step.run, plan.device) for _ in range(WARM_UP if first < 5 else 1)]
     pace = min(first, *warm)
     steps = _steps(plan, pace)
     profiled = 0 if counted is None else plan.profiled_steps or profiled_steps(pace, steps)
@@ -129,19 +133,19 @@ def _run(
     say(f"{steps} plain steps of about {seconds(pace)}, {profiled} profiled: about {whole}")
     if plan.device == "cuda":
         torch.cuda.reset_peak_memory_stats()
-    peak_on_cpu = _contention.peak_memory()  # of the warm steps: measuring ceilings takes memory of its own
+    peak_on_cpu = contention.peak_memory()  # of the warm steps: measuring ceilings takes memory of its own
     before = _ceilings(plan)
     gc.collect()
     collecting = gc.isenabled()
     gc.disable()  # a collection in one step would be taken for the step's own time
-    system = _contention.System()
-    begin = _contention.start()
+    system = contention.System()
+    begin = contention.start()
     try:
         with _clocks.watched(plan.device) as clocks:
             run = _run_on_gpu if plan.device == "cuda" else _run_on_cpu
             times, profilers, peak = run(step, plan, steps, pace, profiled, system)
-        usage = _contention.since(begin)
-        single = [_torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
+        usage = contention.since(begin)
+        single = [torch_running.timed(step.run, plan.device) for _ in range(min(SINGLE_STEPS, steps))]
     finally:
         if collecting:
             gc.enable()
@@ -153,38 +157,38 @@ def _run(
 
 
 def _run_on_cpu(
-    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: _contention.System
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: contention.System
 ) -> tuple[list[float], list[Any], float | None]:
     """Plain and profiled steps in turns: (times [s], what the profiler recorded, no peak of its own)."""
-    times, profilers = _torch_running.interleaved(step.run, steps, profiled, pace, system)
+    times, profilers = torch_running.interleaved(step.run, steps, profiled, pace, system)
     return times, profilers, None
 
 
 def _run_on_gpu(
-    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: _contention.System
+    step: Step, plan: Plan, steps: int, pace: float, profiled: int, system: contention.System
 ) -> tuple[list[float], list[Any], float | None]:
     """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
 
     What the profiler recorded is read afterwards: meanwhile the device would cool down and lower its clock.
     """
     with system.counting():
-        times = _torch_running.steady(step.run, "cuda", (steps + 1) // 2)
+        times = torch_running.steady(step.run, "cuda", (steps + 1) // 2)
     peak = float(torch.cuda.max_memory_allocated())
     # The first profiled step fills the queue and is not used.
-    profilers = [_torch_running.profiled(step.run, "cuda", profiled + 1)] if profiled else []
+    profilers = [torch_running.profiled(step.run, "cuda", profiled + 1)] if profiled else []
     with system.counting():
-        times += _torch_running.steady(step.run, "cuda", steps - len(times))
+        times += torch_running.steady(step.run, "cuda", steps - len(times))
     return times, profilers, peak
 
 
 def _timed(plan: Plan, counted: Counted, profilers: list[Any], typical: float, reference: KinetoTrace | None) -> Timed:
     """Op times from what the profiler recorded; `typical`: the median plain step [s]."""
-    traces = [_torch_running.read(profiler) for profiler in profilers]
+    traces = [torch_running.read(profiler) for profiler in profilers]
     if plan.device == "cuda":
-        return timing_cuda.time_cuda(traces[0], counted, _torch_running.STEP, reference=reference)
-    cost = _torch_running.event_cost()
-    parts = [timing.time_cpu(one, counted, _torch_running.STEP, cost) for one in traces]
-    return timing.merge(parts, typical)
+        return time_cuda.time_cuda(traces[0], counted, torch_running.STEP, reference=reference)
+    cost = torch_running.event_cost()
+    parts = [time_cpu.time_cpu(one, counted, torch_running.STEP, cost) for one in traces]
+    return time_cpu.merge(parts, typical)
 
 
 def _ceilings(plan: Plan) -> dict[str, Ceiling]:
@@ -229,7 +233,7 @@ def _flags(plan: Plan, plain: Plain, timed: Timed) -> tuple[str, ...]:
     flags.extend(plain.clocks.flags())
     if timed.joined < 0.999 or timed.unseen:
         flags.append("unjoined")
-    flags.extend(timing_cuda.flags(timed))
+    flags.extend(time_cuda.flags(timed))
     return tuple(flags)
 
 
@@ -243,7 +247,7 @@ def _assemble(
     beside: Beside,
 ) -> Recording:
     switches = {**backend.switches(), **step.switches, **beside.switches}
-    rows = op_rows(counted, timed, _rows.block_of_scopes(step, counted.scopes), switches, plan.device)
+    rows = op_rows(counted, timed, notes.block_of_scopes(step, counted.scopes), switches, plan.device)
     model_bytes = None
     if isinstance(step.model, torch.nn.Module):
         model_bytes = float(sum(p.numel() * p.element_size() for p in step.model.parameters()))
@@ -252,7 +256,7 @@ def _assemble(
     plain_steps = 0 if plan.count_only else len(plain.wall.steps)
     return Recording(
         wall=plain.wall,
-        profiled=None if timed is None else timing.profiled(timed, timing_cuda.mechanism(timed)),
+        profiled=None if timed is None else time_cpu.profiled(timed, time_cuda.mechanism(timed)),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,
@@ -290,6 +294,6 @@ def _assemble(
         },
         flags=flags,
         ceilings=plain.ceilings,
-        notes=_rows.notes(counted, timed),
+        notes=notes.notes(counted, timed),
         compilation=beside.compilation(rows),
     )

@@ -14,13 +14,14 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from roofline.backends import Check, _torch_counting
+from roofline.backends import Check
 from roofline.core.step import Step
-from roofline.traces import aten_work
-from roofline.traces.aten import Engine
-from roofline.traces.calls import Call, Tensor, tensors
-from roofline.traces.counted import Counted, CountedOp
-from roofline.traces.counting import count
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.costs.counted import Counted, CountedOp
+from roofline.pytorch.aten import flops as aten_work
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.count import count
+from roofline.pytorch.recording import counting
 
 _ATTENTION_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
 
@@ -28,7 +29,7 @@ _ATTENTION_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
 def verify(step: Step) -> list[Check]:
     """Run the step twice (once recorded, once under FlopCounterMode), trace its model, and compare."""
     step.run()
-    nodes = _torch_counting.record(step)
+    nodes = counting.record(step)
     counted = count(nodes, Engine())
     calls = {op.node: nodes.call(op.node) for op in counted.ops if op.costed.cost.flops}
     return [*_flop_counter(step, counted, calls), *_fvcore(step, counted)]

@@ -16,12 +16,12 @@ import msgspec
 import torch
 
 from roofline.core.cost import Cost, unknown
-from roofline.traces.aten import Engine
-from roofline.traces.aten_kinds import DTYPES
-from roofline.traces.calls import Call, Tensor, tensors
-from roofline.traces.counted import Access, Costed
-from roofline.traces.counting import Generated, Nodes
-from roofline.traces.hlo_classes import weight
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.costs.counted import Access, Costed
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.aten.tables import DTYPES
+from roofline.pytorch.count import Generated, Nodes
+from roofline.xla.hlo.classes import weight
 
 #: "fused_sigmoid_mul_add" does these three ops in this order; a long name ends in a number in place of the last ones.
 _FUSED = re.compile(r"fused_(\w+)")

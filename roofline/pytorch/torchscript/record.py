@@ -13,27 +13,23 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.autograd.profiler import profile, record_function
 
-from roofline.backends import (
-    Check,
-    Plan,
-    Recording,
-    Say,
-    _torch_counting,
-    _torch_record,
-    _torch_running,
-    _torch_verify,
-    _torchscript_fusion,
-)
-from roofline.backends._torch_running import STEP, quiet, synchronize
-from roofline.backends._torchscript_trace import GRAPH, Traced, traced
-from roofline.core.profile import Compilation
+from roofline.backends import Check, Plan, Recording, Say
+from roofline.core.schema import Compilation
 from roofline.core.step import Step
+from roofline.costs.calls import Call
+from roofline.costs.counted import NOTHING, PHASES, Counted
 from roofline.errors import InputError
-from roofline.traces import eager_twin, nesting, timing
-from roofline.traces.aten import Engine
-from roofline.traces.calls import Call
-from roofline.traces.counted import NOTHING, PHASES, Counted
-from roofline.traces.counting import Nodes, count
+from roofline.pytorch import eager_twin, time_cpu
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.count import Nodes, count
+from roofline.pytorch.recording import counting as torch_counting
+from roofline.pytorch.recording import profiler
+from roofline.pytorch.recording import record as torch_record
+from roofline.pytorch.recording import verify as torch_verify
+from roofline.pytorch.recording.profiler import STEP, quiet, synchronize
+from roofline.pytorch.torchscript import fusion
+from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
+from roofline.traces import nesting
 
 #: Calls before anything is counted: the executor watches the first and optimises at the second.
 WARM_UP = 3
@@ -54,7 +50,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
         def counting(step: Step) -> Counted:
             return _count_beside_eager(step, run)
 
-        recording = _torch_record.record(step, plan, say, counting, switches(plan.device, run.frozen))
+        recording = torch_record.record(step, plan, say, counting, switches(plan.device, run.frozen))
     for note in run.notes():
         say(note)
     return msgspec.structs.replace(
@@ -72,7 +68,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
 def _record_scripted(step: Step, plan: Plan, say: Say) -> Recording:
     if "freeze" in plan.options:
         raise InputError("The step's model is a TorchScript module already and runs as it is: leave freeze out.")
-    recording = _torch_record.record(step, plan, say, _count_scripted, switches(plan.device, None))
+    recording = torch_record.record(step, plan, say, _count_scripted, switches(plan.device, None))
     compilation = Compilation(compiler="TorchScript", mode="the step's own", graphs=1)
     return msgspec.structs.replace(recording, compilation=compilation)
 
@@ -80,11 +76,11 @@ def _record_scripted(step: Step, plan: Plan, say: Say) -> Recording:
 def verify(step: Step) -> list[Check]:
     """See `backends.torchscript.verify`."""
     if not isinstance(step.model, nn.Module) or isinstance(step.model, torch.jit.ScriptModule):
-        return _torch_verify.verify(step)
+        return torch_verify.verify(step)
     with traced(step, None):
         for _ in range(WARM_UP):
             step.run()
-        return _torch_verify.verify(step)
+        return torch_verify.verify(step)
 
 
 def switches(device: str, frozen: bool | None) -> dict[str, str]:
@@ -124,15 +120,15 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
         finally:
             run.marked = False
 
-    nodes = _torch_counting.record(replace(step, run=both))
+    nodes = torch_counting.record(replace(step, run=both))
     at = nodes.names.index(_TRACED)
     engine = Engine()
     eager = count(_Part(nodes, nodes.names.index(_EAGER) + 1, at), engine)
     mine = _Part(nodes, at + 1, len(nodes))
-    fused = [group for graph in run.graphs.values() for group in _torchscript_fusion.groups(graph.module, engine)]
+    fused = [group for graph in run.graphs.values() for group in fusion.groups(graph.module, engine)]
     # The graph names modules by their attributes, under the module that was traced, of which the model is one part.
     paths = {f"__module.model.{scope.replace('/', '.')}": scope for scope in eager.scopes}
-    counted = count(mine, engine, _torchscript_fusion.kernels(mine, fused, paths))
+    counted = count(mine, engine, fusion.kernels(mine, fused, paths))
     within = nesting.nearest(mine.parent, np.asarray([one == GRAPH for one in mine.names], bool)) >= 0
     inside = within[[op.node for op in counted.ops]]
     counted = eager_twin.with_scopes(counted, eager, _known(mine, counted, inside), shared=True)
@@ -143,9 +139,9 @@ def _count_scripted(step: Step) -> Counted:
     """One step of a module that came as TorchScript: it has no eager twin, so its own layers are asked for."""
     for _ in range(WARM_UP):
         step.run()
-    nodes = _torch_counting.record(step)
+    nodes = torch_counting.record(step)
     engine = Engine()
-    fused = _torchscript_fusion.kernels(nodes, _torchscript_fusion.groups(step.model, engine), {})
+    fused = fusion.kernels(nodes, fusion.groups(step.model, engine), {})
     counted = count(nodes, engine, fused)
     names, own = _layers(step, counted)
     scope = np.where(own >= 0, own, counted.scope)
@@ -231,9 +227,9 @@ def _layers(step: Step, counted: Counted) -> tuple[tuple[str, ...], NDArray[np.i
     finally:
         with quiet():
             watched.__exit__(None, None, None)
-    trace = _torch_running.read(watched)
-    ((low, high),) = timing.windows(trace, STEP)
-    events = timing.step_events(trace, counted, low, high, STEP)
+    trace = profiler.read(watched)
+    ((low, high),) = time_cpu.windows(trace, STEP)
+    events = time_cpu.step_events(trace, counted, low, high, STEP)
     table = {name: number for number, name in enumerate(counted.scopes)}
     own = np.full(len(counted.ops), -1, np.int64)
     paths: dict[str, int] = {}

@@ -8,10 +8,10 @@ import textwrap
 from typing import Any
 
 from roofline import units
-from roofline.core.gate import Result
-from roofline.core.gate_growth import Cause, Gate, Measure
-from roofline.core.gate_limits import ROUNDING, Limit
 from roofline.core.vocabulary import GROUP_OF
+from roofline.regression.check import Result
+from roofline.regression.growth import Cause, Gate, Measure
+from roofline.regression.limits import ROUNDING, Limit
 from roofline.renderers import _words
 
 WIDTH = 100

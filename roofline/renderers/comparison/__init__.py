@@ -8,7 +8,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Protocol
 
 if TYPE_CHECKING:
-    from roofline.core.ranking import Ranking
+    from roofline.comparison.ranking import Ranking
 
 
 class ComparisonRenderer(Protocol):

@@ -6,13 +6,13 @@ import re
 from collections.abc import Mapping, Sequence
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.case import run_names
-from roofline.core.comparison import Comparison, Side
-from roofline.core.explanation import Finding
-from roofline.core.parity import Parity
-from roofline.core.profile import slug
-from roofline.core.ranking import Pair, Ranking
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.facts import run_names
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.parity import Parity
+from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.terms import Comparison, Side
+from roofline.core.schema import slug
 from roofline.renderers import _words
 from roofline.renderers._signed import rounding, signed, snapped
 from roofline.renderers._words import plain

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from roofline import units
-from roofline.core.counterfactual import Proof
+from roofline.comparison.proof.experiment import Proof
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 

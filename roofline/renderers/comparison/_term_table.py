@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.core.comparison import NOT_RESOLVED, Comparison, Side, Term
-from roofline.core.draws import interval
+from roofline.analysis.bootstrap import interval
+from roofline.comparison.terms import NOT_RESOLVED, Comparison, Side, Term
 from roofline.renderers._signed import Interval, Scale, scale
 from roofline.renderers._words import plain
 

@@ -8,12 +8,12 @@ from typing import Any
 
 import msgspec
 
-from roofline.core.analysis import Analysis
-from roofline.core.comparison import Term
-from roofline.core.contract import contract
-from roofline.core.explanation import Finding
-from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _proofs
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.terms import Term
+from roofline.renderers._document import contract
+from roofline.renderers.comparison import _comparing, _proofs
 
 SUFFIX = ".json"
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roofline import units
-from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _proofs, _term_table, _words
+from roofline.comparison.ranking import Pair, Ranking
+from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
+from roofline.renderers.comparison import _comparing, _proofs, _term_table
 
 SUFFIX = ".md"
 

@@ -6,10 +6,11 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
-from roofline.core.ranking import Pair, Ranking
-from roofline.renderers import _comparing, _proofs, _term_table, _words
+from roofline.comparison.ranking import Pair, Ranking
+from roofline.renderers import _words
 from roofline.renderers._signed import Scale, signed
-from roofline.renderers._term_table import Row
+from roofline.renderers.comparison import _comparing, _proofs, _term_table
+from roofline.renderers.comparison._term_table import Row
 
 SUFFIX = ".txt"
 

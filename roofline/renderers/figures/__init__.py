@@ -19,7 +19,7 @@ from roofline.errors import InputError
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from roofline.core.analysis import Analysis
+    from roofline.analysis.analysis import Analysis
     from roofline.core.device import Device
 
 #: One column of a two-column paper [in].
@@ -43,7 +43,7 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
     """
     if path.suffix not in _METADATA:
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
-    from roofline.core.profile import write_atomically
+    from roofline.core.schema import write_atomically
     from roofline.renderers.figures import _style
 
     with _style.applied(), warnings.catch_warnings():

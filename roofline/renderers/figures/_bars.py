@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any, NamedTuple
 
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers.figures import _style
 

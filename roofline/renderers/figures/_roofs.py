@@ -8,9 +8,9 @@ from math import atan2, degrees
 from typing import TYPE_CHECKING, Any
 
 from roofline import units
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
-from roofline.core.roofline import VECTOR_PRECISION
 from roofline.renderers._words import plain
 from roofline.renderers.figures import _style
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline import units
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers import _tables, _words
 from roofline.renderers._tables import Row

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline import units
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.core.device import Device
 from roofline.errors import InputError
 from roofline.renderers._words import plain

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from roofline import units
-from roofline.core.analysis import Analysis
+from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.renderers import _words
 from roofline.renderers.figures import _roofs, _style

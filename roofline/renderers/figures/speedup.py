@@ -6,11 +6,12 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from roofline import units
-from roofline.core.analysis import Analysis, analyze
-from roofline.core.naming import called
-from roofline.core.parity import Parity, parity
-from roofline.core.ranking import check_timed, on_common_ceilings
-from roofline.renderers import _comparing, _words
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.labels import called
+from roofline.comparison.parity.parity import Parity, parity
+from roofline.comparison.ranking import check_timed, on_common_ceilings
+from roofline.renderers import _words
+from roofline.renderers.comparison import _comparing
 from roofline.renderers.figures import _bars, _style
 
 if TYPE_CHECKING:

@@ -6,15 +6,16 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 from roofline import units
-from roofline.core.analysis import Analysis
-from roofline.core.comparison import Comparison, compare
-from roofline.core.explanation import explain
-from roofline.core.naming import called
-from roofline.core.ranking import Pair, check_timed
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.findings import explain
+from roofline.comparison.labels import called
+from roofline.comparison.ranking import Pair, check_timed
+from roofline.comparison.terms import Comparison, compare
 from roofline.errors import InputError
-from roofline.renderers import _comparing, _term_table, _words
+from roofline.renderers import _words
 from roofline.renderers._signed import rounding, snapped
-from roofline.renderers._term_table import Row
+from roofline.renderers.comparison import _comparing, _term_table
+from roofline.renderers.comparison._term_table import Row
 from roofline.renderers.figures import _style
 
 if TYPE_CHECKING:

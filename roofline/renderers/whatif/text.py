@@ -7,8 +7,8 @@ from collections.abc import Iterator
 from typing import Any
 
 from roofline import units
-from roofline.core.whatif import Row, WhatIf
-from roofline.core.whatif_range import SHEET_LOW
+from roofline.projection.carry import Row, WhatIf
+from roofline.projection.interval import SHEET_LOW
 from roofline.renderers import _words
 
 WIDTH = 100

@@ -12,10 +12,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline.traces.counted import Access, Costed
-from roofline.traces.tf_graph import Graph, Node, Source
-from roofline.traces.tf_graph_bytes import shown
-from roofline.traces.tf_graph_kinds import FORWARDING, GATHERS, RESOURCE_SCATTERS, base, update_rule
+from roofline.costs.counted import Access, Costed
+from roofline.tensorflow.graph.bytes import shown
+from roofline.tensorflow.graph.graph import Graph, Node, Source
+from roofline.tensorflow.graph.tables import FORWARDING, GATHERS, RESOURCE_SCATTERS, base, update_rule
 
 #: A value with its function: the names of two functions may be the same.
 _Value = tuple[int, str, int]

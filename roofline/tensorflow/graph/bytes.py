@@ -9,10 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterator
 from math import prod
 
-from roofline.traces import tf_graph_kinds as kinds
-from roofline.traces.counted import Access
-from roofline.traces.tf_graph import BYTES, Node, Tensor
-from roofline.traces.tf_graph_contractions import UnknownWork, sizes
+from roofline.costs.counted import Access
+from roofline.tensorflow.graph import tables as kinds
+from roofline.tensorflow.graph.contractions import UnknownWork, sizes
+from roofline.tensorflow.graph.graph import BYTES, Node, Tensor
 
 #: How many results there are; those beyond are workspaces of the kernel that computes the gradient.
 _RESULTS: dict[str, int] = {

@@ -5,10 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from math import prod
 
-from roofline.core import formulas
 from roofline.core.cost import Cost
-from roofline.traces.tf_graph import Node, Tensor
-from roofline.traces.tf_graph_kinds import FUSED, base
+from roofline.costs import formulas
+from roofline.tensorflow.graph.graph import Node, Tensor
+from roofline.tensorflow.graph.tables import FUSED, base
 
 
 class UnknownWork(Exception):

@@ -15,14 +15,14 @@ import msgspec
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces import custom
-from roofline.traces import tf_graph_kinds as kinds
-from roofline.traces.calls import Tensor as Argument
-from roofline.traces.counted import Access, Costed
-from roofline.traces.tf_graph import Node, Tensor
-from roofline.traces.tf_graph_bytes import accesses, data_inputs, moves_nothing
-from roofline.traces.tf_graph_contractions import UnknownWork
-from roofline.traces.tf_graph_work import work
+from roofline.costs import custom
+from roofline.costs.calls import Tensor as Argument
+from roofline.costs.counted import Access, Costed
+from roofline.tensorflow.graph import tables as kinds
+from roofline.tensorflow.graph.bytes import accesses, data_inputs, moves_nothing
+from roofline.tensorflow.graph.contractions import UnknownWork
+from roofline.tensorflow.graph.flops import work
+from roofline.tensorflow.graph.graph import Node, Tensor
 
 #: Attributes that the work depends on.
 _ATTRIBUTES = (

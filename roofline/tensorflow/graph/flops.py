@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from math import prod
 
-from roofline.core import formulas
 from roofline.core.cost import Cost
-from roofline.traces import tf_graph_kinds as kinds
-from roofline.traces.tf_graph import Node, Tensor
-from roofline.traces.tf_graph_contractions import UnknownWork, contraction, sizes
+from roofline.costs import formulas
+from roofline.tensorflow.graph import tables as kinds
+from roofline.tensorflow.graph.contractions import UnknownWork, contraction, sizes
+from roofline.tensorflow.graph.graph import Node, Tensor
 
 
 def work(node: Node) -> Cost:

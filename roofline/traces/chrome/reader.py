@@ -18,8 +18,9 @@ from typing import Any
 import numpy as np
 
 from roofline.errors import InputError
-from roofline.traces import chrome_json, chrome_text, chrome_times
-from roofline.traces.chrome_json import Complete, Event
+from roofline.traces.chrome import json, times
+from roofline.traces.chrome import text as chrome_text
+from roofline.traces.chrome.json import Complete, Event
 
 _CHUNK = 1 << 21  # bytes of text that are decoded together
 _LONGEST = 1 << 24  # bytes without an event, and what follows is no trace
@@ -102,7 +103,7 @@ class Reader:
         for batch in self._batches:
             seen = len(text)  # of one event, without a comma before another
             text += batch
-            cut = chrome_json.last_comma(text, max(0, seen - _OVERLAP))
+            cut = json.last_comma(text, max(0, seen - _OVERLAP))
             if cut < 0 and len(text) > _LONGEST:
                 self._count("pieces of more than 16 MiB without an event, at which reading ended", 1)
                 text = b""
@@ -124,7 +125,7 @@ class Reader:
             self._read_header(text)
         else:
             self._count("lists of events that break off, their last events missing", 1)
-            self.header = chrome_json.salvage_header(self._before)
+            self.header = json.salvage_header(self._before)
         if not self.recorded:
             raise InputError(
                 f"{self._what} is not a Chrome trace; give a file that torch.profiler's export_chrome_trace wrote."
@@ -137,14 +138,14 @@ class Reader:
         text = b""
         for batch in self._batches:
             text = text + batch if text else batch.removeprefix(b"\xef\xbb\xbf")
-            found = chrome_json.BARE_LIST.match(text) or chrome_json.NAMED_LIST.search(text)
+            found = json.BARE_LIST.match(text) or json.NAMED_LIST.search(text)
             if found:
                 self._before = text[: found.end() - 1]
                 return text[found.end() :]
             if len(text) > _LONGEST:
                 break
         self._listed = False
-        if chrome_json.header_of(text) is None and chrome_json.HEAD.search(text):
+        if json.header_of(text) is None and json.HEAD.search(text):
             self._before = text
             return text
         self._batches = iter(())
@@ -158,12 +159,12 @@ class Reader:
                 self._count(_DROPPED, 1)
             return
         text = self._before + b"[" + behind
-        header = chrome_json.header_of(text)
+        header = json.header_of(text)
         if header is None:
-            header = chrome_json.header_of(chrome_json.mended_text(text)[0])
+            header = json.header_of(json.mended_text(text)[0])
         if header is None:
             self._count("damaged texts around the list of events", 1)
-            header = chrome_json.salvage_header(text)
+            header = json.salvage_header(text)
         self.header = header
 
     # One chunk
@@ -177,7 +178,7 @@ class Reader:
         chunk = None if last else self._whole(text)
         if chunk is not None:
             return chunk, b"", False
-        end, closed = chrome_json.outline(text)
+        end, closed = json.outline(text)
         more = not last and end < len(text) < end + _CARRIED * _CHUNK  # the text goes on, and may be sound
         if closed or more or (last and end):
             chunk = self._whole(text[:end])
@@ -192,27 +193,27 @@ class Reader:
         listed = b"[" + text + b"]"
         if self._floats:
             try:
-                chunk = self._of_floats(chrome_json.QUICK.decode(listed))
+                chunk = self._of_floats(json.QUICK.decode(listed))
                 if chunk is not None:
                     return chunk
-            except chrome_json.BROKEN:
+            except json.BROKEN:
                 pass
         try:
-            return self._of_texts(chrome_json.LIST.decode(listed))
-        except chrome_json.BROKEN:
+            return self._of_texts(json.LIST.decode(listed))
+        except json.BROKEN:
             pass
-        mended, repairs = chrome_json.mended_text(listed)
+        mended, repairs = json.mended_text(listed)
         try:
-            chunk = self._of_texts(chrome_json.LIST.decode(mended))
-        except chrome_json.BROKEN:
+            chunk = self._of_texts(json.LIST.decode(mended))
+        except json.BROKEN:
             return None
         for what, count in repairs:
             self._count(what, count)
         return chunk
 
     def _salvaged(self, text: bytes) -> Chunk:
-        mended, repairs = chrome_json.mended_text(text)
-        events, lost = chrome_json.salvage(mended)
+        mended, repairs = json.mended_text(text)
+        events, lost = json.salvage(mended)
         for what, count in repairs:
             self._count(what, count)
         self._count("events salvaged one by one from damaged JSON", len(events))
@@ -223,8 +224,8 @@ class Reader:
         """None where a time is too large for a float to hold its nanoseconds."""
         kind = self._kind(events)
         kept = list(compress(events, (kind >= 0).tolist()))
-        start = chrome_times.from_floats(np.fromiter(map(_begin, kept), np.float64, len(kept)))
-        length = chrome_times.from_floats(np.fromiter(map(_length, kept), np.float64, len(kept)))
+        start = times.from_floats(np.fromiter(map(_begin, kept), np.float64, len(kept)))
+        length = times.from_floats(np.fromiter(map(_length, kept), np.float64, len(kept)))
         if start is None or length is None:
             self._floats = False
             return None
@@ -238,8 +239,8 @@ class Reader:
             rows = np.flatnonzero(kind >= 0)
             kind[rows[[phase != "X" for phase in phases]]] = -1
             kept = list(compress(events, (kind >= 0).tolist()))
-        start = chrome_times.from_texts(list(map(_begin, kept)))
-        length = chrome_times.from_texts(list(map(_length, kept)))
+        start = times.from_texts(list(map(_begin, kept)))
+        length = times.from_texts(list(map(_length, kept)))
         return self._chunk(kept, kind, *start, *length)
 
     def _kind(self, events: list[Any]) -> np.ndarray:
@@ -261,9 +262,9 @@ def head(source: str | Path | bytes) -> dict[str, Any]:
     text = b""
     for piece in chrome_text.pieces(source, what, 1 << 34, lambda what, count: None):
         text += piece
-        found = chrome_json.NAMED_LIST.search(text)
+        found = json.NAMED_LIST.search(text)
         if found:
-            return chrome_json.header_of(text[: found.end()] + b"]}") or {}
+            return json.header_of(text[: found.end()] + b"]}") or {}
         if len(text) > 4 * _CHUNK:
             break
     return {}

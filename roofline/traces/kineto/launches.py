@@ -14,8 +14,8 @@ import msgspec
 import numpy as np
 
 from roofline.traces import nesting
-from roofline.traces.kineto import KERNEL, MEMCPY, MEMSET, KinetoTrace
-from roofline.traces.kineto_events import Events
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import KERNEL, MEMCPY, MEMSET, KinetoTrace
 
 _LAUNCH = re.compile(r"Launch|Memcpy|Memset", re.IGNORECASE)
 _GRAPH = re.compile(r"GraphLaunch", re.IGNORECASE)

@@ -13,9 +13,9 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
-from roofline.traces import launches as calls
 from roofline.traces import nesting
-from roofline.traces.kineto import Events, KinetoTrace
+from roofline.traces.kineto import launches as calls
+from roofline.traces.kineto.reader import Events, KinetoTrace
 
 _TRUSTED = 0.5  # External ids that agree with containment less often are no ids of these ops
 

@@ -13,9 +13,9 @@ import msgspec
 import numpy as np
 
 from roofline.traces import nesting
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.kineto_events import Events
-from roofline.traces.link import Links
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KinetoTrace
 
 SHARE, LEAST = 0.95, 3  # a repetition is steps from this share of device time and this number on
 _SEGMENT = 10  # device events; a step has more, a layer or the loop of an op may have fewer

@@ -17,9 +17,10 @@ import msgspec
 import numpy as np
 
 from roofline.errors import InputError
-from roofline.traces import chrome, chrome_json
-from roofline.traces.chrome import Repair
-from roofline.traces.kineto_events import Arguments, Events
+from roofline.traces.chrome import json as chrome_json
+from roofline.traces.chrome import reader as chrome
+from roofline.traces.chrome.reader import Repair
+from roofline.traces.kineto.events import Arguments, Events
 
 KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync")
 OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC = range(len(KINDS))

@@ -25,8 +25,8 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.link import Links
+from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.reader import KinetoTrace
 
 Rows = NDArray[np.int64]
 

@@ -9,10 +9,10 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.errors import InputError
-from roofline.traces import kineto_period
-from roofline.traces.kineto import KinetoTrace
-from roofline.traces.kineto_period import Repeated
-from roofline.traces.link import Links, link
+from roofline.traces.kineto import period
+from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.period import Repeated
+from roofline.traces.kineto.reader import KinetoTrace
 
 LIVE = "roofline:step#"
 PROFILER = "ProfilerStep#"
@@ -61,11 +61,11 @@ def find(trace: KinetoTrace, prefix: str | None = None, links: Links | None = No
         return found
     if links is None and len(trace.device):
         links = link(trace)
-    repeated = kineto_period.find(trace, links) if links is not None else None
+    repeated = period.find(trace, links) if links is not None else None
     if found is not None:
         return dataclasses.replace(found, repeated=repeated)
     if links is not None and repeated is not None and repeated.steps:
-        start, end = kineto_period.windows(trace, links, repeated)
+        start, end = period.windows(trace, links, repeated)
         return Steps(start, end, np.arange(len(start)), PERIODIC, repeated)
     tables = [table for table in (trace.ops, trace.launches, trace.device) if len(table)]
     if not tables:

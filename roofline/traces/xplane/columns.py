@@ -15,7 +15,7 @@ from operator import eq
 import numpy as np
 from google.protobuf.message import DecodeError, Message
 
-from roofline.traces.xplane_schema import XEvent, XEvents, XStat, XStats
+from roofline.traces.xplane.proto import XEvent, XEvents, XStat, XStats
 
 _LEAST = -(1 << 63)
 _NO_MESSAGE = b"\x00"  # begins no message, as there is no field 0: nothing in a trace is equal to it

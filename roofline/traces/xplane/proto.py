@@ -8,7 +8,7 @@ piece, or only when somebody asks for it, is `bytes` where it is contained.
 
 from __future__ import annotations
 
-from roofline.traces.messages import messages
+from roofline.protobuf import messages
 
 _CLASSES = messages(
     "roofline.xplane",

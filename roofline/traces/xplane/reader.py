@@ -22,9 +22,10 @@ import numpy as np
 from google.protobuf.message import DecodeError
 
 from roofline.errors import InputError
-from roofline.traces import xplane_columns, xplane_stats
-from roofline.traces.xplane_schema import XEvents, XLine, XPlane, XSpace, XStat
-from roofline.traces.xplane_stats import Names
+from roofline.traces.xplane import columns as xplane_columns
+from roofline.traces.xplane import stats as xplane_stats
+from roofline.traces.xplane.proto import XEvents, XLine, XPlane, XSpace, XStat
+from roofline.traces.xplane.stats import Names
 
 LARGEST = 1 << 30
 """Bytes of a trace, inflated, that are read at most."""

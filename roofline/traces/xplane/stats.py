@@ -9,8 +9,8 @@ from itertools import count
 
 import numpy as np
 
-from roofline.traces import xplane_columns
-from roofline.traces.xplane_schema import XStats
+from roofline.traces.xplane import columns as xplane_columns
+from roofline.traces.xplane.proto import XStats
 
 TEXTS = {"hlo_op": -1, "hlo_module": -1, "tf_op": -1, "memcpy_details": -1}
 NUMBERS = {"program_id": -1, "run_id": 0, "_p": -1, "_c": -1, "cuda_graph_id": 0}

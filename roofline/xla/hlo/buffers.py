@@ -8,8 +8,8 @@ each value made is a buffer of its own.
 
 from __future__ import annotations
 
-from roofline.traces.hlo import Instruction, Module, Shape
-from roofline.traces.hlo_opcodes import REORDERED, TRANSPARENT, base
+from roofline.xla.hlo.module import Instruction, Module, Shape
+from roofline.xla.hlo.opcodes import REORDERED, TRANSPARENT, base
 
 #: A chain of views and tuples longer than this is damage.
 _MAX_CHAIN = 10_000

@@ -13,11 +13,11 @@ from dataclasses import dataclass
 from math import prod
 from typing import Any
 
-from roofline.traces import hlo_custom
-from roofline.traces.hlo import Computation, Instruction, Module
-from roofline.traces.hlo_buffers import buffer, results, slot, view_source
-from roofline.traces.hlo_opcodes import CONTROL, ELEMENTWISE, FREE, REORDERED, ends_pair
-from roofline.traces.hlo_work import updates
+from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo.buffers import buffer, results, slot, view_source
+from roofline.xla.hlo.flops import updates
+from roofline.xla.hlo.module import Computation, Instruction, Module
+from roofline.xla.hlo.opcodes import CONTROL, ELEMENTWISE, FREE, REORDERED, ends_pair
 
 #: What of a value is needed: all of it (None), or so many elements under each of some keys, equal keys being equal
 #: elements. No key at all is nothing.
@@ -46,7 +46,7 @@ def _accesses(module: Module, instruction: Instruction) -> Accesses:
     opcode = instruction.opcode
     if opcode in FREE or opcode in CONTROL or ends_pair(opcode):
         return Accesses()
-    if opcode == "custom-call" and hlo_custom.is_mark(instruction):
+    if opcode == "custom-call" and custom_calls.is_mark(instruction):
         return Accesses()
     in_place = updates_in_place(module, instruction)
     needs = _needs(module, instruction, in_place)
@@ -111,7 +111,7 @@ def _written(
 ) -> Iterable[tuple[tuple[int, ...], float]]:
     """(index path, bytes) of each array that is written."""
     if instruction.opcode == "custom-call":
-        leaves = hlo_custom.results(instruction)
+        leaves = custom_calls.results(instruction)
     elif instruction.opcode.endswith("-start"):
         leaves = results(instruction)
     else:

@@ -13,10 +13,10 @@ from functools import lru_cache
 
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
-from roofline.traces import hlo_custom
-from roofline.traces.hlo import Instruction, Module
-from roofline.traces.hlo_opcodes import ARITHMETIC, BITS, CHOICES, COLLECTIVES, EXCHANGES, FUNCTIONS, base, ends_pair
-from roofline.traces.hlo_patterns import patterns
+from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo.module import Instruction, Module
+from roofline.xla.hlo.opcodes import ARITHMETIC, BITS, CHOICES, COLLECTIVES, EXCHANGES, FUNCTIONS, base, ends_pair
+from roofline.xla.hlo.patterns import patterns
 
 #: The last name of an op_name, or TensorFlow's op type, of products and convolutions.
 _PRODUCT = re.compile(
@@ -88,7 +88,7 @@ def _plain_class(instruction: Instruction) -> OpClass:
     if found is not None:
         return found
     if opcode == "custom-call":
-        return hlo_custom.op_class(instruction)
+        return custom_calls.op_class(instruction)
     if opcode == "copy" and instruction.operands:
         # Between the host's memory and the device's.
         values = (instruction, *instruction.operands)

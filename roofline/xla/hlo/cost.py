@@ -10,17 +10,17 @@ from msgspec.structs import replace
 
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
-from roofline.traces import hlo_custom
-from roofline.traces.counted import Costed, Same
-from roofline.traces.hlo import Instruction, Module
-from roofline.traces.hlo_buffers import results
-from roofline.traces.hlo_buffers import size as buffer_size
-from roofline.traces.hlo_bytes import Accesses, accesses
-from roofline.traces.hlo_classes import instruction_class, weight
-from roofline.traces.hlo_loops import trips
-from roofline.traces.hlo_opcodes import BITS, CONTROL, FREE, base, ends_pair
-from roofline.traces.hlo_schedule import inside, joined
-from roofline.traces.hlo_work import work
+from roofline.costs.counted import Costed, Same
+from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo.buffers import results
+from roofline.xla.hlo.buffers import size as buffer_size
+from roofline.xla.hlo.bytes import Accesses, accesses
+from roofline.xla.hlo.classes import instruction_class, weight
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.loops import trips
+from roofline.xla.hlo.module import Instruction, Module
+from roofline.xla.hlo.opcodes import BITS, CONTROL, FREE, base, ends_pair
+from roofline.xla.hlo.schedule import inside, joined
 
 #: Run alone they would be views, which cost nothing: no constituents of a fused kernel.
 _VIEWS = frozenset("broadcast slice transpose reshape reverse iota bitcast-convert dynamic-reshape".split())
@@ -77,7 +77,7 @@ def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed
     else:
         op_class, parts = instruction_class(module, instruction), ()
     view = instruction.opcode in FREE or ends_pair(instruction.opcode)
-    view = view or (instruction.opcode == "custom-call" and hlo_custom.is_mark(instruction))
+    view = view or (instruction.opcode == "custom-call" and custom_calls.is_mark(instruction))
     shared = {number for number, _ in moved.reads} & {number for number, _ in moved.writes}
     dtype, output = _dtypes(module, instruction)
     return _same(
@@ -160,7 +160,7 @@ def _alone(module: Module, instruction: Instruction) -> Cost:
 
 def _results(instruction: Instruction) -> list[tuple[tuple[int, ...], Any]]:
     if instruction.opcode == "custom-call":
-        return hlo_custom.results(instruction)
+        return custom_calls.results(instruction)
     return results(instruction) if instruction.opcode.endswith("-start") else instruction.shape.leaves()
 
 
@@ -226,7 +226,7 @@ def _custom_kind(instruction: Instruction) -> str:
     target = instruction.custom_call_target
     if not target:
         return ""
-    op_class = hlo_custom.op_class(instruction)
+    op_class = custom_calls.op_class(instruction)
     if op_class == "attention":
         return "attention_backward" if "Backward" in target else "attention"
     if op_class == "contraction":

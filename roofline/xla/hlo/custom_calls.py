@@ -13,10 +13,10 @@ from collections.abc import Callable, Sequence
 from math import isqrt, prod
 from typing import Any
 
-from roofline.core import formulas
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
-from roofline.traces.hlo import Instruction, Shape
+from roofline.costs import formulas
+from roofline.xla.hlo.module import Instruction, Shape
 
 #: Targets by what they are; the first that matches decides. The work is that of the rule, or unknown.
 _CLASSES: tuple[tuple[str, OpClass], ...] = (

@@ -14,12 +14,12 @@ from typing import Any
 
 from msgspec.structs import replace
 
-from roofline.core import formulas
 from roofline.core.cost import Cost, unknown
-from roofline.traces import hlo_custom
-from roofline.traces.hlo import Computation, Instruction, Module
-from roofline.traces.hlo_loops import trips
-from roofline.traces.hlo_opcodes import (
+from roofline.costs import formulas
+from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo.loops import trips
+from roofline.xla.hlo.module import Computation, Instruction, Module
+from roofline.xla.hlo.opcodes import (
     ARITHMETIC,
     BITS,
     CHOICES,
@@ -100,7 +100,7 @@ def _bits(_: Module, instruction: Instruction) -> Cost:
 def dot_dimensions(instruction: Instruction) -> tuple[int, int, int, int]:
     """(m, n, k, batch) of a dot: the free dimensions of either side, the contracted and the batch ones."""
     dimensions = instruction.message.dot_dimension_numbers
-    return hlo_custom.product_dimensions(
+    return custom_calls.product_dimensions(
         instruction.operands[0].shape,
         instruction.operands[1].shape,
         dimensions.lhs_contracting_dimensions,
@@ -127,7 +127,7 @@ def _ragged_dot(_: Module, instruction: Instruction) -> Cost:
         *dimensions.lhs_batch_dimensions,
     }:
         return unknown("no rule for this mode of ragged-dot")
-    m, n, k, batch = hlo_custom.product_dimensions(
+    m, n, k, batch = custom_calls.product_dimensions(
         left,
         right,
         dimensions.lhs_contracting_dimensions,
@@ -139,7 +139,7 @@ def _ragged_dot(_: Module, instruction: Instruction) -> Cost:
 
 def _convolution(_: Module, instruction: Instruction) -> Cost:
     left, right = instruction.operands[0].shape, instruction.operands[1].shape
-    rule = hlo_custom.convolution_by_kind if instruction.message.conv_kind else hlo_custom.convolution
+    rule = custom_calls.convolution_by_kind if instruction.message.conv_kind else custom_calls.convolution
     return _noted(rule(instruction.message, left, right, instruction.first), instruction)
 
 
@@ -267,5 +267,5 @@ _RULES: dict[str, Callable[[Module, Instruction], Cost]] = {
     "rng-get-and-update-state": _rng_state,
     "while": _while,
     "conditional": _conditional,
-    "custom-call": lambda _, instruction: hlo_custom.work(instruction),
+    "custom-call": lambda _, instruction: custom_calls.work(instruction),
 }

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from roofline.traces.hlo import Instruction, Module
+from roofline.xla.hlo.module import Instruction, Module
 
 #: A chain of copies and views longer than this is damage.
 _MAX_CHAIN = 1000

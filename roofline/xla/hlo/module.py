@@ -17,8 +17,8 @@ from typing import Any
 from google.protobuf.message import DecodeError, Message
 
 from roofline.errors import InputError
-from roofline.traces.hlo_opcodes import ARITY
-from roofline.traces.hlo_schema import PRIMITIVE_TYPES, HloModuleProto, HloProto
+from roofline.xla.hlo.opcodes import ARITY
+from roofline.xla.hlo.proto import PRIMITIVE_TYPES, HloModuleProto, HloProto
 
 #: The element types of XLA: our name and bits per element.
 DTYPES: dict[str, tuple[str, int]] = {

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from roofline.core.vocabulary import OpClass
-from roofline.traces.hlo import Instruction, Module
-from roofline.traces.hlo_opcodes import ARITHMETIC, REORDERED, TRANSPARENT
+from roofline.xla.hlo.module import Instruction, Module
+from roofline.xla.hlo.opcodes import ARITHMETIC, REORDERED, TRANSPARENT
 
 _PASSED = (REORDERED | TRANSPARENT | frozenset("copy convert broadcast reduce-precision".split())) - {"reverse"}
 #: A chain of views longer than this is damage.

@@ -7,7 +7,7 @@ tables below. Strings are UTF-8 or the message does not decode, in XLA as here.
 
 from __future__ import annotations
 
-from roofline.traces.messages import messages
+from roofline.protobuf import messages
 
 _CLASSES = messages(
     "roofline.hlo",

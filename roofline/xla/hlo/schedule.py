@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roofline.errors import InputError
-from roofline.traces.hlo import Computation, Instruction, Module
-from roofline.traces.hlo_opcodes import CONTROL, FREE, base
-from roofline.traces.hlo_work import work
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.module import Computation, Instruction, Module
+from roofline.xla.hlo.opcodes import CONTROL, FREE, base
 
 #: A program that calls its parts more often than this is damage.
 MAX_UNITS = 500_000

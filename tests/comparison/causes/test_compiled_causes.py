@@ -8,10 +8,10 @@ import pytest
 from msgspec.structs import replace
 from synthetic import ADD, LAYER, NORM, UNFUSED_NORM, instead, step
 
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding, explain
-from roofline.core.pieces import pieces
-from roofline.core.profile import Compilation, Profile
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.segments import pieces
+from roofline.comparison.terms import compare
+from roofline.core.schema import Compilation, Profile
 
 
 def found(a: Profile, b: Profile) -> dict[str, Finding]:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import ADD, EAGER_ATTENTION, GELU, LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
-from roofline.core.claims import Claim
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding, explain, rest
-from roofline.core.ledger import Ledger
-from roofline.core.profile import Compilation, Profile
-from roofline.core.rules import RULES
-from roofline.core.sentences import SENTENCES
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.findings import Finding, explain, rest
+from roofline.comparison.causes.order import RULES
+from roofline.comparison.causes.wording import SENTENCES
+from roofline.comparison.terms import compare
+from roofline.core.schema import Compilation, Profile
 
 US = 1e-6
 

@@ -9,11 +9,11 @@ import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, UNFUSED_NORM, Row, instead, step
 
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding, explain
-from roofline.core.ledger import Ledger
-from roofline.core.profile import Profile
-from roofline.core.rules import RULES
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.causes.order import RULES
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
 
 US = 1e-6
 

@@ -12,11 +12,11 @@ from typing import Any
 
 import pytest
 
-from roofline.core.comparison import compare
-from roofline.core.explanation import explain
-from roofline.core.profile import Profile
+from roofline.comparison.causes.findings import explain
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
 
-ROOT = Path(__file__).resolve().parents[2]
+ROOT = Path(__file__).resolve().parents[3]
 
 
 def _module() -> ModuleType:

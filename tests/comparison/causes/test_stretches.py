@@ -11,11 +11,11 @@ import pytest
 from msgspec.structs import replace
 from synthetic import ADD, GELU, LAYER, LINEAR, NORM, Row, instead, step
 
-from roofline.core.comparison import compare
-from roofline.core.explanation import Finding, explain
-from roofline.core.host_reads import for_the_host
-from roofline.core.ledger import Ledger
-from roofline.core.profile import Profile
+from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.host_reads import for_the_host
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
 
 READING, NOT_READING = {"host_reads_per_step": 8.0}, {"host_reads_per_step": 0.0}
 

@@ -6,9 +6,9 @@ from typing import Any
 
 import pytest
 
-from roofline.core.case import Case
-from roofline.core.claims import Work
-from roofline.core.sentences import SENTENCES, label, sentence
+from roofline.comparison.causes.claim import Work
+from roofline.comparison.causes.facts import Case
+from roofline.comparison.causes.wording import SENTENCES, label, sentence
 
 
 def work(ops: int = 0) -> Work:

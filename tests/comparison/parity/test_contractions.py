@@ -10,10 +10,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.core.analysis import analyze
-from roofline.core.contractions import Product, differing, products
+from roofline.analysis.analysis import analyze
+from roofline.comparison.parity.contractions import Product, differing, products
 from roofline.core.cost import Cost
-from roofline.core.profile import Op, Profile, Signature
+from roofline.core.schema import Op, Profile, Signature
 
 FLOAT = 4  # bytes of an fp32 element
 

@@ -11,10 +11,10 @@ import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
-from roofline.core.analysis import analyze
+from roofline.analysis.analysis import analyze
+from roofline.comparison.parity.parity import Difference, Parity, parity, refusal
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.core.parity import Difference, Parity, parity, refusal
-from roofline.core.profile import Compilation, Imported, Op, Precision, Profile, Signature, Wall
+from roofline.core.schema import Compilation, Imported, Op, Precision, Profile, Signature, Wall
 from roofline.errors import InputError
 
 US = 1e-6

@@ -12,14 +12,14 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 
-from roofline.core import counterfactual
-from roofline.core.comparison import Comparison, compare
-from roofline.core.counterfactual import Experiment, Measured, Proof, gain, judge, plan, verdict
-from roofline.core.explanation import Finding, explain
-from roofline.core.facts import counted_work
-from roofline.core.knob import ATTENTION, JIT, OPTIMIZER, Knob, Setting
-from roofline.core.knob_settings import setting_for
-from roofline.core.profile import Profile
+from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.proof import experiment as counterfactual
+from roofline.comparison.proof.experiment import Experiment, Measured, Proof, gain, judge, plan, verdict
+from roofline.comparison.proof.same_run import counted_work
+from roofline.comparison.proof.settings import setting_for
+from roofline.comparison.terms import Comparison, compare
+from roofline.core.schema import Profile
+from roofline.core.switch import ATTENTION, JIT, OPTIMIZER, Knob, Setting
 
 US = 1e-6
 

@@ -6,9 +6,9 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
-from roofline.core.knob import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Knob
-from roofline.core.knob_settings import setting_for
-from roofline.core.profile import Profile
+from roofline.comparison.proof.settings import setting_for
+from roofline.core.schema import Profile
+from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Knob
 
 
 @pytest.mark.parametrize(

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.traces import custom
-from roofline.traces.calls import Call, Tensor
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
 
 LOOKUP = "fbgemm::split_embedding_codegen_lookup_rowwise_adagrad_function"
 UPDATE = "torch::autograd::CppNode<SplitLookupFunction_rowwise_adagrad_Op>"

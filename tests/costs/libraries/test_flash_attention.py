@@ -4,9 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.core import formulas
-from roofline.traces import custom
-from roofline.traces.calls import Call, Tensor
+from roofline.costs import custom, formulas
+from roofline.costs.calls import Call, Tensor
 
 HALF = "c10::Half"
 #: Causal to the lower right: query i sees keys 0..i+3, 4 + 5 + ... + 9 = 39 of 54.

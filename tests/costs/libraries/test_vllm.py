@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from roofline.traces import custom
-from roofline.traces.calls import Call, Tensor
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
 
 
 def tensor(*shape, dtype="c10::BFloat16", stride=None):

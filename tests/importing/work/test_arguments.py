@@ -6,14 +6,15 @@ import json
 
 import pytest
 
-from roofline.traces import kineto, kineto_calls
-from roofline.traces.aten_kinds import Unsaid, said
-from roofline.traces.calls import Call, Tensor
+from roofline.costs.calls import Call, Tensor
+from roofline.importing.work import arguments
+from roofline.pytorch.aten.tables import Unsaid, said
+from roofline.traces.kineto import reader
 
 
 def nodes(made):
-    trace = kineto.read(made.write())
-    return kineto_calls.columns(trace, trace.ops)
+    trace = reader.read(made.write())
+    return arguments.columns(trace, trace.ops)
 
 
 def test_arguments_of_all_kinds(make_kineto):
@@ -76,8 +77,8 @@ def test_arguments_that_are_no_object_spoil_no_other_event():
         {"ph": "X", "cat": "cpu_op", "name": "aten::x", "pid": 1, "tid": 1, "ts": start, "dur": 5, "args": args}
         for start, args in ((0, [1, 2]), (10, {"Input Dims": [[3]], "Input type": ["float"], "Sequence number": 4}))
     ]
-    trace = kineto.read(json.dumps({"traceEvents": events}).encode())
-    found = kineto_calls.columns(trace, trace.ops)
+    trace = reader.read(json.dumps({"traceEvents": events}).encode())
+    found = arguments.columns(trace, trace.ops)
     assert [found.call(row).inputs for row in (0, 1)] == [(), (Tensor((3,), None, "float", device=""),)]
     assert found.sequence.tolist() == [-1, 4]
 
@@ -90,15 +91,15 @@ def test_what_was_given_without_its_value_is_not_nothing(kind, without_values, w
     """Profilers of 2022 and 2023 kept no values; those of today keep none of a list that is too long."""
     args = {"Input Dims": [[4], []], "Input type": ["float", kind]}
     first = Tensor((4,), None, "float", device="")
-    assert kineto_calls.call("aten::x", args).inputs == (first, without_values)
-    assert kineto_calls.call("aten::x", args | {"Concrete Inputs": ["", ""]}).inputs == (first, with_values)
+    assert arguments.call("aten::x", args).inputs == (first, without_values)
+    assert arguments.call("aten::x", args | {"Concrete Inputs": ["", ""]}).inputs == (first, with_values)
     assert said((first, without_values, 1)) == (first, None, 1)
 
 
 def lists(*many, kind="TensorList"):
     """The arguments of a call of lists of tensors with so many elements each; None: sizes not recorded."""
     dims = [[] if one is None else [[4]] * one for one in many]
-    found = kineto_calls.call("aten::x", {"Input Dims": dims, "Input type": [kind] * len(many)}).inputs
+    found = arguments.call("aten::x", {"Input Dims": dims, "Input type": [kind] * len(many)}).inputs
     return [None if one is None else len(one) for one in found]
 
 

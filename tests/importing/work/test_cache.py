@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.core.cost import Cost, unknown
-from roofline.traces import cost_cache
-from roofline.traces.calls import Call, Tensor
-from roofline.traces.counted import Costed
+from roofline.costs.calls import Call, Tensor
+from roofline.costs.counted import Costed
+from roofline.importing.work import cache as cost_cache
 
 X = Tensor((2, 3), (3, 1), "float", device="")
 CALL = Call("aten::add", None, (X, X, 1))
@@ -121,9 +121,9 @@ def test_another_torch_takes_what_does_not_hang_on_it(path, monkeypatch):
 
 
 def test_rules_are_read_from_the_files_that_hold_them(monkeypatch):
-    monkeypatch.setattr(cost_cache, "_RULES", ("aten_bytes.py",))
+    monkeypatch.setattr(cost_cache, "_RULES", ("pytorch/aten/bytes.py",))
     one = cost_cache.rules()
-    monkeypatch.setattr(cost_cache, "_RULES", ("aten_work.py",))
+    monkeypatch.setattr(cost_cache, "_RULES", ("pytorch/aten/flops.py",))
     assert cost_cache.rules() != one
     monkeypatch.setattr(cost_cache, "_RULES", ("not there.py",))
     assert len(cost_cache.rules()) == 24

@@ -7,9 +7,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.traces import communication, kineto
-from roofline.traces.calls import Call, Tensor
-from roofline.traces.link import link
+from roofline.costs.calls import Call, Tensor
+from roofline.importing.work import communication
+from roofline.traces.kineto import reader
+from roofline.traces.kineto.links import link
 
 SAID = {
     "Collective name": "_allgather_base",
@@ -93,7 +94,7 @@ def test_arguments_of_damaged_events_are_empty():
 
 
 def test_the_synthetic_step(make_kineto):
-    trace = kineto.read(make_kineto.training(1).write())
+    trace = reader.read(make_kineto.training(1).write())
     links = link(trace)
     # The all-reduce runs from 400 to 520, the compute stream until 480.
     found = communication.exposed(trace, links)
@@ -118,7 +119,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
     for is_comm, start, length in spans:
         made.launch("ncclKernel" if is_comm else "gemm", 0, start, start + length, stream=7 + is_comm)
         seconds[is_comm] |= set(range(start, start + length))
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     found = communication.exposed(trace, link(trace))
     assert round(found.total * 1e6) == len(seconds[True])
     assert round(found.exposed * 1e6) == len(seconds[True] - seconds[False])
@@ -134,7 +135,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
     ],
 )
 def test_recorded_traces(recorded, name, exposed, total):
-    trace = kineto.read(recorded(name))
+    trace = reader.read(recorded(name))
     found = communication.exposed(trace, link(trace))
     assert (found.exposed * 1e3, found.total * 1e3) == (
         pytest.approx(exposed, abs=0.05),

@@ -14,10 +14,15 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from roofline.core.cost import Cost  # noqa: E402
-from roofline.traces import counting, custom, import_costs, kineto, list_arguments, nesting  # noqa: E402
-from roofline.traces.calls import Call, Tensor  # noqa: E402
-from roofline.traces.link import link  # noqa: E402
+from roofline.core.cost import Cost
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor
+from roofline.importing.work import costs as import_costs
+from roofline.importing.work import list_arguments
+from roofline.pytorch import count
+from roofline.traces import nesting
+from roofline.traces.kineto import reader
+from roofline.traces.kineto.links import link
 
 X = ([32, 256], "float", [256, 1])
 S = 4 * 32 * 256
@@ -28,14 +33,14 @@ class Read:
     """A trace with its counted calls; the whole of it is one step."""
 
     def __init__(self, source, costs=None):
-        self.trace = kineto.read(source if isinstance(source, bytes | Path) else source.write())
+        self.trace = reader.read(source if isinstance(source, bytes | Path) else source.write())
         self.links = link(self.trace)
         self.costs = costs or import_costs.Costs()
         self.nodes = self.costs.nodes(self.trace, self.trace.ops, self.links)
         self.given = import_costs.kernels(self.trace, self.links, self.nodes)
 
     def counted(self):
-        return counting.count(self.nodes, self.costs, self.given)
+        return count.count(self.nodes, self.costs, self.given)
 
     def names(self):
         return self.counted().names_of_ops
@@ -342,7 +347,7 @@ def test_a_list_with_the_type_of_its_kernel_is_exact_and_one_with_found_sizes_as
 def test_a_copy_without_an_op_has_its_bytes(make_kineto, name, read, written, op_class):
     made = make_kineto.Trace()
     made.copy(name, 0, 10, made.call("cudaMemcpyAsync", 0, 1), 100)
-    found = import_costs.lone(kineto.read(made.write()), 0)
+    found = import_costs.lone(reader.read(made.write()), 0)
     assert (found.cost.bytes_read, found.cost.bytes_written, found.op_class) == (read, written, op_class)
 
 
@@ -353,7 +358,7 @@ def test_a_kernel_without_an_op_has_no_cost_but_a_collective_may(make_kineto):
     made.kernel("ncclDevKernel_AllReduce", 20, 30, 2, **said)
     made.kernel("ncclDevKernel_AllReduce", 40, 50, 3)
     made.copy("Memcpy DtoD", 60, 61, 4, -5)
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     assert import_costs.lone(trace, 0) is None
     assert import_costs.lone(trace, 1).cost.bytes_read == 32
     assert import_costs.lone(trace, 2).cost.quality == "unknown"
@@ -403,7 +408,7 @@ assert "torch" not in sys.modules, "torch was imported"
 
 
 def test_costs_are_those_of_the_engine_of_live_runs(make_kineto):
-    from roofline.traces.aten import Engine
+    from roofline.pytorch.aten.engine import Engine
 
     call = Call("aten::addmm", None, (Tensor((8,), (1,), "float"), *[Tensor((8, 8), (8, 1), "float")] * 2, 1, 1))
     assert import_costs.Costs().cost(call) == Engine().cost(call)

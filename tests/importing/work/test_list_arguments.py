@@ -5,16 +5,17 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from roofline.traces import kineto, kineto_calls, list_arguments
-from roofline.traces.calls import Tensor
+from roofline.costs.calls import Tensor
+from roofline.importing.work import arguments, list_arguments
+from roofline.traces.kineto import reader
 
 CAT = "void CatArrayBatchedCopy<OpaqueType<2u>, unsigned int, 4, 64, 64>"
 LIST = ([], "TensorList", [], "")
 
 
 def completed(made, launched=None, ops=("aten::cat",), optimizer=False):
-    trace = kineto.read(made.write())
-    nodes = kineto_calls.columns(trace, trace.ops)
+    trace = reader.read(made.write())
+    nodes = arguments.columns(trace, trace.ops)
     for row, name in enumerate(nodes.names):
         nodes.is_op[row] = name in ops
     launched = {row: launched or [] for row in range(len(nodes))}
@@ -90,7 +91,7 @@ def test_gradients_of_a_window(make_kineto):
     made = make_kineto.Trace()
     for start, shape, kind in ((0, [3], "float"), (20, [5], "c10::Half"), (22, [2], "c10::Half"), (24, [], "")):
         made.op("torch::autograd::AccumulateGrad", start, start + 1, (shape, kind, []))
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     found = list_arguments.gradients(trace, trace.ops.select(np.array([1, 2, 3])))
     assert (found.numel.tolist(), found.dtype) == ([5, 2], "c10::Half")
     assert len(list_arguments.gradients(trace, trace.ops.select(np.zeros(0, np.int64))).numel) == 0
@@ -111,10 +112,11 @@ def test_damaged_sequence_numbers_link_nothing(make_kineto, number):
 )
 def test_concatenations_of_2022(recorded, name, share):
     pytest.importorskip("torch")
-    from roofline.traces import import_costs, nesting
-    from roofline.traces.link import link
+    from roofline.importing.work import costs as import_costs
+    from roofline.traces import nesting
+    from roofline.traces.kineto.links import link
 
-    trace = kineto.read(recorded(name))
+    trace = reader.read(recorded(name))
     links = link(trace)
     costs = import_costs.Costs()
     nodes = costs.nodes(trace, trace.ops, links)

@@ -12,19 +12,21 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from hypothesis import given  # noqa: E402
-from hypothesis import strategies as st  # noqa: E402
-from torch.nn import functional  # noqa: E402
-from torch.nn.attention import SDPBackend, sdpa_kernel  # noqa: E402
-from torch.utils._python_dispatch import TorchDispatchMode  # noqa: E402
-from torch.utils.flop_counter import FlopCounterMode  # noqa: E402
+from hypothesis import given
+from hypothesis import strategies as st
+from torch.nn import functional
+from torch.nn.attention import SDPBackend, sdpa_kernel
+from torch.utils._python_dispatch import TorchDispatchMode
+from torch.utils.flop_counter import FlopCounterMode
 
-from roofline.core.cost import Cost  # noqa: E402
-from roofline.errors import InputError  # noqa: E402
-from roofline.traces import aten_schema, custom, kineto_calls  # noqa: E402
-from roofline.traces.aten import Costed, Engine  # noqa: E402
-from roofline.traces.aten_kinds import DTYPES, Unsaid  # noqa: E402
-from roofline.traces.calls import Call, Tensor, tensors  # noqa: E402
+from roofline.core.cost import Cost
+from roofline.costs import custom
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.errors import InputError
+from roofline.importing.work import arguments
+from roofline.pytorch.aten import schema
+from roofline.pytorch.aten.engine import Costed, Engine
+from roofline.pytorch.aten.tables import DTYPES, Unsaid
 
 ENGINE = Engine()
 NEXT = itertools.count(1)
@@ -736,7 +738,7 @@ def test_a_formula_costs_an_op_that_torch_does_not_know(rotary):
     assert found.writes == ((False, 0, 200.0),)
     # A trace recorded elsewhere has no results: what is written is put on the first argument.
     assert Engine().cost(Call("mylib::rotary", None, inputs)).writes == ((True, 0, 200.0),)
-    assert aten_schema.computes("mylib::rotary", None, known=False)
+    assert schema.computes("mylib::rotary", None, known=False)
 
 
 def test_two_formulas_of_one_op_are_refused(rotary):
@@ -759,8 +761,8 @@ def test_formulas_need_a_full_name_and_a_class_that_exists():
 
 # Against torch: real tensors, recorded as a profiler records them.
 
-_SCALAR_TYPES = {kind: number for number, kind in enumerate(aten_schema._SCALAR_TYPES) if kind is not None}
-_NAMES = {dtype: name for name, dtype in reversed(aten_schema.DTYPE.items())}
+_SCALAR_TYPES = {kind: number for number, kind in enumerate(schema._SCALAR_TYPES) if kind is not None}
+_NAMES = {dtype: name for name, dtype in reversed(schema.DTYPE.items())}
 
 
 class Recorder(TorchDispatchMode):
@@ -939,7 +941,7 @@ def comparable(found):
 @pytest.mark.parametrize("label", WITHOUT_LISTS)
 def test_an_unrecorded_overload_is_found_from_the_arguments(label):
     for call in record(WITHOUT_LISTS[label]):
-        guessed = kineto_calls.call(call.name, as_kineto(call))
+        guessed = arguments.call(call.name, as_kineto(call))
         assert guessed.overload is None
         distinct = Call(call.name, call.overload, tuple(_anonymous(value) for value in call.inputs))
         assert comparable(ENGINE.cost(guessed)) == comparable(ENGINE.cost(distinct)), call
@@ -953,7 +955,7 @@ def _anonymous(value):
 
 def test_the_overload_with_as_many_arguments_as_were_recorded_comes_first():
     # A profiler writes down all of them, defaults too: sum(self, dtype), and not sum(self, dim, keepdim, dtype).
-    found = aten_schema.overloads(Call("aten::sum", None, (x(), None)))
+    found = schema.overloads(Call("aten::sum", None, (x(), None)))
     assert [one._overloadname for one in found][:2] == ["default", "dim_IntList"]
 
 
@@ -985,19 +987,19 @@ def test_the_overload_with_as_many_arguments_as_were_recorded_comes_first():
 def test_recorded_arguments(argument, value):
     dims, kind, strides, concrete = argument
     args = {"Input Dims": [dims], "Input type": [kind], "Input Strides": [strides], "Concrete Inputs": [concrete]}
-    assert kineto_calls.call("aten::x", args).inputs == (value,)
+    assert arguments.call("aten::x", args).inputs == (value,)
 
 
 @pytest.mark.parametrize(
     "args", [{}, {"Input Dims": []}, {"Input Dims": 5, "Input type": []}, {"Input type": ["float"]}]
 )
 def test_a_call_without_recorded_arguments_has_none(args):
-    assert kineto_calls.call("aten::x", args).inputs == ()
+    assert arguments.call("aten::x", args).inputs == ()
 
 
 def test_types_are_the_same_in_both_tables():
-    assert set(DTYPES) == set(aten_schema.DTYPE)
-    for name, dtype in aten_schema.DTYPE.items():
+    assert set(DTYPES) == set(schema.DTYPE)
+    for name, dtype in schema.DTYPE.items():
         assert DTYPES[name][1] == dtype.itemsize
 
 
@@ -1212,7 +1214,7 @@ def test_figures_of_another_tool_for_a_bert_on_h100(recorded):
     for row in rows:
         names = ("Input Dims", "Input type", "Input Strides", "Concrete Inputs")
         args = {name: _listed(ast.literal_eval(row[name])) for name in names}
-        call = kineto_calls.call(row["name"], args)
+        call = arguments.call(row["name"], args)
         cost = ENGINE.cost(call).cost
         theirs = float(row["GFLOPS"]) * 1e9
         moved = float(row["Data Moved (MB)"]) * 2**20

@@ -7,12 +7,12 @@ import sys
 
 import torch
 
-from roofline.traces.aten_references import _DONE, _decorated, without_dynamo
+from roofline.pytorch.aten.references import _DONE, _decorated, without_dynamo
 
 _COSTS = """
 import sys
-from roofline.traces.aten import Engine
-from roofline.traces.calls import Call, Tensor
+from roofline.pytorch.aten.engine import Engine
+from roofline.costs.calls import Call, Tensor
 
 x, y = (Tensor(shape=(4, 8), dtype="float", stride=(8, 1), storage=storage) for storage in (1, 2))
 calls = (("aten::eq", "Tensor", (x, y)), ("aten::logical_not", "", (x,)), ("aten::_softmax", "", (x, -1, False)))

@@ -16,10 +16,10 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch._dynamo import utils  # noqa: E402
+from torch._dynamo import utils
 
-from roofline.backends import _torch_dynamo  # noqa: E402
-from roofline.core.profile import Compilation  # noqa: E402
+from roofline.core.schema import Compilation
+from roofline.pytorch.inductor import dynamo
 
 # Dynamo looks at .grad of what crosses a break, and PyTorch warns of that.
 pytestmark = pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor that is not a leaf:UserWarning")
@@ -79,10 +79,10 @@ def _fresh() -> Iterator[None]:
 
 
 def seen(*calls: Callable[[], object]) -> Compilation:
-    with _torch_dynamo.watch() as watched:
+    with dynamo.watch() as watched:
         for call in calls:
             call()
-    return _torch_dynamo.facts(watched)
+    return dynamo.facts(watched)
 
 
 def compiled(module: Any) -> Any:
@@ -153,10 +153,10 @@ def test_reading_a_value_breaks_once() -> None:
 
 def test_a_branch_on_data_is_a_break_that_pytorch_counts_elsewhere() -> None:
     module = compiled(Branches())
-    with _torch_dynamo.watch() as watched:
+    with dynamo.watch() as watched:
         module(X)
     assert watched.breaks == {}
-    ((reason, number),) = _torch_dynamo.facts(watched).breaks.items()
+    ((reason, number),) = dynamo.facts(watched).breaks.items()
     assert number == 1
     assert reason.startswith("Data-dependent branching: Detected data-dependent branching")
 
@@ -233,9 +233,9 @@ def test_what_a_step_raises_passes_and_what_was_seen_stays() -> None:
         module(X)
         raise KeyError("the user's")
 
-    with pytest.raises(KeyError, match="the user's"), _torch_dynamo.watch() as watched:
+    with pytest.raises(KeyError, match="the user's"), dynamo.watch() as watched:
         fails()
-    assert _torch_dynamo.facts(watched).guards is not None
+    assert dynamo.facts(watched).guards is not None
 
 
 def test_more_than_the_queue_holds_is_seen_and_its_length_is_given_back() -> None:
@@ -243,7 +243,7 @@ def test_more_than_the_queue_holds_is_seen_and_its_length_is_given_back() -> Non
     length = utils._compilation_metrics.maxlen
     try:
         utils.set_compilation_metrics_limit(2)
-        with _torch_dynamo.watch() as watched:
+        with dynamo.watch() as watched:
             for function in functions:
                 function(X)
         assert len(watched.records or ()) == 3
@@ -260,7 +260,7 @@ def test_time_inside_other_time_counts_once() -> None:
     # A forward of 0 to 10 s with a backward graph at 4 to 6 s in it, and another from 12 to 15 s: 13 s.
     times = ((0, 10), (4, 6), (12, 15))
     records = tuple(record(start_time_us=low * 1e6, end_time_us=high * 1e6) for low, high in times)
-    assert _torch_dynamo.facts(_torch_dynamo.Watched(records=records, breaks={})).seconds == pytest.approx(13)
+    assert dynamo.facts(dynamo.Watched(records=records, breaks={})).seconds == pytest.approx(13)
 
 
 @pytest.mark.parametrize(
@@ -280,7 +280,7 @@ def test_an_interface_that_is_gone_is_a_note(gone: str, note: str | None, monkey
         "counters": utils.counters,
     }
     del offered[gone]
-    monkeypatch.setattr(_torch_dynamo, "import_module", lambda name: SimpleNamespace(**offered))
+    monkeypatch.setattr(dynamo, "import_module", lambda name: SimpleNamespace(**offered))
     module = compiled(Prints())
     found = seen(lambda: module(X))
     assert [text.startswith(note) for text in found.notes] == [True] if note else found.notes == ()
@@ -292,7 +292,7 @@ def test_a_pytorch_without_dynamo_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
     def missing(name: str) -> None:
         raise ImportError(name)
 
-    monkeypatch.setattr(_torch_dynamo, "import_module", missing)
+    monkeypatch.setattr(dynamo, "import_module", missing)
     found = seen(lambda: None)
     assert len(found.notes) == 2
     assert (found.seconds, found.guards, found.breaks) == (None, None, {})
@@ -300,7 +300,7 @@ def test_a_pytorch_without_dynamo_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_records_with_fewer_fields_leave_their_facts_unknown() -> None:
     records = (record(), record(is_runtime=True, guard_count=9))
-    found = _torch_dynamo.facts(_torch_dynamo.Watched(records=records, breaks={}))
+    found = dynamo.facts(dynamo.Watched(records=records, breaks={}))
     assert (found.seconds, found.guards, found.recompilations, found.breaks) == (None, None, (), {})
     assert found.notes[-1] == "this PyTorch does not tell when it compiled, so the time is not known"
 
@@ -316,4 +316,4 @@ def test_records_with_fewer_fields_leave_their_facts_unknown() -> None:
     ],
 )
 def test_reasons_keep_no_folder_and_no_address(raw: str, short: str) -> None:
-    assert _torch_dynamo._short(raw) == short
+    assert dynamo._short(raw) == short

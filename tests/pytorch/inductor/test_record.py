@@ -8,15 +8,17 @@ from typing import Any
 import pytest
 
 torch = pytest.importorskip("torch")
-from torch import nn  # noqa: E402
+from torch import nn
 
-from roofline.backends import Plan, Recording, _torch_inductor, _torch_inductor_parts, torch_compile  # noqa: E402
-from roofline.backends import torch as eager  # noqa: E402
-from roofline.backends._torch_inductor_loops import PHILOX, LoopWork  # noqa: E402
-from roofline.core.cost import matrix  # noqa: E402
-from roofline.core.step import Step, scope  # noqa: E402
-from roofline.traces.compiled import Part  # noqa: E402
-from roofline.traces.counted import Costed  # noqa: E402
+from roofline.backends import Plan, Recording, torch_compile
+from roofline.backends import torch as eager
+from roofline.core.cost import matrix
+from roofline.core.step import Step, scope
+from roofline.costs.counted import Costed
+from roofline.pytorch.compiled import Part
+from roofline.pytorch.inductor import kernels as torch_inductor
+from roofline.pytorch.inductor import parts as torch_inductor_parts
+from roofline.pytorch.inductor.loops import PHILOX, LoopWork
 
 ROWS, WIDTH = 32, 64
 COUNT = Plan(device="cpu", count_only=True)
@@ -213,25 +215,25 @@ def test_the_square_of_a_vector_is_a_product_too() -> None:
     assert (kernel.cost.bytes_read, kernel.cost.bytes_written) == (4 * 64, 4)
 
 
-def product_of(flops: float, vector: float) -> _torch_inductor_parts._Made:
+def product_of(flops: float, vector: float) -> torch_inductor_parts._Made:
     costed = Costed(matrix(flops), "matmul", "contraction", "", "fp32", "fp32")
-    return _torch_inductor_parts._Made(Part(costed, "", 1.0), vector)
+    return torch_inductor_parts._Made(Part(costed, "", 1.0), vector)
 
 
-def site(vector: float, templates: tuple[Any, ...] = ()) -> _torch_inductor.Site:
-    return _torch_inductor.Site("", "", False, (), (), False, (), templates, (LoopWork(vector=vector),))
+def site(vector: float, templates: tuple[Any, ...] = ()) -> torch_inductor.Site:
+    return torch_inductor.Site("", "", False, (), (), False, (), templates, (LoopWork(vector=vector),))
 
 
 def test_a_sum_done_by_two_kernels_is_one_product() -> None:
     # 1000 products and 1000 - 1 additions: 8 partial sums in the first kernel, their sum in the second
     parts = [product_of(2.0 * 1000, 1000 + 999)]
-    first, second = (_torch_inductor_parts._work(site(n), {}, parts) for n in (1000 + 992, 7))
+    first, second = (torch_inductor_parts._work(site(n), {}, parts) for n in (1000 + 992, 7))
     assert first.flops + second.flops == pytest.approx(2.0 * 1000)
     assert first.vector_flops == second.vector_flops == 0
 
 
 def test_a_template_of_an_op_without_a_formula_is_unknown() -> None:
-    assert _torch_inductor_parts._work(site(0, templates=(object(),)), {}, []).quality == "unknown"
+    assert torch_inductor_parts._work(site(0, templates=(object(),)), {}, []).quality == "unknown"
 
 
 # ---------------------------------------------------------------------------------------------- what moves
@@ -332,8 +334,8 @@ class Either(nn.Module):
 @pytest.mark.parametrize("noted", [True, False])
 def test_of_a_branch_the_kernels_that_ran_count(monkeypatch: pytest.MonkeyPatch, noted: bool) -> None:
     if not noted:
-        launches = _torch_inductor_parts._launches
-        monkeypatch.setattr(_torch_inductor_parts, "_launches", lambda *given: (launches(*given)[0], ()))
+        launches = torch_inductor_parts._launches
+        monkeypatch.setattr(torch_inductor_parts, "_launches", lambda *given: (launches(*given)[0], ()))
     recording = compiled(infer(Either(), torch.ones(ROWS, WIDTH)))
     facts = recording.compilation
     assert facts is not None
@@ -501,7 +503,7 @@ def test_eager_profiles_say_that_compiled_code_runs_in_them() -> None:
 
 
 def test_this_pytorch_has_the_interfaces_that_we_use() -> None:
-    assert _torch_inductor.missing() == ""
+    assert torch_inductor.missing() == ""
 
 
 def _raise(*_: Any) -> Any:
@@ -515,7 +517,7 @@ def _raise(*_: Any) -> Any:
 def test_where_inductor_changed_a_region_is_one_op_with_its_boundary(
     monkeypatch: pytest.MonkeyPatch, name: str, replacement: Callable[..., Any], bytes_known: bool
 ) -> None:
-    monkeypatch.setattr(_torch_inductor, name, replacement)
+    monkeypatch.setattr(torch_inductor, name, replacement)
     recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)))
     (op,) = recording.ops
     region = recording.signatures[op.signature]

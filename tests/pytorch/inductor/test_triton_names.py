@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import pytest
 
-from roofline.traces import triton_names
-from roofline.traces.calls import Call, Tensor
+from roofline.costs.calls import Call, Tensor
+from roofline.pytorch.inductor import triton_names
 
 
 @pytest.mark.parametrize(

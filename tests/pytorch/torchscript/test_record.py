@@ -12,26 +12,21 @@ import pytest
 
 torch = pytest.importorskip("torch")
 
-from torch import nn  # noqa: E402
-from torch.nn import functional  # noqa: E402
+from torch import nn
+from torch.nn import functional
 
-from roofline import plugins, scope  # noqa: E402
-from roofline.backends import (  # noqa: E402
-    Plan,
-    Recording,
-    _torch_record,
-    _torch_running,
-    _torchscript,
-    _torchscript_fusion,
-    torchscript,
-)
-from roofline.core.profile import load  # noqa: E402
-from roofline.core.step import Step, Workload  # noqa: E402
-from roofline.errors import InputError  # noqa: E402
-from roofline.models.torch import _step  # noqa: E402
-from roofline.traces.aten import Engine  # noqa: E402
-from roofline.traces.counted import PHASES, Counted  # noqa: E402
-from roofline.traces.timing import EventCost  # noqa: E402
+from roofline import plugins, scope
+from roofline.backends import Plan, Recording, torchscript
+from roofline.core.schema import load
+from roofline.core.step import Step, Workload
+from roofline.costs.counted import PHASES, Counted
+from roofline.errors import InputError
+from roofline.models.torch import _step
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import profiler, record
+from roofline.pytorch.time_cpu import EventCost
+from roofline.pytorch.torchscript import fusion
+from roofline.pytorch.torchscript import record as _torchscript
 
 CPU = Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
 
@@ -40,8 +35,8 @@ CPU = Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
 def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(_torch_record, "_ceilings", lambda plan: {})
-        patch.setattr(_torch_running, "event_cost", lambda: EventCost(2e-7, 2e-7))
+        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
         torch.set_num_threads(threads)
@@ -94,7 +89,7 @@ def work(recording: Recording, by: str) -> dict[str, tuple[float, float]]:
 @pytest.mark.filterwarnings("ignore:.*loss_type.*")
 @pytest.mark.parametrize(("name", "mode"), CASES, ids=[f"{name}-{mode}" for name, mode in CASES])
 def test_a_traced_model_is_counted_as_the_eager_one(name: str, mode: str) -> None:
-    eager = _torch_record.record(built(name, mode), Plan(device="cpu", threads=1, count_only=True), silent)
+    eager = record.record(built(name, mode), Plan(device="cpu", threads=1, count_only=True), silent)
     step = built(name, mode)
     recording = torchscript.record(step, CPU, silent)
 
@@ -447,7 +442,7 @@ def test_a_fused_kernel_is_one_op_with_its_parts(fusing: None) -> None:
 def test_a_fused_kernel_that_cannot_be_looked_into_is_unknown_by_name(
     fusing: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(_torchscript_fusion, "groups", lambda module, engine: [])
+    monkeypatch.setattr(fusion, "groups", lambda module, engine: [])
     recording = torchscript.record(infer(Chain(), torch.ones(4, 8)), CPU, silent)
     names = [recording.signatures[op.signature].name for op in recording.ops]
     assert names == ["aten::addmm", "fused_sigmoid_mul_add"]
@@ -468,7 +463,7 @@ def test_kernels_of_one_name_are_told_apart_by_order_or_not_at_all(fusing: None)
     module = torch.jit.freeze(torch.jit.trace(Twice().eval(), (x,), check_trace=False))
     for _ in range(3):
         module(x)
-    groups = _torchscript_fusion.groups(module, Engine())
+    groups = fusion.groups(module, Engine())
     assert [group.name for group in groups] == ["fused_tanh_mul"] * 2
     assert [group.costed.cost.bytes_written for group in groups] == [4 * 3 * 5, 4 * 3 * 3]
 
@@ -478,7 +473,7 @@ def test_kernels_of_one_name_are_told_apart_by_order_or_not_at_all(fusing: None)
 
     def written(names: int) -> list[float | None]:
         Nodes.names, Nodes.is_op = ("fused_tanh_mul",) * names, (False,) * names
-        found = _torchscript_fusion.kernels(Nodes(), groups, {})
+        found = fusion.kernels(Nodes(), groups, {})
         return [found[row].costed.cost.bytes_written for row in range(names)]
 
     assert written(2) == [group.costed.cost.bytes_written for group in groups]

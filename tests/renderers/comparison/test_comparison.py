@@ -22,17 +22,17 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.core.claims import Portion
-from roofline.core.comparison import Comparison, compare
+from roofline.comparison.causes.claim import Portion
+from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.difference import Difference
+from roofline.comparison.parity.parity import Parity
+from roofline.comparison.ranking import Pair, Ranking, rank
+from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Ceiling
-from roofline.core.difference import Difference
-from roofline.core.explanation import Finding
-from roofline.core.parity import Parity
-from roofline.core.profile import Imported, Profile, Wall
-from roofline.core.ranking import Pair, Ranking, rank
-from roofline.renderers import _comparing, _term_table
+from roofline.core.schema import Imported, Profile, Wall
 from roofline.renderers._signed import rounding, signed
-from roofline.renderers._term_table import Row, Table
+from roofline.renderers.comparison import _comparing, _term_table
+from roofline.renderers.comparison._term_table import Row, Table
 
 Golden = Callable[[str, str], None]
 FORMATS = plugins.names("roofline.renderers.comparison")

@@ -7,8 +7,8 @@ from collections.abc import Callable
 
 import handmade
 
-from roofline.core.counterfactual import Proof
-from roofline.renderers import _proofs
+from roofline.comparison.proof.experiment import Proof
+from roofline.renderers.comparison import _proofs
 
 PROOFS = (
     Proof(

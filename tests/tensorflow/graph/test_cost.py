@@ -11,10 +11,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.core.cost import Cost
-from roofline.traces import custom, tf_graph_kinds
-from roofline.traces.counted import Costed
-from roofline.traces.tf_graph import BYTES, Node, Tensor
-from roofline.traces.tf_graph_rules import classify, cost, kind, title
+from roofline.costs import custom
+from roofline.costs.counted import Costed
+from roofline.tensorflow.graph import tables
+from roofline.tensorflow.graph.cost import classify, cost, kind, title
+from roofline.tensorflow.graph.graph import BYTES, Node, Tensor
 
 
 def tensor(*shape: int | None, dtype: str = "fp32", handle: bool = False) -> Tensor:
@@ -446,7 +447,7 @@ def test_classes_follow_the_op_and_the_scope_where_an_op_was_taken_apart():
 
 
 def test_every_op_of_the_tables_has_a_rule_and_a_class():
-    plain = {*tf_graph_kinds.ELEMENTWISE, *tf_graph_kinds.REDUCTIONS, *tf_graph_kinds.MOVEMENT, *tf_graph_kinds.RANDOM}
+    plain = {*tables.ELEMENTWISE, *tables.REDUCTIONS, *tables.MOVEMENT, *tables.RANDOM}
     for op in sorted(plain):
         found = cost(node(op, [X] * 6, [X]))
         assert found.cost.quality != "unknown", found.cost.note

@@ -17,12 +17,15 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
-    graphs = importlib.import_module("roofline.backends._tensorflow_graphs")
+    graphs = importlib.import_module("roofline.tensorflow.graphs")
 
-from roofline.traces import executor_time, tf_graph_count, tf_graph_events, tf_graph_model, xplane
-from roofline.traces.counted import PHASES, Counted, CountedOp
-from roofline.traces.tf_graph import Graphs
-from roofline.traces.timing import Timed
+from roofline.costs.counted import PHASES, Counted, CountedOp
+from roofline.pytorch.time_cpu import Timed
+from roofline.tensorflow import count, events
+from roofline.tensorflow import model_flops as tf_graph_model
+from roofline.tensorflow.graph.graph import Graphs
+from roofline.timing import executor
+from roofline.traces.xplane import reader
 
 PREFIX = "roofline:step"
 STEPS = 2
@@ -61,11 +64,11 @@ def record(run: Callable[[], object], folder: Path, optimizers: tuple[str, ...] 
         with tf.profiler.experimental.Trace(f"{PREFIX}#{number}"):
             run()
     tf.profiler.experimental.stop()
-    trace = xplane.read(next(folder.rglob("*.xplane.pb")))
-    counted, (owned,) = tf_graph_count.count([trace], PREFIX, collected, optimizers)
-    ran = tf_graph_events.executed([trace], PREFIX, collected)
+    trace = reader.read(next(folder.rglob("*.xplane.pb")))
+    counted, (owned,) = count.count([trace], PREFIX, collected, optimizers)
+    ran = events.executed([trace], PREFIX, collected)
     model = tf_graph_model.model_flops(ran, collected, optimizers)
-    return Recorded(collected, counted, executor_time.time_steps(trace, owned, len(counted.ops), PREFIX, 0.0), model)
+    return Recorded(collected, counted, executor.time_steps(trace, owned, len(counted.ops), PREFIX, 0.0), model)
 
 
 def check(found: Recorded) -> None:
@@ -488,7 +491,7 @@ def test_gradients_stand_where_the_tables_say():
     """The rules for updates of parameters look for the gradient at the place that TensorFlow gives it."""
     from tensorflow.python.framework import op_def_registry
 
-    from roofline.traces.tf_graph_kinds import GRADIENT, UPDATES
+    from roofline.tensorflow.graph.tables import GRADIENT, UPDATES
 
     assert set(GRADIENT) == set(UPDATES)
     for rule, place in GRADIENT.items():
@@ -507,7 +510,7 @@ def test_every_op_with_a_rule_exists():
     from tensorflow.python.client import pywrap_tf_session as c_api
     from tensorflow.python.framework import op_def_registry
 
-    from roofline.traces import tf_graph_kinds as kinds
+    from roofline.tensorflow.graph import tables as kinds
 
     assert op_def_registry.get("_FusedMatMul") is not None
     listed = op_def_pb2.OpList.FromString(c_api.TF_GetBuffer(c_api.TF_GetAllOpList()))

@@ -8,15 +8,15 @@ import json
 import pytest
 
 from roofline.errors import InputError
-from roofline.traces import chrome
+from roofline.traces.chrome import reader
 
 HEADER = {"distributedInfo": {"rank": 3, "world_size": 8, "pg_config": [{"ranks": [0, 1]}]}, "record_shapes": 1}
 TEXT = json.dumps(HEADER)[:-1].encode() + b', "traceEvents": [\n{"ph": "X", "cut off'
 
 
 def test_the_fields_before_the_events():
-    assert chrome.head(TEXT) == HEADER
-    assert chrome.head(gzip.compress(TEXT)[:-9]) == HEADER  # broken off behind it
+    assert reader.head(TEXT) == HEADER
+    assert reader.head(gzip.compress(TEXT)[:-9]) == HEADER  # broken off behind it
 
 
 @pytest.mark.parametrize(
@@ -31,7 +31,7 @@ def test_the_fields_before_the_events():
     ],
 )
 def test_nothing_where_there_are_none(text):
-    assert chrome.head(text) == {}
+    assert reader.head(text) == {}
 
 
 def test_no_more_than_the_beginning_is_read(tmp_path):
@@ -39,6 +39,6 @@ def test_no_more_than_the_beginning_is_read(tmp_path):
     text = json.dumps(HEADER)[:-1].encode() + b', "traceEvents": [' + b" " * (4 << 20)
     packed = gzip.compress(text)
     (tmp_path / "t.json.gz").write_bytes(packed[:-100] + bytes(100))
-    assert chrome.head(tmp_path / "t.json.gz") == HEADER
+    assert reader.head(tmp_path / "t.json.gz") == HEADER
     with pytest.raises(InputError, match="cannot read"):
-        chrome.head(tmp_path / "absent.json")
+        reader.head(tmp_path / "absent.json")

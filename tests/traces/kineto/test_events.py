@@ -6,8 +6,8 @@ import msgspec
 import numpy as np
 import pytest
 
-from roofline.traces import kineto
-from roofline.traces.kineto_events import Arguments, decoded
+from roofline.traces.kineto import reader
+from roofline.traces.kineto.events import Arguments, decoded
 
 # Three texts in two buffers, as chunks leave them.
 TEXTS = [b'{"a": 1}', b"[2]", b'{"a": 18446744073709551616}']
@@ -51,8 +51,8 @@ def test_rows_of_a_trace_decode_together(make_kineto):
     class Copy(msgspec.Struct):
         bytes: int = -1
 
-    device = kineto.read(make_kineto.training(1).write()).device
-    copies = np.flatnonzero(device.kind == kineto.MEMCPY)
+    device = reader.read(make_kineto.training(1).write()).device
+    copies = np.flatnonzero(device.kind == reader.MEMCPY)
     assert [copy.bytes for copy in device.decoded(copies, Copy)] == [32 * 256 * 4, 4]
     listed = device.select(copies)
     assert [copy.bytes for copy in listed.select(np.array([1, 0])).decoded(np.array([0, 1]), Copy)] == [4, 32768]
@@ -61,6 +61,6 @@ def test_rows_of_a_trace_decode_together(make_kineto):
 def test_arguments_that_are_no_object_are_empty(make_kineto):
     for name in ("args a list", "args null", "args text", "deep args"):
         data = dict(make_kineto.damaged(make_kineto.training(1).write()))[name]
-        trace = kineto.read(data)
+        trace = reader.read(data)
         for events in (trace.device, trace.launches):
             assert all(isinstance(events.arguments(row), dict) for row in range(len(events)))

@@ -6,7 +6,8 @@ import json
 
 import pytest
 
-from roofline.traces import kineto, launches, link
+from roofline.traces.kineto import launches, reader
+from roofline.traces.kineto import links as link
 
 
 def joined(made, **names):
@@ -18,7 +19,7 @@ def joined(made, **names):
     for event in document["traceEvents"]:
         if event["cat"] == "cuda_runtime":
             event["name"] = names.get(f"c{event['args']['correlation']}", event["name"])
-    links = link.link(kineto.read(json.dumps(document).encode()))
+    links = link.link(reader.read(json.dumps(document).encode()))
     return links.launch.tolist(), links.damaged
 
 
@@ -146,7 +147,7 @@ def two_processes(made, **second):
         | {"ts": event["ts"] + 50, "args": event["args"] | second}
         for event in events
     ]
-    return link.link(kineto.read(json.dumps(document).encode()))
+    return link.link(reader.read(json.dumps(document).encode()))
 
 
 def test_ids_of_several_processes_join_nothing(made):
@@ -165,10 +166,10 @@ def test_ids_that_several_ops_have_name_none(made):
     document = json.loads(made.write())
     for event in document["traceEvents"]:
         event["args"]["External id"] = 1
-    trace = kineto.read(json.dumps(document).encode())
+    trace = reader.read(json.dumps(document).encode())
     assert link.link(trace).op.tolist() == [0, 1]  # by correlation and by the op around the launch
     for event in document["traceEvents"]:
         event["args"].pop("correlation", None)
-    links = link.link(kineto.read(json.dumps(document).encode()))
+    links = link.link(reader.read(json.dumps(document).encode()))
     assert links.op.tolist() == [-1, -1]
     assert (links.damaged, links.orphans) == (2, 0)

@@ -9,12 +9,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
-from roofline.traces import kineto, link
+from roofline.traces.kineto import links as link
+from roofline.traces.kineto import reader
 
 
 @pytest.fixture(scope="module")
 def trace(make_kineto):
-    return kineto.read(make_kineto.training().write())
+    return reader.read(make_kineto.training().write())
 
 
 def op_of(trace, links, kernel):
@@ -38,7 +39,7 @@ def test_parents_lead_to_the_autograd_node(trace):
 
 def test_without_ids_containment_links_alone(make_kineto):
     made = make_kineto.training(1)
-    trace = kineto.read(made.write().replace(b'"External id"', b'"Nothing"'))
+    trace = reader.read(made.write().replace(b'"External id"', b'"Nothing"'))
     links = link.link(trace)
     assert links.linked == 1.0
     assert links.agreement is None
@@ -51,15 +52,15 @@ def test_ids_that_copy_the_correlation_are_not_believed(make_kineto):
     for event in document["traceEvents"]:
         if event["cat"] in ("kernel", "gpu_memcpy"):
             event["args"]["External id"] = event["args"]["correlation"]
-    links = link.link(kineto.read(json.dumps(document).encode()))
+    links = link.link(reader.read(json.dumps(document).encode()))
     assert links.linked == 1.0
     assert links.compared == 0
 
 
 def test_damaged_correlations_are_noticed_and_ids_stand_in(make_kineto):
     text = make_kineto.training(1).write()
-    whole = link.link(kineto.read(text))
-    links = link.link(kineto.read(dict(make_kineto.damaged(text))["one correlation for ten"]))
+    whole = link.link(reader.read(text))
+    links = link.link(reader.read(dict(make_kineto.damaged(text))["one correlation for ten"]))
     # Ten kernels were given the correlation of the first copy, and no copy makes a kernel.
     assert links.damaged == 10
     assert links.op.tolist() == whole.op.tolist()
@@ -70,7 +71,7 @@ def test_damaged_correlations_are_noticed_and_ids_stand_in(make_kineto):
 
 def test_missing_correlations_leave_the_ids(make_kineto):
     text = make_kineto.training(1).write()
-    links = link.link(kineto.read(dict(make_kineto.damaged(text))["no correlation"]))
+    links = link.link(reader.read(dict(make_kineto.damaged(text))["no correlation"]))
     assert links.linked == 1.0
     assert links.orphans == 10
     assert links.by_id.sum() == 10
@@ -78,8 +79,8 @@ def test_missing_correlations_leave_the_ids(make_kineto):
 
 def test_a_repeated_correlation_means_the_last_launch_before(make_kineto):
     text = make_kineto.training(1).write()
-    whole = link.link(kineto.read(text))
-    links = link.link(kineto.read(dict(make_kineto.damaged(text))["launches twice"]))
+    whole = link.link(reader.read(text))
+    links = link.link(reader.read(dict(make_kineto.damaged(text))["launches twice"]))
     assert links.launch.tolist() == whole.launch.tolist()
 
 
@@ -91,7 +92,7 @@ def test_a_graph_launches_many(make_kineto):
         made.kernel("node", at, at + 5, replay)
     outside = made.call("cudaGraphLaunch", 12, 18)
     made.kernel("node", 60, 65, outside)
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.graph.tolist() == [True] * 4
     assert links.damaged == 0
     assert links.op.tolist() == [0, 0, 0, -1]
@@ -106,7 +107,7 @@ def test_a_launch_prefers_the_call_that_launches(make_kineto):
     made.call("cudaEventRecord", 5, 6)
     made.events[-1]["args"]["correlation"] = call
     made.kernel("k", 20, 30, call)
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.launch.tolist() == [0]
 
 
@@ -117,12 +118,12 @@ def changed(text, change):
     document = json.loads(text)
     events = document["traceEvents"]
     change([e for e in events if e["cat"] == "kernel"], events)
-    return kineto.read(json.dumps(document).encode())
+    return reader.read(json.dumps(document).encode())
 
 
 def test_damaged_ids_join_nothing_wrong(make_kineto):
     text = make_kineto.training(1).write()
-    whole = link.link(kineto.read(text))
+    whole = link.link(reader.read(text))
 
     def swap(kernels, events):
         kernels[4]["args"]["correlation"] = 8002  # of the gemm: the launch of another op
@@ -163,7 +164,7 @@ def test_parts_of_one_copy_share_their_launch(make_kineto):
     call = made.call("cudaMemcpyAsync", 2, 5)
     made.copy("Memcpy PtoP", 20, 30, call, 8)
     made.copy("Memcpy PtoP", 30, 40, call, 8)
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.launch.tolist() == [0, 0]
     assert links.damaged == 0
 
@@ -174,7 +175,7 @@ def test_a_kernel_before_its_launch_is_not_joined(make_kineto):
         made.op("a", at, at + 10)
         made.launch("k", at + 2, at + 20, at + 30)
     made.kernel("early", 500, 510, made.correlation)
-    early = kineto.read(made.write().replace(b'"External id"', b'"Nothing"'))
+    early = reader.read(made.write().replace(b'"External id"', b'"Nothing"'))
     links = link.link(early)
     # Of the two kernels behind the last launch only one can be of it.
     assert [early.names[code] for code in early.device.name[links.launch < 0]] == ["early"]
@@ -184,14 +185,14 @@ def test_a_kernel_before_its_launch_is_not_joined(make_kineto):
     for at in (0, 1000, 2000):
         made.op("a", at + 100, at + 110)
         made.launch("k", at + 102, at + 20, at + 30)
-    assert link.link(kineto.read(made.write())).linked == 1.0
+    assert link.link(reader.read(made.write())).linked == 1.0
 
 
 def test_no_kernel_comes_from_a_synchronisation(make_kineto):
     made = make_kineto.Trace()
     made.op("a", 0, 10)
     made.kernel("k", 20, 30, made.call("cudaStreamSynchronize", 2, 9))
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.launch.tolist() == [-1]
     assert links.orphans == 1
 
@@ -242,14 +243,14 @@ def joins(trace):
 @given(data=st.data())
 def test_a_changed_byte_never_joins_a_kernel_to_another_launch(make_kineto, data):
     text = bytearray(make_kineto.training(1).write())
-    sound = joins(kineto.read(bytes(text)))
+    sound = joins(reader.read(bytes(text)))
     kernels = {kernel for kernel, _, _ in sound}
     ends = {end for _, _, end in sound}
     digits = [at for at, byte in enumerate(text) if chr(byte).isdigit()]
     place = data.draw(st.sampled_from(digits) | st.integers(0, len(text) - 1))
     text[place] = data.draw(st.sampled_from(b"0123456789") | st.integers(0, 255))
     try:
-        found = joins(kineto.read(bytes(text)))
+        found = joins(reader.read(bytes(text)))
     except InputError:
         return
     # The changed event itself may have another time or name, and then is none of these.
@@ -260,7 +261,7 @@ def test_a_changed_byte_never_joins_a_kernel_to_another_launch(make_kineto, data
 def test_a_trace_of_a_cpu_has_nothing_to_link(make_kineto):
     made = make_kineto.Trace()
     made.op("aten::add", 0, 10)
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.linked is None
     assert links.parent.tolist() == [-1]
 
@@ -268,7 +269,7 @@ def test_a_trace_of_a_cpu_has_nothing_to_link(make_kineto):
 def test_device_events_without_any_op(make_kineto):
     made = make_kineto.Trace()
     made.kernel("k", 0, 10, 5)
-    links = link.link(kineto.read(made.write()))
+    links = link.link(reader.read(made.write()))
     assert links.linked == 0.0
     assert links.orphans == 1
 
@@ -287,7 +288,7 @@ def test_device_events_without_any_op(make_kineto):
     ],
 )
 def test_linked_share_of_recorded_traces(recorded, name, launched, linked):
-    links = link.link(kineto.read(recorded(name)))
+    links = link.link(reader.read(recorded(name)))
     assert links.launched == pytest.approx(launched, abs=6e-4)
     assert links.linked == pytest.approx(linked, abs=6e-4)
     assert links.agreement in (None, 1.0)
@@ -295,4 +296,4 @@ def test_linked_share_of_recorded_traces(recorded, name, launched, linked):
 
 
 def test_kernels_launched_before_a_cut_window(recorded):
-    assert link.link(kineto.read(recorded("h100_qwen_0.5b_infer.json.gz"))).orphans == 509
+    assert link.link(reader.read(recorded("h100_qwen_0.5b_infer.json.gz"))).orphans == 509

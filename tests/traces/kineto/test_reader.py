@@ -17,7 +17,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
-from roofline.traces import chrome, chrome_text, chrome_times, idle, intervals, kineto, link, nesting, steps
+from roofline.timing import idle
+from roofline.traces import intervals, nesting
+from roofline.traces.chrome import reader, times
+from roofline.traces.chrome import text as chrome_text
+from roofline.traces.kineto import links as link
+from roofline.traces.kineto import reader as kineto
+from roofline.traces.kineto import steps
 
 
 @pytest.fixture(scope="module")
@@ -101,14 +107,14 @@ def test_whole_microseconds_are_noticed(make_kineto):
 def test_nanoseconds_are_exact(time):
     sign = "-" if time < 0 else ""
     text = f"{sign}{abs(time) // 1000}.{abs(time) % 1000:03d}".encode()
-    value, usable = chrome_times.from_texts([text, b"0"])
+    value, usable = times.from_texts([text, b"0"])
     assert usable.all()
     assert value[0] == time
 
 
 @given(st.floats(-1e12, 1e12))
 def test_any_float_reads_as_the_nearest_nanosecond(time):
-    value, usable = chrome_times.from_texts([repr(time).encode()])
+    value, usable = times.from_texts([repr(time).encode()])
     assert usable.all()
     assert abs(value[0] - time * 1000) <= 0.5 + abs(time) * 1e-12
 
@@ -139,7 +145,7 @@ def test_any_float_reads_as_the_nearest_nanosecond(time):
     ],
 )
 def test_what_is_a_time(text, value):
-    found, usable = chrome_times.from_texts([text, b"1"])
+    found, usable = times.from_texts([text, b"1"])
     assert usable.tolist() == [value is not None, True]
     assert found.tolist() == [value or 0, 1000]
 
@@ -269,8 +275,8 @@ def test_bytes_changed_anywhere_never_raise_another_error(make_kineto, data):
 def small(monkeypatch):
     """Chunks of a few events."""
     monkeypatch.setattr(chrome_text, "_FEED", 300)
-    monkeypatch.setattr(chrome, "_CHUNK", 1500)
-    monkeypatch.setattr(chrome, "_LONGEST", 1 << 20)
+    monkeypatch.setattr(reader, "_CHUNK", 1500)
+    monkeypatch.setattr(reader, "_LONGEST", 1 << 20)
 
 
 def columns(trace):
@@ -287,14 +293,14 @@ def test_chunks_make_no_difference(make_kineto, small):
     packed = columns(kineto.read(gzip.compress(text)))
     assert in_chunks == packed
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(chrome, "_CHUNK", 1 << 22)
+        patch.setattr(reader, "_CHUNK", 1 << 22)
         assert columns(kineto.read(text)) == in_chunks
 
 
 def test_times_as_text_and_as_floats_are_the_same(make_kineto, small, monkeypatch):
     text = make_kineto.training().write()
     quick = columns(kineto.read(text))
-    monkeypatch.setattr(chrome.Reader, "_of_floats", lambda self, events: None)
+    monkeypatch.setattr(reader.Reader, "_of_floats", lambda self, events: None)
     assert columns(kineto.read(text)) == quick
 
 
@@ -340,7 +346,7 @@ def test_the_header_may_stand_before_or_behind(make_kineto, small, order):
 
 
 def test_memory_does_not_grow_with_what_is_left_out(make_kineto, monkeypatch):
-    monkeypatch.setattr(chrome, "_CHUNK", 1 << 17)
+    monkeypatch.setattr(reader, "_CHUNK", 1 << 17)
     monkeypatch.setattr(chrome_text, "_BLOCK", 1 << 17)
     made = make_kineto.training(1).write()
     frame = b'{"ph": "X", "cat": "python_function", "name": "f.py(1): g", "pid": 1, "tid": 1, "ts": 1.5, "dur": 2.5},\n'

@@ -13,11 +13,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.core.cost import unknown
+from roofline.costs import counted as counted_ops
+from roofline.costs.counted import Costed, CountedOp
 from roofline.errors import InputError, MeasurementError
-from roofline.traces import counted as counted_ops
-from roofline.traces import kineto, link, replay, steps, timing_cuda
-from roofline.traces.counted import Costed, CountedOp
-from roofline.traces.op_rows import op_rows
+from roofline.pytorch import time_cuda
+from roofline.recording.rows import op_rows
+from roofline.traces.kineto import links as link
+from roofline.traces.kineto import reader, replays, steps
 
 PREFIX = "roofline:step"
 
@@ -30,7 +32,7 @@ def kernels(text, launch=None, stream=None, step=None, node=None):
     """One kernel per letter of `text`; `launch`: digits, "." for an eager kernel."""
     n = len(text)
     launches = [-1] * n if launch is None else [-1 if c == "." else int(c) for c in launch]
-    return replay.Kernels(
+    return replays.Kernels(
         key=column(map(ord, text)),
         stream=column([7] * n if stream is None else stream),
         step=column([0] * n if step is None else step),
@@ -40,7 +42,7 @@ def kernels(text, launch=None, stream=None, step=None, node=None):
 
 
 def places(replayed, reference):
-    return replay.positions(replayed, reference).tolist()
+    return replays.positions(replayed, reference).tolist()
 
 
 # Stretches
@@ -51,8 +53,8 @@ def places(replayed, reference):
     [("ab", "abcabab", [0, 3, 5]), ("aa", "aaa", [0, 1]), ("b", "abc", [1]), ("d", "abc", []), ("", "abc", [])],
 )
 def test_occurrences(stretch, whole, expected):
-    assert replay.occurrences(column(map(ord, stretch)), column(map(ord, whole))).tolist() == expected
-    assert replay.occurrences(column(map(ord, whole)), column(map(ord, stretch))).tolist() == []
+    assert replays.occurrences(column(map(ord, stretch)), column(map(ord, whole))).tolist() == expected
+    assert replays.occurrences(column(map(ord, whole)), column(map(ord, stretch))).tolist() == []
 
 
 @pytest.mark.parametrize(
@@ -71,7 +73,7 @@ def test_occurrences(stretch, whole, expected):
     ],
 )
 def test_pairs_of_every_longest_common_subsequence(one, other, expected):
-    assert replay.certain(column(map(ord, one)), column(map(ord, other))).tolist() == expected
+    assert replays.certain(column(map(ord, one)), column(map(ord, other))).tolist() == expected
 
 
 def by_trying(one, other):
@@ -90,13 +92,13 @@ def by_trying(one, other):
 
 @given(st.text("abc", max_size=6), st.text("abc", max_size=6))
 def test_certain_pairs_are_those_of_the_definition(one, other):
-    assert replay.certain(column(map(ord, one)), column(map(ord, other))).tolist() == by_trying(one, other)
+    assert replays.certain(column(map(ord, one)), column(map(ord, other))).tolist() == by_trying(one, other)
 
 
 def test_stretches_too_long_to_compare_are_left_alone(monkeypatch):
-    monkeypatch.setattr(replay, "MAX_CELLS", 6)
-    assert replay.certain(column([1, 2]), column([1, 3, 2])).tolist() == [0, 2]  # 2 x 2: the 3 does not count
-    assert replay.certain(column([1, 2, 1]), column([1, 2, 2])).tolist() == [-1, -1, -1]
+    monkeypatch.setattr(replays, "MAX_CELLS", 6)
+    assert replays.certain(column([1, 2]), column([1, 3, 2])).tolist() == [0, 2]  # 2 x 2: the 3 does not count
+    assert replays.certain(column([1, 2, 1]), column([1, 2, 2])).tolist() == [-1, -1, -1]
 
 
 # One step
@@ -220,15 +222,15 @@ def test_owners_and_what_the_host_knows():
     reference = kernels("cab")
     owner = column([5, 6, -1])
     # No op launched the last kernel of the reference: that of the replay has none either.
-    assert replay.owners(kernels("cab", "111"), reference, owner).tolist() == [5, 6, -1]
+    assert replays.owners(kernels("cab", "111"), reference, owner).tolist() == [5, 6, -1]
     # A copy c that order cannot place belongs to the op that launched it if the reference has one to spare ...
     ambiguous = kernels("cc", "..")
     two = kernels("cac"), column([5, 6, 5])
-    assert replay.owners(ambiguous, *two, hosts=column([5, 5])).tolist() == [5, 5]
+    assert replays.owners(ambiguous, *two, hosts=column([5, 5])).tolist() == [5, 5]
     # ... and to nobody if it has fewer of them, or others.
-    assert replay.owners(kernels("ccab", ".111"), reference, owner, column([5, -1, -1, -1])).tolist() == [-1, 5, 6, -1]
+    assert replays.owners(kernels("ccab", ".111"), reference, owner, column([5, -1, -1, -1])).tolist() == [-1, 5, 6, -1]
     # What a graph launched has no op by its launch.
-    assert replay.owners(kernels("ab", "11"), kernels("abab"), column([1, 2, 3, 4]), column([1, 2])).tolist() == [
+    assert replays.owners(kernels("ab", "11"), kernels("abab"), column([1, 2, 3, 4]), column([1, 2])).tolist() == [
         -1,
         -1,
     ]
@@ -238,7 +240,7 @@ def test_nothing_to_match():
     empty = kernels("")
     assert places(empty, kernels("ab")) == []
     assert places(kernels("ab", "11"), empty) == [-1, -1]
-    assert replay.owners(kernels("ab", ".1"), empty, column([]), column([3, -1])).tolist() == [-1, -1]
+    assert replays.owners(kernels("ab", ".1"), empty, column([]), column([3, -1])).tolist() == [-1, -1]
 
 
 # Properties
@@ -317,10 +319,10 @@ def columns_of(make_kineto, replayed, reference):
         call = made.call("cudaGraphLaunch", 0, 5)
         for index, (name, args) in enumerate(kernels_of):
             made.kernel(name, 10 * index, 10 * index + 9, call, **args)
-        trace = kineto.read(made.write())
+        trace = reader.read(made.write())
         rows = np.arange(len(trace.device))
         found.append((trace, link.link(trace), np.zeros(len(rows), np.int64), rows))
-    return replay.columns(*found)
+    return replays.columns(*found)
 
 
 def test_grid_and_block_tell_kernels_of_one_name_apart(make_kineto):
@@ -328,7 +330,7 @@ def test_grid_and_block_tell_kernels_of_one_name_apart(make_kineto):
     one, other = columns_of(make_kineto, [small, large], [large, small])
     assert one.key.tolist() == other.key[::-1].tolist()
     assert one.key[0] != one.key[1]
-    assert replay.positions(*columns_of(make_kineto, [large], [small, large])).tolist() == [1]
+    assert replays.positions(*columns_of(make_kineto, [large], [small, large])).tolist() == [1]
 
 
 def test_a_name_that_lacks_its_grid_somewhere_is_compared_without(make_kineto):
@@ -348,10 +350,10 @@ def test_a_trace_that_was_written_anew_has_the_same_grids(make_kineto, layers):
     assert len(compact) < len(text)
     runs = []
     for source in (text, compact):
-        trace = kineto.read(source)
+        trace = reader.read(source)
         rows = np.arange(15)
         runs.append((trace, link.link(trace), np.zeros(len(trace.device), np.int64), rows))
-    replayed, reference = replay.columns(*runs)
+    replayed, reference = replays.columns(*runs)
     assert replayed.key.tolist() == reference.key.tolist()
     assert len(set(reference.key.tolist())) == 4  # of five ops in a layer two are products
 
@@ -417,12 +419,12 @@ def step_and(part, period=2000, first=None):
 def layers(make_kineto):
     text, counted = stack(make_kineto)
     first = make_kineto.FIRST / 1000
-    reference = kineto.read(text)
+    reference = reader.read(text)
     return text, counted, reference, first
 
 
 def timed(source, counted, reference=None, prefix=PREFIX):
-    return timing_cuda.time_cuda(kineto.read(source), counted, prefix, True, reference)
+    return time_cuda.time_cuda(reader.read(source), counted, prefix, True, reference)
 
 
 @pytest.mark.parametrize("nodes", [False, True], ids=["names", "node ids"])
@@ -524,7 +526,7 @@ def test_copies_into_the_inputs_of_a_graph_are_nobodys(make_kineto):
         graph = made.call("cudaGraphLaunch", zero + 10, zero + 15)
         made.kernel("copy_kernel", zero + 30, zero + 40, graph)
         made.kernel("gemm", zero + 40, zero + 60, graph)
-    found = timed(made.write(), counted, kineto.read(reference.write()))
+    found = timed(made.write(), counted, reader.read(reference.write()))
     assert found.extra == ("copy_kernel",)
     assert found.own[:, 0] == pytest.approx([10e-6, 20e-6, 3e-6])
     assert (found.replayed.tolist(), found.unattributed) == ([1, 1, 0], 0)
@@ -551,7 +553,7 @@ def test_a_graph_with_a_communication_stream(make_kineto, training):
     expected = timed(text, counted)
     graphed = make_kineto.graphed(text, graph_of)
     assert graphed.count(b"cudaGraphLaunch") == 3
-    found = timed(graphed, counted, kineto.read(text))
+    found = timed(graphed, counted, reader.read(text))
     assert found.own == pytest.approx(expected.own)
     assert found.overlap == pytest.approx(expected.overlap)
     assert found.overlap.sum() == pytest.approx(80e-6)  # the all-reduce runs 80 µs beside other kernels
@@ -566,15 +568,15 @@ def test_a_reference_without_the_marks_is_refused(make_kineto, layers):
     other.launch("gemm", 1, 5, 15)
     graphed = make_kineto.graphed(text, step_and(lambda n: "all", first=first))
     with pytest.raises(InputError, match="mark steps"):
-        timed(graphed, counted, kineto.read(other.write()))
+        timed(graphed, counted, reader.read(other.write()))
     # Where nothing is replayed it is not looked at.
-    assert timed(text, counted, kineto.read(other.write())).unattributed == 0
+    assert timed(text, counted, reader.read(other.write())).unattributed == 0
 
 
 def test_a_reference_that_replays_graphs_itself_tells_nothing(make_kineto, layers):
     text, counted, _, first = layers
     graphed = make_kineto.graphed(text, step_and(lambda n: "all", first=first))
-    found = timed(graphed, counted, kineto.read(graphed))
+    found = timed(graphed, counted, reader.read(graphed))
     assert (found.unattributed, found.own[:15].sum()) == (15, 0)
 
 
@@ -582,7 +584,7 @@ def test_a_warm_up_step_is_no_reference(make_kineto, layers):
     text, counted, _, first = layers
     # The first step of the reference lacks a kernel: the others decide.
     found = timed(
-        make_kineto.graphed(text, step_and(lambda n: n // 5, first=first)), counted, kineto.read(lose(text, 0, 7))
+        make_kineto.graphed(text, step_and(lambda n: n // 5, first=first)), counted, reader.read(lose(text, 0, 7))
     )
     assert found.unattributed == 0
 
@@ -591,7 +593,7 @@ def test_damaged_references_are_refused_or_leave_a_step_that_adds_up(make_kineto
     text, counted, graph_of = training
     graphed = make_kineto.graphed(text, graph_of)
     try:
-        found = timed(graphed, counted, kineto.read(damaged[1]))
+        found = timed(graphed, counted, reader.read(damaged[1]))
     except InputError:
         return
     # 441 µs of each step are busy, whoever owns them.
@@ -602,7 +604,7 @@ def test_damaged_references_are_refused_or_leave_a_step_that_adds_up(make_kineto
 
 def test_damaged_replays_are_refused_or_leave_a_step_that_adds_up(make_kineto, training):
     text, counted, graph_of = training
-    reference = kineto.read(text)
+    reference = reader.read(text)
     whole = make_kineto.graphed(make_kineto.training(1).write(), graph_of, nodes=True)
     read = 0
     for name, data in make_kineto.damaged(whole):
@@ -625,17 +627,17 @@ def test_replays_of_a_recorded_training_are_alike(recorded):
 
     The eager half of the steps is their own reference here: the fourth step, each kernel owned by itself.
     """
-    trace = kineto.read(recorded("v100_recsys_train.json.gz"))
+    trace = reader.read(recorded("v100_recsys_train.json.gz"))
     links = link.link(trace)
     step = steps.assign(steps.find(trace), trace, links)
     rows = np.flatnonzero(step >= 1)
     known = np.flatnonzero(step == 3)
     # As if what the graphs launch had been launched one by one.
-    replayed, reference = replay.columns((trace, links, step, rows), (trace, links, step, known))
+    replayed, reference = replays.columns((trace, links, step, rows), (trace, links, step, known))
     assert len(rows) == 5 * len(known)
     counts = [np.unique(replayed.launch[(replayed.step == number) & (replayed.launch >= 0)]) for number in range(1, 6)]
     assert [len(each) for each in counts] == [2] * 5
-    place = replay.positions(replayed, reference)
+    place = replays.positions(replayed, reference)
     graph = replayed.launch >= 0
     assert int(graph.sum()) == 5 * (339 + 502)
     assert (place[graph] >= 0).all()
@@ -645,26 +647,26 @@ def test_replays_of_a_recorded_training_are_alike(recorded):
         assert place[graph & (replayed.step == number)].tolist() == inside.tolist()
     # Copies and fills of a graph are recorded as such, under their eager names.
     kinds = trace.device.kind[links.graph]
-    assert np.bincount(kinds)[[kineto.MEMSET, kineto.MEMCPY]].tolist() == [576, 6]
+    assert np.bincount(kinds)[[reader.MEMSET, reader.MEMCPY]].tolist() == [576, 6]
 
 
 def test_a_recorded_inference_as_a_replay(recorded, make_kineto):
     """A BERT on an H100: its 60 kernels replayed from one graph have the same ops and times, beside an eager copy."""
     text = gzip.decompress(recorded("h100_bert_small_infer.json.gz").read_bytes())
-    plain = kineto.read(text)
+    plain = reader.read(text)
     order = np.argsort(plain.ops.start, kind="stable")
     counted = by_hand(*(plain.names[code] for code in plain.ops.name[order]))
-    expected = timing_cuda.time_cuda(plain, counted, None, False)
+    expected = time_cuda.time_cuda(plain, counted, None, False)
     graphed = make_kineto.graphed(text, lambda event: 0 if event["cat"] == "kernel" else None, geometry=False)
-    found = timing_cuda.time_cuda(kineto.read(graphed), counted, None, False, plain)
+    found = time_cuda.time_cuda(reader.read(graphed), counted, None, False, plain)
     assert expected.own.sum() > 0.3e-3
     assert found.own == pytest.approx(expected.own)
     assert (found.unattributed, found.extra, int(found.replayed.sum())) == (0, (), 60)
 
 
 def test_a_recorded_graph_without_a_reference(recorded):
-    trace = kineto.read(recorded("mi300x_vllm_decode_graph.json.gz"))
-    found = timing_cuda.time_cuda(trace, counted_ops.NOTHING, None, False)
+    trace = reader.read(recorded("mi300x_vllm_decode_graph.json.gz"))
+    found = time_cuda.time_cuda(trace, counted_ops.NOTHING, None, False)
     assert (found.graph_launches, found.unattributed) == (1, 421)
     # 96.9 % of 10.72 ms.
     assert found.unattributed_time == pytest.approx(0.969 * 10.72e-3, rel=1e-3)

@@ -8,12 +8,13 @@ import numpy as np
 import pytest
 
 from roofline.errors import InputError
-from roofline.traces import kineto, kineto_period, link, steps
+from roofline.traces.kineto import links as link
+from roofline.traces.kineto import period, reader, steps
 
 
 @pytest.fixture(scope="module")
 def trace(make_kineto):
-    return kineto.read(make_kineto.training().write())
+    return reader.read(make_kineto.training().write())
 
 
 def test_our_own_marks_are_found(trace, make_kineto):
@@ -34,7 +35,7 @@ def marked(make_kineto, name, windows):
     for number, (start, end) in enumerate(windows):
         made.annotation(f"{name}{number + 4}", start, end)
         made.launch("k", start + 1, start + 10, start + 20)
-    return kineto.read(made.write())
+    return reader.read(made.write())
 
 
 def test_profiler_steps_come_second(make_kineto):
@@ -70,7 +71,7 @@ def test_one_mark_or_marks_not_counted_up_are_no_family(make_kineto, change):
     for number in (4, 5):
         made.annotation(change.get(number, f"iteration#{number}"), 100 * number, 100 * number + 90)
         made.launch("k", 100 * number + 1, 100 * number + 10, 100 * number + 20)
-    assert steps.find(kineto.read(made.write())).source == ""
+    assert steps.find(reader.read(made.write())).source == ""
 
 
 def test_two_families_tell_nothing(make_kineto):
@@ -79,7 +80,7 @@ def test_two_families_tell_nothing(make_kineto):
         made.annotation(f"a#{number}", 100 * number, 100 * number + 90)
         made.annotation(f"b#{number}", 100 * number + 10, 100 * number + 80)
         made.launch("k", 100 * number + 11, 100 * number + 20, 100 * number + 30)
-    assert steps.find(kineto.read(made.write())).source == ""
+    assert steps.find(reader.read(made.write())).source == ""
 
 
 # Repetition
@@ -89,12 +90,12 @@ def without_marks(text):
     document = json.loads(text)
     events = document["traceEvents"]
     document["traceEvents"] = [e for e in events if not e["name"].startswith("roofline:step#")]
-    return kineto.read(json.dumps(document).encode())
+    return reader.read(json.dumps(document).encode())
 
 
 def test_steps_without_marks_are_found_by_their_repetition(make_kineto):
     text = make_kineto.training(4).write()
-    marks = kineto.read(text)
+    marks = reader.read(text)
     trace = without_marks(text)
     links = link.link(trace)
     found = steps.find(trace, links=links)
@@ -116,7 +117,7 @@ def test_a_repetition_begins_where_all_of_it_does(make_kineto):
     for number in range(4 * 12):
         kernel = max(1, number % 12)
         made.launch(f"k{kernel}", 100 * number, 100 * number + 10, 100 * number + 90)
-    found = steps.find(kineto.read(made.write()))
+    found = steps.find(reader.read(made.write()))
     assert found.source == steps.PERIODIC
     assert found.repeated.cuts.tolist() == [0, 12, 24, 36]
     assert found.start.tolist() == [0, 1_200_000, 2_400_000, 3_600_000]
@@ -136,7 +137,7 @@ def layered(make_kineto, layers, kernels, other):
     for name, length in names:
         made.launch(name, 2 * at + 10, 2 * at + 20, 2 * at + 20 + length)
         at += length
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     return steps.find(trace)
 
 
@@ -155,14 +156,14 @@ def test_a_loop_of_few_kernels_is_no_steps(make_kineto):
     made = make_kineto.Trace()
     for number in range(30):
         made.launch(f"k{number % 3}", 100 * number, 100 * number + 10, 100 * number + 90)
-    found = steps.find(kineto.read(made.write()))
+    found = steps.find(reader.read(made.write()))
     assert (len(found), found.repeated.count, found.repeated.steps) == (1, 10, False)
 
 
 def test_a_trace_of_a_cpu_repeats_nothing(make_kineto):
     made = make_kineto.Trace()
     made.op("aten::add", 0, 10)
-    found = steps.find(kineto.read(made.write()))
+    found = steps.find(reader.read(made.write()))
     assert (len(found), found.repeated) == (1, None)
 
 
@@ -178,7 +179,7 @@ def test_a_first_step_whose_launches_are_missing_is_left_out(make_kineto):
         return event["cat"] != "cuda_runtime" or event["args"]["correlation"] not in gone
 
     document["traceEvents"] = [event for event in document["traceEvents"] if kept(event)]
-    trace = kineto.read(json.dumps(document).encode())
+    trace = reader.read(json.dumps(document).encode())
     links = link.link(trace)
     left, reason = steps.whole(steps.find(trace), trace, links)
     assert left.number.tolist() == [1, 2]
@@ -201,7 +202,7 @@ def test_a_first_step_that_launches_less_is_left_out(make_kineto):
     document["traceEvents"] = [
         e for e in document["traceEvents"] if e["args"].get("correlation") in kernels or e["cat"] != "kernel"
     ]
-    trace = kineto.read(json.dumps(document).encode())
+    trace = reader.read(json.dumps(document).encode())
     left, reason = steps.whole(steps.find(trace), trace, link.link(trace))
     assert left.number.tolist() == [1, 2]
     # Of the 19 launches of a step, 10 begin after 290 us: those of the optimizer and of the backward pass from 294 on.
@@ -211,7 +212,7 @@ def test_a_first_step_that_launches_less_is_left_out(make_kineto):
 def test_whole_first_steps_and_single_ones_stay(trace, make_kineto):
     found = steps.find(trace)
     assert steps.whole(found, trace, link.link(trace)) == (found, None)
-    single = kineto.read(make_kineto.training(1).write())
+    single = reader.read(make_kineto.training(1).write())
     assert steps.whole(steps.find(single), single, link.link(single))[1] is None
 
 
@@ -223,7 +224,7 @@ def test_a_device_event_belongs_where_it_was_launched(make_kineto):
     made.launch("runs in the next step", 90, 110, 150)
     made.launch("launched between marks", 205, 210, 220)
     made.kernel("launched before the trace", 2, 8, 1)
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     found = steps.find(trace)
     step = steps.assign(found, trace, link.link(trace))
     by_name = dict(zip((trace.names[code] for code in trace.device.name), step.tolist(), strict=True))
@@ -240,7 +241,7 @@ def test_windows_on_the_device_tile_the_run(make_kineto):
     for number in range(3):  # enqueued 100 apart, but the device needs 150 for each
         made.annotation(f"roofline:step#{number}", 100 * number, 100 * number + 90)
         made.launch("k", 100 * number + 10, 20 + 150 * number, 20 + 150 * number + 140)
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     found = steps.find(trace)
     start, end = steps.device_windows(found, trace, steps.assign(found, trace, link.link(trace)))
     assert (start // 1000).tolist() == [0, 160, 310]
@@ -252,7 +253,7 @@ def test_a_step_without_device_events_keeps_its_end_on_the_host(make_kineto):
     made.annotation("roofline:step#0", 0, 90)
     made.annotation("roofline:step#1", 100, 190)
     made.launch("k", 10, 20, 50)
-    trace = kineto.read(made.write())
+    trace = reader.read(made.write())
     found = steps.find(trace)
     _, end = steps.device_windows(found, trace, steps.assign(found, trace, link.link(trace)))
     assert (end // 1000).tolist() == [50, 190]
@@ -273,7 +274,7 @@ def test_every_event_of_the_synthetic_steps_is_assigned(trace):
     ],
 )
 def test_steps_of_recorded_traces(recorded, name, source, count):
-    trace = kineto.read(recorded(name))
+    trace = reader.read(recorded(name))
     found = steps.find(trace)
     assert (found.source, len(found)) == (source, count)
     start, end = steps.device_windows(found, trace, steps.assign(found, trace, link.link(trace)))
@@ -291,8 +292,8 @@ def test_steps_of_recorded_traces(recorded, name, source, count):
     ],
 )
 def test_repetition_in_recorded_traces(recorded, name, count, share):
-    trace = kineto.read(recorded(name))
-    repeated = kineto_period.find(trace, link.link(trace))
+    trace = reader.read(recorded(name))
+    repeated = period.find(trace, link.link(trace))
     if count is None:
         assert repeated is None
         return
@@ -301,9 +302,9 @@ def test_repetition_in_recorded_traces(recorded, name, count, share):
 
 
 def test_the_first_step_of_a_recorded_trace_is_not_whole(recorded):
-    trace = kineto.read(recorded("v100_recsys_train.json.gz"))
+    trace = reader.read(recorded("v100_recsys_train.json.gz"))
     left, said = steps.whole(steps.find(trace), trace, link.link(trace))
     assert len(left) == 5
     assert said == "the first step is left out: 27% of its device time was launched before the trace begins"
-    trace = kineto.read(recorded("a100_recsys_train.json.gz"))
+    trace = reader.read(recorded("a100_recsys_train.json.gz"))
     assert steps.whole(steps.find(trace), trace, link.link(trace))[1] is None

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 from upstream_protos import file_descriptor
 
 from roofline.errors import InputError
-from roofline.traces import xplane
-from roofline.traces.messages import messages
+from roofline.protobuf import messages
+from roofline.traces.xplane import reader
 
 # The messages as XLA writes them: everything decoded at once, strings of text.
 WRITTEN = messages(
@@ -211,7 +211,7 @@ def plain(data, kind=XSpace):
 
 
 def test_every_column():
-    trace = xplane.read(small().encoded())
+    trace = reader.read(small().encoded())
     assert rows(trace) == [
         # Time 0 is the earliest line's, 990 ns, so that the pool starts at 10,000 ps and the stream at 15,000 ps.
         ("/host:CPU", "pool", 12_000, 13_000, "add.1", "add.1", 50, -9, 2, -1, None, -1, 0),
@@ -232,7 +232,7 @@ def test_every_column():
 
 
 def test_planes_that_are_not_wanted_are_left_out_but_their_programs_are_not():
-    trace = xplane.read(small().encoded(), planes=lambda name: name.startswith("/device"))
+    trace = reader.read(small().encoded(), planes=lambda name: name.startswith("/device"))
     assert [line.name for line in trace.lines] == ["Stream #1"]
     assert set(trace.modules) == {50, -7}
     assert trace.start.tolist() == [0, 1]
@@ -245,7 +245,7 @@ def test_a_stat_of_the_metadata_is_every_event_s_unless_it_has_its_own():
     w.kind(plane, "fusion.1", hlo_op="fusion.1", program_id=("uint64_value", 4), run_id=8)
     w.event(plane, line, "fusion.1", 0, 1)
     w.event(plane, line, "fusion.1", 2, 1, run_id=9)
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert [(row[5], row[6], row[7]) for row in rows(trace)] == [("fusion.1", 4, 8), ("fusion.1", 4, 9)]
     assert rows(trace) == plain(w.encoded())
 
@@ -268,7 +268,7 @@ def test_every_kind_of_value():
         w.event(plane, line, "e", i, 1, hlo_op=op, run_id=run)
     w.event(plane, line, "e", 98, 1, hlo_op=7)  # a number names no instruction
     w.event(plane, line, "e", 99, 1, hlo_op=("ref_value", 77))  # nor does a text that is not there
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert [row[5] for row in rows(trace)] == ["dot"] * len(values) + [None, None]
     assert trace.run.tolist() == [expected for *_, expected in values] + [0, 0]
 
@@ -276,7 +276,7 @@ def test_every_kind_of_value():
 @pytest.mark.parametrize("piece", [1, 3, 1 << 16])
 def test_fields_that_are_left_out_shift_no_column(piece, monkeypatch):
     """Zeros are not written: a start, a duration, an id or all stats may be missing anywhere in a line."""
-    monkeypatch.setattr(xplane, "_PIECE", piece)
+    monkeypatch.setattr(reader, "_PIECE", piece)
     w = Writer()
     plane = w.plane("/host:CPU")
     line = plane.lines.add(name="a")
@@ -286,7 +286,7 @@ def test_fields_that_are_left_out_shift_no_column(piece, monkeypatch):
             event.ClearField("offset_ps")
         if i % 4 == 2:
             event.stats.add()  # a stat of nothing
-    assert rows(xplane.read(w.encoded())) == plain_without_empty_stats(w)
+    assert rows(reader.read(w.encoded())) == plain_without_empty_stats(w)
 
 
 def test_a_stat_without_a_value_is_absent():
@@ -297,7 +297,7 @@ def test_a_stat_without_a_value_is_absent():
         event = w.event(plane, line, "e", i, 1, _p=i + 5)
         if i == 1:
             event.stats[0].ClearField("value")
-    assert xplane.read(w.encoded()).produces.tolist() == [5, -1, 7]
+    assert reader.read(w.encoded()).produces.tolist() == [5, -1, 7]
 
 
 def plain_without_empty_stats(w):
@@ -338,12 +338,12 @@ def test_columns_are_what_a_plain_reading_finds(lines, piece):
         line = plane.lines.add(name=f"line {number}", timestamp_ns=time)
         for name, offset, duration, stats, op in events:
             w.event(plane, line, name, offset, duration, **stats, **op)
-    before, xplane._PIECE = xplane._PIECE, piece
+    before, reader._PIECE = reader._PIECE, piece
     try:
         # Events of one start and end stay in the order of the file, in both.
-        assert rows(xplane.read(w.encoded())) == plain(w.encoded())
+        assert rows(reader.read(w.encoded())) == plain(w.encoded())
     finally:
-        xplane._PIECE = before
+        reader._PIECE = before
 
 
 # Programs
@@ -363,7 +363,7 @@ def test_the_number_of_a_program():
         w.stat(plane, entry.value, "hlo_proto", ("bytes_value", b"hlo"))
         for stat, value in stats.items():
             w.stat(plane, entry.value, stat, value)
-    assert xplane.read(w.encoded()).modules == {  # 2^64 - 1 is the bits of -1
+    assert reader.read(w.encoded()).modules == {  # 2^64 - 1 is the bits of -1
         -1: ("jit_f(3)", b"hlo"),
         8: ("jit_g", b"hlo"),
         7: ("a(b)", b"hlo"),
@@ -377,12 +377,12 @@ def test_the_program_of_an_event_without_its_number_is_the_only_one_of_its_modul
     w.event(plane, line, "a", 0, 1, hlo_op="a", hlo_module="jit_g")
     w.event(plane, line, "b", 1, 1, hlo_op="b", hlo_module="jit_h")
     w.event(plane, line, "c", 2, 1, hlo_op="c")
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert trace.program[trace.line == [line.name for line in trace.lines].index("old")].tolist() == [-7, -1, -1]
     entry = w.space.planes[0].event_metadata.add(key=9)
     entry.value.name = "jit_g(11)"
     w.stat(w.space.planes[0], entry.value, "Hlo Proto", ("bytes_value", b"another"))
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert trace.program[trace.line == [line.name for line in trace.lines].index("old")].tolist() == [-1, -1, -1]
 
 
@@ -391,7 +391,7 @@ def test_two_programs_of_one_number_are_told():
     entry = w.space.planes[0].event_metadata.add(key=9)
     entry.value.name = "jit_other(50)"
     w.stat(w.space.planes[0], entry.value, "Hlo Proto", ("bytes_value", b"another"))
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert trace.modules[50] == ("jit_f", b"hlo f")
     assert trace.warnings == ("Left out 1 programs with the number of another.",)
 
@@ -405,7 +405,7 @@ def test_times_since_1970_need_no_start_time():
     for number in (1, 0):
         line = plane.lines.add(name=f"line {number}", timestamp_ns=1_795_232_418_066_911_712 + number)
         w.event(plane, line, "e", 5, 1)
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert trace.origin == 1_795_232_418_066_911_712
     assert trace.start.tolist() == [1_005, 5]
 
@@ -413,7 +413,7 @@ def test_times_since_1970_need_no_start_time():
 def test_an_unknown_start_is_none():
     w = small()
     del w.space.planes[-1]
-    assert xplane.read(w.encoded()).origin is None
+    assert reader.read(w.encoded()).origin is None
 
 
 def test_impossible_events_are_left_out_and_told():
@@ -428,8 +428,8 @@ def test_impossible_events_are_left_out_and_told():
     line.events.add(metadata_id=1, num_occurrences=12, duration_ps=1)
     for name, time in [("far", 2**63 - 1), ("early", -(2**63))]:
         w.event(plane, plane.lines.add(name=name, timestamp_ns=time), "e", 0, 1)
-    trace = xplane.read(w.encoded())
-    assert rows(trace) == rows(xplane.read(small().encoded()))
+    trace = reader.read(w.encoded())
+    assert rows(trace) == rows(reader.read(small().encoded()))
     assert sorted(trace.warnings) == [
         "Left out 1 events that stand for several, without times.",
         "Left out 2 events without a name.",
@@ -442,7 +442,7 @@ def test_events_before_the_time_of_their_line_are_kept():
     w = Writer()
     plane = w.plane("/host:CPU")
     w.event(plane, plane.lines.add(name="a", timestamp_ns=100), "e", -7, 9)
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert (trace.start.tolist(), trace.end.tolist()) == ([-7], [2])
 
 
@@ -453,7 +453,7 @@ def test_what_the_profiler_says_is_passed_on():
     w = small()
     w.space.errors.append("dropped 5 events")
     w.space.warnings.append("x" * 1000)
-    assert xplane.read(w.encoded()).warnings == (
+    assert reader.read(w.encoded()).warnings == (
         "The profiler reported: dropped 5 events",
         "The profiler reported: " + "x" * 200,
     )
@@ -461,7 +461,7 @@ def test_what_the_profiler_says_is_passed_on():
 
 def test_names_that_are_not_utf8_are_kept():
     data = small().encoded().replace(b"dot.3", b"d\xff\xfe.3").replace(b"pool", b"po\xffl")
-    trace = xplane.read(data)
+    trace = reader.read(data)
     assert trace.lines[0].name == "po�l"
     assert rows(trace)[1][4:6] == ("d��.3", "d��.3")
 
@@ -469,33 +469,33 @@ def test_names_that_are_not_utf8_are_kept():
 def test_a_trace_without_events():
     w = Writer()
     w.plane("/host:CPU")
-    trace = xplane.read(w.encoded())
+    trace = reader.read(w.encoded())
     assert (len(trace), trace.lines, trace.modules, trace.names) == (0, (), {}, ())
     assert trace.bytes.dtype == np.int64
 
 
 def test_reads_files_and_gzip(tmp_path):
     data = small().encoded()
-    expected = rows(xplane.read(data))
+    expected = rows(reader.read(data))
     (tmp_path / "a.xplane.pb").write_bytes(data)
     (tmp_path / "a.xplane.pb.gz").write_bytes(gzip.compress(data))
-    assert rows(xplane.read(tmp_path / "a.xplane.pb")) == expected
-    assert rows(xplane.read(str(tmp_path / "a.xplane.pb.gz"))) == expected
+    assert rows(reader.read(tmp_path / "a.xplane.pb")) == expected
+    assert rows(reader.read(str(tmp_path / "a.xplane.pb.gz"))) == expected
 
 
 def test_unreadable_files(tmp_path, monkeypatch):
     data = small().encoded()
     with pytest.raises(InputError, match=r"No such file.*give the path of a trace"):
-        xplane.read(tmp_path / "none.xplane.pb")
+        reader.read(tmp_path / "none.xplane.pb")
     with pytest.raises(InputError, match="directory"):
-        xplane.read(tmp_path)
+        reader.read(tmp_path)
     for cut in (12, len(gzip.compress(data)) - 3):
         with pytest.raises(InputError, match="the trace is damaged gzip"):
-            xplane.read(gzip.compress(data)[:cut])
-    monkeypatch.setattr(xplane, "LARGEST", len(data) - 1)
+            reader.read(gzip.compress(data)[:cut])
+    monkeypatch.setattr(reader, "LARGEST", len(data) - 1)
     for large in (data, gzip.compress(data)):
         with pytest.raises(InputError, match="larger than 0 MiB: record fewer steps"):
-            xplane.read(large)
+            reader.read(large)
 
 
 def png():
@@ -503,7 +503,7 @@ def png():
 
 
 def hlo():
-    from roofline.traces.hlo_schema import HloProto
+    from roofline.xla.hlo.proto import HloProto
 
     module = HloProto()
     module.hlo_module.name = "jit_f"
@@ -519,7 +519,7 @@ def hlo():
 )
 def test_foreign_files(data):
     with pytest.raises(InputError, match=r"no profiler trace \(XSpace\): give the whole \*\.xplane\.pb"):
-        xplane.read(data)
+        reader.read(data)
 
 
 def test_a_cut_never_passes_for_the_whole():
@@ -534,7 +534,7 @@ def test_a_cut_never_passes_for_the_whole():
     passed = {}
     for cut in range(len(data)):
         with contextlib.suppress(InputError):
-            trace = xplane.read(data[:cut])
+            trace = reader.read(data[:cut])
             passed[cut] = len(trace)
     # The metadata's plane has no events, the CPU's 4, the GPU's 2.
     assert passed == dict(zip(whole, (0, 4, 6), strict=True))
@@ -550,7 +550,7 @@ def test_damage_is_an_error_or_a_trace(data):
     ):
         encoded[at] = value
     try:
-        trace = xplane.read(bytes(encoded))
+        trace = reader.read(bytes(encoded))
     except InputError:
         return
     assert (trace.end >= trace.start).all()
@@ -562,7 +562,7 @@ def test_damage_is_an_error_or_a_trace(data):
 @given(st.binary(max_size=60))
 def test_noise_is_an_error_or_a_trace(data):
     try:
-        xplane.read(data)
+        reader.read(data)
     except InputError:
         return
 
@@ -581,7 +581,7 @@ def upstream_xspace():
 
 def test_a_recorded_gpu_trace(recorded):
     path = recorded("mi300x_jax_conv.xplane.pb")
-    trace = xplane.read(path)
+    trace = reader.read(path)
     assert rows(trace) == plain(path.read_bytes(), upstream_xspace())
     assert sorted(trace.modules) == [1, 3, 5, 7, 9, 11, 13, 15]
     assert trace.modules[15][0] == "jit_forward_3d_conv"
@@ -593,7 +593,7 @@ def test_a_recorded_gpu_trace(recorded):
     data = path.read_bytes()
     for cut in range(1, len(data), 7 * 1499):
         with pytest.raises(InputError):
-            xplane.read(io.BytesIO(data).read(cut))
+            reader.read(io.BytesIO(data).read(cut))
 
 
 @pytest.mark.filterwarnings("ignore")
@@ -611,7 +611,7 @@ def test_a_trace_that_jax_writes(tmp_path):
             jax.block_until_ready(product(a, a))
     jax.profiler.stop_trace()
     (path,) = tmp_path.rglob("*.xplane.pb")
-    trace = xplane.read(path)
+    trace = reader.read(path)
     assert rows(trace) == plain(path.read_bytes(), upstream_xspace())
     assert {f"roofline:step#{i}" for i in range(3)} <= set(trace.names)
     ops = trace.hlo_op >= 0
@@ -619,7 +619,7 @@ def test_a_trace_that_jax_writes(tmp_path):
     (program,) = set(trace.program[ops].tolist())
     name, hlo = trace.modules[program]
     assert name.startswith("jit_")
-    from roofline.traces.hlo_schema import HloProto
+    from roofline.xla.hlo.proto import HloProto
 
     module = HloProto.FromString(hlo).hlo_module
     instructions = {i.name for computation in module.computations for i in computation.instructions}

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from roofline.traces import hlo
-from roofline.traces.hlo_buffers import buffer, entry_buffers
-from roofline.traces.hlo_bytes import accesses, updates_in_place
-from roofline.traces.hlo_schedule import inside, schedule
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.buffers import buffer, entry_buffers
+from roofline.xla.hlo.bytes import accesses, updates_in_place
+from roofline.xla.hlo.schedule import inside, schedule
 
 pytest.importorskip("jax")
-sys.path.append(str(Path(__file__).parent))
-hlo_programs = importlib.import_module("hlo_programs")
-hlo_oracle = importlib.import_module("hlo_oracle")
+import hlo_oracle
+import hlo_programs
 
 #: Why a figure of ours may differ from XLA's, and how many instructions of the test programs each is about at most.
 REASONS = {

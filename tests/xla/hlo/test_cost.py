@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
 from collections import Counter
-from pathlib import Path
 
 import pytest
 
-from roofline.traces import hlo
-from roofline.traces.hlo_classes import names_product, scope_class
-from roofline.traces.hlo_cost import cost, op_names, title
-from roofline.traces.hlo_schedule import contractions, inside, schedule
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.classes import names_product, scope_class
+from roofline.xla.hlo.cost import cost, op_names, title
+from roofline.xla.hlo.schedule import contractions, inside, schedule
 
 pytest.importorskip("jax")
-sys.path.append(str(Path(__file__).parent))
-hlo_programs = importlib.import_module("hlo_programs")
-hlo_oracle = importlib.import_module("hlo_oracle")
+import hlo_oracle
+import hlo_programs
 
 
 def costs(name):

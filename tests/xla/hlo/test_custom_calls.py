@@ -2,23 +2,19 @@
 
 from __future__ import annotations
 
-import importlib
 import json
-import sys
-from pathlib import Path
 
 import pytest
 
-from roofline.core import formulas
-from roofline.traces import hlo
-from roofline.traces.hlo_bytes import accesses
-from roofline.traces.hlo_cost import cost, title
-from roofline.traces.hlo_schedule import contractions
-from roofline.traces.hlo_work import work
+from roofline.costs import formulas
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.bytes import accesses
+from roofline.xla.hlo.cost import cost, title
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.schedule import contractions
 
 pytest.importorskip("jax")
-sys.path.append(str(Path(__file__).parent))
-hlo_oracle = importlib.import_module("hlo_oracle")
+import hlo_oracle
 
 
 def call(target, result, *parameters, config=None, attributes="", computations=""):

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
 import itertools
-import sys
 from math import ceil, log2, prod
-from pathlib import Path
 
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.core import formulas
-from roofline.traces import hlo
-from roofline.traces.hlo_opcodes import CHOICES
-from roofline.traces.hlo_schedule import contractions, schedule
-from roofline.traces.hlo_work import computation_work, updates, work
+from roofline.costs import formulas
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo.flops import computation_work, updates, work
+from roofline.xla.hlo.opcodes import CHOICES
+from roofline.xla.hlo.schedule import contractions, schedule
 
 pytest.importorskip("jax")
-sys.path.append(str(Path(__file__).parent))
-hlo_programs = importlib.import_module("hlo_programs")
-hlo_oracle = importlib.import_module("hlo_oracle")
+import hlo_oracle
+import hlo_programs
 
 PROGRAMS = [
     *("mlp", "mlp train", "mlp train, donated", "transformer", "transformer train", "convolutions"),

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-import importlib
-import sys
-from pathlib import Path
-
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roofline.errors import InputError
-from roofline.traces import hlo, hlo_schedule
-from roofline.traces.hlo_cost import cost
-from roofline.traces.hlo_loops import trips
-from roofline.traces.hlo_schedule import joined, schedule
-from roofline.traces.hlo_schema import HloModuleProto, HloProto
-from roofline.traces.hlo_work import work
+from roofline.xla.hlo import module as hlo
+from roofline.xla.hlo import schedule as hlo_schedule
+from roofline.xla.hlo.cost import cost
+from roofline.xla.hlo.flops import work
+from roofline.xla.hlo.loops import trips
+from roofline.xla.hlo.proto import HloModuleProto, HloProto
+from roofline.xla.hlo.schedule import joined, schedule
 
 pytest.importorskip("jax")
-sys.path.append(str(Path(__file__).parent))
-hlo_programs = importlib.import_module("hlo_programs")
-hlo_oracle = importlib.import_module("hlo_oracle")
+import hlo_oracle
+import hlo_programs
 
 SMALL = """HloModule small
 ENTRY e {
@@ -292,7 +288,7 @@ def test_instructions_are_found_by_name():
 
 def test_a_trace_of_a_gpu(recorded):
     """The modules in the metadata plane of a trace recorded on an MI300X, whose convolution is a library call."""
-    xplane = pytest.importorskip("roofline.traces.xplane")
+    xplane = pytest.importorskip("roofline.traces.xplane.reader")
     trace = xplane.read(recorded("mi300x_jax_conv.xplane.pb"))
     (data,) = [data for name, data in trace.modules.values() if name == "jit_forward_3d_conv"]
     module = hlo.read(data)

@@ -1,0 +1,1 @@
+"""A profile under the ceilings of its device: floors, losses, bounds, totals."""

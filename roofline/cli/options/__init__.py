@@ -1,0 +1,1 @@
+"""What several verbs share: the options of a measurement, where output may go, proofs."""

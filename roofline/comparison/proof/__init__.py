@@ -1,0 +1,1 @@
+"""Turning the switch of a cause and measuring again (`compare --prove`)."""

@@ -1,0 +1,1 @@
+"""The work of calls that somebody else's trace recorded."""

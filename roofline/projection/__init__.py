@@ -1,0 +1,1 @@
+"""What `roofline whatif` does: a step carried to the ceilings of another device."""

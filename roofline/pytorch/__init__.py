@@ -1,0 +1,1 @@
+"""PyTorch's ops: what ran, its work and its time, on a CPU and on a CUDA GPU."""

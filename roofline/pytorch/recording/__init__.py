@@ -1,0 +1,1 @@
+"""Recording a step of PyTorch: its profiler, its counting run, its process."""

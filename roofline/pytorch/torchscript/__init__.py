@@ -1,0 +1,1 @@
+"""Steps traced by `torch.jit` and run by its executor."""

@@ -1,0 +1,1 @@
+"""What every recorder shares: the child process, and the protocol of plain, profiled and counting runs."""

@@ -1,0 +1,1 @@
+"""What `roofline check` does: one profile judged by another, measure by measure."""

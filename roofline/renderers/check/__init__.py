@@ -1,0 +1,1 @@
+"""What `roofline check` found, in each format."""

@@ -1,0 +1,1 @@
+"""A step carried to another device, in each format."""

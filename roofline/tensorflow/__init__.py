@@ -1,0 +1,1 @@
+"""TensorFlow's graph executor: what ran, its work and its time."""

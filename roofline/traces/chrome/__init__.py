@@ -1,0 +1,1 @@
+"""The JSON of Chrome's trace viewer, read as it comes."""

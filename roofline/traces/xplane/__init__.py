@@ -1,0 +1,1 @@
+"""XSpace and XPlane, what XLA's profiler writes."""

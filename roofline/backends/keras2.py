@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
-from roofline.backends import Check, Plan, Recording, Say
 from roofline.core.step import Step
 from roofline.core.switch import DROPOUT, JIT
+from roofline.recording.recording import Check, Plan, Recording, Say
 
 if TYPE_CHECKING:
     from roofline.recording.executor import Framework

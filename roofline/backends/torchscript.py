@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
-from roofline.backends import Check, Plan, Recording, Say
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER
 from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environment, profiled_environment
+from roofline.recording.recording import Check, Plan, Recording, Say
 
 __all__ = [
     "KNOBS",

@@ -22,8 +22,8 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import CLASSES, OpClass
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
+from roofline.costs.dtypes import DTYPES, FLOATING
 from roofline.errors import InputError
-from roofline.pytorch.aten.tables import DTYPES, FLOATING
 
 _PACKAGE = "roofline.costs.libraries"
 

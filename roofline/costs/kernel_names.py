@@ -11,7 +11,7 @@ import re
 from functools import lru_cache
 
 from roofline.core.vocabulary import OpClass
-from roofline.pytorch.aten.tables import COLLECTIVE
+from roofline.costs.dtypes import COLLECTIVE
 
 _CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|host ?to ?device)|(dtoh|device ?to ?host))"
 _CLASSES: tuple[tuple[OpClass, re.Pattern[str]], ...] = tuple(

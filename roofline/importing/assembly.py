@@ -13,8 +13,8 @@ from roofline.costs import precision
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
 from roofline.pytorch import time_cuda
-from roofline.pytorch.time_cpu import Timed
 from roofline.recording.rows import Rows, op_rows
+from roofline.timing.timed import Timed
 from roofline.version import __version__
 
 Say = Callable[[str], None]

@@ -11,7 +11,7 @@ from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import Path, calls, marked
 from roofline.pytorch import count, time_cpu
-from roofline.pytorch.time_cpu import Timed
+from roofline.timing.timed import Timed
 from roofline.traces import intervals
 from roofline.traces.kineto import steps
 from roofline.traces.kineto.events import Events

@@ -27,7 +27,7 @@ from roofline.importing.assembly import (
 from roofline.importing.ranks import Rank
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import time_cuda
-from roofline.pytorch.time_cpu import Timed, profiled
+from roofline.timing.timed import Timed, profiled
 from roofline.traces.kineto.reader import KinetoTrace
 
 _SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves

@@ -20,7 +20,7 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
-from roofline.pytorch.time_cpu import profiled
+from roofline.timing.timed import profiled
 from roofline.traces.xplane import reader
 
 BUFFERS = (

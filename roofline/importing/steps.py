@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
 from roofline.importing.calls import ANNOTATION, StepCalls
-from roofline.pytorch.time_cpu import OUTLIER
+from roofline.timing.timed import OUTLIER
 from roofline.traces import alignment
 from roofline.traces.kineto import steps
 from roofline.traces.kineto.links import Links

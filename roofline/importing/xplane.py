@@ -16,9 +16,9 @@ from numpy.typing import NDArray
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.pytorch import time_cpu
-from roofline.pytorch.time_cpu import OUTLIER, Timed
 from roofline.timing import executor
 from roofline.timing.executor import PICOSECOND
+from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
 from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla import count as xla

@@ -10,7 +10,6 @@ import msgspec
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis
-from roofline.backends import Recording
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import plain
 from roofline.comparison.proof import experiment as counterfactual
@@ -22,6 +21,7 @@ from roofline.core.schema import Profile, slug
 from roofline.core.switch import Knob, Setting
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
+from roofline.recording.recording import Recording
 from roofline.recording.request import Request
 from roofline.units import seconds
 

@@ -15,11 +15,11 @@ from typing import Any
 import msgspec
 
 from roofline import plugins
-from roofline.backends import Check, Plan, Recording
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step
 from roofline.errors import InputError, MissingError
+from roofline.recording.recording import Check, Plan, Recording
 from roofline.recording.request import Request
 from roofline.version import __version__
 

@@ -13,8 +13,9 @@ from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
-from roofline.pytorch.time_cpu import OUTLIER, Timed, joined_time, step_events, unmatched_time
+from roofline.pytorch.time_cpu import joined_time, step_events, unmatched_time
 from roofline.timing import idle
+from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
 from roofline.traces.kineto import replays, steps
 from roofline.traces.kineto.links import Links, link

@@ -16,9 +16,9 @@ from typing import Any
 import msgspec
 
 from roofline import plugins
-from roofline.backends import Plan
 from roofline.core.step import Step, Workload
 from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
 #: What torch and others say when memory runs out, whatever they raise.

@@ -15,20 +15,19 @@ from datetime import date
 from statistics import median
 from typing import Protocol
 
-from roofline.backends import Plan, Recording, Say
 from roofline.core.device import Ceiling
 from roofline.core.schema import Memory, Wall
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import NOTHING, PHASES, Counted
 from roofline.errors import MeasurementError
-from roofline.pytorch import time_cpu
-from roofline.pytorch.time_cpu import Timed
 from roofline.recording import clocks as _clocks
 from roofline.recording import contention, notes
 from roofline.recording.protocol import SETTLING, profiled_steps, settling
+from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import op_rows
 from roofline.timing import executor
 from roofline.timing.executor import Owned
+from roofline.timing.timed import Timed, merge, profiled
 from roofline.traces.xplane.reader import XTrace
 from roofline.units import seconds
 
@@ -140,7 +139,7 @@ def _record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording
     ]
     if not parts:
         raise MeasurementError("The profiler recorded no step, so there are no times: run again with fewer --steps.")
-    timed = time_cpu.merge(executor.aligned(parts, len(read.counted.ops)), median(run.wall.steps))
+    timed = merge(executor.aligned(parts, len(read.counted.ops)), median(run.wall.steps))
     measured = {**ceilings, **launch, **_functions(framework, read.counted)}
     return _assemble(step, plan, framework, run, read.counted, timed, memory, measured)
 
@@ -385,7 +384,7 @@ def _assemble(
     threads = plan.threads or 1
     return Recording(
         wall=run.wall,
-        profiled=None if timed is None else time_cpu.profiled(timed, framework.mechanism),
+        profiled=None if timed is None else profiled(timed, framework.mechanism),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,

@@ -16,12 +16,13 @@ from pathlib import Path
 
 import msgspec
 
-from roofline.backends import Check, Recording
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError, from_exit_code
+from roofline.recording.recording import Check, Recording
 from roofline.recording.request import Request
 from roofline.version import __version__
-from roofline.xla.flags import SCRATCH
 
+#: Stands for the folder of a measuring process in the values of its environment, until there is one.
+SCRATCH = "{scratch}"
 #: A line of the C++ libraries' log that tells of no failure: of information or a warning, such as
 #: "W1121 05:07:22.883056   18089 hlo_module.cc:767] ...", and of the missing driver where no GPU was asked for.
 _REMARK = re.compile(

@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
-from roofline.pytorch.time_cpu import Timed
+from roofline.timing.timed import Timed
 from roofline.units import seconds
 
 

@@ -13,9 +13,9 @@ from roofline.core.schema import Op, Signature
 from roofline.core.vocabulary import OpClass
 from roofline.costs import precision
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
-from roofline.pytorch.aten.tables import COLLECTIVE
-from roofline.pytorch.time_cpu import Timed
-from roofline.xla.hlo.classes import weight
+from roofline.costs.dtypes import COLLECTIVE
+from roofline.costs.weight import weight
+from roofline.timing.timed import Timed
 
 Kernels = tuple[tuple[int, int], ...]
 

@@ -12,8 +12,8 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.pytorch.time_cpu import HOST_DISPATCH, PYTHON, Timed
 from roofline.timing import host
+from roofline.timing.timed import HOST_DISPATCH, PYTHON, Timed
 from roofline.traces import intervals
 from roofline.traces.xplane.reader import XTrace
 

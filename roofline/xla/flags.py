@@ -13,9 +13,8 @@ from collections.abc import Iterator
 from pathlib import Path
 
 from roofline.errors import InputError
+from roofline.recording.launch import SCRATCH
 
-#: Stands for the folder of a measuring process in the values of its environment, until there is one.
-SCRATCH = "{scratch}"
 _TO = "--xla_dump_to="
 _NAME = re.compile(r"module_(\d+)\.(.*)\.before_optimizations\.hlo\.pb$")
 

@@ -11,10 +11,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from roofline.backends import Check
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES
 from roofline.recording.executor import STEP, Framework, profiled_step
+from roofline.recording.recording import Check
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla.hlo import module as hlo

@@ -15,7 +15,6 @@ pytest.importorskip("transformers")
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.backends import Plan, Recording
 from roofline.backends import torch as backend
 from roofline.core.device import Device
 from roofline.core.schema import encode
@@ -24,8 +23,9 @@ from roofline.measuring import session
 from roofline.models import dimensions, geometry
 from roofline.models.torch import _step
 from roofline.pytorch.recording import profiler, record
-from roofline.pytorch.time_cpu import EventCost
+from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
+from roofline.timing.timed import EventCost
 
 SMALL: dict[str, dict[str, int]] = {
     "bert": {"batch": 2, "seq": 16},

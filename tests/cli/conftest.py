@@ -82,8 +82,8 @@ def children_here() -> Iterator[None]:
     torch = pytest.importorskip("torch")
     from roofline.models.torch import _step
     from roofline.pytorch.recording import profiler, record
-    from roofline.pytorch.time_cpu import EventCost
     from roofline.recording import child, launch
+    from roofline.timing.timed import EventCost
 
     class Here:
         def __init__(self, command: list[str], **_: object) -> None:

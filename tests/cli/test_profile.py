@@ -341,7 +341,7 @@ def test_a_users_step(measuring: Run) -> None:
 def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     """One thread, the calibration of `cache`, and none of the recording's own measurements."""
     from roofline.pytorch.recording import profiler, record
-    from roofline.pytorch.time_cpu import EventCost
+    from roofline.timing.timed import EventCost
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
     monkeypatch.setattr(record, "_ceilings", lambda plan: {})

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roofline.timing.timed import GUARDS, HOST_DISPATCH, PYTHON, RUNTIME, WRAPPER, EventCost, Timed, merge, profiled
 from roofline.traces import alignment
 from roofline.traces.kineto import reader
 
@@ -131,7 +132,7 @@ def counted_first_step(trace):
 def timed(made, outer=0.0, inner=0.0):
     trace = reader.read(made.write())
     counted = counted_first_step(trace)
-    return counted, time_cpu.time_cpu(trace, counted, PREFIX, time_cpu.EventCost(outer * 1e-6, inner * 1e-6))
+    return counted, time_cpu.time_cpu(trace, counted, PREFIX, EventCost(outer * 1e-6, inner * 1e-6))
 
 
 def us(values):
@@ -156,7 +157,7 @@ def test_idle_is_what_the_framework_and_python_take(made, make_kineto):
     assert found.corrected == us([WALL])
     assert found.idle == us([WALL - 50])
     # Linear around the product: 40 - 30. Outside every event: 100 - 40 - 20.
-    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 40})
+    assert found.causes == us_of({HOST_DISPATCH: 10, PYTHON: 40})
     # Before addmm 10 of Python and 6 of linear, before relu the rest of linear, 4, and 10; 20 come after both.
     assert found.host == us([[6, 10], [4, 10]])
 
@@ -173,11 +174,11 @@ def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
     # t, transpose and addmm lie in linear; linear and relu lie in nothing.
     assert found.corrected == us([WALL - 5 * INNER - 2 * OUTER])
     assert found.idle == us([WALL - 3 * INNER - 2 * OUTER - 50])
-    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10 - 3 * INNER, time_cpu.PYTHON: 40 - 2 * OUTER})
+    assert found.causes == us_of({HOST_DISPATCH: 10 - 3 * INNER, PYTHON: 40 - 2 * OUTER})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
     assert found.host == us([[6 - 3 * INNER, 10 - OUTER], [4, 10 - OUTER]])
     # What was taken off for an event on the average of the 7.
-    assert time_cpu.profiled(found, "none").event_cost == us((5 * INNER + 2 * OUTER) / EVENTS)
+    assert profiled(found, "none").event_cost == us((5 * INNER + 2 * OUTER) / EVENTS)
 
 
 def test_a_cost_larger_than_an_op_leaves_nothing_of_it(made, make_kineto):
@@ -195,7 +196,7 @@ def test_an_outlying_step_is_dropped_whole(made, make_kineto):
     assert found.walls == us([100, 110, 105])
     assert found.own == us([[30, 40, 35], [20, 20, 20]])
     assert found.start == us([16, 60])  # in the first of them
-    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 40})
+    assert found.causes == us_of({HOST_DISPATCH: 10, PYTHON: 40})
 
 
 def test_events_that_were_not_counted_are_reported_and_not_joined(made, make_kineto):
@@ -208,7 +209,7 @@ def test_events_that_were_not_counted_are_reported_and_not_joined(made, make_kin
     assert found.unmatched == us_of({"aten::exp": 5})
     # It is no op's time: the framework's.
     assert found.idle == us([50, 50])
-    assert found.causes == us_of({time_cpu.HOST_DISPATCH: 10 + 5 / 2, time_cpu.PYTHON: 40 - 5 / 2})
+    assert found.causes == us_of({HOST_DISPATCH: 10 + 5 / 2, PYTHON: 40 - 5 / 2})
 
 
 def test_an_event_that_was_not_counted_inside_an_op_is_part_of_it(made, make_kineto):
@@ -267,12 +268,12 @@ def compiled_step(made, make_kineto, number, zero):
 
 
 COMPILED = {
-    time_cpu.HOST_DISPATCH: 6 - 4,  # linear around its product: left to Python, it is dispatched as ever
-    time_cpu.GUARDS: 4,
-    time_cpu.WRAPPER: 40 - 6,  # the graph around its product, with the view t in it
+    HOST_DISPATCH: 6 - 4,  # linear around its product: left to Python, it is dispatched as ever
+    GUARDS: 4,
+    WRAPPER: 40 - 6,  # the graph around its product, with the view t in it
     # The region but for what lies in it, and the latter's own: 80 - (2 + 3 + 60 + 6), 2, 3, and 60 - 40 with detach.
-    time_cpu.RUNTIME: 9 + 2 + 3 + 20,
-    time_cpu.PYTHON: 200 - 4 - 80 - 20,
+    RUNTIME: 9 + 2 + 3 + 20,
+    PYTHON: 200 - 4 - 80 - 20,
 }
 
 
@@ -290,14 +291,14 @@ def test_the_cost_of_an_event_is_taken_from_the_cause_that_it_lies_in(made, make
     _, found = timed(made, OUTER, INNER)
     # In linear 1, in the graph 2, in the region 4 and in CompiledFunction 2, in nothing 3: 12 events.
     within = {
-        time_cpu.HOST_DISPATCH: 1,
-        time_cpu.GUARDS: 0,
-        time_cpu.WRAPPER: 2,
-        time_cpu.RUNTIME: 4 + 2,
-        time_cpu.PYTHON: 3,
+        HOST_DISPATCH: 1,
+        GUARDS: 0,
+        WRAPPER: 2,
+        RUNTIME: 4 + 2,
+        PYTHON: 3,
     }
     assert sum(within.values()) == found.events == 12
-    cost = {name: OUTER if name == time_cpu.PYTHON else INNER for name in within}
+    cost = {name: OUTER if name == PYTHON else INNER for name in within}
     assert found.causes == us_of({name: time - within[name] * cost[name] for name, time in COMPILED.items()})
     assert sum(found.causes.values()) == pytest.approx(found.idle[0])
 
@@ -307,8 +308,8 @@ def test_a_cost_that_leaves_less_than_nothing_of_a_cause_does_not_make_more_of_t
     _, found = timed(made, 10, 10)
     # Idle: 200 - 12 * 10 - 30. Left of dispatch 2 - 10, of guards 4, of the wrapper 34 - 20, of the runtime 34 - 60.
     assert found.idle == us([50])
-    left = {time_cpu.HOST_DISPATCH: 0, time_cpu.GUARDS: 4, time_cpu.WRAPPER: 14, time_cpu.RUNTIME: 0}
-    assert found.causes == us_of({**left, time_cpu.PYTHON: 50 - 18})
+    left = {HOST_DISPATCH: 0, GUARDS: 4, WRAPPER: 14, RUNTIME: 0}
+    assert found.causes == us_of({**left, PYTHON: 50 - 18})
 
 
 def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make_kineto):
@@ -320,11 +321,11 @@ def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make
     _, found = timed(made)
     assert found.idle == us([170 - 10 - 7])
     less = {
-        time_cpu.HOST_DISPATCH: 1,
-        time_cpu.GUARDS: 0,
-        time_cpu.WRAPPER: 10,
-        time_cpu.RUNTIME: 4 + 2,
-        time_cpu.PYTHON: 0,
+        HOST_DISPATCH: 1,
+        GUARDS: 0,
+        WRAPPER: 10,
+        RUNTIME: 4 + 2,
+        PYTHON: 0,
     }
     assert found.causes == us_of({name: time - less[name] for name, time in COMPILED.items()})
 
@@ -334,10 +335,7 @@ def test_a_step_that_shows_no_compiled_code_spent_nothing_on_it(made, make_kinet
     step(made, make_kineto, 1, 1000, wall=200)  # as long, so that both are kept; causes 10 and 140
     _, found = timed(made)
     assert found.causes == us_of(
-        {
-            name: (time + {time_cpu.HOST_DISPATCH: 10, time_cpu.PYTHON: 140}.get(name, 0)) / 2
-            for name, time in COMPILED.items()
-        }
+        {name: (time + {HOST_DISPATCH: 10, PYTHON: 140}.get(name, 0)) / 2 for name, time in COMPILED.items()}
     )
 
 
@@ -345,7 +343,7 @@ def test_a_trace_without_steps_has_no_times(made, make_kineto):
     made.op("aten::exp", 0, 40, make_kineto.H)
     trace = reader.read(made.write())
     with np.errstate(all="raise"):
-        found = time_cpu.time_cpu(trace, counted_ops.NOTHING, PREFIX, time_cpu.EventCost())
+        found = time_cpu.time_cpu(trace, counted_ops.NOTHING, PREFIX, EventCost())
     assert (found.own.shape, found.causes, found.events, found.joined) == ((0, 0), {}, 0, 0)
 
 
@@ -366,7 +364,7 @@ def test_a_real_step():
     run()
     counted = count.count(torch_counting.record(Step(run=run)), Engine())
     trace = profiler.read(profiler.profiled(run, "cpu", 3))
-    found = time_cpu.time_cpu(trace, counted, profiler.STEP, time_cpu.EventCost(1e-7, 1e-7))
+    found = time_cpu.time_cpu(trace, counted, profiler.STEP, EventCost(1e-7, 1e-7))
     kept = 3 - found.dropped
     assert found.own.shape == (len(counted.ops), kept)
     assert (found.own >= 0).all()
@@ -401,9 +399,9 @@ def test_events_of_ops_that_do_nothing_are_calibrated() -> None:
     assert step.parent.tolist() == [-1, -1, 1]
 
 
-def part(wall: float, own: float) -> time_cpu.Timed:
+def part(wall: float, own: float) -> Timed:
     """One profiled step of one op: `own` of its `wall` [s], the rest idle."""
-    return time_cpu.Timed(
+    return Timed(
         own=np.array([[own]]),
         overlap=np.zeros(1),
         start=np.zeros(1),
@@ -411,7 +409,7 @@ def part(wall: float, own: float) -> time_cpu.Timed:
         corrected=np.array([wall]),
         idle=np.array([wall - own]),
         host=np.array([[0.0, wall - own]]),
-        causes={time_cpu.PYTHON: wall - own},
+        causes={PYTHON: wall - own},
         joined=1.0,
         events=3,
         dropped=0,
@@ -423,17 +421,17 @@ def part(wall: float, own: float) -> time_cpu.Timed:
 def test_steps_recorded_one_by_one_are_held_against_a_plain_step() -> None:
     # A plain step takes 10 ms, so up to 12.5 ms is near: 10, 12 and 11 stay, 13 and 20 go. Mean idle time: (2+3+1)/3 ms
     steps = [(0.010, 0.008), (0.020, 0.015), (0.012, 0.009), (0.013, 0.009), (0.011, 0.010)]
-    merged = time_cpu.merge([part(*step) for step in steps], 0.010)
+    merged = merge([part(*step) for step in steps], 0.010)
     assert merged.walls.tolist() == [0.010, 0.012, 0.011]
     assert merged.own.tolist() == [[0.008, 0.009, 0.010]]
     assert merged.dropped == 2
-    assert merged.causes[time_cpu.PYTHON] == pytest.approx(0.002)
+    assert merged.causes[PYTHON] == pytest.approx(0.002)
     assert merged.host == pytest.approx(np.array([[0, 0.002]]))
 
 
 def test_where_no_profiled_step_is_near_a_plain_one_their_own_median_decides() -> None:
     # Near 10 ms is one step, too few of them; of 11, 30, 31 and 60 the median is 30.5 and 1.25 of it 38.1
-    merged = time_cpu.merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
+    merged = merge([part(0.011, 0.01), part(0.030, 0.02), part(0.031, 0.02), part(0.060, 0.05)], 0.010)
     assert merged.walls.tolist() == [0.011, 0.030, 0.031]
     assert merged.dropped == 1
 
@@ -448,7 +446,7 @@ def test_a_profiled_step_that_shows_nothing_is_not_joined() -> None:
     nodes = torch_counting.record(Step(run=lambda: layer(x)))
     counted = count.count(nodes, Engine())
     trace = profiler.read(profiler.profiled(lambda: None, "cpu", 1))
-    timed = time_cpu.time_cpu(trace, counted, profiler.STEP, time_cpu.EventCost())
+    timed = time_cpu.time_cpu(trace, counted, profiler.STEP, EventCost())
     assert len(counted.ops) >= 1
     assert timed.unseen == len(counted.ops)
     assert timed.joined == 0.0

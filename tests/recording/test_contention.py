@@ -12,10 +12,10 @@ from pathlib import Path
 import pytest
 import torch
 
-from roofline.backends import Plan
 from roofline.backends import torch as torch_backend
 from roofline.core.step import Step
 from roofline.recording.contention import System, Usage, since, start, was_contended
+from roofline.recording.recording import Plan
 
 CORES = os.cpu_count() or 1
 

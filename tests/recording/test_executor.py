@@ -21,12 +21,12 @@ with warnings.catch_warnings():
     _tensorflow_framework = importlib.import_module("roofline.tensorflow.framework")
 
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.backends import Plan, Recording
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
 from roofline.recording import executor
+from roofline.recording.recording import Plan, Recording
 from roofline.xla.jax import Jax
 
 # 2 x 32 x 64 x 64 FLOPs of one product.

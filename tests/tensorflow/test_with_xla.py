@@ -21,10 +21,10 @@ with warnings.catch_warnings():
     collecting = importlib.import_module("roofline.tensorflow.graphs")
 
 from roofline.costs.counted import PHASES, Counted
-from roofline.pytorch.time_cpu import Timed
 from roofline.tensorflow import with_xla
 from roofline.timing import executor
 from roofline.timing.executor import Owned
+from roofline.timing.timed import Timed
 from roofline.traces.xplane import reader
 
 STEP = "step"

@@ -7,9 +7,8 @@ from typing import Any
 import numpy as np
 import pytest
 
-from roofline.pytorch import time_cpu
-from roofline.pytorch.time_cpu import HOST_DISPATCH, PYTHON
 from roofline.timing.executor import Owned, aligned, time_steps, windows
+from roofline.timing.timed import HOST_DISPATCH, PYTHON, merge
 from roofline.traces.xplane.reader import Line, XTrace
 
 US = 10**6  # [ps]
@@ -96,7 +95,7 @@ def test_lost_events_have_rows_of_their_own_and_steps_get_the_same_ones() -> Non
     assert [step.extra for step in both] == [("x", "y")] * 2
     assert both[0].own[:, 0] == pytest.approx([20e-6, 10e-6, 0])
     assert both[1].own[:, 0] == pytest.approx([30e-6, 0, 20e-6])
-    merged = time_cpu.merge(both, 50e-6)
+    merged = merge(both, 50e-6)
     assert merged.own.shape == (3, 2)
     assert merged.extra == ("x", "y")
 

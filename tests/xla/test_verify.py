@@ -7,8 +7,8 @@ from typing import Any
 
 import pytest
 
-from roofline.backends import Check
 from roofline.core.step import Step
+from roofline.recording.recording import Check
 from roofline.xla import verify
 
 jax = pytest.importorskip("jax")

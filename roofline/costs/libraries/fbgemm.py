@@ -23,7 +23,7 @@ from typing import Any
 from roofline.core.cost import Cost
 from roofline.costs.calls import Tensor
 from roofline.costs.custom import formula
-from roofline.pytorch.aten.tables import DTYPES
+from roofline.costs.dtypes import DTYPES
 
 _NOTE = "which rows are picked depends on data: mean row width, no row twice while there are others"
 #: FLOP per element of a row that the optimizer updates, and numbers of state per row or (elementwise) per element:

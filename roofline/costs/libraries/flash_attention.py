@@ -28,7 +28,7 @@ from roofline.core.cost import Cost, unknown
 from roofline.costs.attention_pairs import Lengths, Mask, backward, forward, varlen
 from roofline.costs.calls import Tensor
 from roofline.costs.custom import formula
-from roofline.pytorch.aten.tables import DTYPES
+from roofline.costs.dtypes import DTYPES
 
 _WHOLE = frozenset(("int", "long", "long int", "long long"))
 _LSE = 4.0  # [byte] the log-sum-exp is fp32

@@ -13,10 +13,9 @@ from typing import Any
 from roofline.core.cost import Cost
 from roofline.costs.calls import Tensor
 from roofline.costs.custom import formula
-from roofline.pytorch.aten.tables import DTYPES, PER_ELEMENT
+from roofline.costs.dtypes import DTYPES
+from roofline.costs.formulas import RMS_NORM
 
-#: Per element, as torch's own fused RMS norm is counted; and a reciprocal root per row.
-_NORM = PER_ELEMENT["_fused_rms_norm"][0]
 #: x * (1 / scale), held within the range of fp8 (min, max); the cast is free.
 _QUANTISED = 3.0
 
@@ -34,7 +33,7 @@ def _rows(tensor: Tensor) -> float:
 def rms_norm(out: Tensor, x: Tensor, weight: Tensor, *_: Any) -> Cost:
     """out = x / sqrt(mean(x^2) + eps) * weight."""
     return Cost(
-        vector_flops=_NORM * x.numel,
+        vector_flops=RMS_NORM * x.numel,
         functions={"rsqrt": _rows(x)},
         bytes_read=size(x) + size(weight),
         bytes_written=size(out),
@@ -45,7 +44,7 @@ def rms_norm(out: Tensor, x: Tensor, weight: Tensor, *_: Any) -> Cost:
 def fused_add_rms_norm(x: Tensor, residual: Tensor, weight: Tensor, *_: Any) -> Cost:
     """residual += x; x = norm(residual) * weight: both are read and written."""
     return Cost(
-        vector_flops=(1.0 + _NORM) * x.numel,
+        vector_flops=(1.0 + RMS_NORM) * x.numel,
         functions={"rsqrt": _rows(x)},
         bytes_read=size(x) + size(residual) + size(weight),
         bytes_written=size(x) + size(residual),

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.calls import Call, Tensor
-from roofline.pytorch.aten.tables import DTYPES, Unsaid
+from roofline.costs.dtypes import DTYPES, Unsaid
 from roofline.traces import nesting
 from roofline.traces.kineto.reader import Events, KinetoTrace
 

@@ -16,7 +16,7 @@ import numpy as np
 from roofline.core.cost import Cost, unknown
 from roofline.costs.calls import Call, describe, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.pytorch.aten.tables import COLLECTIVE, DTYPES
+from roofline.costs.dtypes import COLLECTIVE, DTYPES
 from roofline.traces import intervals
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace

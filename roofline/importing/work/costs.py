@@ -31,21 +31,13 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Call
 from roofline.costs.counted import Costed
+from roofline.costs.dtypes import said
 from roofline.importing.work import arguments, communication, list_arguments
 from roofline.importing.work import cache as cost_cache
 from roofline.importing.work.arguments import KinetoNodes
 from roofline.importing.work.foreign_calls import kernels, lone, nodes_of, plain_cost
 from roofline.pytorch.aten.contractions import CONTRACTION
-from roofline.pytorch.aten.tables import (
-    ATTENTION,
-    ATTENTION_BACKWARD,
-    CLASS_OF,
-    GATHERS,
-    PRIMITIVE,
-    REDUCTIONS,
-    base,
-    said,
-)
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, GATHERS, PRIMITIVE, REDUCTIONS, base
 from roofline.traces import nesting
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.links import link as link_all

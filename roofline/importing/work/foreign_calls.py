@@ -17,9 +17,10 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs import custom, kernel_names
 from roofline.costs.calls import Call, describe, tensors
 from roofline.costs.counted import Costed
+from roofline.costs.dtypes import DTYPES, said
 from roofline.importing.work import communication, list_arguments
 from roofline.importing.work.arguments import KinetoNodes
-from roofline.pytorch.aten.tables import DTYPES, base, said
+from roofline.pytorch.aten.tables import base
 from roofline.pytorch.inductor import triton_names as triton
 from roofline.traces import nesting
 from roofline.traces.kineto.links import Links

@@ -16,19 +16,10 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Call, describe, tensors
 from roofline.costs.counted import Access, Costed
+from roofline.costs.dtypes import COLLECTIVE, DTYPES, FLOATING, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
 from roofline.pytorch.aten.references import without_dynamo
-from roofline.pytorch.aten.tables import (
-    ATTENTION,
-    ATTENTION_BACKWARD,
-    CLASS_OF,
-    COLLECTIVE,
-    CONTRACTIONS,
-    DTYPES,
-    FLOATING,
-    base,
-    said,
-)
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, base
 
 
 class Engine:

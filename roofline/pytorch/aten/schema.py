@@ -14,7 +14,8 @@ import torch
 
 from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor
-from roofline.pytorch.aten.tables import ALLOCATIONS, WORKLESS_CALLS, Unsaid, base
+from roofline.costs.dtypes import Unsaid
+from roofline.pytorch.aten.tables import ALLOCATIONS, WORKLESS_CALLS, base
 
 DTYPE: dict[str, torch.dtype] = {
     "float": torch.float32,

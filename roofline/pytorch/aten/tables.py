@@ -2,57 +2,8 @@
 
 from __future__ import annotations
 
-import re
-from enum import Enum
-from typing import Any
-
 from roofline.core.vocabulary import OpClass
-from roofline.costs.formulas import FUNCTIONS
-
-DTYPES: dict[str, tuple[str, int]] = {
-    # as profilers write them: (our name, bytes)
-    "float": ("fp32", 4),
-    "double": ("fp64", 8),
-    "c10::Half": ("fp16", 2),
-    "c10::BFloat16": ("bf16", 2),
-    "long": ("int64", 8),
-    "long int": ("int64", 8),
-    "long long": ("int64", 8),
-    "int": ("int32", 4),
-    "short": ("int16", 2),
-    "short int": ("int16", 2),
-    "signed char": ("int8", 1),
-    "unsigned char": ("uint8", 1),
-    "bool": ("bool", 1),
-    "c10::complex<float>": ("complex64", 8),
-    "c10::complex<double>": ("complex128", 16),
-    "c10::Float8_e4m3fn": ("fp8", 1),
-    "c10::Float8_e5m2": ("fp8", 1),
-    "c10::Float8_e4m3fnuz": ("fp8", 1),
-    "c10::Float8_e5m2fnuz": ("fp8", 1),
-    "unsigned short": ("uint16", 2),
-    "unsigned int": ("uint32", 4),
-    "unsigned long": ("uint64", 8),
-}
-
-
-class Unsaid(Enum):
-    """An argument of which a profiler kept the kind and not the value, as those of 2022 and 2023 did.
-
-    None is an argument that was not given; these may well have been.
-    """
-
-    SCALAR = "a number, truth value or type that was given"
-    LIST = "a list of numbers that was given"
-    ANY = "a list, text or device, or nothing"
-
-
-def said(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Arguments for who asks only what is known: None where the value was not recorded."""
-    return tuple(None if isinstance(value, Unsaid) else value for value in inputs)
-
-
-FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+from roofline.costs.formulas import FUNCTIONS, RMS_NORM
 
 CONTRACTIONS = frozenset(
     (
@@ -180,7 +131,7 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "miopen_batch_norm": (8.0, {}),
     "cudnn_batch_norm_backward": (11.0, {}),
     "miopen_batch_norm_backward": (11.0, {}),
-    "_fused_rms_norm": (3.0, {}),
+    "_fused_rms_norm": (RMS_NORM, {}),
     "_fused_rms_norm_backward": (9.0, {}),
     "batch_norm_elemt": (4.0, {}),
     "native_dropout_backward": (2.0, {}),
@@ -221,10 +172,6 @@ WORKLESS_CALLS = frozenset(
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
         "_nested_tensor_size"
     ).split()
-)
-#: Names of ops and kernels that exchange data between devices.
-COLLECTIVE = re.compile(
-    r"nccl|rccl|symm_mem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_coalesced", re.IGNORECASE
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])
 SCATTERS = frozenset(

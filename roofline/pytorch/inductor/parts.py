@@ -15,15 +15,16 @@ import torch
 
 from roofline.core.cost import Cost, matrix, unknown
 from roofline.costs.counted import Costed
+from roofline.costs.dtypes import DTYPES, FLOATING
+from roofline.costs.weight import weight
 from roofline.pytorch.aten import bytes, contractions, flops
 from roofline.pytorch.aten.engine import classify
 from roofline.pytorch.aten.schema import DTYPE
-from roofline.pytorch.aten.tables import CONTRACTIONS, DTYPES, FLOATING, base
+from roofline.pytorch.aten.tables import CONTRACTIONS, base
 from roofline.pytorch.compiled import Launch, Part, Run
 from roofline.pytorch.inductor.kernels import Graph, Region, Site, value
 from roofline.pytorch.inductor.loops import PHILOX
 from roofline.pytorch.inductor.traffic import Access
-from roofline.xla.hlo.classes import weight
 
 _NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
 #: Inductor's own primitives that compute nothing of the program.

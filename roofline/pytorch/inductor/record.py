@@ -13,7 +13,6 @@ import msgspec
 import numpy as np
 import torch
 
-from roofline.backends import Plan, Recording, Say
 from roofline.core.device import Ceiling
 from roofline.core.schema import Compilation
 from roofline.core.step import Step
@@ -24,6 +23,7 @@ from roofline.pytorch.inductor import dynamo, kernels, parts, rates
 from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
+from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import Rows
 from roofline.traces.kineto.reader import KinetoTrace
 

@@ -20,8 +20,9 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
+from roofline.costs.dtypes import DTYPES, FLOATING
 from roofline.costs.formulas import ARITHMETIC, FUNCTIONS, WORKLESS
-from roofline.pytorch.aten.tables import ATTENTION, CLASS_OF, CONTRACTIONS, DTYPES, FLOATING, PRIMITIVE, RANDOM
+from roofline.pytorch.aten.tables import ATTENTION, CLASS_OF, CONTRACTIONS, PRIMITIVE, RANDOM
 
 #: triton_<kind>_fused_<names>_<number>; kinds: pointwise, reduction, persistent reduction, template, ...
 _NAME = re.compile(r"^triton_([a-z]+)_fused_(.*?)_?(\d*)$")

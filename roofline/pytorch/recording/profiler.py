@@ -20,9 +20,9 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
-from roofline.pytorch.time_cpu import EventCost
 from roofline.recording.contention import System
 from roofline.recording.protocol import SETTLING, settling
+from roofline.timing.timed import EventCost
 from roofline.traces.kineto import reader
 
 #: Prefix of the annotations that delimit profiled steps.

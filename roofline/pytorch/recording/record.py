@@ -11,8 +11,6 @@ from typing import Any
 import torch
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.backends import Plan, Recording, Say
-from roofline.backends import torch as backend
 from roofline.core.device import Ceiling
 from roofline.core.schema import Compilation, Memory, Wall
 from roofline.core.step import Step
@@ -23,12 +21,14 @@ from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import counting as torch_counting
+from roofline.pytorch.recording import process
 from roofline.pytorch.recording import profiler as torch_running
-from roofline.pytorch.time_cpu import Timed
 from roofline.recording import clocks as _clocks
 from roofline.recording import contention, notes
 from roofline.recording.protocol import profiled_steps
+from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import Rows, op_rows
+from roofline.timing.timed import Timed, merge, profiled
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.units import seconds
 
@@ -188,7 +188,7 @@ def _timed(plan: Plan, counted: Counted, profilers: list[Any], typical: float, r
         return time_cuda.time_cuda(traces[0], counted, torch_running.STEP, reference=reference)
     cost = torch_running.event_cost()
     parts = [time_cpu.time_cpu(one, counted, torch_running.STEP, cost) for one in traces]
-    return time_cpu.merge(parts, typical)
+    return merge(parts, typical)
 
 
 def _ceilings(plan: Plan) -> dict[str, Ceiling]:
@@ -246,7 +246,7 @@ def _assemble(
     flags: tuple[str, ...],
     beside: Beside,
 ) -> Recording:
-    switches = {**backend.switches(), **step.switches, **beside.switches}
+    switches = {**process.switches(), **step.switches, **beside.switches}
     rows = op_rows(counted, timed, notes.block_of_scopes(step, counted.scopes), switches, plan.device)
     model_bytes = None
     if isinstance(step.model, torch.nn.Module):
@@ -256,7 +256,7 @@ def _assemble(
     plain_steps = 0 if plan.count_only else len(plain.wall.steps)
     return Recording(
         wall=plain.wall,
-        profiled=None if timed is None else time_cpu.profiled(timed, time_cuda.mechanism(timed)),
+        profiled=None if timed is None else profiled(timed, time_cuda.mechanism(timed)),
         scopes=counted.scopes,
         phases=PHASES,
         blocks=rows.blocks,
@@ -278,9 +278,9 @@ def _assemble(
         mode=step.mode,
         batch=step.batch,
         seq=step.seq,
-        versions=backend.versions(),
+        versions=process.versions(),
         switches=switches,
-        environment=backend.process_environment(),
+        environment=process.process_environment(),
         conditions={
             "cpu_share": usage.share(threads),
             "involuntary_switches_per_second": usage.switch_rate,

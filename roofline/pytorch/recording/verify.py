@@ -14,7 +14,6 @@ from typing import Any
 import torch
 from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, sdpa_flop_count
 
-from roofline.backends import Check
 from roofline.core.step import Step
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Counted, CountedOp
@@ -22,6 +21,7 @@ from roofline.pytorch.aten import flops as aten_work
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count
 from roofline.pytorch.recording import counting
+from roofline.recording.recording import Check
 
 _ATTENTION_ON_CPU = "_scaled_dot_product_flash_attention_for_cpu"
 

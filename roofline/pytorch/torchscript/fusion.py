@@ -18,10 +18,10 @@ import torch
 from roofline.core.cost import Cost, unknown
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Access, Costed
+from roofline.costs.dtypes import DTYPES
+from roofline.costs.weight import weight
 from roofline.pytorch.aten.engine import Engine
-from roofline.pytorch.aten.tables import DTYPES
 from roofline.pytorch.count import Generated, Nodes
-from roofline.xla.hlo.classes import weight
 
 #: "fused_sigmoid_mul_add" does these three ops in this order; a long name ends in a number in place of the last ones.
 _FUSED = re.compile(r"fused_(\w+)")

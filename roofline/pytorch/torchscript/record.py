@@ -13,7 +13,6 @@ from numpy.typing import NDArray
 from torch import nn
 from torch.autograd.profiler import profile, record_function
 
-from roofline.backends import Check, Plan, Recording, Say
 from roofline.core.schema import Compilation
 from roofline.core.step import Step
 from roofline.costs.calls import Call
@@ -29,6 +28,7 @@ from roofline.pytorch.recording import verify as torch_verify
 from roofline.pytorch.recording.profiler import STEP, quiet, synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
+from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.traces import nesting
 
 #: Calls before anything is counted: the executor watches the first and optimises at the second.

@@ -11,11 +11,12 @@ from msgspec.structs import replace
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
 from roofline.costs.counted import Costed, Same
+from roofline.costs.weight import weight
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.buffers import results
 from roofline.xla.hlo.buffers import size as buffer_size
 from roofline.xla.hlo.bytes import Accesses, accesses
-from roofline.xla.hlo.classes import instruction_class, weight
+from roofline.xla.hlo.classes import instruction_class
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Instruction, Module

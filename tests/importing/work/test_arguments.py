@@ -7,8 +7,8 @@ import json
 import pytest
 
 from roofline.costs.calls import Call, Tensor
+from roofline.costs.dtypes import Unsaid, said
 from roofline.importing.work import arguments
-from roofline.pytorch.aten.tables import Unsaid, said
 from roofline.traces.kineto import reader
 
 

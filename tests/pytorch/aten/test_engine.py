@@ -22,11 +22,11 @@ from torch.utils.flop_counter import FlopCounterMode
 from roofline.core.cost import Cost
 from roofline.costs import custom
 from roofline.costs.calls import Call, Tensor, tensors
+from roofline.costs.dtypes import DTYPES, Unsaid
 from roofline.errors import InputError
 from roofline.importing.work import arguments
 from roofline.pytorch.aten import schema
 from roofline.pytorch.aten.engine import Costed, Engine
-from roofline.pytorch.aten.tables import DTYPES, Unsaid
 
 ENGINE = Engine()
 NEXT = itertools.count(1)

@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn
 
-from roofline.backends import Plan, Recording, torch_compile
 from roofline.backends import torch as eager
+from roofline.backends import torch_compile
 from roofline.core.cost import matrix
 from roofline.core.step import Step, scope
 from roofline.costs.counted import Costed
@@ -19,6 +19,7 @@ from roofline.pytorch.compiled import Part
 from roofline.pytorch.inductor import kernels as torch_inductor
 from roofline.pytorch.inductor import parts as torch_inductor_parts
 from roofline.pytorch.inductor.loops import PHILOX, LoopWork
+from roofline.recording.recording import Plan, Recording
 
 ROWS, WIDTH = 32, 64
 COUNT = Plan(device="cpu", count_only=True)

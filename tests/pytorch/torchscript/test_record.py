@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from roofline import plugins, scope
-from roofline.backends import Plan, Recording, torchscript
+from roofline.backends import torchscript
 from roofline.core.schema import load
 from roofline.core.step import Step, Workload
 from roofline.costs.counted import PHASES, Counted
@@ -24,9 +24,10 @@ from roofline.errors import InputError
 from roofline.models.torch import _step
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import profiler, record
-from roofline.pytorch.time_cpu import EventCost
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript import record as _torchscript
+from roofline.recording.recording import Plan, Recording
+from roofline.timing.timed import EventCost
 
 CPU = Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
 

@@ -20,11 +20,11 @@ with warnings.catch_warnings():
     graphs = importlib.import_module("roofline.tensorflow.graphs")
 
 from roofline.costs.counted import PHASES, Counted, CountedOp
-from roofline.pytorch.time_cpu import Timed
 from roofline.tensorflow import count, events
 from roofline.tensorflow import model_flops as tf_graph_model
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.timing import executor
+from roofline.timing.timed import Timed
 from roofline.traces.xplane import reader
 
 PREFIX = "roofline:step"

@@ -1,0 +1,58 @@
+"""The types of numbers as profilers write them and as we call them, and values that a profiler did not keep."""
+
+from __future__ import annotations
+
+import re
+from enum import Enum
+from typing import Any
+
+DTYPES: dict[str, tuple[str, int]] = {
+    # as profilers write them: (our name, bytes)
+    "float": ("fp32", 4),
+    "double": ("fp64", 8),
+    "c10::Half": ("fp16", 2),
+    "c10::BFloat16": ("bf16", 2),
+    "long": ("int64", 8),
+    "long int": ("int64", 8),
+    "long long": ("int64", 8),
+    "int": ("int32", 4),
+    "short": ("int16", 2),
+    "short int": ("int16", 2),
+    "signed char": ("int8", 1),
+    "unsigned char": ("uint8", 1),
+    "bool": ("bool", 1),
+    "c10::complex<float>": ("complex64", 8),
+    "c10::complex<double>": ("complex128", 16),
+    "c10::Float8_e4m3fn": ("fp8", 1),
+    "c10::Float8_e5m2": ("fp8", 1),
+    "c10::Float8_e4m3fnuz": ("fp8", 1),
+    "c10::Float8_e5m2fnuz": ("fp8", 1),
+    "unsigned short": ("uint16", 2),
+    "unsigned int": ("uint32", 4),
+    "unsigned long": ("uint64", 8),
+}
+
+
+class Unsaid(Enum):
+    """An argument of which a profiler kept the kind and not the value, as those of 2022 and 2023 did.
+
+    None is an argument that was not given; these may well have been.
+    """
+
+    SCALAR = "a number, truth value or type that was given"
+    LIST = "a list of numbers that was given"
+    ANY = "a list, text or device, or nothing"
+
+
+def said(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Arguments for who asks only what is known: None where the value was not recorded."""
+    return tuple(None if isinstance(value, Unsaid) else value for value in inputs)
+
+
+FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+
+#: What the names of collectives contain, whoever wrote them.
+#: Names of ops and kernels that exchange data between devices.
+COLLECTIVE = re.compile(
+    r"nccl|rccl|symm_mem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_coalesced", re.IGNORECASE
+)

@@ -24,7 +24,7 @@ from typing import Any
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.findings import Finding, explain
-from roofline.comparison.machine_speed import pace
+from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile, decode, load, slug
 from roofline.errors import RooflineError
@@ -164,7 +164,7 @@ def _disturbed(a: Profile, b: Profile) -> bool:
     """
     runs = analyze(a), analyze(b)
     flags = {slug(flag) for run in runs for flag in run.flags}
-    return bool(flags & {"contended", "inflated"}) or pace(*runs).uneven
+    return bool(flags & {"contended", "inflated"}) or machine_speed(*runs).uneven
 
 
 def _keep(file: Path, place: Path) -> None:
@@ -282,7 +282,7 @@ def line(verdict: Verdict) -> str:
     findings = ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in verdict.findings) or "nothing"
     flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
     share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
-    if pace(comparison.a, comparison.b).uneven:
+    if machine_speed(comparison.a, comparison.b).uneven:
         flags.append("uneven pace")
     marks = f" ({', '.join(flags)})" if flags else ""
     refused = " REFUSED" if comparison.parity.verdict == "not comparable" else ""

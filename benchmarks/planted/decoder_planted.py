@@ -67,7 +67,7 @@ class SlicedGates(Block):
 
 
 def swiglu_slices(mode: str = "infer", size: str = "base", batch: int | None = None) -> roofline.Step:
-    """SwiGLU by pieces, in eight slices."""
+    """SwiGLU by segments, in eight slices."""
     return step(mode, size, SlicedGates, batch=batch)
 
 

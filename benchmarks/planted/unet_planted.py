@@ -12,7 +12,7 @@ from unet import UNet, Unit, step
 import roofline
 
 
-class Pieces(nn.GroupNorm):
+class Segments(nn.GroupNorm):
     def forward(self, x: Tensor) -> Tensor:
         grouped = x.unflatten(1, (self.num_groups, -1))
         centred = grouped - grouped.mean((2, 3, 4), keepdim=True)
@@ -22,7 +22,7 @@ class Pieces(nn.GroupNorm):
 
 
 class PiecesUnit(Unit):
-    norm_class = Pieces
+    norm_class = Segments
 
 
 def norm_pieces(mode: str = "infer", batch: int | None = None) -> roofline.Step:
@@ -156,7 +156,7 @@ def again(mode: str = "train", batch: int | None = None) -> roofline.Step:
 
 
 def pieces_and_checks(mode: str = "infer", batch: int | None = None) -> roofline.Step:
-    """GroupNorm by pieces, and checks."""
+    """GroupNorm by segments, and checks."""
     return step(mode, PiecesUnit, CheckingUNet, batch=batch)
 
 

@@ -29,7 +29,7 @@ Interval = tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
-class Draws:
+class Resamples:
     """steps: weight of each profiled step, shape (RESAMPLES, steps); scale, wall, busy: of each draw [1, s, s].
 
     enough: whether there are steps enough for an interval.
@@ -55,8 +55,8 @@ class Draws:
         return drawn
 
 
-def draw(analysis: Analysis) -> Draws:
-    """RESAMPLES draws of a run that was timed; the same whatever it is compared with."""
+def draw(analysis: Analysis) -> Resamples:
+    """RESAMPLES resamples of a run that was timed; the same whatever it is compared with."""
     profile, profiled = analysis.profile, analysis.profile.profiled
     assert profiled is not None
     walls, number = np.asarray(profile.wall.steps, np.float64), len(profiled.corrected)
@@ -73,7 +73,7 @@ def draw(analysis: Analysis) -> Draws:
     other = _processes(walls, profile.wall.processes, rng)
     busy = (steps @ own.sum(axis=0) - overlap) * scale
     enough = min(number, len(walls)) >= FEWEST
-    return Draws(steps, scale * other, plain * other, busy * other, enough)
+    return Resamples(steps, scale * other, plain * other, busy * other, enough)
 
 
 def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.random.Generator) -> Array:
@@ -98,9 +98,9 @@ def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.rand
 _AT_MOST = math.log(3)
 
 
-def interval(drawn: Array, *of: Draws) -> Interval | None:
+def interval(drawn: Array, *of: Resamples) -> Interval | None:
     """The 95 % interval of drawn values; None where one of the runs has too few steps for one."""
-    if not all(draws.enough for draws in of):
+    if not all(resamples.enough for resamples in of):
         return None
     low, high = np.percentile(drawn, (2.5, 97.5))
     return float(low), float(high)

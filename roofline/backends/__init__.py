@@ -4,7 +4,7 @@ A backend is a module with
 
     REQUIRES: tuple[str, ...]               distributions to install, named in the error
     OPTIONS: Mapping[str, tuple[str, ...]]  what `--backend name:option=value` takes
-    KNOBS: tuple[Knob, ...]                 switches that take a cause of slowness away, for `compare --prove`
+    SWITCHES: tuple[Switch, ...]                 switches that take a cause of slowness away, for `compare --prove`
     MODELS: str                             the package of its models
     environment(threads, device, options)   variables that must be set before the framework is imported
     profiled_environment(device)            those of the profiled run alone; plain steps then get another process
@@ -22,7 +22,7 @@ from collections.abc import Mapping
 from typing import Protocol
 
 from roofline.core.step import Step
-from roofline.core.switch import Knob
+from roofline.core.switch import Switch
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 
@@ -34,7 +34,7 @@ class Backend(Protocol):
     @property
     def OPTIONS(self) -> Mapping[str, tuple[str, ...]]: ...  # noqa: D102
     @property
-    def KNOBS(self) -> tuple[Knob, ...]: ...  # noqa: D102
+    def SWITCHES(self) -> tuple[Switch, ...]: ...  # noqa: D102
     @property
     def MODELS(self) -> str: ...  # noqa: D102
 

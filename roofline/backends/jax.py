@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REQUIRES = ("jax",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",), "command_buffers": ("on", "off")}
 MODELS = "roofline.models.jax"
-KNOBS = (COMMAND_BUFFERS, DROPOUT)
+SWITCHES = (COMMAND_BUFFERS, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REQUIRES = ("tensorflow", "tf_keras")
 OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off"), "dropout": ("off",)}
 MODELS = "roofline.models.keras2"
-KNOBS = (JIT, DROPOUT)
+SWITCHES = (JIT, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

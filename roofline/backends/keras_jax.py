@@ -19,7 +19,7 @@ OPTIONS: Mapping[str, tuple[str, ...]] = {
     "command_buffers": ("on", "off"),
 }
 MODELS = "roofline.models.keras"
-KNOBS = (JIT, COMMAND_BUFFERS, DROPOUT)
+SWITCHES = (JIT, COMMAND_BUFFERS, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REQUIRES = ("keras", "tensorflow")
 OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("on", "off"), "dropout": ("off",)}
 MODELS = "roofline.models.keras"
-KNOBS = (JIT, DROPOUT)
+SWITCHES = (JIT, DROPOUT)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

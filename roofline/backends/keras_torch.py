@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 REQUIRES = ("keras", "torch")
 OPTIONS: Mapping[str, tuple[str, ...]] = {"jit": ("off",), "dropout": ("off",)}
 MODELS = "roofline.models.keras"
-KNOBS = (DROPOUT,)
+SWITCHES = (DROPOUT,)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 from roofline.core.step import Step
-from roofline.core.switch import COMPILED_AWAY, DROPOUT, Knob
+from roofline.core.switch import COMPILED_AWAY, DROPOUT, Switch
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 if TYPE_CHECKING:
@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 REQUIRES = ("tensorflow",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",)}
 MODELS = "roofline.models.tensorflow"
-KNOBS = (
-    Knob(
+SWITCHES = (
+    Switch(
         name="jit_compile",
         rules=COMPILED_AWAY,
         reads="jit",

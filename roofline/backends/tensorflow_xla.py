@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 REQUIRES = ("tensorflow",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("compile", "autocluster"), "dropout": ("off",)}
 MODELS = "roofline.models.tensorflow"
-KNOBS = (DROPOUT,)
+SWITCHES = (DROPOUT,)
 
 
 def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:

@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline.core.step import Step
-from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Knob
+from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Switch
 from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environment, profiled_environment
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 __all__ = [
-    "KNOBS",
     "MODELS",
     "OPTIONS",
     "REQUIRES",
+    "SWITCHES",
     "devices",
     "environment",
     "profiled_environment",
@@ -25,9 +25,9 @@ __all__ = [
 REQUIRES = ("torch",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"mode": ("default", "reduce-overhead", "max-autotune"), **MODEL_OPTIONS}
 MODELS = "roofline.models.torch"
-KNOBS = (
+SWITCHES = (
     ATTENTION,
-    Knob(
+    Switch(
         name="torch.compile",
         rules=LAUNCHED_AWAY,
         reads="torch.compile",

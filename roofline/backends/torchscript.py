@@ -10,10 +10,10 @@ from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environme
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 __all__ = [
-    "KNOBS",
     "MODELS",
     "OPTIONS",
     "REQUIRES",
+    "SWITCHES",
     "devices",
     "environment",
     "profiled_environment",
@@ -25,7 +25,7 @@ __all__ = [
 REQUIRES = ("torch",)
 OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off"), **MODEL_OPTIONS}
 MODELS = "roofline.models.torch"
-KNOBS = (ATTENTION, OPTIMIZER, DROPOUT)
+SWITCHES = (ATTENTION, OPTIMIZER, DROPOUT)
 
 
 def workload_options(options: Mapping[str, str]) -> dict[str, str]:

@@ -37,7 +37,7 @@ _FEWEST, _SHARE = 3, 0.03
 
 
 @dataclass(frozen=True, slots=True)
-class Pace:
+class MachineSpeed:
     """How much longer what both runs do took in A than in B: products, other ops, and the host between them.
 
     seconds: what that adds to wall_A - wall_B, in these ops and, by the host's ratio, before them [s].
@@ -67,10 +67,10 @@ class Pace:
         return min(max(ratio, 1 / most), most)
 
 
-EVEN = Pace()
+EVEN = MachineSpeed()
 
 
-def pace(a: Analysis, b: Analysis) -> Pace:
+def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
     """Compare the ops that both runs execute equally often, in order; `EVEN` where there is no telling."""
     if not _same_settings(a, b):
         return EVEN
@@ -88,7 +88,7 @@ def pace(a: Analysis, b: Analysis) -> Pace:
     host = _middle(hosts[0][both], hosts[1][both]) if both.sum() >= _FEWEST else 1.0
     excused = min(max(host, 1 / _MOST_HOST), _MOST_HOST)
     slower = (hosts[0] * max(0.0, 1 - 1 / excused) - hosts[1] * max(0.0, 1 - excused)).sum()
-    return Pace(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum() + slower))
+    return MachineSpeed(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum() + slower))
 
 
 def _dispatching(run: Analysis, rows: NDArray[np.int64]) -> Array:

@@ -1,11 +1,11 @@
-"""Which pieces of two runs are the same work, and what only one of them does between its neighbours.
+"""Which segments of two runs are the same work, and what only one of them does between its neighbours.
 
 Contractions are what every framework does alike: in the order of dispatch, those with equal FLOPs are the anchors. What
 lies between two anchors is one *stretch*, in which ops with the same name and arguments are matched too. The rest of a
 stretch is what one run does instead of the other, and each stretch is one `Hunk`, as in a diff of two texts.
 
 Runs of different frameworks share few names, and their compilers move work past the anchors. There the hunks are not
-stretches but the unmatched pieces of one phase and block.
+stretches but the unmatched segments of one phase and block.
 """
 
 from __future__ import annotations
@@ -17,13 +17,13 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.comparison.segments import Pieces
+from roofline.comparison.segments import Segments
 from roofline.core.schema import Signature
 
 Rows = NDArray[np.int64]
 
 ANCHORS = frozenset(("contraction", "attention"))
-#: Two runs speak one language where so much of the smaller one's pieces has the same name and arguments in the other.
+#: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
 _ALIKE = 0.4
 #: Products that only one run has, up to which the order of the others is followed exactly.
 _MOST_DIFFERENCES = 500
@@ -31,7 +31,7 @@ _MOST_DIFFERENCES = 500
 
 @dataclass(frozen=True, slots=True)
 class Hunk:
-    """Pieces that have no partner, by number: what A does here, and what B does instead. All of one phase."""
+    """Segments that have no partner, by number: what A does here, and what B does instead. All of one phase."""
 
     phase: str
     a: Rows
@@ -40,7 +40,7 @@ class Hunk:
 
 @dataclass(frozen=True, slots=True)
 class Matching:
-    """pairs_a, pairs_b: matched pieces, by number. alike: whether both runs dispatch the same ops by and large."""
+    """pairs_a, pairs_b: matched segments, by number. alike: whether both runs dispatch the same ops by and large."""
 
     pairs_a: Rows
     pairs_b: Rows
@@ -48,8 +48,8 @@ class Matching:
     alike: bool
 
 
-def match(a: Pieces, b: Pieces) -> Matching:
-    """Match the pieces of two runs, each at most once."""
+def match(a: Segments, b: Segments) -> Matching:
+    """Match the segments of two runs, each at most once."""
     common = frozenset(place.block for place in a.places) & frozenset(place.block for place in b.places)
     by_block = len(common) == len({place.block for place in (*a.places, *b.places)})
     names = _names(a, by_block), _names(b, by_block)
@@ -59,8 +59,8 @@ def match(a: Pieces, b: Pieces) -> Matching:
     alike = _mostly(*names) or _mostly(_names(a, by_block, typed=False), _names(b, by_block, typed=False))
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
-        np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(pieces)))
-        for side, pieces in ((0, a), (1, b))
+        np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(segments)))
+        for side, segments in ((0, a), (1, b))
     ]
     pairs = anchors
     # Compilers and schedulers move products about: those of equal FLOPs are the same work wherever they stand.
@@ -77,7 +77,8 @@ def match(a: Pieces, b: Pieces) -> Matching:
         free = [[None if row in taken[side] else key for row, key in enumerate(keys[side])] for side in (0, 1)]
         pairs = pairs + by_occurrence(*free)
     labels = [
-        _labels(pieces, stretch if alike else None, common) for pieces, stretch in zip((a, b), stretches, strict=True)
+        _labels(segments, stretch if alike else None, common)
+        for segments, stretch in zip((a, b), stretches, strict=True)
     ]
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
@@ -87,8 +88,8 @@ def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
     return len(by_occurrence(a, b)) >= _ALIKE * min(len(a), len(b)) > 0
 
 
-def _of_anchors(pieces: Pieces, keys: Sequence[Hashable]) -> list[Hashable]:
-    return [key if place.op_class in ANCHORS else None for place, key in zip(pieces.places, keys, strict=True)]
+def _of_anchors(segments: Segments, keys: Sequence[Hashable]) -> list[Hashable]:
+    return [key if place.op_class in ANCHORS else None for place, key in zip(segments.places, keys, strict=True)]
 
 
 def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
@@ -96,12 +97,12 @@ def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
     return [None if key is None else (int(at), key) for key, at in zip(keys, stretch, strict=True)]
 
 
-def _names(pieces: Pieces, by_block: bool, typed: bool = True) -> list[Hashable]:
-    """What pieces have in common that were dispatched alike: names and arguments, of the op and of the piece.
+def _names(segments: Segments, by_block: bool, typed: bool = True) -> list[Hashable]:
+    """What segments have in common that were dispatched alike: names and arguments, of the op and of the piece.
 
     A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
     """
-    rows = zip(pieces.places, pieces.signature, pieces.whole, pieces.fused, strict=True)
+    rows = zip(segments.places, segments.signature, segments.whole, segments.fused, strict=True)
     return [
         (
             place.phase,
@@ -116,13 +117,13 @@ def _names(pieces: Pieces, by_block: bool, typed: bool = True) -> list[Hashable]
     ]
 
 
-def _works(pieces: Pieces, common: frozenset[str]) -> list[Hashable]:
+def _works(segments: Segments, common: frozenset[str]) -> list[Hashable]:
     """What contractions have in common in all frameworks: phase, block, class and FLOPs; None for other ops.
 
     common: blocks that both runs have; the names of others are left out.
     """
     found: list[Hashable] = []
-    for place, one, times in zip(pieces.places, pieces.signature, pieces.times.tolist(), strict=True):
+    for place, one, times in zip(segments.places, segments.signature, segments.times.tolist(), strict=True):
         flops = (one.cost.model_flops or one.cost.flops or 0.0) / times
         block = place.block if place.block in common else ""
         key = place.phase, block, place.op_class, flops, _asked(one)
@@ -200,7 +201,7 @@ def _sets(pairs: Sequence[tuple[int, int]]) -> tuple[set[int], set[int]]:
     return {one for one, _ in pairs}, {other for _, other in pairs}
 
 
-def _labels(pieces: Pieces, stretch: Rows | None, common: frozenset[str]) -> list[tuple[str, Hashable]]:
+def _labels(segments: Segments, stretch: Rows | None, common: frozenset[str]) -> list[tuple[str, Hashable]]:
     """(phase, hunk) of each piece. The optimizer's ops have no anchors and no blocks that runs share: one hunk."""
 
     def hunk(row: int, phase: str, block: str) -> Hashable:
@@ -208,7 +209,7 @@ def _labels(pieces: Pieces, stretch: Rows | None, common: frozenset[str]) -> lis
             return ""
         return (block if block in common else "") if stretch is None else int(stretch[row])
 
-    return [(place.phase, hunk(row, place.phase, place.block)) for row, place in enumerate(pieces.places)]
+    return [(place.phase, hunk(row, place.phase, place.block)) for row, place in enumerate(segments.places)]
 
 
 def _hunks(labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]) -> tuple[Hunk, ...]:

@@ -1,9 +1,9 @@
-"""The ops of a step as pieces of work, each at one place of the model: what two runs are compared by.
+"""The ops of a step as segments of work, each at one place of the model: what two runs are compared by.
 
 An op that stands for itself is one piece. A fused kernel is divided over its constituents by the floors that these
 would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. An op that a loop
-or a program runs many times in a step is as many pieces, so that it meets the ops of a step that has them one by one.
-Nothing is lost: the weights of an op's pieces add up to 1.
+or a program runs many times in a step is as many segments, so that it meets the ops of a step that has them one by one.
+Nothing is lost: the weights of an op's segments add up to 1.
 """
 
 from __future__ import annotations
@@ -38,13 +38,13 @@ class Place(NamedTuple):
 
 
 @dataclass(frozen=True, slots=True)
-class Pieces:
-    """The pieces of a run, one entry each, in the order of dispatch, as far as that is known of repeated ops.
+class Segments:
+    """The segments of a run, one entry each, in the order of dispatch, as far as that is known of repeated ops.
 
     op_class: an index into `vocabulary.CLASSES`. op: the op it is of; weight: its part of that op; times: how often the
     step runs that op, which is what the costs of its signatures are for; signature: what it would be alone, so many
     times; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
-    over several places. own: its own time in each profiled step, unscaled [s], shape (pieces, steps).
+    over several places. own: its own time in each profiled step, unscaled [s], shape (segments, steps).
     overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
     quantity: how much of what that ceiling limits (`FAMILIES`). bytes: its part of the op's; flops, model_flops: its
     own. nan is unknown.
@@ -86,8 +86,8 @@ class _Part(NamedTuple):
     model_flops: float
 
 
-def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
-    """The pieces of a run: the work view, or with `divide` off the kernel view, in which each op stays whole."""
+def segments(analysis: Analysis, divide: bool = True) -> Segments:
+    """The segments of a run: the work view, or with `divide` off the kernel view, in which each op stays whole."""
     profile, table = analysis.profile, analysis.table
     parts = [_parts(analysis, op, divide) for op in profile.ops]
     times = executions(profile)
@@ -105,7 +105,7 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
     binding = [_binding(analysis, row, floors) for row in range(len(profile.ops))]
 
     work = np.asarray([(part.flops, part.model_flops) for part in flat], np.float64).reshape(-1, 2) / times[rows, None]
-    return Pieces(
+    return Segments(
         places=tuple(part.place for part in flat),
         op_class=np.asarray([CLASSES.index(part.place.op_class) for part in flat], np.int64),
         op=rows,
@@ -129,7 +129,7 @@ def pieces(analysis: Analysis, divide: bool = True) -> Pieces:
     )
 
 
-#: Pieces that repeated ops may become in all; with more of them each op stays one.
+#: Segments that repeated ops may become in all; with more of them each op stays one.
 _MOST_PIECES = 100_000
 
 

@@ -24,10 +24,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.bootstrap import RESAMPLES, Draws, Interval, draw, interval
+from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
 from roofline.comparison.common_ceilings import on_common_ground, same_device
 from roofline.comparison.parity.parity import Parity, parity
-from roofline.comparison.segments import FAMILIES, Pieces, Place, pieces
+from roofline.comparison.segments import FAMILIES, Place, Segments, segments
 from roofline.core import statistics
 from roofline.core.schema import Profile
 from roofline.errors import InputError
@@ -85,19 +85,19 @@ class Side:
     """One run in one view."""
 
     analysis: Analysis
-    pieces: Pieces
-    draws: Draws
+    segments: Segments
+    resamples: Resamples
 
     @cached_property
     def own(self) -> Array:
         """Own time of each piece [s]."""
-        own: Array = self.pieces.own.mean(axis=1) * self.analysis.scale
+        own: Array = self.segments.own.mean(axis=1) * self.analysis.scale
         return own
 
     @cached_property
     def overlap(self) -> Array:
         """Own time less share of each piece [s]."""
-        return self.pieces.overlap * self.analysis.scale
+        return self.segments.overlap * self.analysis.scale
 
     @cached_property
     def seconds(self) -> Array:
@@ -106,17 +106,17 @@ class Side:
         return seconds
 
     def drawn_own(self, rows: NDArray[np.int64]) -> Array:
-        """Own time of some pieces together, in each draw [s]."""
-        return self.draws.times(self.pieces.own[rows])
+        """Own time of some segments together, in each draw [s]."""
+        return self.resamples.times(self.segments.own[rows])
 
     def drawn_overlap(self, rows: NDArray[np.int64]) -> Array:
-        """Own time less share of some pieces together, in each draw [s]."""
-        return self.draws.times(self.pieces.overlap[rows])
+        """Own time less share of some segments together, in each draw [s]."""
+        return self.resamples.times(self.segments.overlap[rows])
 
     def drawn(self, rows: NDArray[np.int64], parts: Array) -> Array:
-        """Share time of some parts of some pieces together, in each draw [s]."""
-        own, overlap = self.pieces.own[rows] * parts[:, None], self.pieces.overlap[rows] * parts
-        return self.draws.times(own) - self.draws.times(overlap)
+        """Share time of some parts of some segments together, in each draw [s]."""
+        own, overlap = self.segments.own[rows] * parts[:, None], self.segments.overlap[rows] * parts
+        return self.resamples.times(own) - self.resamples.times(overlap)
 
     @cached_property
     def cells(self) -> dict[Place, Cell]:
@@ -125,14 +125,14 @@ class Side:
 
     @cached_property
     def rows(self) -> dict[Place, list[int]]:
-        """The pieces at each place."""
+        """The segments at each place."""
         found: dict[Place, list[int]] = {}
-        for row, place in enumerate(self.pieces.places):
+        for row, place in enumerate(self.segments.places):
             found.setdefault(place, []).append(row)
         return found
 
     def _cell(self, rows: NDArray[np.int64]) -> Cell:
-        some = self.pieces
+        some = self.segments
         own, costed = self.own[rows], ~some.uncosted[rows]
         floors = [float(some.floor[rows][some.bound[rows] == roof].sum()) for roof in range(len(ROOFS))]
         return Cell(
@@ -175,7 +175,7 @@ class Comparison:
     @cached_property
     def ci95(self) -> Interval | None:
         """The 95 % interval of the difference [s]; None below three steps, plain or profiled, of either run."""
-        a, b = self.work.a.draws, self.work.b.draws
+        a, b = self.work.a.resamples, self.work.b.resamples
         return interval(a.wall - b.wall, a, b)
 
     @property
@@ -231,14 +231,16 @@ def compare(a: Profile, b: Profile) -> Comparison:
                 "profile it without --count-only."
             )
     one, other = on_common_ground(a, b)
-    draws = draw(one), draw(other)
-    gap = _gap_drawn(one, other, *draws)
-    work, kernel = (_view(one, other, *draws, gap, divide) for divide in (True, False))
+    resamples = draw(one), draw(other)
+    gap = _gap_drawn(one, other, *resamples)
+    work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))
     return Comparison(one, other, parity(one, other), work, kernel, gap)
 
 
-def _view(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws, gap: Mapping[str, Array], divide: bool) -> View:
-    sides = Side(a, pieces(a, divide), draws_a), Side(b, pieces(b, divide), draws_b)
+def _view(
+    a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples, gap: Mapping[str, Array], divide: bool
+) -> View:
+    sides = Side(a, segments(a, divide), resamples_a), Side(b, segments(b, divide), resamples_b)
     rates = _rates(a, b)
     terms: list[Term] = []
     for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):
@@ -250,7 +252,7 @@ def _view(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws, gap: Mapping
             op_class=None,
             kind=f"gap.{cause}",
             seconds=seconds,
-            ci95=interval(gap[cause], draws_a, draws_b),
+            ci95=interval(gap[cause], resamples_a, resamples_b),
         )
         for cause, seconds in _gap(a, b).items()
     ]
@@ -267,20 +269,20 @@ def _gap(a: Analysis, b: Analysis) -> dict[str, float]:
     return found
 
 
-def _gap_drawn(a: Analysis, b: Analysis, draws_a: Draws, draws_b: Draws) -> dict[str, Array]:
+def _gap_drawn(a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples) -> dict[str, Array]:
     found: dict[str, Array] = {}
-    for analysis, draws, sign in ((a, draws_a, 1), (b, draws_b, -1)):
+    for analysis, resamples, sign in ((a, resamples_a, 1), (b, resamples_b, -1)):
         causes = analysis.gap_causes or {NOT_RESOLVED: analysis.gap}
         for cause, seconds in causes.items():
             part = seconds / analysis.gap if analysis.gap else 1 / len(causes)
-            found[cause] = found.get(cause, np.zeros(RESAMPLES)) + sign * part * draws.gap
+            found[cause] = found.get(cause, np.zeros(RESAMPLES)) + sign * part * resamples.gap
     return found
 
 
 def _rates(a: Analysis, b: Analysis) -> tuple[dict[str, Array], dict[str, Array]]:
     """For each run, how much slower than its value each ceiling is, in each draw: 1 or more, by its uncertainty.
 
-    Runs on one device share the ceilings and so the draws; ceilings of two devices are drawn apart.
+    Runs on one device share the ceilings and so the resamples; ceilings of two devices are drawn apart.
     """
     found = []
     for device in (a.device, b.device):
@@ -305,8 +307,8 @@ def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dic
     floors_a, floors_b = _floors(a, rows_a, rates[0]), _floors(b, rows_b, rates[1])
     floor = _drawn_floor(floors_a) - _drawn_floor(floors_b)
     found: list[tuple[str, float, Array]] = []
-    costed_a, costed_b = rows_a[~a.pieces.uncosted[rows_a]], rows_b[~b.pieces.uncosted[rows_b]]
-    rest_a, rest_b = rows_a[a.pieces.uncosted[rows_a]], rows_b[b.pieces.uncosted[rows_b]]
+    costed_a, costed_b = rows_a[~a.segments.uncosted[rows_a]], rows_b[~b.segments.uncosted[rows_b]]
+    rest_a, rest_b = rows_a[a.segments.uncosted[rows_a]], rows_b[b.segments.uncosted[rows_b]]
     unknown = (len(rest_a) and not len(costed_a)) or (len(rest_b) and not len(costed_b))
     if unknown and (one.floor > 0) != (other.floor > 0):
         found.append(("floor.unknown", one.floor - other.floor, floor))
@@ -328,7 +330,7 @@ def _terms_at(place: Place, a: Side, b: Side, rates: tuple[dict[str, Array], dic
             op_class=place.op_class,
             kind=kind,
             seconds=value,
-            ci95=interval(drawn, a.draws, b.draws),
+            ci95=interval(drawn, a.resamples, b.resamples),
         )
         for kind, value, drawn in found
     ]
@@ -341,7 +343,7 @@ def _drawn_floor(floors: Mapping[int, Mapping[str, _Floor]]) -> Array:
 def _floors(side: Side, rows: NDArray[np.int64], rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
     """The floors at one place, by roof and by what its quantity is counted in."""
     found: dict[int, dict[str, _Floor]] = {}
-    some = side.pieces
+    some = side.segments
     for row in rows:
         if some.floor[row] <= 0:
             continue

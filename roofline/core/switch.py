@@ -1,6 +1,7 @@
-"""A knob: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
+"""A switch: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
 
-A backend declares those that it has (`KNOBS` in roofline/backends/); those of every run are in core/knob_settings.py.
+A backend declares those that it has (`SWITCHES` in roofline/backends/); those of every run are in
+comparison/proof/settings.py.
 """
 
 from __future__ import annotations
@@ -10,13 +11,13 @@ from dataclasses import dataclass, field
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Knob:
+class Switch:
     """A switch, and the rules of core/explanation.py whose findings it answers.
 
     name: what people call it. reads: the recorded switch or option that says how it stands; where nothing is recorded
     it stands as `assumed`. turns: from how it stands to what it is set to; "*" is anything else. option: of the
     backend, that is set so; backend: another one that runs the same model instead. words: values in words. moves:
-    what of a profile may change with it, as patterns over `facts.facts`. devices: where there is such a knob.
+    what of a profile may change with it, as patterns over `facts.facts`. devices: where there is such a switch.
     """
 
     name: str
@@ -33,7 +34,7 @@ class Knob:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
-    """A knob turned: what a run is asked for instead; what is not set stays as it was.
+    """A switch turned: what a run is asked for instead; what is not set stays as it was.
 
     text: "attention eager -> sdpa". options: of the backend, all of them. variables: of the measuring process.
     """
@@ -55,7 +56,7 @@ COMPILED_AWAY = ("fusion", "tiny-ops", "host-bound", "small-model", "jit-not-in-
 LAUNCHED_AWAY = ("host-bound", "tiny-ops", "small-model")
 
 #: The same model without its random masks: an option of every backend whose models have them.
-DROPOUT = Knob(
+DROPOUT = Switch(
     name="dropout",
     rules=("random",),
     reads="dropout",
@@ -64,7 +65,7 @@ DROPOUT = Knob(
     moves=("option dropout", "switch dropout", "switch random bits"),
 )
 #: XLA compiles what Keras runs.
-JIT = Knob(
+JIT = Switch(
     name="jit",
     rules=COMPILED_AWAY,
     reads="jit",
@@ -73,7 +74,7 @@ JIT = Knob(
     moves=("option jit", "switch jit"),
 )
 #: XLA's graphs of launches, which it makes unless told otherwise.
-COMMAND_BUFFERS = Knob(
+COMMAND_BUFFERS = Switch(
     name="command buffers",
     rules=LAUNCHED_AWAY,
     reads="command_buffers",
@@ -83,7 +84,7 @@ COMMAND_BUFFERS = Knob(
     devices=("cuda",),
 )
 #: The models made of the transformers library: PyTorch's fused attention, or products and softmax written out.
-ATTENTION = Knob(
+ATTENTION = Switch(
     name="attention",
     rules=("attention",),
     reads="attention",
@@ -92,7 +93,7 @@ ATTENTION = Knob(
     moves=("option attention", "switch attention"),
 )
 #: PyTorch's optimizers: one kernel for all parameters.
-OPTIMIZER = Knob(
+OPTIMIZER = Switch(
     name="optimizer",
     rules=("optimizer",),
     reads="optimizer fused",

@@ -11,7 +11,7 @@ from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
 from roofline.importing.calls import Path, calls, marked
 from roofline.pytorch import count, time_cpu
-from roofline.timing.timed import Timed
+from roofline.timing.timed import EventCost, Timed
 from roofline.traces import intervals
 from roofline.traces.kineto import steps
 from roofline.traces.kineto.events import Events
@@ -50,7 +50,7 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
     counted = count.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
-    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, _MARK, time_cpu.EventCost())
+    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, _MARK, EventCost())
     start, end = trace.ops.start, trace.ops.end
     return ImportedCpu(
         counted=counted,

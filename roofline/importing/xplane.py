@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
-from roofline.pytorch import time_cpu
 from roofline.timing import executor
+from roofline.timing import timed as timed_steps
 from roofline.timing.executor import PICOSECOND
 from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
@@ -80,7 +80,7 @@ def read(trace: XTrace) -> ImportedXla:
     size = len(counted.ops)
     parts = executor.aligned(executor.time_steps(marked, owned[0], size, _MARK, 0.0), size)
     walls = [float(part.walls[0]) for part in parts]
-    timed = time_cpu.merge(parts, float(np.median(walls)))
+    timed = timed_steps.merge(parts, float(np.median(walls)))
     named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
     by_buffer = (trace.graph[rows] != 0) | named[trace.hlo_op[rows]]
     length = (trace.end - trace.start)[rows]

@@ -1,4 +1,4 @@
-"""Runs what core/counterfactual.py plans: a run and the same run with one knob turned, in turns, in fresh processes."""
+"""Runs what comparison/proof plans: a run and the same run with one switch turned, in turns, in fresh processes."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.terms import Comparison
 from roofline.core.device import Device
 from roofline.core.schema import Profile, slug
-from roofline.core.switch import Knob, Setting
+from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
 from roofline.recording.recording import Recording
@@ -47,7 +47,7 @@ def prove(
     names: what the runs are called. requests: what the runs were asked for, where the caller knows: a profile does not
     hold a step of the user's own. What cannot be run is said in its proof; nothing is raised for it.
     """
-    experiments = counterfactual.plan(comparison, findings, _knobs, names)
+    experiments = counterfactual.plan(comparison, findings, _switches, names)
     runs = {"a": (comparison.a, requests[0]), "b": (comparison.b, requests[1])}
     proofs: dict[int, Proof] = {}
     for run, (analysis, request) in runs.items():
@@ -61,11 +61,11 @@ def prove(
     )
 
 
-def _knobs(backend: str) -> Sequence[Knob]:
-    """The knobs of a backend; none of one that is not here, as a profile may come from anywhere."""
+def _switches(backend: str) -> Sequence[Switch]:
+    """The switches of a backend; none of one that is not here, as a profile may come from anywhere."""
     if backend not in plugins.names("roofline.backends"):
         return ()
-    found: Sequence[Knob] = plugins.load("roofline.backends", backend, "backend").KNOBS
+    found: Sequence[Switch] = plugins.load("roofline.backends", backend, "backend").SWITCHES
     return found
 
 
@@ -166,7 +166,7 @@ def _profile(recording: Recording, request: Request) -> Profile:
 
 
 def _with(original: Request, setting: Setting) -> Request:
-    """The request with one knob turned. Raises InputError where the backend has no such value."""
+    """The request with one switch turned. Raises InputError where the backend has no such value."""
     changed: dict[str, object] = {}
     for name in ("backend", "precision", "threads"):
         if getattr(setting, name) is not None:

@@ -146,9 +146,9 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     group = np.asarray(codes, np.int64)
     opposed = against_sheet(here_point, there_point, common, held)
     doubtful = carried & (fixed != ratio)
-    draws = draw(here)
+    resamples = draw(here)
     low, high = drawn_ends(
-        here, draws, group, carried, (least, most), (here_point, there_point), (common, held), opposed
+        here, resamples, group, carried, (least, most), (here_point, there_point), (common, held), opposed
     )
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
@@ -171,7 +171,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         groups={GROUPS[code]: row(group == code, code) for code in sorted(set(codes))},
         total=total,
         gap=here.gap,
-        interval=around(total.there + here.gap, low.sum(axis=0) + draws.gap, high.sum(axis=0) + draws.gap),
+        interval=around(total.there + here.gap, low.sum(axis=0) + resamples.gap, high.sum(axis=0) + resamples.gap),
         unknown=_unknown(here, reasons),
         rebound=float(share[carried & (here_point.binding != there_point.binding)].sum()),
         doubtful=float(share[doubtful].sum()),

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.bootstrap import Draws
+from roofline.analysis.bootstrap import Resamples
 from roofline.core import statistics
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUPS
@@ -33,7 +33,7 @@ def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> ND
 
 def drawn_ends(
     here: Analysis,
-    draws: Draws,
+    resamples: Resamples,
     group: NDArray[np.int64],
     carried: NDArray[np.bool_],
     ratios: tuple[Array, Array],
@@ -41,15 +41,16 @@ def drawn_ends(
     devices: tuple[Device, Device],
     opposed: NDArray[np.bool_],
 ) -> tuple[Array, Array]:
-    """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, draws).
+    """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, resamples).
 
     ratios: of the lower and the upper end; roofs, devices: here and there. Profiled steps are drawn with replacement;
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
     ceiling that is the same on both sides is drawn once.
     """
-    profile, number = here.profile, len(draws.scale)
+    profile, number = here.profile, len(resamples.scale)
     own = (
-        np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), draws.steps.shape[1]) * 1e-9
+        np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), resamples.steps.shape[1])
+        * 1e-9
     )
     overlap = np.asarray([op.overlap_ns for op in profile.ops], np.float64) * 1e-9
     rng = statistics.generator()
@@ -73,10 +74,10 @@ def drawn_ends(
     low, high = np.zeros((len(GROUPS), number)), np.zeros((len(GROUPS), number))
     for (code, ours, theirs, sheet), rows in pairs.items():
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
-        factor = draws.scale * rate(ours, devices[0], sheet) / rate(theirs, devices[1], sheet)
+        factor = resamples.scale * rate(ours, devices[0], sheet) / rate(theirs, devices[1], sheet)
         for ends, ratio in zip((low, high), ratios, strict=True):
             # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
-            times = draws.steps @ (ratio[rows] @ own[rows]) - ratio[rows] @ overlap[rows]
+            times = resamples.steps @ (ratio[rows] @ own[rows]) - ratio[rows] @ overlap[rows]
             ends[code] += np.maximum(times, 0.0) * factor
     return low, high
 

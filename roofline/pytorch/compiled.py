@@ -42,7 +42,7 @@ OPAQUE = "opaque-regions"
 class Part:
     """One op of the program that a kernel does, alone: its work and traffic, and the layer it is from.
 
-    weight: of the pieces that the compiler took it apart into, each alone (`hlo_classes.weight`).
+    weight: of the pieces that the compiler took it apart into, each alone (`costs.weight`).
     """
 
     costed: Costed

@@ -14,7 +14,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.comparison.machine_speed import pace
+from roofline.comparison.machine_speed import machine_speed
 from roofline.core.schema import Profile, slug
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.counts import counts
@@ -114,7 +114,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
 
 def _same_pace(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
     """Refuse to call a step slower where no more is known than that the machine was: its counts are what they were."""
-    found = pace(before, after)
+    found = machine_speed(before, after)
     if not found.uneven or found.products > 1:
         return
     for gate in gates:

@@ -1,4 +1,4 @@
-"""The knobs that backends declare: what they set exists, and what they read is what the models record."""
+"""The switches that backends declare: what they set exists, and what they read is what the models record."""
 
 from __future__ import annotations
 
@@ -10,28 +10,28 @@ import pytest
 from roofline import plugins
 from roofline.comparison.causes.wording import SENTENCES
 from roofline.core.step import Step, Workload
-from roofline.core.switch import Knob
+from roofline.core.switch import Switch
 from roofline.errors import InputError
 from roofline.models import dimensions
 from roofline.xla import flags, jax_environment
 
 BACKENDS = {name: plugins.load("roofline.backends", name, "backend") for name in plugins.names("roofline.backends")}
-ALL = [(name, knob) for name, module in BACKENDS.items() for knob in module.KNOBS]
+ALL = [(name, switch) for name, module in BACKENDS.items() for switch in module.SWITCHES]
 
 
-@pytest.mark.parametrize(("name", "knob"), ALL, ids=[f"{name}-{knob.name}" for name, knob in ALL])
-def test_a_knob_sets_what_its_backend_takes(name: str, knob: Knob) -> None:
-    assert set(knob.rules) <= set(SENTENCES) | {"compiled-not-used", "jit-not-in-effect"}
-    if knob.option is not None:
-        assert set(knob.turns.values()) <= set(BACKENDS[name].OPTIONS[knob.option])
-        assert f"option {knob.option}" in knob.moves
+@pytest.mark.parametrize(("name", "switch"), ALL, ids=[f"{name}-{switch.name}" for name, switch in ALL])
+def test_a_switch_sets_what_its_backend_takes(name: str, switch: Switch) -> None:
+    assert set(switch.rules) <= set(SENTENCES) | {"compiled-not-used", "jit-not-in-effect"}
+    if switch.option is not None:
+        assert set(switch.turns.values()) <= set(BACKENDS[name].OPTIONS[switch.option])
+        assert f"option {switch.option}" in switch.moves
     else:
-        assert knob.backend in BACKENDS
-        assert BACKENDS[knob.backend].MODELS == BACKENDS[name].MODELS
+        assert switch.backend in BACKENDS
+        assert BACKENDS[switch.backend].MODELS == BACKENDS[name].MODELS
         # What the user gave the one backend can be given to the other.
-        assert set(BACKENDS[name].OPTIONS) <= set(BACKENDS[knob.backend].OPTIONS)
-        assert "backend" in knob.moves
-    assert knob.reads or knob.assumed
+        assert set(BACKENDS[name].OPTIONS) <= set(BACKENDS[switch.backend].OPTIONS)
+        assert "backend" in switch.moves
+    assert switch.reads or switch.assumed
 
 
 def built(model: str, mode: str = "train", **options: str) -> Step:
@@ -41,26 +41,26 @@ def built(model: str, mode: str = "train", **options: str) -> Step:
     return module.build(Workload(model=name, mode=mode, size="tiny", batch=batch, options=options))
 
 
-def moved(before: Step, after: Step, knob: Knob) -> dict[str, tuple[str, str]]:
-    """The switches that differ; all of them must be among those that the knob may move."""
+def moved(before: Step, after: Step, switch: Switch) -> dict[str, tuple[str, str]]:
+    """The switches that differ; all of them must be among those that the switch may move."""
     found = {
         name: (before.switches[name], after.switches[name])
         for name in before.switches
         if before.switches[name] != after.switches[name]
     }
-    assert all(any(fnmatchcase(f"switch {name}", pattern) for pattern in knob.moves) for name in found)
+    assert all(any(fnmatchcase(f"switch {name}", pattern) for pattern in switch.moves) for name in found)
     return found
 
 
-def knob(name: str) -> Knob:
-    return next(each for each in BACKENDS["torch"].KNOBS if each.name == name)
+def switch(name: str) -> Switch:
+    return next(each for each in BACKENDS["torch"].SWITCHES if each.name == name)
 
 
 @pytest.mark.parametrize("model", ["bert", "distilbert", "gpt2"])
 def test_attention_is_the_library_s_other_form(model: str) -> None:
     before, after = built(model, "infer"), built(model, "infer", attention="eager")
-    assert moved(before, after, knob("attention")) == {"attention": ("sdpa", "eager")}
-    assert moved(built(model, "infer", attention="sdpa"), before, knob("attention")) == {}  # it is the default
+    assert moved(before, after, switch("attention")) == {"attention": ("sdpa", "eager")}
+    assert moved(built(model, "infer", attention="sdpa"), before, switch("attention")) == {}  # it is the default
 
 
 def test_a_layer_alone_takes_the_attention_too() -> None:
@@ -77,13 +77,13 @@ def test_a_layer_alone_takes_the_attention_too() -> None:
 )
 def test_the_optimizer_s_form(form: str, switches: dict[str, tuple[str, str]]) -> None:
     before, after = built("lenet5"), built("lenet5", optimizer=form)
-    assert moved(before, after, knob("optimizer")) == switches
+    assert moved(before, after, switch("optimizer")) == switches
     after.run()
 
 
 def test_dropout_off_leaves_the_rest() -> None:
-    assert moved(built("bert"), built("bert", dropout="off"), knob("dropout")) == {"dropout": ("0.1", "0.0")}
-    both = moved(built("distilbert"), built("distilbert", dropout="off"), knob("dropout"))
+    assert moved(built("bert"), built("bert", dropout="off"), switch("dropout")) == {"dropout": ("0.1", "0.0")}
+    both = moved(built("distilbert"), built("distilbert", dropout="off"), switch("dropout"))
     assert both == {"dropout": ("0.1, 0.2 in the head", "0.0, 0.0 in the head")}
 
 

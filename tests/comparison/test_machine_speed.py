@@ -13,7 +13,7 @@ from synthetic import LAYER, NORM, UNFUSED_NORM, Row, instead, step
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.findings import explain
-from roofline.comparison.machine_speed import EVEN, Pace, pace
+from roofline.comparison.machine_speed import EVEN, MachineSpeed, machine_speed
 from roofline.comparison.matching import ANCHORS
 from roofline.comparison.parity.parity import parity
 from roofline.comparison.terms import compare
@@ -35,8 +35,8 @@ def slowed(products: float = 1.0, others: float = 1.0, host: float = 1.0, rows: 
     )
 
 
-def between(a: Profile, b: Profile) -> Pace:
-    return pace(analyze(a), analyze(b))
+def between(a: Profile, b: Profile) -> MachineSpeed:
+    return machine_speed(analyze(a), analyze(b))
 
 
 def rules(a: Profile, b: Profile) -> list[str]:

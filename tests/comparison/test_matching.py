@@ -1,4 +1,4 @@
-"""Which pieces of two runs are the same work."""
+"""Which segments of two runs are the same work."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from hypothesis import strategies as st
 from synthetic import EAGER_ATTENTION, LAYER, UNFUSED_NORM, instead, step
 
 from roofline.comparison.matching import Matching, _in_order, match
-from roofline.comparison.segments import Pieces
+from roofline.comparison.segments import Segments
 from roofline.comparison.terms import compare
 
 
-def matched(a: object, b: object) -> tuple[Matching, Pieces, Pieces]:
+def matched(a: object, b: object) -> tuple[Matching, Segments, Segments]:
     comparison = compare(a, b)  # type: ignore[arg-type]
-    one, other = comparison.work.a.pieces, comparison.work.b.pieces
+    one, other = comparison.work.a.segments, comparison.work.b.segments
     return match(one, other), one, other
 
 
@@ -115,9 +115,9 @@ def test_an_op_inside_a_fused_kernel_is_not_the_op_alone() -> None:
 @given(randomly.profiles(), randomly.profiles())
 def test_every_piece_is_matched_once_or_in_one_hunk(a: object, b: object) -> None:
     found, one, other = matched(a, b)
-    for number, pieces in ((0, one), (1, other)):
+    for number, segments in ((0, one), (1, other)):
         rows = [(found.pairs_a, found.pairs_b)[number], *((h.a, h.b)[number] for h in found.hunks)]
-        assert sorted(np.concatenate(rows)) == list(range(len(pieces)))
+        assert sorted(np.concatenate(rows)) == list(range(len(segments)))
 
 
 @settings(deadline=None, max_examples=60)

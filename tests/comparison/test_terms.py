@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.comparison.segments import Place, pieces
+from roofline.comparison.segments import Place, segments
 from roofline.comparison.terms import Comparison, Term, compare
 from roofline.core.cost import Cost, unknown
 from roofline.core.schema import Imported, Profile, Wall
@@ -195,7 +195,7 @@ def test_a_fused_kernel_with_a_part_of_unknown_work_stays_whole() -> None:
     plain = handmade.profile()
     ops = list(plain.ops)
     ops[4] = replace(ops[4], constituents=(2, 4))
-    assert len(pieces(compare(replace(plain, ops=tuple(ops)), plain).a)) == len(ops)
+    assert len(segments(compare(replace(plain, ops=tuple(ops)), plain).a)) == len(ops)
 
 
 def test_matched_ops_share_one_decision_about_the_cache() -> None:

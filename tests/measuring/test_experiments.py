@@ -56,11 +56,11 @@ def proofs(profile: Profile, *findings: Finding, request: Request | None = None,
     return experiments.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
 
 
-def test_one_knob_is_turned_and_measured_beside_the_original() -> None:
+def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
     fused, kept, without = proofs(recorded(), finding("optimizer"), finding("allocation"), finding("layout"))
-    assert fused.knob == "optimizer not fused -> fused"
+    assert fused.switch == "optimizer not fused -> fused"
     assert fused.changed == {"option optimizer": (None, "fused"), "switch optimizer fused": ("False", "True")}
-    assert kept.knob == "freed memory given back -> kept"
+    assert kept.switch == "freed memory given back -> kept"
     assert kept.changed == {
         "environment MALLOC_MMAP_MAX_": (None, "0"),
         "environment MALLOC_TOP_PAD_": (None, "67108864"),
@@ -88,7 +88,7 @@ def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Pat
 
 def test_a_step_that_cannot_be_turned_so_says_why() -> None:
     (proved,) = proofs(recorded(), finding("attention"))
-    assert (proved.verdict, proved.knob) == ("no switch", None)  # LeNet5 records no attention at all
+    assert (proved.verdict, proved.switch) == ("no switch", None)  # LeNet5 records no attention at all
     written = replace(recorded(), switches={**recorded().switches, "attention": "eager"})
     (proved,) = proofs(written, finding("attention"))
     assert proved.verdict == "not proven"
@@ -154,7 +154,7 @@ def test_only_the_variable_that_we_set_is_set_again() -> None:
     assert experiments._variables(replace(recorded(), environment=odd)) == {}
 
 
-def test_a_backend_that_is_not_here_has_no_knobs() -> None:
+def test_a_backend_that_is_not_here_has_no_switches() -> None:
     stranger = replace(recorded(), backend="../../evil")
     (proved,) = proofs(stranger, finding("fusion"))
     assert proved.verdict == "no switch"

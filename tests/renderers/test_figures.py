@@ -122,9 +122,9 @@ def test_bars_close_to_the_wall() -> None:
 
     for device in (handmade.device(), handmade.device(dram_copy=1e9)):  # the second: floors above own time
         analysis = analyze(handmade.profile(), device)
-        pieces = bound._pieces(analysis)
-        assert sum(seconds for _, seconds, *_ in pieces) == pytest.approx(analysis.wall, rel=1e-12)
-        assert min(seconds for _, seconds, *_ in pieces) >= 0
+        segments = bound._pieces(analysis)
+        assert sum(seconds for _, seconds, *_ in segments) == pytest.approx(analysis.wall, rel=1e-12)
+        assert min(seconds for _, seconds, *_ in segments) >= 0
 
 
 def test_bars_of_runs_close_to_the_wall() -> None:
@@ -132,7 +132,7 @@ def test_bars_of_runs_close_to_the_wall() -> None:
 
     for device in (handmade.device(), handmade.device(dram_copy=1e9)):
         analysis = analyze(handmade.profile(), device)
-        found = _bars.pieces(analysis)
+        found = _bars.segments(analysis)
         assert sum(piece.seconds for piece in found) == pytest.approx(analysis.wall, rel=1e-12)
         assert {piece.label for piece in found} <= set(_bars.ORDER)
 

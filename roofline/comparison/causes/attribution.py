@@ -1,7 +1,7 @@
 """The difference of two runs, given out to causes: every second of it once.
 
-A cause *claims* pieces of A and of B, and parts of their gaps. What it claims is taken, so that the causes and what no
-cause claimed add up to wall_A - wall_B, and a second is never explained twice.
+A cause *claims* segments of A and of B, and parts of their gaps. What it claims is taken, so that the causes and what
+no cause claimed add up to wall_A - wall_B, and a second is never explained twice.
 """
 
 from __future__ import annotations
@@ -17,9 +17,9 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.comparison.causes.claim import DRIFT, NONE, Array, Bools, Claim, Entry, Portion, Rows, Work, together
 from roofline.comparison.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
-from roofline.comparison.machine_speed import Pace, pace
+from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
-from roofline.comparison.segments import Pieces
+from roofline.comparison.segments import Segments
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
 
@@ -33,21 +33,21 @@ def _known(values: Array) -> float | None:
 _DISPATCHING = "host dispatch"
 
 
-class Ledger:
+class Attribution:
     """A comparison, and what of it was claimed."""
 
     def __init__(self, comparison: Comparison) -> None:
-        """An empty ledger."""
+        """An empty attribution."""
         self.comparison = comparison
         self.a: Side = comparison.work.a
         self.b: Side = comparison.work.b
-        self.matching: Matching = match(self.a.pieces, self.b.pieces)
+        self.matching: Matching = match(self.a.segments, self.b.segments)
         self.entries: list[Entry] = []
-        self.left_a = np.ones(len(self.a.pieces))
-        self.left_b = np.ones(len(self.b.pieces))
+        self.left_a = np.ones(len(self.a.segments))
+        self.left_b = np.ones(len(self.b.segments))
         self._drift = _drift(comparison.a), _drift(comparison.b)
         self.gap_a, self.gap_b = 1 - self._drift[0], 1 - self._drift[1]
-        self._host_left = np.ones(len(self.a.pieces)), np.ones(len(self.b.pieces))
+        self._host_left = np.ones(len(self.a.segments)), np.ones(len(self.b.segments))
 
     @property
     def wall(self) -> float:
@@ -55,9 +55,9 @@ class Ledger:
         return max(self.comparison.a.wall, self.comparison.b.wall)
 
     @cached_property
-    def pace(self) -> Pace:
+    def machine_speed(self) -> MachineSpeed:
         """How much longer what both runs do took in A than in B."""
-        return pace(self.comparison.a, self.comparison.b)
+        return machine_speed(self.comparison.a, self.comparison.b)
 
     @cached_property
     def one_executor(self) -> bool:
@@ -65,17 +65,17 @@ class Ledger:
         return dispatched_alike(self.comparison.a.profile, self.comparison.b.profile)
 
     def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
-        """Those of some pieces that are not claimed in full."""
+        """Those of some segments that are not claimed in full."""
         return a[self.left_a[a] != 0], b[self.left_b[b] != 0]
 
-    def rows(self, of: Callable[[Pieces], Bools]) -> tuple[Rows, Rows]:
-        """The pieces of both runs that are not claimed in full and for which `of` is true."""
-        return np.flatnonzero(of(self.a.pieces) & (self.left_a != 0)), np.flatnonzero(
-            of(self.b.pieces) & (self.left_b != 0)
+    def rows(self, of: Callable[[Segments], Bools]) -> tuple[Rows, Rows]:
+        """The segments of both runs that are not claimed in full and for which `of` is true."""
+        return np.flatnonzero(of(self.a.segments) & (self.left_a != 0)), np.flatnonzero(
+            of(self.b.segments) & (self.left_b != 0)
         )
 
     def claim(self, claim: Claim) -> None:
-        """Enter a claim. Of pieces that are taken already only the rest is given."""
+        """Enter a claim. Of segments that are taken already only the rest is given."""
         a, b = self.free(claim.a, claim.b)
         parts_a, parts_b = self.left_a[a] * claim.part_a, self.left_b[b] * claim.part_b
         self.left_a[a] -= parts_a
@@ -117,9 +117,9 @@ class Ledger:
     def interval(self, entry: Entry) -> Interval | None:
         """The 95 % interval of that [s]; None below three steps of either run."""
         drawn = self.a.drawn(entry.a, entry.parts_a) - self.b.drawn(entry.b, entry.parts_b)
-        drawn = drawn + (entry.gap_a + entry.drift_a) * self.a.draws.gap
-        drawn = drawn - (entry.gap_b + entry.drift_b) * self.b.draws.gap
-        return interval(drawn, self.a.draws, self.b.draws)
+        drawn = drawn + (entry.gap_a + entry.drift_a) * self.a.resamples.gap
+        drawn = drawn - (entry.gap_b + entry.drift_b) * self.b.resamples.gap
+        return interval(drawn, self.a.resamples, self.b.resamples)
 
     def portions(self, entry: Entry) -> tuple[Portion, ...]:
         """What an entry adds at each place, largest first; the gap is one place."""
@@ -129,7 +129,7 @@ class Ledger:
             (self.b, entry.b, entry.parts_b, -1),
         ):
             for row, value in zip(rows, side.seconds[rows] * parts, strict=True):
-                place = side.pieces.places[row]
+                place = side.segments.places[row]
                 found[place] = found.get(place, 0.0) + sign * float(value)
         gap = self.gap_seconds(entry)
         if gap:
@@ -138,8 +138,8 @@ class Ledger:
         return tuple(Portion(phase=p, block=b, op_class=c, seconds=value) for (p, b, c), value in ranked)
 
     def work(self, side: Side, rows: Rows) -> Work:
-        """What a run does in some of its pieces."""
-        some = side.pieces
+        """What a run does in some of its segments."""
+        some = side.segments
         names: Counter[str] = Counter()
         for row, seconds in zip(rows.tolist(), side.seconds[rows].tolist(), strict=True):
             names[some.signature[row].name] += seconds
@@ -159,8 +159,8 @@ class Ledger:
     def following(self) -> dict[int, tuple[Rows, Rows]]:
         """By entry, the ops of both runs, claimed by none, right after those of it that only one run has."""
         pairs_a, pairs_b = self.matching.pairs_a, self.matching.pairs_b
-        owner_a = _owners_before(self.a.pieces, [entry.a for entry in self.entries], pairs_a)
-        owner_b = _owners_before(self.b.pieces, [entry.b for entry in self.entries], pairs_b)
+        owner_a = _owners_before(self.a.segments, [entry.a for entry in self.entries], pairs_a)
+        owner_b = _owners_before(self.b.segments, [entry.b for entry in self.entries], pairs_b)
         owner = np.where(owner_a >= 0, owner_a, owner_b)
         owner[(owner_b >= 0) & (owner_b != owner)] = -1  # of two causes, neither
         owner[(self.left_a[pairs_a] != 1) | (self.left_b[pairs_b] != 1)] = -1
@@ -203,7 +203,7 @@ class Ledger:
         return besides(a, self.host[0]) * self._seen(0), besides(b, self.host[1]) * self._seen(1)
 
     def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
-        """Shares of the two gaps in which the host dispatches some pieces, as far as they are not given out.
+        """Shares of the two gaps in which the host dispatches some segments, as far as they are not given out.
 
         With the time before the next op that both runs have: between two such ops the host does there, too, what it
         does for those that only one run has, and what is before the first of them is before the next one elsewhere.
@@ -212,7 +212,7 @@ class Ledger:
         next_a, next_b = self._next(a, b)
         taken = []
         for side, rows, after in ((0, a, next_a), (1, b, next_b)):
-            some = (self.a, self.b)[side].pieces
+            some = (self.a, self.b)[side].segments
             left = self._host_left[side]
             mine = of_ops[side][some.op[rows]] * some.weight[rows] * left[rows]
             theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
@@ -221,12 +221,12 @@ class Ledger:
         return taken[0], taken[1]
 
     def _all_before(self, a: Rows, b: Rows) -> tuple[float, float]:
-        """Shares of the two gaps that are before some pairs of pieces, as far as they are not given out.
+        """Shares of the two gaps that are before some pairs of segments, as far as they are not given out.
 
         Whatever the host did there; but as far as it is dispatch where the host may have slept, or took far longer than
         setting anything up, before either of the two.
         """
-        runs = [(side.pieces.op[rows], rows, side.pieces) for side, rows in ((self.a, a), (self.b, b))]
+        runs = [(side.segments.op[rows], rows, side.segments) for side, rows in ((self.a, a), (self.b, b))]
         soon = np.full(len(a), not any(host.asleep for host in self.host))
         for host, (ops, _, _) in zip(self.host, runs, strict=True):
             soon &= host.all[ops] <= SETTING_UP * host.times[ops]
@@ -239,9 +239,9 @@ class Ledger:
         return taken[0], taken[1]
 
     def _next(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
-        """The matched pieces that are dispatched right after some pieces, in either run."""
+        """The matched segments that are dispatched right after some segments, in either run."""
         pairs_a, pairs_b = self.matching.pairs_a, self.matching.pairs_b
-        after = np.isin(pairs_a, _after(self.a.pieces, a)) | np.isin(pairs_b, _after(self.b.pieces, b))
+        after = np.isin(pairs_a, _after(self.a.segments, a)) | np.isin(pairs_b, _after(self.b.segments, b))
         after &= ~np.isin(pairs_a, a) & ~np.isin(pairs_b, b)
         return pairs_a[after], pairs_b[after]
 
@@ -262,12 +262,12 @@ class Ledger:
         return _dispatching((self.comparison.a, self.comparison.b)[run]) * (1 - self._drift[run])
 
 
-def _after(some: Pieces, rows: Rows) -> Rows:
-    """The pieces of the ops right after those of some pieces. Ops are in the order of dispatch."""
+def _after(some: Segments, rows: Rows) -> Rows:
+    """The segments of the ops right after those of some segments. Ops are in the order of dispatch."""
     return np.flatnonzero(np.isin(some.op, some.op[rows] + 1))
 
 
-def _owners_before(some: Pieces, entries: Sequence[Rows], pairs: Rows) -> Rows:
+def _owners_before(some: Segments, entries: Sequence[Rows], pairs: Rows) -> Rows:
     """For each paired piece, the last entry that has an unpaired piece of the op right before it; -1 for none."""
     paired = np.zeros(len(some), bool)
     paired[pairs] = True

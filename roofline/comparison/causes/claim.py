@@ -1,4 +1,4 @@
-"""What a cause of a difference claims, and what of it was entered in the ledger (core/ledger.py)."""
+"""What a cause of a difference claims, and what of it was entered in the attribution (core/attribution.py)."""
 
 from __future__ import annotations
 
@@ -29,10 +29,10 @@ class Portion(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Claim:
-    """What a cause has: pieces of either run by number, and shares of either gap (1 is all of it).
+    """What a cause has: segments of either run by number, and shares of either gap (1 is all of it).
 
-    part_a, part_b: how much of what is left of the pieces' time, where several causes share it.
-    host: with the host's time for these ops, where both runs are dispatched alike. before: pieces of A and their
+    part_a, part_b: how much of what is left of the segments' time, where several causes share it.
+    host: with the host's time for these ops, where both runs are dispatched alike. before: segments of A and their
     partners of B, before which all of the host's time is part of it, where both runs are dispatched alike. about: what
     the sentence needs to know besides, by name. after: the number of the entry, of the same rule, whose ops these ones
     follow: what they take longer is part of that one, what they do and their drift is not.
@@ -53,9 +53,9 @@ class Claim:
 
 @dataclass(frozen=True, slots=True)
 class Entry:
-    """A claim that was entered: its pieces with how much of each it got, and shares of either gap.
+    """A claim that was entered: its segments with how much of each it got, and shares of either gap.
 
-    own_a, own_b: which of the pieces are what the claim is about, and not ops that follow those. drift_a, drift_b:
+    own_a, own_b: which of the segments are what the claim is about, and not ops that follow those. drift_a, drift_b:
     shares of the gaps that are no idle time: plain steps slower than the profiled ones throughout.
     """
 
@@ -98,9 +98,9 @@ def together(entries: Sequence[Entry], claim: Claim) -> Entry:
 
 @dataclass(frozen=True, slots=True)
 class Work:
-    """What one run does in the pieces of a claim, per step. names: its ops, longest time first.
+    """What one run does in the segments of a claim, per step. names: its ops, longest time first.
 
-    bytes, flops: of what is known; None where pieces have none that is. whole: whether that is all of them. floor: of
+    bytes, flops: of what is known; None where segments have none that is. whole: whether that is all of them. floor: of
     those that have one. fused: how many of the ops are kernels that were fused from several.
     """
 
@@ -117,5 +117,5 @@ class Work:
 
     @property
     def attained(self) -> float | None:
-        """floor / time, of pieces that have a floor at all."""
+        """floor / time, of segments that have a floor at all."""
         return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None

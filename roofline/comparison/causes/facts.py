@@ -10,7 +10,7 @@ from roofline.comparison.terms import Comparison
 
 
 @dataclass(frozen=True, slots=True)
-class Case:
+class Facts:
     """What a sentence is made of. more, less: names of the run that spends more on this and of the other one.
 
     seconds: how much more [s]; does_more, does_less: their work; idle_more, idle_less: their gaps [s]; launches_more,
@@ -52,12 +52,12 @@ def run_names(comparison: Comparison) -> tuple[str, str]:
     return printable(one), printable(other)
 
 
-def case(
+def facts_of(
     comparison: Comparison, entry: Entry, seconds: float, work: tuple[Work, Work], where: str, after: float
-) -> Case:
+) -> Facts:
     """The facts of an entry, seen from the run that spends more. seconds, after: A - B [s]."""
     both = run_names(comparison)
-    launches = [float(side.pieces.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
+    launches = [float(side.segments.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
     idle = [comparison.a.gap, comparison.b.gap]
     about = [printable(entry.claim.about.get("a", "")), printable(entry.claim.about.get("b", ""))]
     order = (0, 1) if seconds >= 0 else (1, 0)
@@ -68,7 +68,7 @@ def case(
     runs = comparison.a.profile, comparison.b.profile
     programs = [run.conditions.get("programs_per_step") or 0.0 for run in runs]
     pick = [[each[number] for number in order] for each in (both, list(work), idle, launches, about)]
-    return Case(
+    return Facts(
         more=str(pick[0][0]),
         less=str(pick[0][1]),
         seconds=abs(seconds),

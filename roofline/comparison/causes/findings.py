@@ -5,7 +5,7 @@
 A finding needs an interval without 0, and has to matter: at least 2 % of the longer step. How fast the same kernels run
 differs from one process to the next, by a quarter on a machine that is shared. Where a run was timed in one process
 only, or where other programs or the profiler slowed it down, "the same work, slower" must be more than that, else
-nothing is said; nor where all else that both runs do is as much slower (`pace`).
+nothing is said; nor where all else that both runs do is as much slower (`machine_speed`).
 """
 
 from __future__ import annotations
@@ -18,9 +18,9 @@ import msgspec
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes import wording
-from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import DRIFT, Entry, Portion, Work, together
-from roofline.comparison.causes.facts import case
+from roofline.comparison.causes.facts import facts_of
 from roofline.comparison.causes.order import RULES
 from roofline.comparison.causes.rules_of_time import MORE_PROGRAMS
 from roofline.comparison.segments import executions
@@ -69,11 +69,11 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain(comparison: Comparison) -> tuple[Finding, ...]:
     """The causes of a difference, largest first."""
-    ledger = Ledger(comparison)
+    attribution = Attribution(comparison)
     for rule in RULES:
-        for claim in rule(ledger):
-            ledger.claim(claim)
-    found = [_finding(ledger, rule, entry) for rule, entry in _merged(ledger) if rule != DRIFT]
+        for claim in rule(attribution):
+            attribution.claim(claim)
+    found = [_finding(attribution, rule, entry) for rule, entry in _merged(attribution) if rule != DRIFT]
     return tuple(sorted((each for each in found if each is not None), key=lambda each: -abs(each.seconds)))
 
 
@@ -82,12 +82,12 @@ def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
     return comparison.difference - sum(finding.seconds for finding in findings)
 
 
-def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
+def _merged(attribution: Attribution) -> list[tuple[str, Entry]]:
     """One entry per cause, with its rule: those of one rule and one sign."""
     alike: dict[tuple[str, str, bool], list[Entry]] = {}
-    for entry in ledger.entries:
-        rule = _rule(ledger, entry)
-        sign = rule in _BY_SIGN and ledger.seconds(entry.alone) < 0
+    for entry in attribution.entries:
+        rule = _rule(attribution, entry)
+        sign = rule in _BY_SIGN and attribution.seconds(entry.alone) < 0
         of = entry.claim.about.get("of", "") if rule == entry.claim.rule else ""
         alike.setdefault((rule, of, sign), []).append(entry)
     return [
@@ -96,10 +96,10 @@ def _merged(ledger: Ledger) -> list[tuple[str, Entry]]:
     ]
 
 
-def _rule(ledger: Ledger, entry: Entry) -> str:
+def _rule(attribution: Attribution, entry: Entry) -> str:
     """An entry's rule; what a compiler should have taken away from the run that spends more is the compiler's."""
-    rule, comparison = entry.claim.rule, ledger.comparison
-    slower, other = (comparison.a, comparison.b)[:: 1 if ledger.seconds(entry) > 0 else -1]
+    rule, comparison = entry.claim.rule, attribution.comparison
+    slower, other = (comparison.a, comparison.b)[:: 1 if attribution.seconds(entry) > 0 else -1]
     if rule not in _COMPILABLE:
         return rule
     rule = _by_programs(rule, slower, other)
@@ -151,19 +151,19 @@ def _mostly_eager(run: Analysis) -> bool:
     return compilation.graphs == 0 or eager > 0.5 * run.busy
 
 
-def _finding(ledger: Ledger, rule: str, entry: Entry) -> Finding | None:
+def _finding(attribution: Attribution, rule: str, entry: Entry) -> Finding | None:
     """What an entry says, or None where it does not stand out."""
-    seconds = ledger.seconds(entry)
-    ci95 = ledger.interval(entry)
+    seconds = attribution.seconds(entry)
+    ci95 = attribution.interval(entry)
     alone = entry.alone
-    work = ledger.work(ledger.a, alone.a), ledger.work(ledger.b, alone.b)
-    if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * ledger.wall:
+    work = attribution.work(attribution.a, alone.a), attribution.work(attribution.b, alone.b)
+    if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * attribution.wall:
         return None
-    if _same_work(rule, entry, work) and not _beyond_noise(ledger, rule, entry, work):
+    if _same_work(rule, entry, work) and not _beyond_noise(attribution, rule, entry, work):
         return None
-    terms = ledger.portions(entry)
-    where, after = _where(ledger.portions(alone), seconds), seconds - ledger.seconds(alone)
-    facts = case(ledger.comparison, entry, seconds, work, where, after)
+    terms = attribution.portions(entry)
+    where, after = _where(attribution.portions(alone), seconds), seconds - attribution.seconds(alone)
+    facts = facts_of(attribution.comparison, entry, seconds, work, where, after)
     text, advice = wording.sentence(rule, facts)
     label = wording.label(rule, facts)
     return Finding(rule=rule, seconds=seconds, ci95=ci95, label=label, text=text, advice=advice, terms=terms)
@@ -178,29 +178,33 @@ def _same_work(rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
 _AS_MANY = frozenset(("synchronisation", "communication", "data-input", "compilation"))
 
 
-def _beyond_noise(ledger: Ledger, rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
-    """Whether the same work is slower in one run by more than other processes and the machine's pace make it."""
-    a, b = ledger.comparison.a, ledger.comparison.b
+def _beyond_noise(attribution: Attribution, rule: str, entry: Entry, work: tuple[Work, Work]) -> bool:
+    """Whether the same work is slower in one run by more than other processes and the machine's speed make it."""
+    a, b = attribution.comparison.a, attribution.comparison.b
     flags = {slug(flag) for run in (a, b) for flag in run.flags}
-    if all(run.profile.wall.processes for run in (a, b)) and not flags & _DOUBTS and not ledger.pace.uneven:
+    if (
+        all(run.profile.wall.processes for run in (a, b))
+        and not flags & _DOUBTS
+        and not attribution.machine_speed.uneven
+    ):
         return True
-    seconds, times = ledger.seconds(entry), [work[0].seconds, work[1].seconds]
+    seconds, times = attribution.seconds(entry), [work[0].seconds, work[1].seconds]
     if rule == "host-idle":  # what ops after it take longer is its consequence
-        seconds, times = ledger.gap_seconds(entry), [0.0, 0.0]
+        seconds, times = attribution.gap_seconds(entry), [0.0, 0.0]
     longer = max(times[0] + entry.gap_a * a.gap, times[1] + entry.gap_b * b.gap)
     same = {"matmul": "products", "vector": "others"}.get(entry.claim.about.get("of", ""), "host")
-    ratio = ledger.pace.excuses(same)
+    ratio = attribution.machine_speed.excuses(same)
     slower = ratio if seconds > 0 else 1 / ratio
     paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
-    spread = same == "others" or (rule == "host-idle" and not _before_few_ops(ledger, seconds))
+    spread = same == "others" or (rule == "host-idle" and not _before_few_ops(attribution, seconds))
     noise = _MORE_NOISE if spread else _NOISE
     return abs(seconds) - paced >= noise * (longer - paced)
 
 
-def _before_few_ops(ledger: Ledger, seconds: float) -> bool:
+def _before_few_ops(attribution: Attribution, seconds: float) -> bool:
     """Whether half of so much more idle time [s] is where a host does far more than before its other ops."""
-    a, b = ledger.comparison.a, ledger.comparison.b
-    more = float(ledger.besides[0].sum()) * a.gap - float(ledger.besides[1].sum()) * b.gap
+    a, b = attribution.comparison.a, attribution.comparison.b
+    more = float(attribution.besides[0].sum()) * a.gap - float(attribution.besides[1].sum()) * b.gap
     return more * seconds > 0 and abs(more) >= 0.5 * abs(seconds)
 
 

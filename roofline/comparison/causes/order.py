@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator
 
-from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.rules_of_time import (
     after_idle,
@@ -37,7 +37,7 @@ from roofline.comparison.causes.rules_of_work import (
 )
 
 #: All rules, special ones first. The order decides which of two causes gets what both could claim.
-RULES: tuple[Callable[[Ledger], Iterator[Claim]], ...] = (
+RULES: tuple[Callable[[Attribution], Iterator[Claim]], ...] = (
     *(communication, synchronisation, waiting, optimizer, recomputation, attention, random, unknown_work, padding),
     *(more_products, precision, layout, fusion, threads, hardware, allocation, after_idle, after_others),
     *(efficiency, host_bound),

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.comparison.causes.claim import Work
-from roofline.comparison.causes.facts import Case, printable
+from roofline.comparison.causes.facts import Facts, printable
 
 #: From this share of a finding on, a part of it is told.
 SOME = 0.1
@@ -47,24 +47,24 @@ def listed(items: Sequence[str]) -> str:
     return ", ".join(item if len(item) <= 40 else f"{item[:39]}…" for item in map(printable, items))
 
 
-def spends(facts: Case, what: str) -> str:
+def spends(facts: Facts, what: str) -> str:
     """How most sentences begin: who spends how much more on what, and where."""
     at = f" in {facts.where}" if facts.where else ""
     return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
 
 
-def by_programs(facts: Case) -> bool:
+def by_programs(facts: Facts) -> bool:
     """Whether the run that spends more is known to run more compiled programs."""
     return facts.programs_more > facts.programs_less > 0
 
 
-def of_which(facts: Case, whose: str = "the ops right after them") -> str:
+def of_which(facts: Facts, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
     text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
     return text + following(facts, whose)
 
 
-def following(facts: Case, whose: str = "the ops right after them") -> str:
+def following(facts: Facts, whose: str = "the ops right after them") -> str:
     """How much of a finding is in the ops that follow its own, or `whose` it is; nothing where that is little."""
     if abs(facts.after) <= SOME * facts.seconds:
         return ""
@@ -73,7 +73,7 @@ def following(facts: Case, whose: str = "the ops right after them") -> str:
     return f"; {whose} take {units.seconds(-facts.after)} less, which is taken off"
 
 
-def host_part(facts: Case, where: str) -> str:
+def host_part(facts: Facts, where: str) -> str:
     """What of a finding is the host's. It may be more than the whole, where all else takes less."""
     part, whole = units.seconds(facts.dispatch), units.seconds(facts.seconds)
     if facts.dispatch > facts.seconds and part != whole:
@@ -86,7 +86,7 @@ def counter(text: str) -> str:
     return _TINY.sub("less than 1 µs", text)
 
 
-def kinds(facts: Case) -> str:
+def kinds(facts: Facts) -> str:
     """What kind of vector work it is. Where it was divided over classes by rule, only its place is certain."""
     classes = facts.does_more.classes | facts.does_less.classes
     norm = bool(classes & {"normalisation", "softmax", "reduction"})

@@ -8,7 +8,7 @@ from __future__ import annotations
 from collections.abc import Callable
 
 from roofline import units
-from roofline.comparison.causes.facts import Case
+from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import (
     SOME,
     by_programs,
@@ -26,12 +26,12 @@ from roofline.comparison.causes.phrases import (
 )
 
 
-def sentence(rule: str, facts: Case) -> tuple[str, str]:
+def sentence(rule: str, facts: Facts) -> tuple[str, str]:
     """(what was found, what to try) for a finding of `rule`."""
     return SENTENCES[rule](facts)
 
 
-def label(rule: str, facts: Case) -> str:
+def label(rule: str, facts: Facts) -> str:
     """A finding of `rule` in a few words, with the two numbers that matter."""
     more, less = facts.does_more, facts.does_less
     match rule:
@@ -76,7 +76,7 @@ _LABELS = {
 }
 
 
-def _dispatched(rule: str, facts: Case) -> str:
+def _dispatched(rule: str, facts: Facts) -> str:
     """What the hosts of both runs dispatch, as in the sentence of `rule`; their idle time where that is not more."""
     if rule in ("host-bound", "small-model"):
         if by_programs(facts):
@@ -87,7 +87,7 @@ def _dispatched(rule: str, facts: Case) -> str:
     return f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
 
 
-def _fusion(facts: Case) -> tuple[str, str]:
+def _fusion(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
         f"where {facts.less} has {moved(facts.does_less)}"
@@ -100,13 +100,13 @@ def _fusion(facts: Case) -> tuple[str, str]:
     return f"{text}{of_which(facts)}.", advice
 
 
-def _tiny(facts: Case) -> tuple[str, str]:
+def _tiny(facts: Facts) -> tuple[str, str]:
     other = f"against {ops(facts.does_less)} for the same result" if facts.does_less.ops else "that the other run lacks"
     text = f"{spends(facts, 'small ops')}: {ops(facts.does_more)} {other} ({listed(facts.does_more.names)})"
     return f"{text}{of_which(facts)}.", "write them as fewer, larger ops, or compile the step"
 
 
-def _attention(facts: Case) -> tuple[str, str]:
+def _attention(facts: Facts) -> tuple[str, str]:
     fused = "attention" in facts.does_less.classes
     how = "written out" if fused else "in one fused kernel"
     other = "in one fused kernel" if fused else "written out"
@@ -121,14 +121,14 @@ def _attention(facts: Case) -> tuple[str, str]:
     )
 
 
-def _random(facts: Case) -> tuple[str, str]:
+def _random(facts: Facts) -> tuple[str, str]:
     other = ops(facts.does_less) if facts.does_less.ops else "none"
     text = f"{spends(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
     text += f"{facts.less} has {other}{of_which(facts)}"
     return f"{text}.", "turn dropout off where it is not wanted, or take a cheaper generator"
 
 
-def _layout(facts: Case) -> tuple[str, str]:
+def _layout(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
         f"({listed(facts.does_more.names)}){of_which(facts)}"
@@ -139,7 +139,7 @@ def _layout(facts: Case) -> tuple[str, str]:
     )
 
 
-def _padding(facts: Case) -> tuple[str, str]:
+def _padding(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'padded products')}: {flop(facts.does_more)} ran where {facts.less} runs "
         f"{flop(facts.does_less)}"
@@ -147,12 +147,12 @@ def _padding(facts: Case) -> tuple[str, str]:
     return f"{text}.", "choose sizes that need no padding (multiples of 8 or 64), or pack sequences"
 
 
-def _optimizer(facts: Case) -> tuple[str, str]:
+def _optimizer(facts: Facts) -> tuple[str, str]:
     text = f"{spends(facts, 'the optimizer')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
     return f"{text}{of_which(facts)}.", "use the fused optimizer (AdamW(fused=True)), or compile the update"
 
 
-def _recomputation(facts: Case) -> tuple[str, str]:
+def _recomputation(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
         f"than was asked for{of_which(facts, 'the ops that do them first or follow them')}"
@@ -160,7 +160,7 @@ def _recomputation(facts: Case) -> tuple[str, str]:
     return f"{text}.", "turn checkpointing off where the memory suffices"
 
 
-def _more_work(facts: Case) -> tuple[str, str]:
+def _more_work(facts: Facts) -> tuple[str, str]:
     if not facts.does_less.ops and not facts.does_more.flops:
         text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
         return (
@@ -174,7 +174,7 @@ def _more_work(facts: Case) -> tuple[str, str]:
     return f"{text}.", "the runs do not ask for the same work: compare equal models first"
 
 
-def _precision(facts: Case) -> tuple[str, str]:
+def _precision(facts: Facts) -> tuple[str, str]:
     text = f"{spends(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
     return (
         f"{text}{following(facts)}.",
@@ -182,7 +182,7 @@ def _precision(facts: Case) -> tuple[str, str]:
     )
 
 
-def _synchronisation(facts: Case) -> tuple[str, str]:
+def _synchronisation(facts: Facts) -> tuple[str, str]:
     advice = "keep values on the device (no .item(), print or Python branch on a tensor inside the step)"
     head = spends(facts, "reading results on the host")
     if facts.about_more:
@@ -197,14 +197,14 @@ def _synchronisation(facts: Case) -> tuple[str, str]:
     )
 
 
-def _communication(facts: Case) -> tuple[str, str]:
+def _communication(facts: Facts) -> tuple[str, str]:
     text = f"{spends(facts, 'communication')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
     if facts.dispatch > 0:
         text += host_part(facts, "waiting for collectives")
     return f"{text}.", "overlap collectives with the backward pass, or send fewer bytes"
 
 
-def _threads(facts: Case) -> tuple[str, str]:
+def _threads(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'the same ops')}: it runs {facts.about_more} "
         f"{'thread' if facts.about_more == '1' else 'threads'}, {facts.less} {facts.about_less}"
@@ -212,13 +212,13 @@ def _threads(facts: Case) -> tuple[str, str]:
     return f"{text}.", "give both the same number of threads (--threads)"
 
 
-def _hardware(facts: Case) -> tuple[str, str]:
+def _hardware(facts: Facts) -> tuple[str, str]:
     text = f"{spends(facts, 'the same ops')} because of its device: their floors are "
     text += f"{units.seconds(facts.does_more.floor)} there and {units.seconds(facts.does_less.floor)} on the other"
     return f"{text}.", "nothing to mend: this part is the hardware"
 
 
-def _allocation(facts: Case) -> tuple[str, str]:
+def _allocation(facts: Facts) -> tuple[str, str]:
     text = (
         f"{spends(facts, 'memory that it fetches from the system anew')}: {counter(facts.about_more)} per step against "
         f"{counter(facts.about_less)}; a page is cleared when it is first written"
@@ -226,12 +226,12 @@ def _allocation(facts: Case) -> tuple[str, str]:
     return f"{text}.", "reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)"
 
 
-def _data_input(facts: Case) -> tuple[str, str]:
+def _data_input(facts: Facts) -> tuple[str, str]:
     text = f"{facts.more} waits {units.seconds(facts.seconds)} longer for its input while no op runs"
     return f"{text}.", "load and copy the next batch while this one is computed (workers, pinned memory, prefetching)"
 
 
-def _compilation(facts: Case) -> tuple[str, str]:
+def _compilation(facts: Facts) -> tuple[str, str]:
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more on guards and compiling inside the step"
     return (
         f"{text}.",
@@ -239,7 +239,7 @@ def _compilation(facts: Case) -> tuple[str, str]:
     )
 
 
-def _efficiency(facts: Case) -> tuple[str, str]:
+def _efficiency(facts: Facts) -> tuple[str, str]:
     one, other = (
         "an unknown share" if each.attained is None else units.percent(each.attained, 0)
         for each in (facts.does_more, facts.does_less)
@@ -256,7 +256,7 @@ def _efficiency(facts: Case) -> tuple[str, str]:
     )
 
 
-def _host_bound(facts: Case) -> tuple[str, str]:
+def _host_bound(facts: Facts) -> tuple[str, str]:
     if by_programs(facts):
         text = (
             f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
@@ -278,7 +278,7 @@ def _host_bound(facts: Case) -> tuple[str, str]:
     return f"{text}.", "let less Python stand between ops: compile the step, or replay a graph"
 
 
-def _small_model(facts: Case) -> tuple[str, str]:
+def _small_model(facts: Facts) -> tuple[str, str]:
     text, _ = _host_bound(facts)
     return (
         f"{text[:-1]}; most of both steps is overhead, so this compares dispatchers and not kernels.",
@@ -286,7 +286,7 @@ def _small_model(facts: Case) -> tuple[str, str]:
     )
 
 
-def _host_idle(facts: Case) -> tuple[str, str]:
+def _host_idle(facts: Facts) -> tuple[str, str]:
     text = (
         f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
         "which is not dispatching more ops"
@@ -309,7 +309,7 @@ def _host_idle(facts: Case) -> tuple[str, str]:
     return f"{text}.", "look for what the step does besides its ops (py-spy, cProfile): I/O, sleeps, Python loops"
 
 
-def _graph_breaks(facts: Case) -> tuple[str, str]:
+def _graph_breaks(facts: Facts) -> tuple[str, str]:
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
         f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{of_which(facts)}"
@@ -319,7 +319,7 @@ def _graph_breaks(facts: Case) -> tuple[str, str]:
     return f"{text}.", "take out of the step what breaks its graph (print, .item(), untraceable calls; roofline show)"
 
 
-def _not_compiled(facts: Case) -> tuple[str, str]:
+def _not_compiled(facts: Facts) -> tuple[str, str]:
     text = (
         f"most of the step of {facts.more} was not compiled: {units.seconds(facts.seconds)} more, "
         f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
@@ -329,7 +329,7 @@ def _not_compiled(facts: Case) -> tuple[str, str]:
     return f"{text}.", "check that the flag reaches the model that runs, and what breaks its graph (roofline show)"
 
 
-def _compiled_not_used(facts: Case) -> tuple[str, str]:
+def _compiled_not_used(facts: Facts) -> tuple[str, str]:
     text = (
         f"{facts.more} compiled a function that its generate loop does not call: {units.seconds(facts.seconds)} more, "
         f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
@@ -337,7 +337,7 @@ def _compiled_not_used(facts: Case) -> tuple[str, str]:
     return f"{text}.", "compile what the loop calls (the model's forward, or generate itself)"
 
 
-def _unknown(facts: Case) -> tuple[str, str]:
+def _unknown(facts: Facts) -> tuple[str, str]:
     text = f"{spends(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
     return (
         f"{text}, where {facts.less} has {ops(facts.does_less)}{following(facts)}.",
@@ -345,7 +345,7 @@ def _unknown(facts: Case) -> tuple[str, str]:
     )
 
 
-SENTENCES: dict[str, Callable[[Case], tuple[str, str]]] = {
+SENTENCES: dict[str, Callable[[Facts], tuple[str, str]]] = {
     "allocation": _allocation,
     "attention": _attention,
     "communication": _communication,

@@ -58,7 +58,7 @@ class Piece(NamedTuple):
     executed: float | None
 
 
-def pieces(analysis: Analysis, op: Op) -> tuple[Piece, ...]:
+def segments(analysis: Analysis, op: Op) -> tuple[Piece, ...]:
     """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase."""
     profile = analysis.profile
     signature = profile.signatures[op.signature]
@@ -87,7 +87,7 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
     for op in analysis.profile.ops:
         # What is fused is told by the op's signature, the constituents and how often it ran.
         key = (op.signature, op.constituents, op.launches)
-        each = pieces(analysis, op)
+        each = segments(analysis, op)
         if key not in read:
             read[key] = [
                 (place, *_product(piece, op.launches))

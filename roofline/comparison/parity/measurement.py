@@ -7,7 +7,7 @@ from statistics import median
 import msgspec
 
 from roofline import units
-from roofline.comparison.machine_speed import pace
+from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
 from roofline.comparison.parity.settings import framework
 from roofline.core.schema import Profile
@@ -86,7 +86,7 @@ def _clocks(pair: Pair) -> list[Difference]:
 
 def _pace(pair: Pair) -> list[Difference]:
     """seconds: how much longer the ops that both runs have took in one of them."""
-    found = pace(pair.a, pair.b)
+    found = machine_speed(pair.a, pair.b)
     if not found.uneven:
         return []
     slower, other = pair.names if found.products > 1 else pair.names[::-1]

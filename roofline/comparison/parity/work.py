@@ -10,7 +10,7 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.contractions import differing, pieces, products
+from roofline.comparison.parity.contractions import differing, products, segments
 from roofline.comparison.parity.difference import Contraction, Difference, Pair
 from roofline.core.schema import Op
 
@@ -193,7 +193,7 @@ def model_flops(analysis: Analysis) -> dict[str, float]:
     """What is known of the model FLOPs of each phase [FLOP]; fused ops count where their constituents belong."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
-        for piece in pieces(analysis, op):
+        for piece in segments(analysis, op):
             if piece.model:
                 found[piece.phase] = found.get(piece.phase, 0.0) + piece.model
     return found

@@ -1,13 +1,13 @@
 """Proof by counterfactual: a cause is proven where taking it away, and nothing else, gains what it was said to cost.
 
-    comparison, findings -> `plan` -> experiments: one knob turned in the run that spends more
+    comparison, findings -> `plan` -> experiments: one switch turned in the run that spends more
     both forms measured in turns -> `judge` -> Proof: predicted gain beside the observed one
 
-Findings that one knob answers together (fusion and dispatch, by a compiler) are one experiment: the knob cannot take
-one of them away alone. What is recorded of both forms is compared, fact by fact: where anything differs that the knob
-does not move, or the products are not the same, nothing is proven.
+Findings that one switch answers together (fusion and dispatch, by a compiler) are one experiment: the switch cannot
+take one of them away alone. What is recorded of both forms is compared, fact by fact: where anything differs that the
+switch does not move, or the products are not the same, nothing is proven.
 
-The knob to turn is chosen in `knob_settings`; what is recorded of both forms is in `facts`.
+The switch to turn is chosen in `settings`; what is recorded of both forms is in `same_run`.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ from roofline.comparison.proof.settings import setting_for
 from roofline.comparison.terms import Comparison
 from roofline.core import statistics
 from roofline.core.schema import Profile
-from roofline.core.switch import Knob, Setting
+from roofline.core.switch import Setting, Switch
 
 Interval = tuple[float, float]
 #: not resolved: the observed gain's interval holds 0 and the prediction; not proven: something else changed too, or the
@@ -50,7 +50,7 @@ Verdict = Literal[
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
     """What became of a cause when it was taken away. Times of one step [s]; None: not measured.
 
-    rule, rules: of the largest finding, and of all that the knob answers. run: which of the two was measured again.
+    rule, rules: of the largest finding, and of all that the switch answers. run: which of the two was measured again.
     predicted: what the findings say it costs; observed: wall of the original, measured again, less that of the flipped
     one. original, flipped: their walls. rounds: how often they took turns. changed: what is recorded of them that
     differs, fact -> (original, flipped). contended: other programs used the processor meanwhile.
@@ -59,7 +59,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     rule: str
     rules: tuple[str, ...]
     run: Literal["a", "b"]
-    knob: str | None
+    switch: str | None
     predicted: float
     predicted_ci95: Interval | None
     observed: float | None = None
@@ -75,7 +75,7 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A knob to turn in one run, and the findings that it answers; setting None: there is none for them."""
+    """A switch to turn in one run, and the findings that it answers; setting None: there is none for them."""
 
     run: Literal["a", "b"]
     name: str
@@ -126,12 +126,12 @@ class Measured:
 def plan(
     comparison: Comparison,
     findings: Sequence[Finding],
-    knobs: Callable[[str], Sequence[Knob]],
+    switches: Callable[[str], Sequence[Switch]],
     names: tuple[str, str] | None = None,
 ) -> tuple[Experiment, ...]:
     """The experiments that findings ask for, the largest finding first; each finding is in exactly one.
 
-    knobs: those of a backend. names: what the runs are called; by default as in the findings' sentences.
+    switches: those of a backend. names: what the runs are called; by default as in the findings' sentences.
     """
     profiles = {"a": comparison.a.profile, "b": comparison.b.profile}
     called = names or run_names(comparison)
@@ -139,7 +139,7 @@ def plan(
     for number, finding in enumerate(findings):
         run: Literal["a", "b"] = "a" if finding.seconds > 0 else "b"
         mine, other = profiles[run], profiles["b" if run == "a" else "a"]
-        setting = setting_for(finding.rule, mine, other, knobs(mine.backend))
+        setting = setting_for(finding.rule, mine, other, switches(mine.backend))
         key = (run, setting.text if setting else str(number))
         known = found.get(key)
         name = plain(called[0 if run == "a" else 1])
@@ -224,7 +224,7 @@ def judge(experiment: Experiment, recorded: Analysis, measured: Measured) -> Pro
 def _why_not(
     setting: Setting, changed: Mapping[str, tuple[str | None, str | None]], since: Mapping[str, object]
 ) -> str:
-    """Why nothing is proven, if so: what moved beside the knob, or has moved since the run was recorded."""
+    """Why nothing is proven, if so: what moved beside the switch, or has moved since the run was recorded."""
     if since:
         return f"the original is no longer what was recorded, as {_named(since)} changed"
     strangers = [name for name in changed if not any(fnmatchcase(name, pattern) for pattern in setting.moves)]
@@ -252,7 +252,7 @@ def _proof(experiment: Experiment, found: Verdict, text: str, **measured: object
         rule=rules[0],
         rules=rules,
         run=experiment.run,
-        knob=experiment.setting.text if experiment.setting else None,
+        switch=experiment.setting.text if experiment.setting else None,
         predicted=experiment.predicted,
         predicted_ci95=experiment.predicted_ci95,
         verdict=found,

@@ -9,14 +9,14 @@ from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Profile, slug
 
-Facts = dict[str, str]
+Recorded = dict[str, str]
 #: Model FLOPs that differ by less are the same work (DESIGN section 5: parity).
 _SAME_WORK = 1e-3
 #: Versions that change no step.
 _OURS = frozenset(("roofline",))
 
 
-def facts(profile: Profile) -> Facts:
+def recorded(profile: Profile) -> Recorded:
     """All that is recorded of how a step was built and run, by name: what parity of two measurements rests on."""
     found = {
         "model": profile.model,
@@ -37,7 +37,7 @@ def facts(profile: Profile) -> Facts:
 
 def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, str | None]]:
     """The facts in which two profiles differ; None: not recorded of that one."""
-    one, other = facts(before), facts(after)
+    one, other = recorded(before), recorded(after)
     return {
         name: (one.get(name), other.get(name)) for name in sorted({*one, *other}) if one.get(name) != other.get(name)
     }

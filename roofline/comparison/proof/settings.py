@@ -1,4 +1,4 @@
-"""Which knob is turned for a finding, and to what: the backend's own knobs first, then those that every run has."""
+"""Which switch is turned for a finding, and to what: the backend's own first, then those that every run has."""
 
 from __future__ import annotations
 
@@ -6,40 +6,40 @@ from collections.abc import Callable, Mapping, Sequence
 
 from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Op, Profile
-from roofline.core.switch import MALLOC, Knob, Setting
+from roofline.core.switch import MALLOC, Setting, Switch
 
 
-def setting_for(rule: str, mine: Profile, other: Profile, knobs: Sequence[Knob]) -> Setting | None:
-    """The knob to turn in `mine` for a finding of `rule`: the backend's own, else one of every run; None: none."""
-    for knob in knobs:
-        if rule in knob.rules and mine.device.kind in knob.devices:
-            setting = _turned(knob, mine, other)
+def setting_for(rule: str, mine: Profile, other: Profile, switches: Sequence[Switch]) -> Setting | None:
+    """The switch to turn in `mine` for a finding of `rule`: the backend's own, else one of every run; None: none."""
+    for switch in switches:
+        if rule in switch.rules and mine.device.kind in switch.devices:
+            setting = _turned(switch, mine, other)
             if setting is not None:
                 return setting
     common = _COMMON.get(rule)
     return common(mine, other) if common else None
 
 
-def _turned(knob: Knob, mine: Profile, other: Profile) -> Setting | None:
-    """A knob set as in the other run, if it can be and is not so already, else to its opposite."""
-    now = _stands(knob, mine)
+def _turned(switch: Switch, mine: Profile, other: Profile) -> Setting | None:
+    """A switch set as in the other run, if it can be and is not so already, else to its opposite."""
+    now = _stands(switch, mine)
     if now is None:
         return None
-    theirs = _stands(knob, other)
-    as_theirs = theirs in knob.turns.values() and theirs != now
-    target = theirs if as_theirs else knob.turns.get(now, knob.turns.get("*"))
+    theirs = _stands(switch, other)
+    as_theirs = theirs in switch.turns.values() and theirs != now
+    target = theirs if as_theirs else switch.turns.get(now, switch.turns.get("*"))
     if target is None or target == now:
         return None
     return Setting(
-        text=f"{knob.name} {knob.words.get(now, plain(now))} -> {knob.words.get(target, target)}",
-        moves=knob.moves,
-        backend=knob.backend,
-        options={**mine.options, knob.option: target} if knob.option else dict(mine.options),
+        text=f"{switch.name} {switch.words.get(now, plain(now))} -> {switch.words.get(target, target)}",
+        moves=switch.moves,
+        backend=switch.backend,
+        options={**mine.options, switch.option: target} if switch.option else dict(mine.options),
     )
 
 
-def _stands(knob: Knob, profile: Profile) -> str | None:
-    return profile.switches.get(knob.reads, profile.options.get(knob.reads, knob.assumed))
+def _stands(switch: Switch, profile: Profile) -> str | None:
+    return profile.switches.get(switch.reads, profile.options.get(switch.reads, switch.assumed))
 
 
 def _threads(mine: Profile, other: Profile) -> Setting | None:

@@ -26,12 +26,12 @@ def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
             (
                 str(number),
                 _cause(proof),
-                _knob(proof),
+                _switch(proof),
                 units.seconds(proof.predicted),
                 _interval(proof.predicted_ci95),
                 units.seconds(proof.observed),
                 _interval(proof.observed_ci95),
-                "no switch for this cause" if proof.knob is None else proof.verdict,
+                "no switch for this cause" if proof.switch is None else proof.verdict,
             )
         )
     return found
@@ -45,9 +45,9 @@ def _cause(proof: Proof) -> str:
     return _words.plain(" + ".join(proof.rules), 100)
 
 
-def _knob(proof: Proof) -> str:
+def _switch(proof: Proof) -> str:
     """What was turned in which run; a dash where there is nothing to turn."""
-    return units.UNKNOWN if proof.knob is None else f"{proof.run.upper()}: {_words.plain(proof.knob, 80)}"
+    return units.UNKNOWN if proof.switch is None else f"{proof.run.upper()}: {_words.plain(proof.switch, 80)}"
 
 
 def notes(proofs: Sequence[Proof]) -> list[str]:
@@ -75,7 +75,7 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
     body = []
     for proof, line in zip(proofs, lines[1:], strict=True):
         indent = " " * (wide[0] + 2)
-        turned = "" if proof.knob is None else f"; {_knob(proof)}"
+        turned = "" if proof.switch is None else f"; {_switch(proof)}"
         what = f"{_cause(proof)}{turned}"
         body += [line, *textwrap.wrap(what, width, initial_indent=indent, subsequent_indent=indent)]
     told = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]

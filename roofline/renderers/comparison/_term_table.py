@@ -111,8 +111,8 @@ def _gap(comparison: Comparison) -> tuple[Row, ...]:
             Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in causes
         )
     drawn = sum(comparison.gap_drawn.values(), np.zeros(1))
-    draws = comparison.work.a.draws, comparison.work.b.draws
-    return (Row(what, nothing, sum(term.seconds for term in causes), interval(drawn, *draws)),)
+    resamples = comparison.work.a.resamples, comparison.work.b.resamples
+    return (Row(what, nothing, sum(term.seconds for term in causes), interval(drawn, *resamples)),)
 
 
 def gap_name(comparison: Comparison) -> str:
@@ -141,7 +141,11 @@ def _row(label: str, comparison: Comparison, found: Mapping[object, list[Term]],
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted)
     return Row(
-        label, tuple(columns), sum(term.seconds for term in terms), interval(drawn, view.a.draws, view.b.draws), *single
+        label,
+        tuple(columns),
+        sum(term.seconds for term in terms),
+        interval(drawn, view.a.resamples, view.b.resamples),
+        *single,
     )
 
 

@@ -1,4 +1,4 @@
-"""A step as pieces of a bar: by bound, floor and loss, then the gap."""
+"""A step as segments of a bar: by bound, floor and loss, then the gap."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers.figures import _style
 
-#: All labels of pieces, in the order of a bar and of its legend.
+#: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
     *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "loss")),
     "unknown",
@@ -26,7 +26,7 @@ class Piece(NamedTuple):
     ink: str
 
 
-def pieces(analysis: Analysis) -> list[Piece]:
+def segments(analysis: Analysis) -> list[Piece]:
     """From left to right; they add up to the wall.
 
     An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.

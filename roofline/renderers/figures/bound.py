@@ -67,21 +67,21 @@ def _pieces(analysis: Analysis) -> list[tuple[str, float, dict[str, Any], str]]:
 
     An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
     """
-    pieces = []
+    segments = []
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue
         if bound == "unknown":
-            pieces.append(("unknown", times.seconds, _style.lighten(bound), "black"))
+            segments.append(("unknown", times.seconds, _style.lighten(bound), "black"))
             continue
         own = times.floor + times.loss
         floor = min(times.seconds, times.seconds * times.floor / own)
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
-        pieces.append((f"{bound} floor", floor, _style.solid(bound), ink))
-        pieces.append((f"{bound} loss", times.seconds - floor, _style.lighten(bound), "black"))
-    pieces.append((_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
-    return pieces
+        segments.append((f"{bound} floor", floor, _style.solid(bound), ink))
+        segments.append((f"{bound} loss", times.seconds - floor, _style.lighten(bound), "black"))
+    segments.append((_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
+    return segments
 
 
 def _title(analysis: Analysis) -> str:

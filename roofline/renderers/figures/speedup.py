@@ -44,7 +44,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     seen: dict[str, dict[str, Any]] = {}
     for place, number in enumerate(order):
         left = 0.0
-        for label, seconds, look, ink in _bars.pieces(runs[number]):
+        for label, seconds, look, ink in _bars.segments(runs[number]):
             axes.barh(place, seconds * 1e3, left=left * 1e3, height=0.72, **look)
             seen.setdefault(label, look)
             text = f"{100 * seconds / runs[number].wall:.0f} %"

@@ -9,7 +9,7 @@ from msgspec.structs import replace
 from synthetic import ADD, LAYER, NORM, UNFUSED_NORM, instead, step
 
 from roofline.comparison.causes.findings import Finding, explain
-from roofline.comparison.segments import pieces
+from roofline.comparison.segments import segments
 from roofline.comparison.terms import compare
 from roofline.core.schema import Compilation, Profile
 
@@ -112,7 +112,7 @@ def repeated(times: int) -> Profile:
 
 def test_an_op_that_runs_four_times_is_four_pieces_in_turn() -> None:
     run = repeated(4)
-    some = pieces(compare(run, run).a)
+    some = segments(compare(run, run).a)
     assert len(some) == 28
     assert some.op[:8].tolist() == [0, 1, 2, 3, 4, 5, 6, 0]
     assert some.weight.sum() == pytest.approx(7)

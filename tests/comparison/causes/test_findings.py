@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 from synthetic import ADD, EAGER_ATTENTION, GELU, LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
-from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.findings import Finding, explain, rest
 from roofline.comparison.causes.order import RULES
@@ -334,13 +334,13 @@ def test_every_rule_has_a_sentence() -> None:
 @given(randomly.profiles(), randomly.profiles())
 def test_claims_give_out_the_difference_once(a: Profile, b: Profile) -> None:
     comparison = compare(a, b)
-    ledger = Ledger(comparison)
+    attribution = Attribution(comparison)
     for rule in RULES:
-        for claim in rule(ledger):
-            ledger.claim(claim)
-    left = ledger.rows(lambda some: some.weight > -1)
-    ledger.claim(Claim("nothing", *left))
-    whole = sum(ledger.seconds(entry) for entry in ledger.entries)
+        for claim in rule(attribution):
+            attribution.claim(claim)
+    left = attribution.rows(lambda some: some.weight > -1)
+    attribution.claim(Claim("nothing", *left))
+    whole = sum(attribution.seconds(entry) for entry in attribution.entries)
     scale = comparison.a.wall + comparison.b.wall + comparison.a.total.own_seconds + comparison.b.total.own_seconds
     assert whole == pytest.approx(comparison.difference, abs=1e-9 * scale)
     found = explain(comparison)

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, UNFUSED_NORM, Row, instead, step
 
-from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.findings import Finding, explain
 from roofline.comparison.causes.order import RULES
 from roofline.comparison.terms import compare
@@ -80,18 +80,18 @@ def test_what_is_left_of_an_op_is_given_out_and_no_more() -> None:
     b_rows = tuple(change(row, name=f"hlo.{row.name}") for row in LAYER * 4)
     a = step(a_rows, conditions={"page_faults_per_step": 9000.0, "system_seconds_per_step": 1.0})
     b = step(b_rows, backend="jax", conditions={"page_faults_per_step": 0.0, "system_seconds_per_step": 0.0})
-    ledger = Ledger(compare(a, b))
+    attribution = Attribution(compare(a, b))
     for rule in RULES:
-        for claim in rule(ledger):
-            ledger.claim(claim)
-    rules = [entry.claim.rule for entry in ledger.entries if len(entry.a)]
+        for claim in rule(attribution):
+            attribution.claim(claim)
+    rules = [entry.claim.rule for entry in attribution.entries if len(entry.a)]
     assert "allocation" in rules
     assert {"fusion", "tiny-ops"} & set(rules)
-    given = np.zeros(len(ledger.a.pieces))
-    for entry in ledger.entries:
+    given = np.zeros(len(attribution.a.segments))
+    for entry in attribution.entries:
         np.add.at(given, entry.a, entry.parts_a)
     assert given == pytest.approx(np.ones(len(given)))
-    assert all(part >= 0 for entry in ledger.entries for part in entry.parts_a)
+    assert all(part >= 0 for entry in attribution.entries for part in entry.parts_a)
 
 
 def test_a_sum_with_an_unknown_part_is_at_least_that() -> None:

@@ -11,7 +11,7 @@ import pytest
 from msgspec.structs import replace
 from synthetic import ADD, GELU, LAYER, LINEAR, NORM, Row, instead, step
 
-from roofline.comparison.causes.attribution import Ledger
+from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.findings import Finding, explain
 from roofline.comparison.host_reads import for_the_host
 from roofline.comparison.terms import compare
@@ -179,7 +179,7 @@ def test_a_cast_is_no_layout() -> None:
 
 def test_runs_in_two_types_still_dispatch_the_same_ops() -> None:
     a, b = step(), step(tuple(change(row, dtype="fp64") for row in LAYER * 4))
-    assert Ledger(compare(a, b)).matching.alike
+    assert Attribution(compare(a, b)).matching.alike
 
 
 # ------------------------------------------------------------------------------------------------ reads

@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from roofline.comparison.causes.claim import Work
-from roofline.comparison.causes.facts import Case
+from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.wording import SENTENCES, label, sentence
 
 
@@ -18,7 +18,7 @@ def work(ops: int = 0) -> Work:
     )  # fmt: skip
 
 
-def facts(**changes: Any) -> Case:
+def facts(**changes: Any) -> Facts:
     """100 us more, in 200 launches against 100."""
     fields: dict[str, Any] = {
         **{"more": "torch", "less": "jax", "seconds": 100e-6, "does_more": work(20), "does_less": work(5)},
@@ -36,7 +36,7 @@ def facts(**changes: Any) -> Case:
         **{"graphs_more": 0, "graphs_less": 0, "breaks": (), "programs_more": 0.0, "programs_less": 0.0},
         "backend_more": "torch",
     }
-    return Case(**(fields | changes))
+    return Facts(**(fields | changes))
 
 
 @pytest.mark.parametrize("rule", sorted(SENTENCES))

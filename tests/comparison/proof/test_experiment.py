@@ -19,11 +19,11 @@ from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.proof.settings import setting_for
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile
-from roofline.core.switch import ATTENTION, JIT, OPTIMIZER, Knob, Setting
+from roofline.core.switch import ATTENTION, JIT, OPTIMIZER, Setting, Switch
 
 US = 1e-6
 
-COMPILE = Knob(
+COMPILE = Switch(
     name="compile",
     rules=("fusion", "host-bound"),
     assumed="off",
@@ -31,11 +31,11 @@ COMPILE = Knob(
     backend="compiled",
     moves=("backend", "switch compile"),
 )
-KNOBS = (ATTENTION, COMPILE, OPTIMIZER, JIT)
+SWITCHES = (ATTENTION, COMPILE, OPTIMIZER, JIT)
 
 
-def knobs(backend: str) -> Sequence[Knob]:
-    return KNOBS
+def switches(backend: str) -> Sequence[Switch]:
+    return SWITCHES
 
 
 WRITTEN_OUT = instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)
@@ -57,7 +57,7 @@ def test_the_run_that_spends_more_is_set_as_the_other_one_is() -> None:
     eager = step(WRITTEN_OUT, switches={"attention": "eager"})
     fused = step(switches={"attention": "sdpa"})
     comparison = compare(fused, eager)
-    (experiment,) = plan(comparison, explain(comparison), knobs)
+    (experiment,) = plan(comparison, explain(comparison), switches)
     assert experiment.setting is not None
     # per layer two products and a softmax of 400 us instead of 200 us, and two launches of 10 us more, all of it in B
     assert experiment.run == "b"
@@ -68,14 +68,14 @@ def test_the_run_that_spends_more_is_set_as_the_other_one_is() -> None:
     assert experiment.setting.backend is None
 
 
-def test_findings_that_one_knob_answers_are_one_experiment() -> None:
+def test_findings_that_one_switch_answers_are_one_experiment() -> None:
     findings = (
         finding("fusion", 30e-3, 26e-3, 34e-3),
         finding("efficiency", -20e-3, -21e-3, -19e-3),
         finding("host-bound", 10e-3, 7e-3, 12e-3),
         finding("fusion", -5e-3, -6e-3, -4e-3),
     )
-    experiments = plan(pair(), findings, knobs, ("first", "second"))
+    experiments = plan(pair(), findings, switches, ("first", "second"))
     assert [tuple(f.rule for f in each.findings) for each in experiments] == [
         ("fusion", "host-bound"),
         ("efficiency",),
@@ -93,15 +93,15 @@ def test_findings_that_one_knob_answers_are_one_experiment() -> None:
 
 def test_a_finding_without_an_interval_predicts_none() -> None:
     findings = (finding("fusion", 3e-3, 2e-3, 4e-3), replace(finding("host-bound", 1e-3, 0, 0), ci95=None))
-    (experiment,) = plan(pair(), findings, knobs)
+    (experiment,) = plan(pair(), findings, switches)
     assert (experiment.predicted, experiment.predicted_ci95) == (pytest.approx(4e-3), None)
     assert verdict(4e-3, None, 4e-3, (3e-3, 5e-3)) == "not resolved"
 
 
-def test_a_finding_without_a_knob_is_not_left_out() -> None:
-    (experiment,) = plan(pair(), (finding("layout", 3e-3, 2e-3, 4e-3),), knobs)
+def test_a_finding_without_a_switch_is_not_left_out() -> None:
+    (experiment,) = plan(pair(), (finding("layout", 3e-3, 2e-3, 4e-3),), switches)
     proof = counterfactual.without_switch(experiment)
-    assert (proof.verdict, proof.knob, proof.observed) == ("no switch", None, None)
+    assert (proof.verdict, proof.switch, proof.observed) == ("no switch", None, None)
     assert proof.text == "torch (A), layout (3.00 ms (2.00 ms to 4.00 ms)): no switch for this cause."
 
 

@@ -1,4 +1,4 @@
-"""Which knob is turned for a finding, and from what to what."""
+"""Which switch is turned for a finding, and from what to what."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from synthetic import step
 
 from roofline.comparison.proof.settings import setting_for
 from roofline.core.schema import Profile
-from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Knob
+from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Switch
 
 
 @pytest.mark.parametrize(
-    ("knob", "mine", "other", "text"),
+    ("switch", "mine", "other", "text"),
     [
         (JIT, {"jit": "off"}, {"jit": "on"}, "jit off -> on"),
         (JIT, {"jit": "off"}, {"jit": "off"}, "jit off -> on"),  # both could, and this one spends more
@@ -30,11 +30,11 @@ from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIM
         (COMMAND_BUFFERS, {}, {}, None),  # a CPU has none
     ],
 )
-def test_a_knob_is_turned_from_how_it_stands(
-    knob: Knob, mine: dict[str, str], other: dict[str, str], text: str | None
+def test_a_switch_is_turned_from_how_it_stands(
+    switch: Switch, mine: dict[str, str], other: dict[str, str], text: str | None
 ) -> None:
     a, b = step(switches=mine, options={"kept": "yes"}), step(switches=other)
-    setting = setting_for(knob.rules[0], a, b, (knob,))
+    setting = setting_for(switch.rules[0], a, b, (switch,))
     assert (setting.text if setting else None) == text
     if setting is not None:
         assert setting.options is not None
@@ -42,7 +42,7 @@ def test_a_knob_is_turned_from_how_it_stands(
 
 
 def test_another_backend_gets_the_same_options() -> None:
-    compiler = Knob(
+    compiler = Switch(
         name="compile", rules=("fusion",), assumed="off", turns={"off": "on"}, backend="compiled", moves=("backend",)
     )
     setting = setting_for("fusion", step(options={"attention": "eager"}), step(), (ATTENTION, compiler, JIT))
@@ -50,7 +50,7 @@ def test_another_backend_gets_the_same_options() -> None:
     assert (setting.backend, setting.options) == ("compiled", {"attention": "eager"})
 
 
-def test_knobs_of_every_run() -> None:
+def test_switches_of_every_run() -> None:
     one, two = step(environment={"threads": "1"}), step(environment={"threads": "2"})
     threads = setting_for("threads", one, two, ())
     assert threads is not None

@@ -15,7 +15,7 @@ PROOFS = (
         rule="fusion",
         rules=("fusion", "host-bound"),
         run="a",
-        knob="torch.compile off -> on",
+        switch="torch.compile off -> on",
         predicted=40e-3,
         predicted_ci95=(35e-3, 44e-3),
         observed=38e-3,
@@ -31,7 +31,7 @@ PROOFS = (
         rule="random",
         rules=("random",),
         run="b",
-        knob="dropout 0.1 -> off",
+        switch="dropout 0.1 -> off",
         predicted=2e-3,
         predicted_ci95=(1e-3, 3e-3),
         observed=5e-3,
@@ -48,7 +48,7 @@ PROOFS = (
         rule="layout",
         rules=("layout",),
         run="a",
-        knob=None,
+        switch=None,
         predicted=1e-3,
         predicted_ci95=(0.5e-3, 1.5e-3),
         verdict="no switch",
@@ -77,13 +77,13 @@ def test_the_document_has_all_fields_and_null_for_what_was_not_measured() -> Non
     assert list(first) == list(Proof.__struct_fields__)
     assert first["observed"] == 38e-3
     assert first["changed"]["backend"] == ["torch", "torch-compile"]
-    assert (last["knob"], last["observed"], last["observed_ci95"]) == (None, None, None)
+    assert (last["switch"], last["observed"], last["observed_ci95"]) == (None, None, None)
 
 
 def test_hostile_names_do_nothing() -> None:
     for name in handmade.HOSTILE:
         proof = Proof(
-            rule=name, rules=(name,), run="a", knob=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
+            rule=name, rules=(name,), run="a", switch=name, predicted=1.0, predicted_ci95=(0.5, 1.5),
             verdict="not proven", text=name,
         )  # fmt: skip
         lines = _proofs.text((proof,), 100)

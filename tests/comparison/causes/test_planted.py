@@ -66,8 +66,8 @@ def test_the_folder_holds_two_small_profiles_per_pair_and_nothing_else() -> None
 @pytest.mark.parametrize("pairs", ALL.values(), ids=ALL)
 def test_the_manifest_names_steps_that_exist(pairs: dict[str, Any]) -> None:
     defined = {
-        f"{file.name}:{node.name}"
-        for file in plants.MODELS.glob("*.py")
+        f"{file.relative_to(plants.MODELS).as_posix()}:{node.name}"
+        for file in plants.MODELS.glob("*/*.py")
         for node in ast.parse(file.read_text(encoding="utf-8")).body
         if isinstance(node, ast.FunctionDef)
     }

@@ -188,15 +188,13 @@ def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:
 
 def ranges(numbers: tuple[int, ...]) -> str:
     """(0, 1, 2, 5) as "0-2,5"."""
-    text: list[str] = []
-    start = previous = None
-    for number in [*sorted(numbers), None]:
-        if start is not None and number != previous + 1:  # type: ignore[operator]
-            text.append(str(start) if start == previous else f"{start}-{previous}")
-            start = None
-        start = number if start is None else start
-        previous = number
-    return ",".join(text)
+    runs: list[list[int]] = []
+    for number in sorted(numbers):
+        if runs and number == runs[-1][-1] + 1:
+            runs[-1].append(number)
+        else:
+            runs.append([number])
+    return ",".join(str(run[0]) if len(run) == 1 else f"{run[0]}-{run[-1]}" for run in runs)
 
 
 def main(arguments: list[str] | None = None) -> int:

@@ -1,7 +1,7 @@
 """Traces recorded elsewhere, from their files to profiles: read, recognise the device, put the profile together.
 
 The parts: a trace of each kind (`from_kineto`, `from_xplane`), what their profiles have in common (`assembly`), and the
-ranks of one `job`.
+`ranks` of one job.
 """
 
 from __future__ import annotations

@@ -18,8 +18,7 @@ from roofline.pytorch.count import PHASE, SCOPE, Nodes
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
-
-Rows = NDArray[np.int64]
+from roofline.traces.rows import Rows
 
 OP, LAUNCH, ANNOTATION = range(3)
 
@@ -124,29 +123,29 @@ class Marked:
 
     @property
     def is_op(self) -> NDArray[np.bool_]:
-        """See `counting.Nodes`."""
+        """See `count.Nodes`."""
         return self.inner.is_op
 
     @property
     def parent(self) -> Rows:
-        """See `counting.Nodes`."""
+        """See `count.Nodes`."""
         return self.inner.parent
 
     @property
     def sequence(self) -> Rows:
-        """See `counting.Nodes`."""
+        """See `count.Nodes`."""
         return self.inner.sequence
 
     @property
     def thread(self) -> Rows:
-        """See `counting.Nodes`."""
+        """See `count.Nodes`."""
         return self.inner.thread
 
     def __len__(self) -> int:
         return len(self.names)
 
     def call(self, index: int, /) -> Call:
-        """See `counting.Nodes`."""
+        """See `count.Nodes`."""
         return self.inner.call(index)
 
 

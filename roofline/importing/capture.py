@@ -29,11 +29,10 @@ from roofline.pytorch import count
 from roofline.traces.kineto.launches import plain_name
 from roofline.traces.kineto.links import Links, link
 from roofline.traces.kineto.reader import KERNEL, MEMCPY, KinetoTrace
+from roofline.traces.rows import Rows
 
 if TYPE_CHECKING:
     from roofline.importing.work.costs import Costs
-
-Rows = NDArray[np.int64]
 
 _BEGIN, _END = re.compile(r"StreamBeginCapture"), re.compile(r"StreamEndCapture")
 _KERNEL = re.compile(r"Launch(?!HostFunc)", re.IGNORECASE)
@@ -83,7 +82,7 @@ class Kernels:
     def without(self, kinds: tuple[str, ...]) -> tuple[Rows, Kernels]:
         """The places of what is none of `kinds`, and that alone."""
         places = [place for place, what in enumerate(self.what) if what not in kinds]
-        what, sizes = (tuple(each[place] for place in places) for each in (self.what, self.sizes))
+        what, sizes = tuple(self.what[place] for place in places), tuple(self.sizes[place] for place in places)
         return np.asarray(places, np.int64), Kernels(self.rows[places], what, sizes)
 
 
@@ -180,7 +179,7 @@ class Capture:
         window = [(int(trace.ops.start.min()), int(start.max()))] if len(launches) and len(trace.ops) else []
         step = calls(trace, on, window)
         nodes = marked(self._costs.nodes(trace, step.events, self._links, step.ops), step)
-        counted = count.count(nodes, self._costs)  # type: ignore[arg-type]  # the same protocol
+        counted = count.count(nodes, self._costs)
         kept = np.asarray([not name.startswith("roofline:") for name in nodes.names], bool)
         number = np.full(len(nodes) + 1, -1, np.int64)
         number[:-1][kept] = counted.op_of

@@ -24,8 +24,8 @@ _MARK = "roofline:step"
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedCpu:
-    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; found, source: see `imported.Imported`."""
+class CpuStep:
+    """A step of a CPU's trace. span, busy: of all ops of the trace [s]; found, source: see `gpu.GpuStep`."""
 
     counted: Counted
     timed: Timed
@@ -36,7 +36,7 @@ class ImportedCpu:
     shapes: bool
 
 
-def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
+def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
     """The ops of the step nearest the median, and their times in all steps that are no outliers.
 
     The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step.
@@ -47,12 +47,12 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
     every = Path(np.ones(len(trace.ops), bool), np.zeros(len(trace.launches), bool))
     step = calls(trace, every, [(int(marks.start[number]), int(marks.end[number]))])
     nodes = marked(costs.nodes(trace, step.events, rows=step.ops), step)
-    counted = count.count(nodes, costs)  # type: ignore[arg-type]  # the same protocol
+    counted = count.count(nodes, costs)
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
     timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, _MARK, EventCost())
     start, end = trace.ops.start, trace.ops.end
-    return ImportedCpu(
+    return CpuStep(
         counted=counted,
         timed=timed,
         span=float(end.max() - start.min()) * 1e-9,
@@ -64,7 +64,7 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
 
 
 def _with_marks(trace: KinetoTrace, marks: steps.Steps) -> KinetoTrace:
-    """The trace with our marks around its steps and no other annotation: what `timing.time_cpu` reads."""
+    """The trace with our marks around its steps and no other annotation: what `pytorch.time_cpu` reads."""
     size = len(marks)
     zeros = np.zeros(size, np.int64)
     events = Events(

@@ -93,7 +93,7 @@ def profile(
     )
 
 
-def _facts_gpu(found: gpu.Imported) -> dict[str, Any]:
+def _facts_gpu(found: gpu.GpuStep) -> dict[str, Any]:
     figures = found.figures
     return {
         "span": figures.span,
@@ -109,7 +109,7 @@ def _facts_gpu(found: gpu.Imported) -> dict[str, Any]:
     }
 
 
-def _facts_cpu(found: cpu.ImportedCpu) -> dict[str, Any]:
+def _facts_cpu(found: cpu.CpuStep) -> dict[str, Any]:
     return {
         "span": found.span,
         "busy": found.busy,

@@ -32,8 +32,7 @@ from roofline.traces.kineto import steps
 from roofline.traces.kineto.links import Links, link
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
-
-Rows = NDArray[np.int64]
+from roofline.traces.rows import Rows
 
 #: A step of which less than this share of the device time repeats the counted step is another kind of step.
 ALIKE = 0.9
@@ -56,7 +55,7 @@ class Figures:
 
 
 @dataclass(frozen=True, slots=True)
-class Imported:
+class GpuStep:
     """A step of a trace. found: steps the trace holds; source: what marks them, "" where nothing does.
 
     communication: time in collectives per kept step, and exposed: of it what no other kernel runs beside [s].
@@ -75,7 +74,7 @@ class Imported:
     warnings: tuple[str, ...]
 
 
-def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -> Imported:
+def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -> GpuStep:
     """The counted ops of a step and their times in every step that repeats it.
 
     capture: the trace of the graphs' capture: tells the op of each kernel that a graph replays. Raises MeasurementError
@@ -93,7 +92,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     generated = import_costs.kernels(trace, links, plain)
     here = np.flatnonzero(chosen.step == chosen.counted)
     generated |= _unclaimed(trace, links, here, counted_calls, nodes, costs, generated)
-    counted = count.count(nodes, costs, generated)  # type: ignore[arg-type]  # the same protocol
+    counted = count.count(nodes, costs, generated)
     number = _numbers(nodes, counted)
 
     replays = None if capture is None else Capture(capture, costs).replays(trace, links, chosen.step)
@@ -109,7 +108,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     stretches = [communication.exposed(trace, links, None, int(chosen.low[n]), int(chosen.high[n])) for n in kept]
     known = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
     shapes = any(call.inputs for call in known) or (replays is not None and replays.shapes)
-    return Imported(
+    return GpuStep(
         counted=counted,
         timed=timed,
         figures=_figures(trace, links, table.twinned(owner)),
@@ -330,7 +329,7 @@ def _timed(
     counted: Counted,
     linked: NDArray[np.bool_],
 ) -> TimedCuda:
-    """The times of all rows in the kept steps; see `timing_cuda`, which does the same for a live trace.
+    """The times of all rows in the kept steps; see `pytorch.time_cuda`, which does the same for a live trace.
 
     A window holds what ran in it, of whichever step: steps that overlap on several streams lend each other as much as
     they borrow, and busy and idle time add up to the window.

@@ -20,8 +20,7 @@ from roofline.importing.capture import Replays
 from roofline.importing.work import costs
 from roofline.traces.kineto.links import Links, alike_kernels
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
-
-Rows = NDArray[np.int64]
+from roofline.traces.rows import Rows
 
 BEFORE = "launched before the trace began, or the launch is not in it"
 REPLAYED = "replayed from a graph, which does not say for which op: import with --capture, or record a step without"

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
 from roofline.importing.calls import ANNOTATION, StepCalls
@@ -15,8 +14,7 @@ from roofline.traces.kineto import steps
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.kineto.steps import Steps
-
-Rows = NDArray[np.int64]
+from roofline.traces.rows import Rows
 
 #: Calls of a thread that differ between two steps beyond which what lies between their equal ends is not compared.
 MAX_UNEQUAL = 1500

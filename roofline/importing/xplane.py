@@ -11,7 +11,6 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
@@ -20,18 +19,17 @@ from roofline.timing import timed as timed_steps
 from roofline.timing.executor import PICOSECOND
 from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
+from roofline.traces.rows import Rows
 from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla import count as xla
-
-Rows = NDArray[np.int64]
 
 _MARK = "roofline:step"
 _BUFFER = re.compile(r"command_buffer", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
-class ImportedXla:
-    """A step of a trace. Times in seconds; see `imported.Imported` and `imported.Figures`.
+class XlaStep:
+    """A step of a trace. Times in seconds; see `gpu.GpuStep` and `gpu.Figures`.
 
     device: the plane of the device ("/device:GPU:0"); others: how many further devices ran kernels. rocm: the runtime
     is HIP. buffers: kernels launched by command buffers, of `kernels`. linked: share of the kernels' time with an op.
@@ -51,7 +49,7 @@ class ImportedXla:
     warnings: tuple[str, ...]
 
 
-def read(trace: XTrace) -> ImportedXla:
+def read(trace: XTrace) -> XlaStep:
     """The instructions that the device with the most kernel time ran, and their times in each step.
 
     A step is one execution of the program that takes most of the time. MeasurementError where no kernel is in the
@@ -84,7 +82,7 @@ def read(trace: XTrace) -> ImportedXla:
     named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
     by_buffer = (trace.graph[rows] != 0) | named[trace.hlo_op[rows]]
     length = (trace.end - trace.start)[rows]
-    return ImportedXla(
+    return XlaStep(
         counted=counted,
         timed=timed,
         span=float(trace.end[rows].max() - trace.start[rows].min()) * PICOSECOND,

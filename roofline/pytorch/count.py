@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import Any, Protocol
 
 import msgspec
 import numpy as np
@@ -18,9 +18,6 @@ from numpy.typing import NDArray
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Same
 from roofline.traces import nesting
-
-if TYPE_CHECKING:  # it imports torch, which the costs of known calls need not
-    from roofline.pytorch.aten.engine import Engine
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
 SCOPE = "roofline:scope:"
@@ -56,6 +53,12 @@ class Nodes(Protocol):
     def call(self, index: int, /) -> Call: ...  # noqa: D102
 
 
+class Costing(Protocol):
+    """What knows the work of a call: `aten.engine.Engine` itself, or an import's `Costs` through a cache."""
+
+    def cost(self, call: Call, /) -> Costed: ...  # noqa: D102
+
+
 @dataclass(frozen=True, slots=True)
 class Generated:
     """A call of which the recorder knows the name only, as a compiler's kernel: its work was noted elsewhere.
@@ -74,7 +77,7 @@ class Generated:
 
 def count(
     nodes: Nodes,
-    engine: Engine,
+    engine: Costing,
     generated: Mapping[int, Generated] = MappingProxyType({}),
     scope_of: Mapping[int, str] = MappingProxyType({}),
 ) -> Counted:
@@ -186,7 +189,8 @@ def _recomputed(nodes: Nodes, phase: NDArray[np.int64]) -> NDArray[np.bool_]:
     scope = nesting.nearest(nodes.parent, np.asarray([name.startswith(SCOPE) for name in nodes.names], bool))
     engine = nesting.nearest(nodes.parent, evaluate)
     depth = np.append(nesting.depths(nodes.parent), -1)
-    return in_checkpoint | (later & (engine >= 0) & (depth[scope] > depth[engine]))
+    found: NDArray[np.bool_] = in_checkpoint | (later & (engine >= 0) & (depth[scope] > depth[engine]))
+    return found
 
 
 def _inherit(parent: NDArray[np.int64], value: NDArray[np.int64]) -> NDArray[np.int64]:

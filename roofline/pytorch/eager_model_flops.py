@@ -2,7 +2,7 @@
 
 A compiler merges products, repeats them, or turns them into something else. What the eager step asks for under a phase
 and scope is given to what runs there, so that the sum over the step stays, and executed over model FLOPs shows where
-more is done than was asked for. The same idea as for XLA's programs in `xla_model_flops`.
+more is done than was asked for. The same idea as for XLA's programs in `roofline.xla.model_flops`.
 """
 
 from __future__ import annotations
@@ -54,9 +54,9 @@ def with_model_flops(counted: Counted, eager: Counted) -> Counted:
             rest.append((key, asked))
     homes = _Homes(counted, claims)
     for key, asked in rest:
-        row = homes(key, asked, model)
-        if row is not None:
-            model[row] = model.get(row, 0.0) + asked
+        home = homes(key, asked, model)
+        if home is not None:
+            model[home] = model.get(home, 0.0) + asked
     same = Same()
     return replace(counted, ops=tuple(_with(op, model.get(row), same) for row, op in enumerate(counted.ops)))
 

@@ -264,9 +264,9 @@ def _by_order(
     taken = {i for i, _ in pairs} | set(np.flatnonzero(mine[here] >= 0).tolist())
     given = {j for _, j in pairs} | set(np.flatnonzero(other_tags >= 0).tolist())
     result = mine.copy()
-    for i, j in [*pairs, *_out_of_order(own, other, taken, given, fixed)]:
-        if result[here[i]] < 0:
-            result[here[i]] = theirs[there[j]]
+    for row, twin_row in [*pairs, *_out_of_order(own, other, taken, given, fixed)]:
+        if result[here[row]] < 0:
+            result[here[row]] = theirs[there[twin_row]]
     return result
 
 

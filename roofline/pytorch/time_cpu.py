@@ -28,7 +28,8 @@ from roofline.timing.timed import (
 )
 from roofline.traces import intervals, nesting
 from roofline.traces.alignment import align_threads
-from roofline.traces.kineto.reader import Events, KinetoTrace
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import KinetoTrace
 
 #: What the events are called that PyTorch records around compiled code, the cause that their own time is idle for, and
 #: whether events without a name of these that lie in one are part of it. A compiled region is also around what a graph
@@ -132,7 +133,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         shares.append(np.maximum(share - within, 0.0))
         first = np.full(number, events.end.max(initial=0), np.int64)
         np.minimum.at(first, op[root], events.start[root])
-        starts.append((first - step.low) * 1e-9)
+        starts.append(np.asarray((first - step.low) * 1e-9, np.float64))
         # Never below the ops' own time: of a step that is all events the calibrated cost can be too much.
         cost = float(event_cost.of(step.parent).sum())
         corrected.append(max(walls[index] - cost, shares[-1].sum(), 1e-9))

@@ -126,7 +126,7 @@ class _Search:
         flops = costed.cost.flops
         if twin is not None:
             row = self._rows.get(twin.name)
-            times = 0.0 if row is None else self._ran[row].times  # a branch that was not taken
+            times: float | None = 0.0 if row is None else self._ran[row].times  # a branch that was not taken
             if flops is None:
                 flops = cost.cost(twin).cost.flops  # some shapes are known only where it runs
         else:

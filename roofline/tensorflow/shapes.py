@@ -1,4 +1,4 @@
-"""Shapes of a TensorFlow graph, inferred by importing it: what `_tensorflow_graphs` knows of every edge.
+"""Shapes of a TensorFlow graph, inferred by importing it: what `graphs` knows of every edge.
 
 TensorFlow infers nothing through its loops: the node that enters one forgets the shape. For the inference alone the
 way back from the end of a body to its head is therefore cut. Where a trip changes a shape, that is found when the two
@@ -88,15 +88,15 @@ def _same(node: Any, kind: int, data: list[str]) -> None:
 
 def _kind(node: Any) -> int:
     if node.op == "LoopCond":
-        return tf.bool.as_datatype_enum
-    return node.attr["tensor_type" if node.op in _RECEIVES else "T"].type
+        return int(tf.bool.as_datatype_enum)
+    return int(node.attr["tensor_type" if node.op in _RECEIVES else "T"].type)
 
 
 def _unsure(graph: Any, name: str, kind: int, shape: tf.TensorShape) -> str:
     node = graph.node.add(name=f"{name}/unsure", op="Placeholder")
     node.attr["dtype"].type = kind
     node.attr["shape"].shape.CopyFrom(shape.as_proto())
-    return node.name
+    return str(node.name)
 
 
 def _changed(graph: Any, imported: tf.Graph) -> dict[str, tf.TensorShape]:

@@ -29,8 +29,8 @@ def count(
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, nodes first, and whose each event is.
 
-    graphs: of the functions of the step. before: unoptimised programs, as in `xla.count`. optimizers: top scopes whose
-    ops are the optimizer's. An event of the executor that holds instructions is none: they are what ran.
+    graphs: of the functions of the step. before: unoptimised programs, as in `roofline.xla.count`. optimizers: top
+    scopes whose ops are the optimizer's. An event of the executor that holds instructions is none: they are what ran.
     """
 
     @lru_cache(maxsize=65536)

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -20,6 +21,7 @@ from roofline.traces.xplane.reader import XTrace
 PICOSECOND = 1e-12
 #: Starts and ends [ps].
 Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
+_Number = TypeVar("_Number", np.int64, np.float64)
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -75,7 +77,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     return Timed(
         own=own[:, None],
         overlap=own - share,
-        start=(first - low) * PICOSECOND,
+        start=np.asarray((first - low) * PICOSECOND, np.float64),
         walls=np.asarray([wall]),
         corrected=np.asarray([corrected]),
         idle=np.asarray([idle]),
@@ -155,7 +157,7 @@ def _with_extra(part: Timed, ops: int, names: tuple[str, ...]) -> Timed:
     rows = np.asarray(place, np.int64)
     absent = rows < 0
 
-    def pick(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    def pick(values: NDArray[_Number]) -> NDArray[_Number]:
         chosen = values[rows]
         chosen[absent] = 0
         return chosen

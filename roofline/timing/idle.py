@@ -226,7 +226,8 @@ def _late(
         rows = [matching[table.name] & host for table, host in zip(ranges, on_host, strict=True)]
         start = np.concatenate([table.start[row] for table, row in zip(ranges, rows, strict=True)])
         end = np.concatenate([table.end[row] for table, row in zip(ranges, rows, strict=True)])
-        return 2 * intervals.covered(start, end, opens, until) >= time
+        found: np.ndarray = 2 * intervals.covered(start, end, opens, until) >= time
+        return found
 
     working = 2 * intervals.covered(ops.start[on_host[0]], ops.end[on_host[0]], opens, until) >= time
     calling = np.isin(launches.thread, hosts)

@@ -34,7 +34,7 @@ class Timed:
     unmatched: names of events without a twin, with their time.
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
     op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
-    host: (n, 2) mean idle time before each op, in the framework and outside of it (`host_time`).
+    host: (n, 2) mean idle time before each op, in the framework and outside of it (`host`).
     programs: executions of compiled programs per step, None where the trace does not tell them.
     """
 

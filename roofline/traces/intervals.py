@@ -23,7 +23,8 @@ def union(start: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 def length(start: np.ndarray, end: np.ndarray) -> int | float:
     """Time covered by at least one of the intervals."""
     start, end = union(start, end)
-    return (end - start).sum().item()
+    time: int | float = (end - start).sum().item()
+    return time
 
 
 def complement(start: np.ndarray, end: np.ndarray, low: float, high: float) -> tuple[np.ndarray, np.ndarray]:
@@ -44,7 +45,8 @@ def covered(start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarra
         overshoot = np.maximum(np.append(end.dtype.type(0), end)[n] - time, 0)
         return before[n] - np.where(n > 0, overshoot, 0)
 
-    return until(high) - until(low)
+    time: np.ndarray = until(high) - until(low)
+    return time
 
 
 def shares(start: np.ndarray, end: np.ndarray, owner: np.ndarray, n_owners: int) -> np.ndarray:

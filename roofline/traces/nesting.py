@@ -110,9 +110,9 @@ def _last_at_least(values: np.ndarray, position: np.ndarray, least: np.ndarray) 
         return np.full(len(position), -1, np.int64)
     tree = [values]
     while len(tree[-1]) > 1:
-        level = tree[-1]
-        paired = np.maximum(level[0 : len(level) - 1 : 2], level[1::2])
-        tree.append(np.append(paired, level[-1:]) if len(level) % 2 else paired)
+        below = tree[-1]
+        paired = np.maximum(below[0 : len(below) - 1 : 2], below[1::2])
+        tree.append(np.append(paired, below[-1:]) if len(below) % 2 else paired)
     result = np.full(len(position), -1, np.int64)
     height = np.full(len(position), -1, np.int64)
     seeking = np.arange(len(position))

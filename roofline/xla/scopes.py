@@ -77,7 +77,7 @@ def is_recomputed(op_name: str) -> bool:
 
 def _unwrap(part: str) -> tuple[str, list[str]]:
     """`transpose(jvp(bert))` is ("bert", ["transpose", "jvp"]); a called function has no scope in it."""
-    found = []
+    found: list[str] = []
     while (match := _CALL.match(part)) is not None:
         if match[1] in _FUNCTIONS:
             return "", found

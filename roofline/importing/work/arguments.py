@@ -17,7 +17,8 @@ from numpy.typing import NDArray
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.dtypes import DTYPES, Unsaid
 from roofline.traces import nesting
-from roofline.traces.kineto.reader import Events, KinetoTrace
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import KinetoTrace
 
 _LISTS = ("TensorList", "GenericList")
 _NOTHING = msgspec.Raw(b"")
@@ -59,7 +60,7 @@ def _alone(text: bytes) -> Recorded:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class KinetoNodes:
-    """See `counting.Nodes`; `events` are the ops and annotations of one step, in order of start.
+    """See `count.Nodes`; `events` are the ops and annotations of one step, in order of start.
 
     arguments: of each event, undecoded. given: calls whose recorded arguments were completed from elsewhere in the
     trace. rows: int64, the row of each event in the trace's ops, -1 for an annotation; None where it was not asked.
@@ -96,7 +97,7 @@ class KinetoNodes:
 def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
     """The calls among `events` (rows of the trace's ops and annotations, in order of start), asking torch about each.
 
-    For traces that were recorded elsewhere `import_costs.Costs.nodes` knows more, and asks torch only where it must.
+    For traces that were recorded elsewhere `costs.Costs.nodes` knows more, and asks torch only where it must.
     """
     from roofline.pytorch.aten import schema
 

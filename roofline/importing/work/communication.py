@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, TypeGuard
 
 import numpy as np
 
@@ -63,7 +63,8 @@ def device_rows(trace: KinetoTrace, links: Links) -> np.ndarray:
     device = trace.device
     kernel = by_name[device.name]
     named = np.append(by_name[trace.ops.name], False)[links.op] if len(trace.ops) else np.zeros(len(device), bool)
-    return (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
+    found: np.ndarray = (device.kind == KERNEL) & (kernel | (named & (links.op >= 0)))
+    return found
 
 
 def exposed(
@@ -139,7 +140,7 @@ def _said(given: dict[str, Any]) -> tuple[float, float, str, str] | None:
     return float(sent * size), float(received * size), name if isinstance(name, str) else "", note
 
 
-def _count(value: Any) -> bool:
+def _count(value: Any) -> TypeGuard[int]:
     return type(value) is int and 0 <= value < 1 << 50
 
 
@@ -165,8 +166,8 @@ def _costed(call: Call, cost: Cost, name: str) -> Costed:
         kind=(name.partition("::")[2] or name or "collective").strip("_")[:80],
         op_class="communication",
         shapes=describe(call),
-        dtype=(types or [None])[0],
-        output=(types or [None])[0],
+        dtype=next(iter(types), None),
+        output=next(iter(types), None),
         reads=reads,
         writes=writes,
     )

@@ -1,6 +1,6 @@
 """What the calls of an imported trace cost: one engine, which remembers on disk and asks torch only for what is new.
 
-    costs = Costs(cost_cache.location())
+    costs = Costs(cache.location())
     nodes = costs.nodes(trace, events, links)             # the calls of one step, and which of them are counted
     given = kernels(trace, links, nodes)                  # what is no op of torch's: Triton, communication, custom ops
     counted = counting.count(nodes, costs, given)
@@ -21,7 +21,7 @@ from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
@@ -39,9 +39,13 @@ from roofline.importing.work.foreign_calls import kernels, lone, nodes_of, plain
 from roofline.pytorch.aten.contractions import CONTRACTION
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, GATHERS, PRIMITIVE, REDUCTIONS, base
 from roofline.traces import nesting
+from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.links import link as link_all
-from roofline.traces.kineto.reader import ANNOTATION, KERNEL, OP, Events, KinetoTrace
+from roofline.traces.kineto.reader import ANNOTATION, KERNEL, OP, KinetoTrace
+
+if TYPE_CHECKING:  # it imports torch, which the costs of known calls need not
+    from roofline.pytorch.aten.engine import Engine
 
 __all__ = ["Costs", "kernels", "lone"]
 
@@ -59,13 +63,13 @@ _NEEDS_TORCH = "unknown to the cache, and torch is not installed: run `pip insta
 
 
 class Costs:
-    """Costs calls as `aten.Engine` does, through a cache. missing: ops that needed torch where there is none."""
+    """Costs calls as `aten.engine.Engine` does, through a cache. missing: ops that needed torch where there is none."""
 
     def __init__(self, cache: Path | None = None, torch: bool = True) -> None:
-        """cache: a file (`cost_cache.location()` is the user's), None for none. torch: whether it may be asked."""
+        """cache: a file (`cache.location()` is the user's), None for none. torch: whether it may be asked."""
         self._cache = cost_cache.Cache(cache)
         self._may = torch
-        self._engine: Any = None
+        self._engine: Engine | None = None
         self._by_call: dict[int, tuple[Call, Costed]] = {}
         self._assumed: dict[int, tuple[Call, str]] = {}
         self.missing: set[str] = set()
@@ -113,7 +117,7 @@ class Costs:
         """The calls among `events` (ops and annotations of one step, in order of start), and which are counted.
 
         links: of the whole trace, linked here where None. rows: the row of each event in `trace.ops`, -1 for an
-        annotation (`timing.StepEvents.source`), found here where None.
+        annotation (`time_cpu.StepEvents.source`), found here where None.
         """
         links = link_all(trace) if links is None else links
         rows = _rows(trace, events) if rows is None else rows
@@ -229,7 +233,7 @@ class Costs:
             self._cache.wrappers[key] = found
         return found
 
-    def _torch(self) -> Any:
+    def _torch(self) -> Engine | None:
         """The engine that asks torch, loaded when it is first needed; None where there is none."""
         if self._engine is None and self._may:
             if find_spec("torch") is None:

@@ -1,6 +1,6 @@
 """What an imported trace holds beside torch's ops: Triton kernels, communication, calls of libraries, lone copies.
 
-`import_costs` says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
+`costs` says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ def plain_cost(call: Call, cost: Cost, op_class: OpClass) -> Costed:
         kind=base(call.name).lstrip("_") or call.name,
         op_class=op_class,
         shapes=describe(call),
-        dtype=(types or [None])[0],
-        output=(types or [None])[0],
+        dtype=next(iter(types), None),
+        output=next(iter(types), None),
     )
 
 

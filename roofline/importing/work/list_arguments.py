@@ -21,7 +21,8 @@ from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor
 from roofline.importing.work.arguments import KinetoNodes, decoded, recorded
 from roofline.pytorch.aten.tables import base
-from roofline.traces.kineto.reader import Events, KinetoTrace
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import KinetoTrace
 
 _ACCUMULATE = "torch::autograd::AccumulateGrad"
 #: Nodes of the backward pass that concatenate gradients, and those whose forward op concatenated.

@@ -112,8 +112,8 @@ def _pairs(
 
 
 def _spread(values: Any, dimensions: int) -> list[int]:
-    values = list(values)
-    return values * dimensions if len(values) == 1 else values
+    each: list[int] = list(values)
+    return each * dimensions if len(each) == 1 else each
 
 
 def _convolution_backward(
@@ -133,7 +133,7 @@ def _convolution_backward(
 ) -> Cost:
     """Each of the two gradients pairs the same elements as the forward pass; the bias gradient is a sum."""
     one = _pairs(x, weight, stride, padding, dilation, transposed, groups, grad.shape)
-    cost = sum(output_mask[:2]) * one
+    cost: Cost = sum(output_mask[:2]) * one
     if output_mask[2]:
         cost = cost + formulas.reduction(grad.numel(), grad.shape[1])
     return cost

@@ -19,7 +19,7 @@ from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, FLOATING, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
 from roofline.pytorch.aten.references import without_dynamo
-from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, base
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, PRIMITIVE, base
 
 
 class Engine:
@@ -153,8 +153,8 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
         kind=contractions.kind(call.name),
         op_class=classify(call.name),
         shapes=describe(call),
-        dtype=(floating or types or results or [None])[0],
-        output=(results or floating or [None])[0],
+        dtype=next(iter(floating or types or results), None),
+        output=next(iter(results or floating), None),
         view=moved_view,
     )
 
@@ -192,7 +192,7 @@ def classify(name: str) -> OpClass:
     found = schema.packet(f"aten::{element}") if name.startswith("aten::") else None
     if found is not None and any(_is_pointwise(getattr(found, one)) for one in found.overloads()):
         return "pointwise"
-    return "pointwise" if element in flops.PRIMITIVE else "other"
+    return "pointwise" if element in PRIMITIVE else "other"
 
 
 def _is_pointwise(overload: Any) -> bool:

@@ -58,7 +58,7 @@ class Counter(TorchDispatchMode):
 
     def __init__(self) -> None:
         """Start with no work."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]  # torch does not annotate it
         self.cost = Cost()
         self.unknown: list[str] = []
         self.calls = 0
@@ -129,7 +129,7 @@ Rule = Callable[[Any, Any, Any, Any], Cost]
 
 def _rule(name: str, func: Any) -> Rule | None:
     if name in CONTRACTION:
-        return lambda f, a, k, out: CONTRACTION[name](*a, **{**k, "out": (leaves(out) or [None])[0]})
+        return lambda f, a, k, out: CONTRACTION[name](*a, **{**k, "out": next(iter(leaves(out)), None)})
     if name in ATTENTION:
         return lambda f, a, k, out: attention(f, a, k)
     if name in ATTENTION_BACKWARD:
@@ -243,15 +243,15 @@ def touched(name: str, arguments: dict[str, Any]) -> int:
     if name in ("index_put", "_index_put_impl"):
         indices = list(arguments["indices"])
         if is_masked(indices):
-            return arguments["values"].numel()
+            return int(arguments["values"].numel())
         indexed = torch.broadcast_shapes(*[index.shape for index in indices if index is not None])
         whole = [size for size, index in zip_longest(target.shape, indices) if index is None]
-        return prod(indexed) * prod(whole)
+        return int(prod(indexed) * prod(whole))
     if name in ("index_copy", "index_add"):
-        return arguments["source"].numel()
-    index = arguments["index"].numel()
+        return int(arguments["source"].numel())
+    index = int(arguments["index"].numel())
     if name == "index_fill":
-        return index * target.numel() // max(1, target.shape[arguments["dim"]] if target.dim() else 1)
+        return int(index * target.numel() // max(1, target.shape[arguments["dim"]] if target.dim() else 1))
     return index
 
 

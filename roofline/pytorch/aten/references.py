@@ -8,7 +8,7 @@ decorator looks whether that was done before; here it is told so, for the time o
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from functools import cache
 from types import FunctionType
@@ -43,7 +43,7 @@ def without_dynamo(*handlers: Callable[..., Any]) -> Iterator[None]:
 def _decorated(handlers: tuple[Callable[..., Any], ...]) -> tuple[Callable[..., Any], ...]:
     """The functions behind torch's decorator: `handlers`, and what ops are taken apart and evaluated with."""
     modules = (torch._refs, torch._refs.nn.functional, torch._refs.special)
-    tables = (decomposition_table, meta_table, *map(vars, modules))
+    tables: tuple[Mapping[Any, Any], ...] = (decomposition_table, meta_table, *map(vars, modules))
     waiting: list[Any] = [*handlers, *(value for table in tables for value in table.values())]
     seen: set[int] = set()
     found = []

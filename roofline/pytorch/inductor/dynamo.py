@@ -98,7 +98,7 @@ def _gained(before: Counts | None, after: Counts | None) -> dict[str, int] | Non
     return {reason: number for reason, number in more.items() if number > 0}
 
 
-def facts(watched: Watched, *, compiler: str = "torch.compile", mode: str = "default") -> Compilation:
+def compilation(watched: Watched, *, compiler: str = "torch.compile", mode: str = "default") -> Compilation:
     """What was seen, in the words of a profile. What runs in a step (graphs, eager, opaque) is for the caller to add.
 
     seconds: time in which something was compiled [s], forward, backward and again; where one lies in another it

@@ -158,7 +158,7 @@ def _block(
             _reduction(node, results, loops.times(around), work)
             variables = around - loops.inner
         else:
-            operands = [types[one] for one in inputs if one in types] or [kind]
+            operands: list[torch.dtype | None] = [types[one] for one in inputs if one in types] or [kind]
             work.add(name, loops.times(variables), any(map(_floating, operands)))
             _touch(loops, node, name, around, dtype_of, work)
         depends[node] = variables
@@ -210,7 +210,7 @@ def _reduction(node: Any, results: Any, inputs: Any, work: LoopWork) -> None:
 
 
 def _type(
-    node: Any, name: str, inputs: list[Any], types: Mapping[Any, torch.dtype], dtype_of: Any
+    node: Any, name: str, inputs: list[Any], types: Mapping[Any, torch.dtype], dtype_of: Callable[[str], torch.dtype]
 ) -> torch.dtype | None:
     """The type that a primitive gives; None for what is no value."""
     if name in ("load", "load_seed"):

@@ -53,13 +53,13 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
                 known[key] = _launches(graph, region.sizes, names)
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
-        ends = [
+        inputs, outputs = (
             tuple((("storage", identity), size) for identity, size in each.values())
             for each in (region.inputs, region.outputs)
-        ]
+        )
         of_graph = ((), ()) if reason else known[key]
         outer, inner = (tuple(_placed(launch, region, number) for launch in launches) for launches in of_graph)
-        found.append(Run(outer, *ends, unknown=reason, inner=inner))
+        found.append(Run(outer, inputs, outputs, unknown=reason, inner=inner))
     return tuple(found)
 
 
@@ -109,8 +109,8 @@ def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhe
         work=_work(site, sizes, made),
         parts=tuple(parts),
         shapes=f"[{', '.join('?' if n is None else str(int(n)) for n in numbers)}]",
-        dtype=(types or results or [None])[0],
-        output=(results or [None])[-1],
+        dtype=next(iter(types or results), None),
+        output=results[-1] if results else None,
     )
 
 
@@ -265,7 +265,7 @@ def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, 
         kind=contractions.kind(name),
         op_class=classify(name),
         shapes=_shapes(members, sizes),
-        dtype=(floating or [dtype for dtype in types if dtype] or [_dtype(first)])[0],
+        dtype=next(iter(floating or [dtype for dtype in types if dtype]), _dtype(first)),
         output=_dtype(members[-1]),
     )
 

@@ -47,7 +47,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
             return recording
         return msgspec.structs.replace(
             recording,
-            compilation=counting.facts(dynamo.facts(watched, mode=mode)),
+            compilation=counting.facts(dynamo.compilation(watched, mode=mode)),
             ceilings={**recording.ceilings, **(counting.ceilings() if recording.profiled else {})},
         )
 

@@ -7,7 +7,7 @@ are one buffer.
 from __future__ import annotations
 
 import functools
-from collections.abc import Mapping, Set
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, field
 from types import MappingProxyType
 from typing import Any
@@ -144,7 +144,8 @@ def _pieces(lowered: Any, buffer: str) -> list[str]:
     made = lowered.name_to_buffer.get(buffer)
     if not isinstance(made, ConcatKernel):
         return [buffer]
-    return [piece for part in made.inputs for piece in _pieces(lowered, part.get_name())]
+    parts: Sequence[Any] = made.inputs  # each a node, as only templates take lists of them
+    return [piece for part in parts for piece in _pieces(lowered, part.get_name())]
 
 
 def _used_outside(scheduler: Any, name: str, inside: Set[int]) -> bool:

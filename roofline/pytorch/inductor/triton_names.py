@@ -145,14 +145,15 @@ def costed(call: Call) -> Costed:
             bytes_read=sum(size for _, _, size in reads),
             bytes_written=sum(size for _, _, size in writes),
         )
-    parts = tuple(_part(name, (floating or types or [None])[0]) for name in names)
+    dtype = next(iter(floating or types), None)
+    parts = tuple(_part(name, dtype) for name in names)
     return Costed(
         cost=whole,
         kind="triton",
         op_class=op_class(call.name),
         shapes=describe(call),
-        dtype=(floating or types or [None])[0],
-        output=(types or [None])[-1],
+        dtype=dtype,
+        output=types[-1] if types else None,
         reads=reads,
         writes=writes,
         parts=parts if len(parts) > 1 else (),

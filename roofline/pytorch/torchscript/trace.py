@@ -51,7 +51,8 @@ class Traced:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         """The model's output for these arguments."""
-        if self.eager or torch.jit.is_tracing():
+        # torch.jit does not list it in __all__, nor annotate it.
+        if self.eager or torch.jit.is_tracing():  # type: ignore[attr-defined, no-untyped-call]
             return self._forward(*args, **kwargs)
         values = [*args, *kwargs.values()]
         names: object = (len(args), *kwargs)
@@ -101,7 +102,7 @@ class Traced:
                 "give a step whose model is your own torch.jit.script of it, or use --backend torch."
             )
         for warning in caught:
-            if issubclass(warning.category, torch.jit.TracerWarning):
+            if issubclass(warning.category, torch.jit.TracerWarning):  # type: ignore[attr-defined]  # as above
                 place = f"{'/'.join(warning.filename.split('/')[-2:])}:{warning.lineno}"
                 self._baked[place] = self._baked.get(place, 0) + 1
         # Not the module itself: calling that runs module hooks, which the model's own call has run already.

@@ -95,7 +95,7 @@ def _takes_rows(node: Node, op: str) -> bool:
         return False
     inner = source.shape[1:]
     if op == "Unpack":
-        return node.attrs.get("axis", 0) == 0
+        return bool(node.attrs.get("axis", 0) == 0)
     return all(
         one.shape is not None and one.shape[1:] == inner and len(one.shape) == len(source.shape) for one in node.outputs
     )

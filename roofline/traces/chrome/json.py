@@ -1,6 +1,6 @@
 """The JSON of a Chrome trace: its events as structs, where one ends and the next begins, and what damage leaves.
 
-Nothing here holds state; `chrome.Reader` puts it together.
+Nothing here holds state; `reader.Reader` puts it together.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import operator
 import re
 from itertools import pairwise
+from types import GenericAlias
 from typing import Any, ClassVar
 
 import msgspec
@@ -61,7 +62,8 @@ class _Other(msgspec.Struct, gc=False, tag_field="ph"):
 
 # One class for each phase that the format knows: a union is told apart by the tag.
 _OTHERS = [msgspec.defstruct(f"_Phase{ord(ph)}", [], bases=(_Other,), tag=ph) for ph in "BEIiCbneSTpFstfPNODMVvRca"]
-QUICK = msgspec.json.Decoder(list[functools.reduce(operator.or_, _OTHERS, Complete)])
+_PHASES = functools.reduce(operator.or_, _OTHERS, Complete)
+QUICK: msgspec.json.Decoder[list[Complete | _Other]] = msgspec.json.Decoder(GenericAlias(list, (_PHASES,)))
 LIST = msgspec.json.Decoder(list[Event])
 _OBJECT = msgspec.json.Decoder(dict[str, msgspec.Raw])
 _EVENT = msgspec.json.Decoder(Event)
@@ -163,7 +165,7 @@ def _salvage_event(piece: bytes) -> Event | None:
         return None
     numbers = {key: msgspec.Raw(json.dumps(value[key]).encode()) for key in ("ts", "dur", "args") if key in value}
     texts = {key: plain(value[key]) for key in ("ph", "cat", "name", "pid", "tid") if key in value}
-    return Event(**texts, **numbers)
+    return msgspec.structs.replace(Event(), **texts, **numbers)
 
 
 def salvage_header(text: bytes) -> dict[str, Any]:

@@ -64,8 +64,8 @@ def from_texts(texts: Sequence[bytes | msgspec.Raw]) -> tuple[np.ndarray, np.nda
     value = np.where(minus, -value, value)
     usable = plain & (whole < _LARGEST // 1000)
     value[~usable] = 0
-    for row, number in _slowly(texts, np.flatnonzero(~plain)):
-        value[row], usable[row] = number, True
+    for row, time in _slowly(texts, np.flatnonzero(~plain)):
+        value[row], usable[row] = time, True
     return value, usable
 
 

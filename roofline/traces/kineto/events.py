@@ -6,6 +6,7 @@ import json
 import operator
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from types import GenericAlias
 from typing import Any, TypeVar, overload
 
 import msgspec
@@ -86,14 +87,15 @@ class Events:
     @property
     def duration(self) -> np.ndarray:
         """Time from start to end, int64 [ns]."""
-        return self.end - self.start
+        duration: np.ndarray = self.end - self.start
+        return duration
 
     def select(self, rows: np.ndarray) -> Events:
         """The given rows, a boolean mask or indices, in that order."""
         rows = np.asarray(rows)
         rows = np.flatnonzero(rows) if rows.dtype == bool else rows.astype(np.int64)
-        columns = [getattr(self, name)[rows] for name in COLUMNS]
-        return Events(*columns, args=_chosen(self.args, rows))
+        columns = {name: getattr(self, name)[rows] for name in COLUMNS}
+        return Events(**columns, args=_chosen(self.args, rows))
 
     def arguments(self, row: int) -> dict[str, Any]:
         """`args` of one row, decoded; empty where the trace holds no object there."""
@@ -116,7 +118,7 @@ COLUMNS = ("start", "end", "name", "thread", "kind", "order", "correlation", "ex
 def decoded(texts: Sequence[bytes], kind: type[T]) -> list[T | None]:
     """Each JSON text as a struct of one kind, None where it does not fit."""
     try:
-        values: list[T | None] = msgspec.json.decode(b"[" + b",".join(texts) + b"]", type=list[kind])
+        values: list[T | None] = msgspec.json.decode(b"[" + b",".join(texts) + b"]", type=GenericAlias(list, (kind,)))
         if len(values) == len(texts):
             return values
     except _BROKEN:

@@ -81,9 +81,10 @@ def plain_name(name: str) -> str:
 
 def impossible(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:
     """bool[device]: the device event cannot be of the launch that was found for it, `launch`: int64[device] or -1."""
-    found = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
+    found: np.ndarray = unlike(trace, calls, launch) | _early(trace.device, trace.launches, launch)
     found |= _shared(trace, calls, np.where(found, -1, launch))
-    return found | _disordered(trace, calls, np.where(found, -1, launch))
+    found |= _disordered(trace, calls, np.where(found, -1, launch))
+    return found
 
 
 def unlike(trace: KinetoTrace, calls: Calls, launch: np.ndarray) -> np.ndarray:

@@ -15,7 +15,8 @@ import numpy as np
 
 from roofline.traces import nesting
 from roofline.traces.kineto import launches as calls
-from roofline.traces.kineto.reader import Events, KinetoTrace
+from roofline.traces.kineto.events import Events
+from roofline.traces.kineto.reader import KinetoTrace
 
 _TRUSTED = 0.5  # External ids that agree with containment less often are no ids of these ops
 
@@ -125,7 +126,8 @@ def _processes(trace: KinetoTrace) -> np.ndarray:
 
 def _at(index: np.ndarray, values: np.ndarray, absent: int | bool) -> np.ndarray:
     """values[index], and `absent` where the index is -1."""
-    return np.append(values, np.array(absent, values.dtype))[index]
+    found: np.ndarray = np.append(values, np.array(absent, values.dtype))[index]
+    return found
 
 
 def _named(device: Events, ops: Events) -> tuple[np.ndarray, np.ndarray, bool]:

@@ -123,7 +123,7 @@ def _symbols(device: Events) -> np.ndarray:
     texts = [b"" if value is None else bytes(value.grid) for value in values]
     code = {text: number for number, text in enumerate(dict.fromkeys(texts))}
     grid = np.fromiter(map(code.__getitem__, texts), np.int64, len(texts))
-    _, symbol = np.unique(device.name.astype(np.int64) * max(1, len(code)) + grid, return_inverse=True)
+    symbol: np.ndarray = np.unique(device.name.astype(np.int64) * max(1, len(code)) + grid, return_inverse=True)[1]
     return symbol
 
 

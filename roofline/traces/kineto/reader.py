@@ -20,7 +20,7 @@ from roofline.errors import InputError
 from roofline.traces.chrome import json as chrome_json
 from roofline.traces.chrome import reader as chrome
 from roofline.traces.chrome.reader import Repair
-from roofline.traces.kineto.events import Arguments, Events
+from roofline.traces.kineto.events import COLUMNS, Arguments, Events
 
 KINDS = ("op", "runtime", "driver", "kernel", "memcpy", "memset", "annotation", "sync")
 OP, RUNTIME, DRIVER, KERNEL, MEMCPY, MEMSET, ANNOTATION, SYNC = range(len(KINDS))
@@ -157,9 +157,9 @@ class _Table:
         whole = not (np.any(start[near] % 1000) or np.any(length[near] % 1000))
         origin = int(start[near].min())
         start = np.where(near, start - origin, 0)
-        names = {name: name if isinstance(name, str) else chrome_json.plain(name) for name in self._names}
+        texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
         name, pair, kind, order, correlation, external, begin, size = others
-        names, name = _merged(names.values(), name)
+        names, name = _merged(texts, name)
         threads, thread = _merged(((chrome_json.plain(pid), chrome_json.plain(tid)) for pid, tid in self._pairs), pair)
         columns = (start, start + length, name, thread, kind, order, correlation, external)
         args = Arguments(self._buffers, begin, size)
@@ -167,7 +167,8 @@ class _Table:
         def table(*kinds: int) -> Events:
             rows = np.flatnonzero(near & np.isin(kind, kinds))
             rows = rows[np.lexsort((order[rows], start[rows]))]
-            return Events(*(column[rows] for column in columns), args=args.select(rows))
+            chosen = {name: column[rows] for name, column in zip(COLUMNS, columns, strict=True)}
+            return Events(**chosen, args=args.select(rows))
 
         header = reader.header
         base, shapes, devices = (header.get(k) for k in ("baseTimeNanoseconds", "record_shapes", "deviceProperties"))

@@ -27,8 +27,7 @@ from numpy.typing import NDArray
 
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import KinetoTrace
-
-Rows = NDArray[np.int64]
+from roofline.traces.rows import Rows
 
 #: Kernels of the replay times kernels of the reference, beyond which two stretches that differ are not compared.
 MAX_CELLS = 2**26
@@ -219,7 +218,8 @@ def occurrences(stretch: Rows, whole: Rows) -> Rows:
     at = np.flatnonzero(whole == stretch[rarest]) - rarest
     at = at[(at >= 0) & (at + len(stretch) <= len(whole))]
     alike = [bool(np.array_equal(whole[place : place + len(stretch)], stretch)) for place in at.tolist()]
-    return at[np.asarray(alike, bool)]
+    found: Rows = at[np.asarray(alike, bool)]
+    return found
 
 
 def certain(one: Rows, other: Rows) -> Rows:
@@ -303,7 +303,8 @@ def _calls(replayed: Kernels) -> Rows:
     first = np.ones(calls.shape[1], bool)
     first[1:] = (np.diff(calls[:2], axis=1) != 0).any(axis=0)
     begins = np.flatnonzero(first)
-    return (np.arange(len(first)) - begins[np.cumsum(first) - 1])[call.ravel()]
+    before: Rows = (np.arange(len(first)) - begins[np.cumsum(first) - 1])[call.ravel()]
+    return before
 
 
 # Trace -> columns

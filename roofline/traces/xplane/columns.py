@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from itertools import compress, repeat
 from operator import eq
+from typing import Any
 
 import numpy as np
 from google.protobuf.message import DecodeError, Message
@@ -21,7 +22,7 @@ _LEAST = -(1 << 63)
 _NO_MESSAGE = b"\x00"  # begins no message, as there is no field 0: nothing in a trace is equal to it
 _SINGLE = {XEvents: XEvent, XStats: XStat}
 
-Values = tuple[np.ndarray, str, Sequence]
+Values = tuple[np.ndarray, str, Sequence[Any]]
 
 
 def numbers(kind: type[Message], encoded: Sequence[bytes], fields: Sequence[str]) -> list[np.ndarray]:

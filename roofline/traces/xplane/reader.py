@@ -36,8 +36,12 @@ _PIECE = 1 << 16  # events that are decoded at a time
 _LISTENER = b"ThreadpoolListener::"
 _ENVIRONMENT = "Task Environment"  # the plane that tells when the profiler started
 _HLO = {b"Hlo Proto", b"hlo_proto"}
-_NUMBERED = re.compile(r"(.*?)(?:\((-?\d{1,20})\))?", re.DOTALL)  # a program's name, "jit_train(50)"
+_NUMBERED = re.compile(r"\((-?\d{1,20})\)\Z")  # the end of a program's name, "jit_train(50)"
 _COPIED = re.compile(rb"\bsize:(\d{1,18})\b")
+
+
+#: The name of a program and its HloProto, encoded.
+Program = tuple[str, bytes]
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,7 +84,7 @@ class XTrace:
     graph: np.ndarray
     names: tuple[str, ...]
     lines: tuple[Line, ...]
-    modules: Mapping[int, tuple[str, bytes]]
+    modules: Mapping[int, Program]
     origin: int | None
     warnings: tuple[str, ...]
 
@@ -132,7 +136,7 @@ class _Found:
     names: Names = field(default_factory=Names)
     module_names: Names = field(default_factory=Names)
     copies: Names = field(default_factory=Names)
-    modules: dict[int, tuple[str, bytes]] = field(default_factory=dict)
+    modules: dict[int, Program] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
     timestamps: list[int] = field(default_factory=list)
     columns: list[dict[str, np.ndarray]] = field(default_factory=list)
@@ -203,19 +207,23 @@ def _take_programs(plane: Any, stat_names: Mapping[int, bytes], found: _Found) -
         stats = {stat_names.get(one.metadata_id): one for one in map(XStat.FromString, entry.value.stats)}
         for stat in _HLO & stats.keys():
             # The number in parentheses is what events call program_id; the key of the entry is one by chance.
-            name, number = _NUMBERED.fullmatch(_text(entry.value.name)).groups()
-            if number is None and b"program_id" in stats:
+            name = _text(entry.value.name)
+            numbered = _NUMBERED.search(name)
+            number = entry.key
+            if numbered is not None:
+                name, number = name[: numbered.start()], int(numbered[1])
+            elif b"program_id" in stats:
                 number = stats[b"program_id"].uint64_value or stats[b"program_id"].int64_value
-            number = _signed(entry.key if number is None else int(number))
+            number = _signed(number)
             program = name, stats[stat].bytes_value or stats[stat].str_value
             if found.modules.setdefault(number, program) != program:
                 found.mended["programs with the number of another"] += 1
 
 
 def _metadata(plane: Any, stat_names: dict[int, bytes], found: _Found) -> _Metadata:
-    kinds = {entry.key: entry.value for entry in plane.event_metadata}
-    keys = np.array(sorted(kinds), np.int64)
-    kinds = [kinds[key] for key in keys.tolist()]
+    by_key = {entry.key: entry.value for entry in plane.event_metadata}
+    keys = np.array(sorted(by_key), np.int64)
+    kinds = [by_key[key] for key in keys.tolist()]
     names = [kind.name or kind.display_name for kind in kinds]
     encoded = [stat for kind in kinds for stat in kind.stats]
     row = np.repeat(np.arange(len(kinds)), [len(kind.stats) for kind in kinds])
@@ -253,7 +261,7 @@ def _columns(events: Sequence[bytes], metadata: _Metadata, found: _Found) -> dic
         ("events that stand for several, without times", single | ~named),
         ("events with impossible times", timely | ~single | ~named),
     ):
-        found.mended[what] += np.count_nonzero(~good)
+        found.mended[what] += int(np.count_nonzero(~good))
     chosen = np.flatnonzero(named & single & timely)
     chosen = chosen[metadata.kept[at[chosen]]]
     at, start, duration = at[chosen], start[chosen], duration[chosen]

@@ -6,6 +6,7 @@ import re
 from collections import defaultdict
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from itertools import count
+from typing import Any
 
 import numpy as np
 
@@ -76,7 +77,7 @@ def fill(
             columns[stat][row[place[at]][valid]] = number[valid]
 
 
-def _distinct(kind: str, values: Sequence, stat_names: Mapping[int, bytes]) -> tuple[list[bytes], np.ndarray]:
+def _distinct(kind: str, values: Sequence[Any], stat_names: Mapping[int, bytes]) -> tuple[list[bytes], np.ndarray]:
     """The distinct texts among `values`, and which of them each is."""
     if kind == "ref_value":
         keys, which = np.unique(np.fromiter(values, np.uint64), return_inverse=True)
@@ -98,7 +99,7 @@ def _parsed(texts: list[bytes]) -> tuple[np.ndarray, np.ndarray]:
     return np.array(numbers, np.int64), np.array(valid, bool)
 
 
-def _whole(kind: str, values: Sequence) -> tuple[np.ndarray, np.ndarray]:
+def _whole(kind: str, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     """The int64 numbers of `values`, and which of them fit."""
     if kind == "double_value":
         number = np.fromiter(values, np.float64)

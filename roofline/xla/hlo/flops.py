@@ -51,7 +51,8 @@ def work(module: Module, instruction: Instruction) -> Cost:
             # Attributes that do not fit the operands: a newer form of the instruction, or damage.
             cost = unknown(f"no rule for this form of {describe(instruction)}")
         module.memo[key] = cost
-    return module.memo[key]
+    found: Cost = module.memo[key]
+    return found
 
 
 def describe(instruction: Instruction) -> str:
@@ -70,7 +71,8 @@ def computation_work(module: Module, computation: Computation) -> Cost:
             if each is not _NOTHING:
                 cost = cost + each
         module.memo[key] = cost
-    return module.memo[key]
+    found: Cost = module.memo[key]
+    return found
 
 
 def _work(module: Module, instruction: Instruction) -> Cost:

@@ -26,7 +26,8 @@ def trips(module: Module, instruction: Instruction) -> int | None:
             module.memo[key] = _read(module, instruction) if known is None else known
         except (IndexError, KeyError, ValueError):
             module.memo[key] = None
-    return module.memo[key]
+    found: int | None = module.memo[key]
+    return found
 
 
 def _noted(instruction: Instruction) -> int | None:
@@ -121,7 +122,8 @@ def _fusion_around(module: Module, parameter: Instruction) -> Instruction | None
             if sites[0].opcode == "fusion"
             for each in computation.parameters.values()
         }
-    return module.memo["fused parameters"].get(parameter)
+    fusion: Instruction | None = module.memo["fused parameters"].get(parameter)
+    return fusion
 
 
 def _integer(value: Instruction) -> int | None:

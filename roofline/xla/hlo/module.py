@@ -2,7 +2,7 @@
 
 The bytes come from a profiler trace (the metadata plane holds every module that was loaded) or from XLA's dump files
 (`module_0050.jit_f.before_optimizations.hlo.pb`); no framework is imported. What an instruction costs is in
-traces/hlo_work.py (FLOPs), traces/hlo_bytes.py (traffic) and traces/hlo_cost.py (both, with its class).
+`flops`, `bytes` (traffic) and `cost` (both, with its class).
 
 Instructions and computations are compared by identity: a module is a graph, and `name` is unique in it.
 """
@@ -152,7 +152,7 @@ class Module:
     callers: for each computation that is called, the instructions that do.
     slots: (instruction id, index path of the result) -> (allocation, offset) of the memory it is assigned; empty for
         a module without buffer assignment, as before optimisation.
-    memo: what has been computed about it; of use to traces/hlo_*.py only.
+    memo: what has been computed about it; of use to the modules beside this one only.
     """
 
     name: str

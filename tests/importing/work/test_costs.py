@@ -394,7 +394,9 @@ def test_a_second_import_asks_torch_nothing(make_kineto, tmp_path):
     program = f"""
 import sys
 from pathlib import Path
-from roofline.traces import import_costs, kineto, nesting
+from roofline.importing.work import costs as import_costs
+from roofline.traces import nesting
+from roofline.traces.kineto import reader as kineto
 trace = kineto.read({str(source)!r})
 costs = import_costs.Costs(Path({str(cache)!r}))
 nodes = costs.nodes(trace, trace.ops)

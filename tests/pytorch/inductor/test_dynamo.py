@@ -82,7 +82,7 @@ def seen(*calls: Callable[[], object]) -> Compilation:
     with dynamo.watch() as watched:
         for call in calls:
             call()
-    return dynamo.facts(watched)
+    return dynamo.compilation(watched)
 
 
 def compiled(module: Any) -> Any:
@@ -156,7 +156,7 @@ def test_a_branch_on_data_is_a_break_that_pytorch_counts_elsewhere() -> None:
     with dynamo.watch() as watched:
         module(X)
     assert watched.breaks == {}
-    ((reason, number),) = dynamo.facts(watched).breaks.items()
+    ((reason, number),) = dynamo.compilation(watched).breaks.items()
     assert number == 1
     assert reason.startswith("Data-dependent branching: Detected data-dependent branching")
 
@@ -235,7 +235,7 @@ def test_what_a_step_raises_passes_and_what_was_seen_stays() -> None:
 
     with pytest.raises(KeyError, match="the user's"), dynamo.watch() as watched:
         fails()
-    assert dynamo.facts(watched).guards is not None
+    assert dynamo.compilation(watched).guards is not None
 
 
 def test_more_than_the_queue_holds_is_seen_and_its_length_is_given_back() -> None:
@@ -260,7 +260,7 @@ def test_time_inside_other_time_counts_once() -> None:
     # A forward of 0 to 10 s with a backward graph at 4 to 6 s in it, and another from 12 to 15 s: 13 s.
     times = ((0, 10), (4, 6), (12, 15))
     records = tuple(record(start_time_us=low * 1e6, end_time_us=high * 1e6) for low, high in times)
-    assert dynamo.facts(dynamo.Watched(records=records, breaks={})).seconds == pytest.approx(13)
+    assert dynamo.compilation(dynamo.Watched(records=records, breaks={})).seconds == pytest.approx(13)
 
 
 @pytest.mark.parametrize(
@@ -300,7 +300,7 @@ def test_a_pytorch_without_dynamo_is_a_note(monkeypatch: pytest.MonkeyPatch) -> 
 
 def test_records_with_fewer_fields_leave_their_facts_unknown() -> None:
     records = (record(), record(is_runtime=True, guard_count=9))
-    found = dynamo.facts(dynamo.Watched(records=records, breaks={}))
+    found = dynamo.compilation(dynamo.Watched(records=records, breaks={}))
     assert (found.seconds, found.guards, found.recompilations, found.breaks) == (None, None, (), {})
     assert found.notes[-1] == "this PyTorch does not tell when it compiled, so the time is not known"
 

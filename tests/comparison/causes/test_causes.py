@@ -21,17 +21,18 @@ each = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
 
 
 def test_the_order_in_which_causes_claim() -> None:
-    """Which of two causes gets what both could claim: to change it changes what is found."""
-    assert [rule.name for rule in rules()] == [
+    """Which of two causes gets what both could claim: to change it changes what is found. New ones stand anywhere."""
+    known = [
         *("communication", "synchronisation", "data-input", "optimizer", "recomputation", "attention", "random"),
         *("unknown-work", "padding", "more-work", "precision", "layout", "fusion", "threads", "hardware", "allocation"),
         *("host-idle", "after-others", "efficiency", "host-bound"),
     ]
+    assert [rule.name for rule in rules() if rule.name in known] == known
 
 
 def test_the_names_of_causes() -> None:
-    """Users and scripts read them in the findings."""
-    assert set(causes()) == {
+    """Users and scripts read them in the findings, so none goes away."""
+    assert set(causes()) >= {
         *("allocation", "attention", "communication", "compilation", "compiled-not-used", "data-input", "efficiency"),
         *("fusion", "graph-breaks", "hardware", "host-bound", "host-idle", "jit-not-in-effect", "layout", "more-work"),
         *("optimizer", "padding", "precision", "random", "recomputation", "small-model", "synchronisation", "threads"),

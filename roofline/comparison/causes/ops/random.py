@@ -4,23 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import numpy as np
-
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import NONE, Claim
+from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import listed, of_which, ops, spends
-from roofline.comparison.causes.select import are, only_one_does
+from roofline.comparison.causes.select import are, only_one_does, together
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those without a partner, with what is made of them."""
     for a, b in only_one_does(attribution, "random"):
         yield Claim("random", a, b, host=True)
-    hunks = attribution.matching.hunks
-    rows = [np.concatenate([NONE, *(each[side] for each in ((hunk.a, hunk.b) for hunk in hunks))]) for side in (0, 1)]
-    a, b = attribution.free(*rows)
+    a, b = attribution.free(*together([(hunk.a, hunk.b) for hunk in attribution.matching.hunks]))
     a, b = a[are(attribution.a.segments, a, {"random"})], b[are(attribution.b.segments, b, {"random"})]
     if len(a) or len(b):
         yield Claim("random", a, b, host=True)

@@ -18,7 +18,7 @@ MODELS = "roofline.models.tensorflow"
 SWITCHES = (
     Switch(
         name="jit_compile",
-        rules=COMPILED_AWAY,
+        kind=COMPILED_AWAY,
         reads="jit",
         turns={"off": "on"},
         backend="tensorflow-xla",

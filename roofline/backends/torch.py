@@ -29,7 +29,7 @@ SWITCHES = (
     ATTENTION,
     Switch(
         name="torch.compile",
-        rules=COMPILED_AWAY,
+        kind=COMPILED_AWAY,
         assumed="off",
         turns={"off": "on"},
         backend="torch-compile",

@@ -29,7 +29,7 @@ SWITCHES = (
     ATTENTION,
     Switch(
         name="torch.compile",
-        rules=LAUNCHED_AWAY,
+        kind=LAUNCHED_AWAY,
         reads="torch.compile",
         turns={"mode=default": "reduce-overhead"},
         option="mode",

@@ -11,13 +11,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.arrays import Array
 from roofline.comparison.segments import executions
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 #: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]: an op with a few views
 #: before it takes Python as much, and the shortest sleep of Linux takes 50 us (its timers' slack).

@@ -25,15 +25,7 @@ def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
 
     Where nothing does, runs are numbered; if there are only two, they are A and B, as in all that is said of a pair.
     """
-    profiles = tuple(profiles)
-    names = [profile.backend for profile in profiles]
-    for tell in _APART:
-        for name in _shared(names):
-            same = [number for number, other in enumerate(names) if other == name]
-            told = [tell(profiles[number]) for number in same]
-            if len(set(told)) > 1:
-                for number, words in zip(same, told, strict=True):
-                    names[number] = f"{name}{words}" if words != ":" else name
+    names = _told_apart(tuple(profiles))
     if len(names) == 2 and names[0] == names[1]:
         return f"{names[0]} (A)", f"{names[1]} (B)"
     for name in _shared(names):
@@ -44,6 +36,23 @@ def called(profiles: Iterable[Profile]) -> tuple[str, ...]:
                 place += 1
             names[number] = f"{name} #{place}"
     return tuple(names)
+
+
+def numbered(profiles: Iterable[Profile]) -> bool:
+    """Whether nothing tells some of the runs apart, so that `called` numbers them."""
+    return bool(_shared(_told_apart(tuple(profiles))))
+
+
+def _told_apart(profiles: tuple[Profile, ...]) -> list[str]:
+    names = [profile.backend for profile in profiles]
+    for tell in _APART:
+        for name in _shared(names):
+            same = [number for number, other in enumerate(names) if other == name]
+            told = [tell(profiles[number]) for number in same]
+            if len(set(told)) > 1:
+                for number, words in zip(same, told, strict=True):
+                    names[number] = f"{name}{words}" if words != ":" else name
+    return names
 
 
 def _threads(number: str | None) -> str:

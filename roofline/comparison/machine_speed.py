@@ -13,15 +13,13 @@ from collections.abc import Hashable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.host_time import host_time
 from roofline.comparison.matching import ANCHORS
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Profile
-
-Array = NDArray[np.float64]
 
 #: So much slower products must be in one run, and so much the other ops. Of 21 pairs of equal steps, as they were first
 #: measured (docs/plants.md), 19 had products within 6 % of each other; the other two had 16 and 41 %.
@@ -91,7 +89,7 @@ def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
     return MachineSpeed(ratios[0], ratios[1], host, float(times[0].sum() - times[1].sum() + slower))
 
 
-def _dispatching(run: Analysis, rows: NDArray[np.int64]) -> Array:
+def _dispatching(run: Analysis, rows: Rows) -> Array:
     """The host's time before some ops, as far as that is usual before an op [s]: what is more is no dispatch."""
     host = host_time(run)
     return np.minimum(host.all, host.usual * host.times)[rows] * 1e-9 * run.scale
@@ -117,7 +115,7 @@ def _settings(run: Profile) -> dict[str, object]:
     }
 
 
-def _paired(a: Analysis, b: Analysis) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def _paired(a: Analysis, b: Analysis) -> tuple[Rows, Rows]:
     """Ops of A and of B that are equal and equally many, in order, where both took time."""
     tables = [_by_work(run) for run in (a, b)]
     pairs = [

@@ -15,12 +15,10 @@ from collections.abc import Hashable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import NDArray
 
+from roofline.comparison.arrays import Rows
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Signature
-
-Rows = NDArray[np.int64]
 
 ANCHORS = frozenset(("contraction", "attention"))
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.

@@ -95,7 +95,7 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
         names = called(profiles[::-1])[::-1]
     pairs = []
     for a, b in order:
-        comparison = compare(profiles[a], profiles[b])
+        comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
         pairs.append(Pair((names[a], names[b]), comparison, explain(comparison)))
     return Ranking(names, runs, fastest, tuple(pairs))
 

@@ -18,12 +18,11 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.floors import compute_time, pattern, terms
+from roofline.comparison.arrays import Array
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, OpClass
-
-Array = NDArray[np.float64]
 
 #: What floors are made of: families of ceilings, each with a quantity of its own (FLOPs, evaluations, bytes, launches).
 FAMILIES = ("matrix", "vector", "function", "dram", "cache", "link", "launch")

@@ -21,18 +21,16 @@ from functools import cached_property
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
+from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.common_ceilings import on_common_ground, same_device
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.segments import FAMILIES, Place, Segments, segments
 from roofline.core import statistics
 from roofline.core.schema import Profile
 from roofline.errors import InputError
-
-Array = NDArray[np.float64]
 
 #: Names of the three roofs in the kinds of terms, in the order of `vocabulary.BOUNDS`.
 ROOFS = ("compute", "memory", "launch")
@@ -105,15 +103,15 @@ class Side:
         seconds: Array = self.own - self.overlap
         return seconds
 
-    def drawn_own(self, rows: NDArray[np.int64]) -> Array:
+    def drawn_own(self, rows: Rows) -> Array:
         """Own time of some segments together, in each draw [s]."""
         return self.resamples.times(self.segments.own[rows])
 
-    def drawn_overlap(self, rows: NDArray[np.int64]) -> Array:
+    def drawn_overlap(self, rows: Rows) -> Array:
         """Own time less share of some segments together, in each draw [s]."""
         return self.resamples.times(self.segments.overlap[rows])
 
-    def drawn(self, rows: NDArray[np.int64], parts: Array) -> Array:
+    def drawn(self, rows: Rows, parts: Array) -> Array:
         """Share time of some parts of some segments together, in each draw [s]."""
         own, overlap = self.segments.own[rows] * parts[:, None], self.segments.overlap[rows] * parts
         return self.resamples.times(own) - self.resamples.times(overlap)
@@ -131,7 +129,7 @@ class Side:
             found.setdefault(place, []).append(row)
         return found
 
-    def _cell(self, rows: NDArray[np.int64]) -> Cell:
+    def _cell(self, rows: Rows) -> Cell:
         some = self.segments
         own, costed = self.own[rows], ~some.uncosted[rows]
         floors = [float(some.floor[rows][some.bound[rows] == roof].sum()) for roof in range(len(ROOFS))]
@@ -158,7 +156,10 @@ class View:
 
 @dataclass(frozen=True)
 class Comparison:
-    """Two runs, A and B, and the terms of wall_A - wall_B in both views."""
+    """Two runs, A and B, and the terms of wall_A - wall_B in both views.
+
+    names: what sentences call the runs where nothing of their own tells them apart; None: nobody gave them a name.
+    """
 
     a: Analysis
     b: Analysis
@@ -166,6 +167,7 @@ class Comparison:
     work: View
     kernel: View
     gap_drawn: Mapping[str, Array] = field(repr=False)
+    names: tuple[str, str] | None = None
 
     @property
     def difference(self) -> float:
@@ -218,8 +220,8 @@ class Comparison:
         return differences[0] * differences[1] >= 0 and divided <= 0.2 * whole
 
 
-def compare(a: Profile, b: Profile) -> Comparison:
-    """The difference of two runs as a sum that closes.
+def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:
+    """The difference of two runs as a sum that closes. names: what the runs are called beside others.
 
     Raises InputError where there is nothing to compare: a profile without times of ops. Runs that do other work are
     compared all the same; whether that means anything is for `parity` to say.
@@ -234,7 +236,7 @@ def compare(a: Profile, b: Profile) -> Comparison:
     resamples = draw(one), draw(other)
     gap = _gap_drawn(one, other, *resamples)
     work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))
-    return Comparison(one, other, parity(one, other), work, kernel, gap)
+    return Comparison(one, other, parity(one, other, names), work, kernel, gap, names)
 
 
 def _view(
@@ -340,7 +342,7 @@ def _drawn_floor(floors: Mapping[int, Mapping[str, _Floor]]) -> Array:
     return sum((floor.drawn for kinds in floors.values() for floor in kinds.values()), np.zeros(RESAMPLES))
 
 
-def _floors(side: Side, rows: NDArray[np.int64], rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
+def _floors(side: Side, rows: Rows, rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
     """The floors at one place, by roof and by what its quantity is counted in."""
     found: dict[int, dict[str, _Floor]] = {}
     some = side.segments

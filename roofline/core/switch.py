@@ -1,7 +1,7 @@
 """A switch: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
 
-A backend declares those that it has (`SWITCHES` in roofline/backends/); those of every run are in
-comparison/proof/settings.py.
+A backend declares those that it has (`SWITCHES` in roofline/backends/); a cause names the kinds that take it away, and
+what can be set in every run (`proved_by` and `setting` of comparison/causes/cause.py).
 """
 
 from __future__ import annotations
@@ -12,16 +12,17 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A switch, and the rules of core/explanation.py whose findings it answers.
+    """A switch that a backend has.
 
-    name: what people call it. reads: the recorded switch or option that says how it stands; where nothing is recorded
-    it stands as `assumed`. turns: from how it stands to what it is set to; "*" is anything else. option: of the
-    backend, that is set so; backend: another one that runs the same model instead. words: values in words. moves:
-    what of a profile may change with it, as patterns over `facts.facts`. devices: where there is such a switch.
+    name: what people call it. kind: what it takes away, as causes name it. reads: the recorded switch or option that
+    says how it stands; where nothing is recorded it stands as `assumed`. turns: from how it stands to what it is set
+    to; "*" is anything else. option: of the backend, that is set so; backend: another one that runs the same model
+    instead. words: values in words. moves: what of a profile may change with it, as patterns over `same_run.recorded`.
+    devices: where there is such a switch.
     """
 
     name: str
-    rules: tuple[str, ...]
+    kind: str
     turns: Mapping[str, str]
     moves: tuple[str, ...]
     reads: str = ""
@@ -50,15 +51,15 @@ class Setting:
 
 #: glibc's malloc gives large blocks back to the system at once, and gets them again page by page, unless it is told.
 MALLOC = ("MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_")
-#: What goes away where a compiler takes many small ops together.
-COMPILED_AWAY = ("fusion", "tiny-ops", "host-bound", "small-model", "jit-not-in-effect")
-#: What goes away where a device is given many launches at once.
-LAUNCHED_AWAY = ("host-bound", "tiny-ops", "small-model")
+#: The kind of switch by which a compiler takes many small ops together.
+COMPILED_AWAY = "compiler"
+#: The kind by which a device is given many launches at once.
+LAUNCHED_AWAY = "launches"
 
 #: The same model without its random masks: an option of every backend whose models have them.
 DROPOUT = Switch(
     name="dropout",
-    rules=("random",),
+    kind="dropout",
     reads="dropout",
     turns={"*": "off"},
     option="dropout",
@@ -67,7 +68,7 @@ DROPOUT = Switch(
 #: XLA compiles what Keras runs.
 JIT = Switch(
     name="jit",
-    rules=COMPILED_AWAY,
+    kind=COMPILED_AWAY,
     reads="jit",
     turns={"off": "on"},
     option="jit",
@@ -76,7 +77,7 @@ JIT = Switch(
 #: XLA's graphs of launches, which it makes unless told otherwise.
 COMMAND_BUFFERS = Switch(
     name="command buffers",
-    rules=LAUNCHED_AWAY,
+    kind=LAUNCHED_AWAY,
     reads="command_buffers",
     turns={"off": "on"},
     option="command_buffers",
@@ -86,7 +87,7 @@ COMMAND_BUFFERS = Switch(
 #: The models made of the transformers library: PyTorch's fused attention, or products and softmax written out.
 ATTENTION = Switch(
     name="attention",
-    rules=("attention",),
+    kind="attention",
     reads="attention",
     turns={"eager": "sdpa", "sdpa": "eager"},
     option="attention",
@@ -95,7 +96,7 @@ ATTENTION = Switch(
 #: PyTorch's optimizers: one kernel for all parameters.
 OPTIMIZER = Switch(
     name="optimizer",
-    rules=("optimizer",),
+    kind="optimizer",
     reads="optimizer fused",
     turns={"False": "fused"},
     option="optimizer",

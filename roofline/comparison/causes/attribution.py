@@ -13,9 +13,10 @@ from functools import cached_property
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Interval, interval
-from roofline.comparison.causes.claim import DRIFT, NONE, Array, Bools, Claim, Entry, Portion, Rows, Work, together
+from roofline.comparison.arrays import Array, Bools, Rows
+from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
+from roofline.comparison.causes.gap import dispatching, drift, share_of_gap
 from roofline.comparison.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
@@ -27,10 +28,6 @@ from roofline.core.executor import dispatched_alike
 def _known(values: Array) -> float | None:
     """The sum of what is known; None where there is something and none of it is."""
     return None if len(values) and np.isnan(values).all() else float(np.nansum(values))
-
-
-#: What causes of idle time begin with that are the host's dispatching.
-_DISPATCHING = "host dispatch"
 
 
 class Attribution:
@@ -45,7 +42,7 @@ class Attribution:
         self.entries: list[Entry] = []
         self.left_a = np.ones(len(self.a.segments))
         self.left_b = np.ones(len(self.b.segments))
-        self._drift = _drift(comparison.a), _drift(comparison.b)
+        self._drift = drift(comparison.a), drift(comparison.b)
         self.gap_a, self.gap_b = 1 - self._drift[0], 1 - self._drift[1]
         self._host_left = np.ones(len(self.a.segments)), np.ones(len(self.b.segments))
 
@@ -87,14 +84,14 @@ class Attribution:
         gap_b = min(claim.gap_b + host_b + before_b, self.gap_b)
         self.gap_a -= gap_a
         self.gap_b -= gap_b
-        drift = [
+        drifts = [
             self._share_of_drift(number, float((side.seconds[rows] * parts).sum()), gap)
             for number, (side, rows, parts, gap) in enumerate(
                 ((self.a, a, parts_a, gap_a), (self.b, b, parts_b, gap_b))
             )
         ]
         own_a, own_b = (np.full(len(rows), claim.after is None) for rows in (a, b))
-        entry = Entry(claim, a, b, parts_a, parts_b, own_a, own_b, gap_a, gap_b, *drift)
+        entry = Entry(claim, a, b, parts_a, parts_b, own_a, own_b, gap_a, gap_b, *drifts)
         if claim.after is None:
             self.entries.append(entry)
             return
@@ -102,7 +99,7 @@ class Attribution:
         self.entries[claim.after] = together((first, replace(entry, drift_a=0.0, drift_b=0.0)), first.claim)
         # What all ops are slower by is no consequence of those before them, and nothing is said of it.
         nothing = np.zeros(0), np.zeros(0), np.zeros(0, bool), np.zeros(0, bool)
-        self.entries.append(Entry(Claim(DRIFT), NONE, NONE, *nothing, 0.0, 0.0, *drift))
+        self.entries.append(Entry(Claim(DRIFT), NONE, NONE, *nothing, 0.0, 0.0, *drifts))
 
     def seconds(self, entry: Entry) -> float:
         """What an entry adds to wall_A - wall_B [s]."""
@@ -171,13 +168,13 @@ class Attribution:
 
     def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""
-        run, drift = (self.comparison.a, self.comparison.b)[number], self._drift[number]
-        return drift * (ops + gap * run.gap) / (run.wall - drift * run.gap)
+        run, slower = (self.comparison.a, self.comparison.b)[number], self._drift[number]
+        return slower * (ops + gap * run.gap) / (run.wall - slower * run.gap)
 
     def waited(self, cause: str) -> tuple[float, float]:
         """Shares of the two gaps that the causes which begin with `cause` have."""
         a, b = self.comparison.a, self.comparison.b
-        return _share_of_gap(a, cause) * (1 - self._drift[0]), _share_of_gap(b, cause) * (1 - self._drift[1])
+        return share_of_gap(a, cause) * (1 - self._drift[0]), share_of_gap(b, cause) * (1 - self._drift[1])
 
     @cached_property
     def host(self) -> tuple[HostTime, HostTime]:
@@ -253,13 +250,13 @@ class Attribution:
     @cached_property
     def _dispatch_in_both(self) -> tuple[Array, Array]:
         """The same, as far as the host was seen dispatching in both runs: of one op in either."""
-        seen = _dispatching(self.comparison.a), _dispatching(self.comparison.b)
+        seen = dispatching(self.comparison.a), dispatching(self.comparison.b)
         a, b = (min(seen) / each if each else 1.0 for each in seen)
         return self._dispatch[0] * a, self._dispatch[1] * b
 
     def _seen(self, run: int) -> float:
         """The share of a gap in which the host was seen dispatching."""
-        return _dispatching((self.comparison.a, self.comparison.b)[run]) * (1 - self._drift[run])
+        return dispatching((self.comparison.a, self.comparison.b)[run]) * (1 - self._drift[run])
 
 
 def _after(some: Segments, rows: Rows) -> Rows:
@@ -276,33 +273,3 @@ def _owners_before(some: Segments, entries: Sequence[Rows], pairs: Rows) -> Rows
         owner[some.op[rows[~paired[rows]]] + 1] = number
     found: Rows = owner[some.op[pairs]]
     return found
-
-
-def _dispatching(run: Analysis) -> float:
-    """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
-    return max(0.0, _share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
-
-
-def _drift(run: Analysis) -> float:
-    """The share of a gap that was not idle in the profiled steps, where it is little enough to be drift.
-
-    A machine is a few percent slower in one step than in another, and too much may have been taken off the profiled
-    ones for the profiler. Where the plain steps were the slower ones, the gap holds what all of their ops and all of
-    their idle time were slower by; more than `_MOST_DRIFT` and more than was taken off is something else.
-    """
-    profiled = run.profile.profiled
-    if profiled is None or not profiled.idle or run.gap <= 0:
-        return 0.0
-    more = run.gap - run.scale * float(np.mean(profiled.idle))
-    taken_off = float(np.mean(profiled.walls)) - float(np.mean(profiled.corrected))
-    return more / run.gap if 0 < more <= max(_MOST_DRIFT * run.wall, taken_off) and more < run.wall else 0.0
-
-
-#: Of the step. Within seconds a shared machine gets faster and slower by twice as much.
-_MOST_DRIFT = 0.1
-
-
-def _share_of_gap(run: Analysis, cause: str) -> float:
-    """The share of a gap that the causes which begin with `cause` have; 0 where causes are not known."""
-    causes = run.gap_causes or {}
-    return sum(value for name, value in causes.items() if name.startswith(cause)) / run.gap if run.gap else 0.0

@@ -1,4 +1,4 @@
-"""What a cause of a difference claims, and what of it was entered in the attribution (core/attribution.py)."""
+"""What a cause of a difference claims, and what of it was entered in the attribution (attribution.py)."""
 
 from __future__ import annotations
 
@@ -7,11 +7,8 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
-Array = NDArray[np.float64]
-Rows = NDArray[np.int64]
-Bools = NDArray[np.bool_]
+from roofline.comparison.arrays import Array, Bools, Rows
 
 NONE = np.zeros(0, np.int64)
 #: The rule of what no finding has: what ops that are no cause's own work are slower by in the plain steps.

@@ -5,8 +5,9 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roofline.comparison.causes.claim import Entry, Work
-from roofline.comparison.labels import called
+from roofline.comparison.labels import called, numbered
 from roofline.comparison.terms import Comparison
+from roofline.core.framework import written_in
 
 
 @dataclass(frozen=True, slots=True)
@@ -18,7 +19,7 @@ class Facts:
     where: the place with most of it; certain: whether both views agree about its classes; dispatch: what of it is the
     host's dispatching, after: what the ops that follow take longer [s]. graphs_more, graphs_less: compiled graphs in a
     step; breaks: what breaks those of `more`. programs_more, programs_less: of XLA that a step runs, 0 where that is
-    not known. backend_more: what ran `more`.
+    not known. written_in_more: what the program of `more` is written in (`core.framework`).
     """
 
     more: str
@@ -43,12 +44,13 @@ class Facts:
     breaks: tuple[str, ...]
     programs_more: float
     programs_less: float
-    backend_more: str
+    written_in_more: str
 
 
 def run_names(comparison: Comparison) -> tuple[str, str]:
-    """What to call the two runs: by backend, else by what else tells them apart."""
-    one, other = called((comparison.a.profile, comparison.b.profile))
+    """What sentences call the two runs: by backend, by what else tells them apart, else as in the whole comparison."""
+    runs = comparison.a.profile, comparison.b.profile
+    one, other = comparison.names if comparison.names and numbered(runs) else called(runs)
     return printable(one), printable(other)
 
 
@@ -90,7 +92,7 @@ def facts_of(
         graphs_less=graphs[order[1]],
         programs_more=programs[order[0]],
         programs_less=programs[order[1]],
-        backend_more=runs[order[0]].backend,
+        written_in_more=written_in(runs[order[0]]),
         breaks=tuple(printable(reason) for reason in (broken.breaks if broken else ())),
     )
 

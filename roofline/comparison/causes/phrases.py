@@ -1,18 +1,15 @@
-"""Parts of the sentences of rules (sentences.py): amounts of work, and what of a finding is the host's."""
+"""Parts of the sentences of several causes: amounts of work, and what of a finding is the host's."""
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 
 from roofline import units
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts, printable
 
-#: From this share of a finding on, a part of it is told.
+#: From this share of a finding on, a part of it is told. By choice.
 SOME = 0.1
-#: A time below a microsecond, as it is written. Counters of the system are hardly finer than that.
-_TINY = re.compile(r"(?<![\w.])(?:[\d.]+ ns|0 s)(?!\w)")
 
 
 def ops(work: Work) -> str:
@@ -53,11 +50,6 @@ def spends(facts: Facts, what: str) -> str:
     return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
 
 
-def by_programs(facts: Facts) -> bool:
-    """Whether the run that spends more is known to run more compiled programs."""
-    return facts.programs_more > facts.programs_less > 0
-
-
 def of_which(facts: Facts, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
     text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
@@ -81,9 +73,10 @@ def host_part(facts: Facts, where: str) -> str:
     return f", {part} of it {where}"
 
 
-def counter(text: str) -> str:
-    """What a claim says of a counter of the system, without digits that the counter does not have."""
-    return _TINY.sub("less than 1 µs", text)
+def counter(seconds: float) -> str:
+    """A time that a counter of the system gave [s]; such counters are hardly finer than a microsecond."""
+    told = units.seconds(seconds)
+    return "less than 1 µs" if told == "0 s" or told.endswith(" ns") else told
 
 
 def kinds(facts: Facts) -> str:

@@ -2,18 +2,27 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from roofline.comparison.arrays import Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
-from roofline.comparison.causes.claim import Bools, Rows
+from roofline.comparison.causes.claim import NONE
+from roofline.comparison.matching import ANCHORS
 from roofline.comparison.segments import Segments
-from roofline.core.vocabulary import CLASSES
+from roofline.core.vocabulary import BOUNDS, CLASSES
 
 #: Work that a compiler takes together into fused kernels.
 VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "random", "movement", "embedding", "other"))
+#: All that runs on the device, collectives and copies from and to the host aside.
+ALL = VECTOR | ANCHORS | {"optimizer"}
+#: How much more of something (bytes, launches, FLOPs) is more, by choice: below it, rounding and padding of kernels.
+MORE = 1.05
+#: What frameworks call a copy into another type.
+CALLED_CAST = re.compile("to_copy|convert|cast", re.IGNORECASE)
 
 
 def of_phase(some: Segments, phase: str) -> Bools:
@@ -48,7 +57,7 @@ def pairs_of(attribution: Attribution, classes: frozenset[str]) -> tuple[Rows, R
     return attribution.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
-def first_time(attribution: Attribution, side: int, again: Rows) -> tuple[Rows, Rows]:
+def first_time(attribution: Attribution, side: int, repeated: Rows) -> tuple[Rows, Rows]:
     """The matched segments of run A (0) or B (1) that did in the forward pass, in the same block, what it does again.
 
     Only where half of its kind there or more are done again: of equal layers of which a few are, nobody knows which.
@@ -61,7 +70,7 @@ def first_time(attribution: Attribution, side: int, again: Rows) -> tuple[Rows, 
 
     forward = np.flatnonzero(of_phase(some, "forward")[pairs[side]])
     firsts = [what(row) for row in pairs[side][forward].tolist()]
-    times, there = Counter(what(row) for row in again.tolist()), Counter(firsts)
+    times, there = Counter(what(row) for row in repeated.tolist()), Counter(firsts)
     chosen = forward[np.asarray([there[one] <= 2 * times[one] for one in firsts], bool)]
     return pairs[0][chosen], pairs[1][chosen]
 
@@ -87,3 +96,56 @@ def classes_of(some: Segments, rows: Rows) -> set[str]:
 def blocks_with(some: Segments, rows: Rows, classes: frozenset[str]) -> set[str]:
     """The blocks in which some of the segments are of some classes."""
     return {some.places[row].block for row in rows if some.places[row].op_class in classes}
+
+
+def cast(some: Segments, rows: Rows) -> bool:
+    """Whether some segments are all copies into another type: called so, or not writing as many bytes as they read."""
+    ones = [some.signature[row] for row in rows]
+    apart = [one.cost.bytes_read != one.cost.bytes_written or bool(CALLED_CAST.search(one.kind)) for one in ones]
+    return all(apart) and bool(are(some, rows, {"movement"}).all())
+
+
+def launch_bound(some: Segments, rows: Rows) -> float:
+    """The share of launches whose op has the launch as its floor."""
+    launches = some.launches[rows]
+    whole = float(launches.sum())
+    return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
+
+
+def flops(some: Segments, rows: Rows) -> float:
+    """What some segments compute, as far as it is known [FLOP]."""
+    return float(np.nansum(some.flops[rows]))
+
+
+def more_flops(attribution: Attribution, a: Rows, b: Rows) -> bool:
+    """Whether some segments of one run compute more than some of the other."""
+    work = flops(attribution.a.segments, a), flops(attribution.b.segments, b)
+    return max(work) > MORE * min(work)
+
+
+def together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
+    """Segments of A and of B, in one array of each."""
+    return np.concatenate([NONE, *(a for a, _ in rows)]), np.concatenate([NONE, *(b for _, b in rows)])
+
+
+def again(some: Segments, rows: Rows) -> Bools:
+    """Which of some segments are products that ran and were not asked for."""
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+
+
+def again_in(attribution: Attribution) -> tuple[frozenset[str], frozenset[str]]:
+    """The blocks in which A and B do products again: of the run that does more of them, none of the other."""
+    rows = [np.flatnonzero(again(some, np.arange(len(some)))) for some in both(attribution)]
+    done = [flops(some, repeated) for some, repeated in zip(both(attribution), rows, strict=True)]
+    a, b = (
+        frozenset(some.places[row].block for row in repeated)
+        for some, repeated in zip(both(attribution), rows, strict=True)
+    )
+    none: frozenset[str] = frozenset()
+    return (a if done[0] > MORE * done[1] else none), (b if done[1] > MORE * done[0] else none)
+
+
+def again_there(some: Segments, rows: Rows, blocks: frozenset[str]) -> bool:
+    """Whether some segments are all of the backward pass of these blocks."""
+    places = [some.places[row] for row in rows]
+    return all(place.phase == "backward" and place.block in blocks for place in places)

@@ -18,8 +18,10 @@ T = TypeVar("T")
 #: A value of each run, for people; None: not recorded.
 Values = tuple[str | None, str | None]
 
-#: Names in a profile come from anywhere; longer ones are cut.
-_LONGEST = 80
+#: Texts and names in a profile come from anywhere; longer ones are cut.
+_LONGEST, _LONGEST_NAME = 80, 60
+#: What runs of one backend are called where nobody gave them names.
+_UNNAMED = ("the first run", "the second run")
 
 
 class Contraction(msgspec.Struct, frozen=True, kw_only=True):
@@ -62,16 +64,20 @@ class Difference(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class Pair:
-    """Two runs that are to be compared."""
+    """Two runs that are to be compared. called: what they are called where their backends do not tell them apart."""
 
     a: Analysis
     b: Analysis
+    called: tuple[str, str] | None = None
 
     @property
     def names(self) -> tuple[str, str]:
         """What the runs are called in sentences: their backends, where these differ."""
         a, b = plain(self.a.profile.backend), plain(self.b.profile.backend)
-        return (a, b) if a != b and a and b else ("the first run", "the second run")
+        if a != b and a and b:
+            return a, b
+        one, other = self.called or _UNNAMED
+        return plain(one, _LONGEST_NAME), plain(other, _LONGEST_NAME)
 
     def each(self, of: Callable[[Analysis], T]) -> tuple[T, T]:
         """The same of both runs."""
@@ -123,7 +129,7 @@ class Pair:
         return abs(first - second)
 
 
-def plain(text: str) -> str:
+def plain(text: str, longest: int = _LONGEST) -> str:
     """`text` on one line without control characters, cut to a length that fits in a sentence."""
     text = " ".join("".join(c if c.isprintable() else " " for c in text[: 4 * _LONGEST]).split())
-    return text if len(text) <= _LONGEST else text[: _LONGEST - 1] + "…"
+    return text if len(text) <= longest else text[: longest - 1] + "…"

@@ -9,7 +9,7 @@ import msgspec
 from roofline import units
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
-from roofline.comparison.parity.settings import framework
+from roofline.core.framework import framework
 from roofline.core.schema import Profile
 
 #: Mean clocks that differ by more than this share of the higher are named.

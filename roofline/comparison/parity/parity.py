@@ -1,8 +1,8 @@
 """The parity gate: whether two runs may be compared, before anything is said about their times (DESIGN section 5).
 
 Published comparisons were wrong by exactly this: TF32 on in one framework only, another intermediate size, CUDA graphs
-in one. The rules, each with its reason, are in `parity_work` (the same work), `parity_precision`, `parity_settings`
-(the same model in detail) and `parity_measurement` (the same conditions).
+in one. The rules, each with its reason, are in `work` (the same work), `precision`, `settings` (the same model in
+detail) and `measurement` (the same conditions).
 """
 
 from __future__ import annotations
@@ -40,16 +40,17 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
         return tuple(difference for difference in self.differences if difference.severity == severity)
 
 
-def parity(a: Analysis, b: Analysis) -> Parity:
+def parity(a: Analysis, b: Analysis, names: tuple[str, str] | None = None) -> Parity:
     """Judge whether two runs are comparable. Swapping them swaps a and b in every difference and changes nothing else.
 
-    A run is comparable with itself, whatever is to be said about it. InputError where one was not timed.
+    A run is comparable with itself, whatever is to be said about it. names: what sentences call the runs where their
+    backends do not tell them apart. InputError where one was not timed.
     """
     for run, which in ((a, "first"), (b, "second")):
         _measured(run, which)
     if a.profile == b.profile and a.device == b.device:
         return Parity(verdict="comparable")
-    pair = Pair(a, b)
+    pair = Pair(a, b, names)
     found = [*work(pair), *precision(pair), *settings(pair), *measurement(pair)]
     found.sort(key=lambda difference: _ORDER.index(difference.severity))
     severities = {difference.severity for difference in found}

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
 from roofline.comparison.parity.work import UNKNOWN, hidden
+from roofline.core.framework import framework
 from roofline.core.readers import readers
 from roofline.core.schema import Op, Profile, Signature
 
@@ -307,14 +308,6 @@ def mechanism(profile: Profile) -> str:
 
 
 # ------------------------------------------------------------------------------------------------ the other switches
-
-
-def framework(profile: Profile) -> str:
-    """The framework under a backend: "torch", "jax" or "tensorflow"; any other name stands for itself."""
-    for name in ("torch", "jax", "tensorflow"):
-        if name in profile.backend:
-            return name
-    return "tensorflow" if profile.backend == "keras2" else profile.backend
 
 
 def _others(pair: Pair) -> list[Difference]:

@@ -2,12 +2,10 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.causes.facts import run_names
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import Pair, Ranking
@@ -27,30 +25,12 @@ _SAME_FLOPS = 1e-3
 _LEFT = 5e-3
 #: The share of the ops' time at places of both runs below which the places are not those of one model.
 _COMMON = 0.5
-#: What the parity gate calls runs of one backend (core/difference.py).
-_UNNAMED = ("the first run", "the second run")
 MARKS = "* comparable with named differences; ! not comparable"
 
 
 def name(pair: Pair, side: int) -> str:
     """What a run is called."""
     return plain(pair.names[side], 60)
-
-
-def said(pair: Pair, text: str) -> str:
-    """A sentence of core about a pair, with the names that its runs have here where it could not tell them apart."""
-    labels = run_names(pair.comparison)
-    own = {label: name(pair, side) for side, label in enumerate(labels) if label.endswith((" (A)", " (B)"))}
-    return _renamed(text, own | dict(zip(_UNNAMED, (name(pair, 0), name(pair, 1)), strict=True)))
-
-
-def judgement(text: str, names: tuple[str, str]) -> str:
-    """A sentence of the parity gate about two runs, with their names where it has none for them."""
-    return _renamed(text, {label: plain(own, 60) for label, own in zip(_UNNAMED, names, strict=True)})
-
-
-def _renamed(text: str, names: Mapping[str, str]) -> str:
-    return re.sub("|".join(map(re.escape, names)), lambda found: names[found[0]], text)
 
 
 def factor(ratio: float) -> str:
@@ -113,11 +93,9 @@ def causes(pair: Pair) -> str:
     if not ahead:
         return ""
     if _exceed(ahead, difference):
-        return f"{_made_up(pair, ahead, against)}; {_asked(pair.comparison)}."
-    parts = [f"{units.seconds(abs(finding.seconds))} is {plain(said(pair, finding.label), 120)}" for finding in ahead]
-    parts += [
-        f"{units.seconds(abs(each.seconds))} the other way is {plain(said(pair, each.label), 120)}" for each in against
-    ]
+        return f"{_made_up(difference, ahead, against)}; {_asked(pair.comparison)}."
+    parts = [f"{units.seconds(abs(finding.seconds))} is {plain(finding.label, 120)}" for finding in ahead]
+    parts += [f"{units.seconds(abs(each.seconds))} the other way is {plain(each.label, 120)}" for each in against]
     return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
 
 
@@ -127,18 +105,18 @@ def _exceed(ahead: Sequence[Finding], difference: float) -> bool:
     return total - whole >= _LEFT * whole
 
 
-def _made_up(pair: Pair, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
+def _made_up(difference: float, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
     """A difference as the sum that it is: "305 µs is 323 µs of precision, less 17.6 µs of other terms"."""
-    whole = abs(pair.comparison.difference)
-    more, less = ([_amount(pair, finding) for finding in some] for some in (ahead, against))
+    whole = abs(difference)
+    more, less = ([_amount(finding) for finding in some] for some in (ahead, against))
     rest = whole - sum(abs(finding.seconds) for finding in ahead) + sum(abs(finding.seconds) for finding in against)
     if abs(rest) >= _LEFT * whole:
         (more if rest > 0 else less).append(f"{units.seconds(abs(rest))} of other terms")
     return f"{units.seconds(whole)} is {', less '.join(_words.conjunction(some) for some in (more, less) if some)}"
 
 
-def _amount(pair: Pair, finding: Finding) -> str:
-    return f"{units.seconds(abs(finding.seconds))} of {plain(said(pair, finding.label), 120)}"
+def _amount(finding: Finding) -> str:
+    return f"{units.seconds(abs(finding.seconds))} of {plain(finding.label, 120)}"
 
 
 def _asked(found: Comparison) -> str:
@@ -168,7 +146,7 @@ def sign(pair: Pair) -> str:
 def warning(pair: Pair) -> str:
     """The warning that stands on every output of runs that are not comparable; empty for all others."""
     parity = pair.comparison.parity
-    reasons = [plain(said(pair, difference.text), 300).rstrip(".") for difference in parity.of("refused")]
+    reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
     if parity.verdict != "not comparable":
         return ""
     told = _words.conjunction(reasons) or "see parity"
@@ -195,7 +173,7 @@ def differences(pair: Pair) -> list[str]:
             share = "" if one.share is None else f", {units.percent(one.share, 0)} of the difference"
             most = f" (at most {units.seconds(snapped(one.seconds))}{share})"
         head = {"refused": "not comparable: ", "named": "", "warning": "doubt: "}[one.severity]
-        lines.append(f"{head}{plain(said(pair, one.text), 400).rstrip('.')}{most}.")
+        lines.append(f"{head}{plain(one.text, 400).rstrip('.')}{most}.")
     return lines
 
 

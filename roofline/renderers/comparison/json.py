@@ -43,14 +43,14 @@ def pair(told: Pair) -> dict[str, Any]:
     return {
         "schema": 1,
         "verdict": f"{_comparing.verdict(told)} {_comparing.causes(told)}".rstrip(),
-        "parity": _parity(told),
+        "parity": msgspec.to_builtins(found.parity),
         "warning": _comparing.warning(told) or None,
         "runs": [_run(name, run) for name, run in zip(told.names, (found.a, found.b), strict=True)],
         "difference": found.difference,
         "ci95": None if told.comparison.ci95 is None else list(told.comparison.ci95),
         "resolved": told.comparison.resolved,
         "speedup": found.speedup,
-        "findings": [_finding(told, finding) for finding in told.findings],
+        "findings": [_finding(finding) for finding in told.findings],
         "rest": told.rest,
         "proofs": None if told.proofs is None else _proofs.document(told.proofs),
         "terms": _terms(found.work.terms),
@@ -74,14 +74,7 @@ def _terms(terms: Iterable[Term]) -> list[dict[str, Any]]:
     ]
 
 
-def _parity(told: Pair) -> dict[str, Any]:
-    found: dict[str, Any] = msgspec.to_builtins(told.comparison.parity)
-    for difference in found["differences"]:
-        difference["text"] = _comparing.said(told, difference["text"])
-    return found
-
-
-def _finding(told: Pair, finding: Finding) -> dict[str, Any]:
+def _finding(finding: Finding) -> dict[str, Any]:
     parts = [
         {"phase": part.phase, "block": part.block, "class": part.op_class, "seconds": part.seconds}
         for part in finding.terms
@@ -90,8 +83,8 @@ def _finding(told: Pair, finding: Finding) -> dict[str, Any]:
         "rule": finding.rule,
         "seconds": finding.seconds,
         "ci95": None if finding.ci95 is None else list(finding.ci95),
-        "label": _comparing.said(told, finding.label),
-        "text": _comparing.said(told, finding.text),
+        "label": finding.label,
+        "text": finding.text,
         "advice": finding.advice,
         "terms": parts,
     }

@@ -70,7 +70,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
             signed(finding.seconds),
             _comparing.share(finding.seconds, pair),
             escape(finding.rule),
-            escape(_comparing.said(pair, finding.text)),
+            escape(finding.text),
             escape(finding.advice),
         ]
         for number, finding in enumerate(pair.findings[:most], 1)

@@ -107,7 +107,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
     indent = 4 + wide + 8
     for number, (time, share, finding) in enumerate(rows, 1):
         head = f"{number:>2}  {time:>{wide}}  {share:>5} "
-        body = f"{_words.plain(_comparing.said(pair, finding.text), 900)} [{_words.plain(finding.rule, 40)}]"
+        body = f"{_words.plain(finding.text, 900)} [{_words.plain(finding.rule, 40)}]"
         lines += textwrap.wrap(head + body, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
         if finding.advice:
             advice = f"Try: {_words.plain(finding.advice, 600)}"

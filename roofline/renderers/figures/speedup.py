@@ -36,7 +36,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     names = called(run.profile for run in runs)
     order = sorted(range(len(runs)), key=lambda number: runs[number].wall)
     best, longest = runs[order[0]], runs[order[-1]].wall
-    judged = [parity(run, best) for run in runs]
+    judged = [parity(run, best, (name, names[order[0]])) for name, run in zip(names, runs, strict=True)]
     narrow = width < 5
     row = 0.2 if narrow else 0.24
     fig = _style.canvas(width, (1.05 if narrow else 0.9) + row * len(items))
@@ -100,12 +100,11 @@ def _caption(runs: Sequence[tuple[str, Analysis, Parity]]) -> str:
     fastest = _words.plain(runs[0][0], 60)
     for name, run, judged in runs:
         name = _words.plain(name, 60)
-        names = (name, fastest)
         told.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
         if judged.verdict == "not comparable":
-            reasons = " ".join(_words.plain(_comparing.judgement(one.text, names), 300) for one in judged.of("refused"))
+            reasons = " ".join(_words.plain(one.text, 300) for one in judged.of("refused"))
             told.append(f"† {name} is not comparable with {fastest}: {reasons}")
         elif judged.verdict == "named differences":
-            named = " ".join(_words.plain(_comparing.judgement(one.text, names), 300) for one in judged.of("named"))
+            named = " ".join(_words.plain(one.text, 300) for one in judged.of("named"))
             told.append(f"Against {fastest}: {named}")
     return " ".join(told)

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.causes.findings import explain
 from roofline.comparison.labels import called
 from roofline.comparison.ranking import Pair, check_timed
 from roofline.comparison.terms import Comparison, compare
@@ -42,9 +41,9 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
     for number, item in enumerate(items, 1):
         check_timed(item.profile, f"Profile {number}, {_words.plain(item.profile.backend, 60)},")
-    found = compare(items[0].profile, items[1].profile)
-    names = called(item.profile for item in items)
-    pair = Pair((names[0], names[1]), found, explain(found))
+    first, second = called(item.profile for item in items)
+    found = compare(items[0].profile, items[1].profile, (first, second))
+    pair = Pair((first, second), found, findings=())
     table = _term_table.table(found, _MOST)
     narrow = width < 5
     lines = 2 + len(table.rows)
@@ -73,7 +72,6 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     beside = span * room[1] / max(0.5, width - sum(room))
     cut = "" if low == 0 else " (the axis does not begin at 0)"
     axes.set(xlim=(low * 1e3, (high + beside) * 1e3), ylim=(lines - 0.4, -0.6), xlabel=f"time of one step [ms]{cut}")
-    first, second = names
     keys = [(f"{first} spends more", Patch(**_LESS)), (f"{second} spends more", Patch(**_MORE))]
     keys.append((_term_table.gap_name(found), Patch(**_style.GAP)))
     _style.keys(fig, [patch for _, patch in keys], [label for label, _ in keys], 1 if narrow else 3)
@@ -128,7 +126,7 @@ def _caption(pair: Pair, table: _term_table.Table) -> str:
     told.append(_comparing.verdict(pair))
     told += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
     told.append(f"Parity: {_comparing.judged(found.parity)}.")
-    told += [_words.plain(_comparing.said(pair, one.text), 300) for one in found.parity.of("named")]
+    told += [_words.plain(one.text, 300) for one in found.parity.of("named")]
     for side, run in enumerate((found.a, found.b)):
         told.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
     return " ".join(told)

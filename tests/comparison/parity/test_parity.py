@@ -515,7 +515,7 @@ def test_how_the_step_is_run() -> None:
 def test_switches_mean_the_same_within_one_framework_only() -> None:
     found = one(base(switches={"oneDNN": "True"}), base(switches={"oneDNN": "False"}), "switch oneDNN")
     assert found.severity == "named"
-    other = base(backend="tensorflow", switches={"oneDNN": "default"})
+    other = base(backend="tensorflow", versions={"tensorflow": "2.21.0"}, switches={"oneDNN": "default"})
     assert "switch oneDNN" not in whats(judged(base(switches={"oneDNN": "True"}), other).differences)
     shared = [base(switches={"image layout": "channels last"}), other]
     shared[1] = replace(other, switches={"image layout": "channels first"})
@@ -544,7 +544,8 @@ def test_environments() -> None:
     plain = base(environment={"threads": "2", "cpus": "2"})
     blocking = base(environment={"threads": "2", "cpus": "2", "CUDA_LAUNCH_BLOCKING": "1"})
     assert one(plain, blocking, "environment CUDA_LAUNCH_BLOCKING").a == "not set"
-    other = base(backend="jax", environment={"threads": "2", "cpus": "2", "NPROC": "2"})
+    environment = {"threads": "2", "cpus": "2", "NPROC": "2"}
+    other = base(backend="jax", versions={"jax": "0.10.2"}, environment=environment)
     assert "environment NPROC" not in whats(judged(plain, other).differences)
 
 

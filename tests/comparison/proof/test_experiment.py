@@ -19,13 +19,13 @@ from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.proof.settings import setting_for
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile
-from roofline.core.switch import ATTENTION, JIT, OPTIMIZER, Setting, Switch
+from roofline.core.switch import ATTENTION, COMPILED_AWAY, JIT, OPTIMIZER, Setting, Switch
 
 US = 1e-6
 
 COMPILE = Switch(
     name="compile",
-    rules=("fusion", "host-bound"),
+    kind=COMPILED_AWAY,
     assumed="off",
     turns={"off": "on"},
     backend="compiled",

@@ -6,9 +6,10 @@ import pytest
 from msgspec.structs import replace
 from synthetic import step
 
+from roofline.comparison.causes.order import causes
 from roofline.comparison.proof.settings import setting_for
 from roofline.core.schema import Profile
-from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, DROPOUT, JIT, OPTIMIZER, Switch
+from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, COMPILED_AWAY, DROPOUT, JIT, OPTIMIZER, Switch
 
 
 @pytest.mark.parametrize(
@@ -34,7 +35,8 @@ def test_a_switch_is_turned_from_how_it_stands(
     switch: Switch, mine: dict[str, str], other: dict[str, str], text: str | None
 ) -> None:
     a, b = step(switches=mine, options={"kept": "yes"}), step(switches=other)
-    setting = setting_for(switch.rules[0], a, b, (switch,))
+    rule = next(name for name, cause in causes().items() if switch.kind in cause.proved_by)
+    setting = setting_for(rule, a, b, (switch,))
     assert (setting.text if setting else None) == text
     if setting is not None:
         assert setting.options is not None
@@ -43,7 +45,7 @@ def test_a_switch_is_turned_from_how_it_stands(
 
 def test_another_backend_gets_the_same_options() -> None:
     compiler = Switch(
-        name="compile", rules=("fusion",), assumed="off", turns={"off": "on"}, backend="compiled", moves=("backend",)
+        name="compile", kind=COMPILED_AWAY, assumed="off", turns={"off": "on"}, backend="compiled", moves=("backend",)
     )
     setting = setting_for("fusion", step(options={"attention": "eager"}), step(), (ATTENTION, compiler, JIT))
     assert setting is not None

@@ -1,0 +1,49 @@
+"""How far a run was compiled: what decides whether a compiler should have taken a cause away."""
+
+from __future__ import annotations
+
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.conditions import PROGRAMS
+from roofline.comparison.segments import executions
+from roofline.core.executor import executor_of
+
+#: The causes that may stand behind what a compiler would have taken away; the first that prevails does.
+NOT_COMPILED = ("jit-not-in-effect", "compiled-not-used", "graph-breaks")
+#: So many times as many programs are another way to dispatch a step, by choice.
+MORE_PROGRAMS = 1.5
+#: What the switch `jit` says where a compiler was asked for.
+_COMPILED = frozenset(("on", "compile", "autocluster"))
+
+
+def op_by_op(run: Analysis) -> bool:
+    """Whether a framework that compiles programs was given one for each op, or for two."""
+    programs = run.profile.conditions.get(PROGRAMS)
+    return programs is not None and programs > 1 and 2 * programs > float(executions(run.profile).sum())
+
+
+def more_programs(slower: Analysis, other: Analysis) -> bool:
+    """Whether the slower run dispatches more compiled programs, and neither all of it op by op."""
+    many, few = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (slower, other))
+    return not op_by_op(slower) and many > MORE_PROGRAMS * few > 0
+
+
+def compiled_in_vain(slower: Analysis, other: Analysis) -> bool:
+    """Whether the slower run was to be compiled and mostly was not, and the other one is not the same."""
+    if not meant_to_be_compiled(slower) or not mostly_eager(slower):
+        return False
+    return not (mostly_eager(other) and executor_of(other.profile) == executor_of(slower.profile))
+
+
+def meant_to_be_compiled(run: Analysis) -> bool:
+    """Whether a compiler was asked for."""
+    asked = {run.profile.options.get("jit"), run.profile.switches.get("jit")}
+    return run.profile.compilation is not None or bool(asked & _COMPILED)
+
+
+def mostly_eager(run: Analysis) -> bool:
+    """Whether a run's compiler had no part in most of its ops' time."""
+    compilation, profiled = run.profile.compilation, run.profile.profiled
+    if compilation is None:  # XLA says by its thunks that it ran
+        return profiled is not None and not profiled.mechanism.startswith("xla")
+    eager = sum(seconds for _, seconds in compilation.eager.values())
+    return compilation.graphs == 0 or eager > 0.5 * run.busy

@@ -1,0 +1,131 @@
+"""Vector work in more or in fewer kernels: intermediates that move through memory, or many small launches."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Hashable, Iterator, Sequence
+
+import numpy as np
+
+from roofline import units
+from roofline.comparison.arrays import Rows
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.compiled import NOT_COMPILED
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import kinds, listed, moved, of_which, ops, size, spends
+from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, launch_bound
+from roofline.core.switch import COMPILED_AWAY
+
+#: How much more work between the same neighbours is another way to do the same. By choice.
+_HALF_AGAIN = 1.5
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """As fusion what moves more, and as tiny-ops what is launched more often.
+
+    Between the same neighbours both do the same thing, and all of the difference is the cause's, where launches or
+    bytes are half as many again. Elsewhere time is work times a rate, t = W r, with W what differs more, launches or
+    bytes: what the work explains, (W_A - W_B) (r_A + r_B) / 2, is claimed, never more than the difference, and the
+    rest is left: slower kernels. Of what only one run does between its neighbours, small ops that elsewhere
+    stand among large ones, half of them or more, are part of those.
+    """
+    stretches = list(_vector_work(attribution))
+    large, repeated = _large(attribution, stretches), again_in(attribution)
+    for a, b in stretches:
+        sides = attribution.work(attribution.a, a), attribution.work(attribution.b, b)
+        work = [(side.launches, side.bytes or 0.0) for side in sides]
+        apart = sides[0].seconds - sides[1].seconds
+        deciding = int(_ratio(work[0][1], work[1][1]) > _ratio(work[0][0], work[1][0]))
+        slower = int(apart < 0)
+        # What does more is not what takes longer: then the cause is another one.
+        if work[slower][deciding] <= work[1 - slower][deciding] or not apart:
+            continue
+        more, less = sides[slower], sides[1 - slower]
+        launches, traffic = more.launches > MORE * less.launches, (more.bytes or 0.0) > MORE * (less.bytes or 0.0)
+        small = launch_bound(both(attribution)[slower], (a, b)[slower]) > 0.5
+        if not launches and not traffic:
+            continue
+        if attribution.matching.alike and not less.ops:
+            some, rows = both(attribution)[slower], (a, b)[slower]
+            if again_there(some, rows, repeated[slower]):
+                name = "recomputation"
+            else:
+                names = [some.signature[row].name in large[slower] for row in rows]
+                name = "tiny-ops" if small and 2 * sum(names) < len(names) else "more-work"
+        else:
+            name = "tiny-ops" if launches and (small or not traffic) else "fusion"
+        one, other = work[0][deciding], work[1][deciding]
+        part_a = part_b = 1.0
+        if one and other and not (attribution.matching.alike and _ratio(one, other) >= _HALF_AGAIN):
+            explained = (one - other) / (2 * one) * sides[0].seconds - (other - one) / (2 * other) * sides[1].seconds
+            if abs(explained) < abs(apart):  # never more than there is
+                part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)
+        yield Claim(name, a, b, part_a=part_a, part_b=part_b, host=True)
+
+
+def _large(attribution: Attribution, stretches: Sequence[tuple[Rows, Rows]]) -> list[set[str]]:
+    """The names of ops that only A has, and that only B has, in stretches that are not bound by their launches."""
+    found: list[set[str]] = [set(), set()]
+    for pair in stretches:
+        for side, some in enumerate(both(attribution)):
+            if len(pair[side]) and not len(pair[1 - side]) and launch_bound(some, pair[side]) <= 0.5:
+                found[side] |= {some.signature[row].name for row in pair[side]}
+    return found
+
+
+def _vector_work(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
+    """Unclaimed vector work that has no partner: by stretch, or by phase where the runs speak two languages.
+
+    Two frameworks do not agree to which block a residual sum belongs: only a phase of theirs can be compared.
+    """
+    together: dict[Hashable, tuple[list[Rows], list[Rows]]] = {}
+    for number, hunk in enumerate(attribution.matching.hunks):
+        a, b = attribution.free(hunk.a, hunk.b)
+        lists = together.setdefault(number if attribution.matching.alike else hunk.phase, ([], []))
+        lists[0].append(a[are(attribution.a.segments, a, VECTOR)])
+        lists[1].append(b[are(attribution.b.segments, b, VECTOR)])
+    for some_a, some_b in together.values():
+        a, b = np.concatenate(some_a), np.concatenate(some_b)
+        if len(a) or len(b):
+            yield a, b
+
+
+def _ratio(a: float, b: float) -> float:
+    """By how much two works differ; 1 where there are none."""
+    return (max(a, b) / min(a, b) if min(a, b) else math.inf) if a or b else 1.0
+
+
+def sentence(facts: Facts) -> str:
+    """Launches, bytes and names of both runs, and how many of the one are fused."""
+    text = (
+        f"{spends(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
+        f"where {facts.less} has {moved(facts.does_less)}"
+    )
+    if facts.does_less.names:
+        text += f" ({listed(facts.does_less.names)})"
+    if facts.does_less.fused >= 1:
+        text += f", {units.count(round(facts.does_less.fused))} of them fused"
+    return f"{text}{of_which(facts)}."
+
+
+def label(facts: Facts) -> str:
+    """What kind of ops, with bytes or launches, whichever are more."""
+    more, less = facts.does_more, facts.does_less
+    if (more.bytes or 0.0) <= (less.bytes or 0.0):
+        return f"{kinds(facts)} ({ops(more)} against {ops(less)})"
+    return f"{kinds(facts)} ({size(more)} moved against {size(less)})"
+
+
+CAUSE = Cause(
+    name="fusion",
+    claim=claim,
+    after=("layout",),
+    sentence=sentence,
+    advice="let a compiler fuse them (torch.compile, jit), or use the framework's own fused op",
+    label=label,
+    two_signs=True,
+    gives_way_to=(*NOT_COMPILED, "host-bound"),  # what is in two programs is not fused
+    proved_by=(COMPILED_AWAY,),
+)

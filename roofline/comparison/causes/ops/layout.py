@@ -1,0 +1,77 @@
+"""Copies and transposes that one run makes between the same ops, and the other one not, or for half the bytes."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from roofline.comparison.arrays import Rows
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import listed, moved, of_which, spends
+from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, launch_bound
+from roofline.comparison.segments import Segments
+
+#: How much more traffic of copies is another layout. By choice: one copy more among several is none.
+_TWICE = 2.0
+#: From this share of a stretch's vector work on, copies are a cause of their own. By choice.
+_PART = 0.2
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """Those copies.
+
+    Not copies that are part of something else: of what is made from nothing in each step, of many small ops that take
+    slices and put them together, or inside a fused kernel of the other run, which is fusion.
+    """
+    for hunk in attribution.matching.hunks:
+        a, b = attribution.free(hunk.a, hunk.b)
+        copied = _copies(attribution.a.segments, a), _copies(attribution.b.segments, b)
+        traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(both(attribution), copied, strict=True)]
+        if max(traffic) < _TWICE * min(traffic) or not max(traffic):
+            continue
+        less = traffic.index(min(traffic))
+        more, other = (attribution.a, attribution.b)[1 - less], (attribution.a, attribution.b)[less]
+        copies = copied[1 - less]
+        vector, others = (
+            rows[are(side.segments, rows, VECTOR)] for side, rows in ((more, (a, b)[1 - less]), (other, (a, b)[less]))
+        )
+        made = not len(others) and any(not more.segments.signature[row].reads for row in copies)
+        few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
+        small = launch_bound(more.segments, copies) > 0.5 and len(vector) - len(copies) > MORE * len(others)
+        if not (made or few or small or other.segments.fused[(a, b)[less]].any()):
+            yield Claim("layout", *copied, host=True)
+
+
+def _copies(some: Segments, rows: Rows) -> Rows:
+    """Copies, but those into a type of another width, which is no layout."""
+    ones = [some.signature[row] for row in rows.tolist()]
+    casts = [bool(CALLED_CAST.search(one.kind)) and one.cost.bytes_read != one.cost.bytes_written for one in ones]
+    kept: Rows = rows[are(some, rows, {"movement"}) & ~np.asarray(casts, bool)]
+    return kept
+
+
+def sentence(facts: Facts) -> str:
+    """How many copies, their bytes and what they are called."""
+    text = (
+        f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
+        f"({listed(facts.does_more.names)}){of_which(facts)}"
+    )
+    return f"{text}."
+
+
+CAUSE = Cause(
+    name="layout",
+    claim=claim,
+    after=("precision",),  # a copy into another type is there for its precision
+    sentence=sentence,
+    advice=(
+        "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
+        "buffer instead of concatenating or cloning"
+    ),
+    label="copies and transposes",
+    two_signs=True,
+)

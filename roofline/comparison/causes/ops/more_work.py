@@ -1,0 +1,90 @@
+"""Work that only one run does: it was asked for more, as parity says."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline.comparison.arrays import Rows
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import flop, listed, moved, of_which, spends
+from roofline.comparison.causes.select import again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.matching import ANCHORS
+
+#: From this share of a step on, work that is not known could be the missing one. By choice.
+_UNKNOWN = 0.05
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """Products that only one run does; for tiny-ops, the same FLOPs in more products.
+
+    Beside work that is not known they are unknown work, and in blocks that are computed again, recomputation. Ops that
+    are no products are claimed in fusion.py.
+    """
+    phases: dict[str, list[tuple[Rows, Rows]]] = {}
+    repeated = again_in(attribution)
+    for hunk in attribution.matching.hunks:
+        phases.setdefault(hunk.phase, []).append(attribution.free(hunk.a, hunk.b))
+    for hunks in phases.values():
+        products = [
+            (a[are(attribution.a.segments, a, ANCHORS)], b[are(attribution.b.segments, b, ANCHORS)]) for a, b in hunks
+        ]
+        # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
+        if not more_flops(attribution, *together(products)):
+            # With what puts the segments together, where the same neighbours say that it is there for that.
+            kept = [
+                whole if attribution.matching.alike else part
+                for whole, part in zip(hunks, products, strict=True)
+                if len(part[0]) != len(part[1])
+            ]
+            if len({len(rows) for rows in together(products)}) > 1:
+                yield Claim("tiny-ops", *together(kept), host=True)
+            continue
+        for a, b in products:
+            if more_flops(attribution, a, b):
+                # Beside work that is not known, nobody can say that the other run does less.
+                fewer = flops(attribution.a.segments, a) < flops(attribution.b.segments, b)
+                less = attribution.comparison.a if fewer else attribution.comparison.b
+                name = "unknown-work" if less.total.unknown_flops > _UNKNOWN * less.wall else "more-work"
+                more = int(fewer)
+                if name == "more-work" and again_there(both(attribution)[more], (a, b)[more], repeated[more]):
+                    name = "recomputation"
+                yield Claim(name, a, b, host=True)
+            elif len(a) != len(b):
+                yield Claim("tiny-ops", a, b, host=True)
+
+
+def sentence(facts: Facts) -> str:
+    """FLOPs of both runs, or the ops of the one."""
+    if _no_products(facts):
+        text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
+        return f"{text}({listed(facts.does_more.names)}){of_which(facts)}."
+    text = (
+        f"{spends(facts, 'products')}: {flop(facts.does_more)} against "
+        f"{flop(facts.does_less)} at the same place{of_which(facts)}"
+    )
+    return f"{text}."
+
+
+def advice(facts: Facts) -> str:
+    """Not to do it, or to compare equal models."""
+    if _no_products(facts):
+        return "leave them out where they are not needed"
+    return "the runs do not ask for the same work: compare equal models first"
+
+
+def _no_products(facts: Facts) -> bool:
+    return not facts.does_less.ops and not facts.does_more.flops
+
+
+CAUSE = Cause(
+    name="more-work",
+    claim=claim,
+    after=("padding",),
+    sentence=sentence,
+    advice=advice,
+    label="work that the other does not do",
+    two_signs=True,
+)

@@ -1,0 +1,69 @@
+"""A step that was to be compiled and was not: what a compiler would have taken away is not its cause, but this is."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.compiled import compiled_in_vain, op_by_op
+from roofline.comparison.causes.facts import Facts
+from roofline.core.switch import COMPILED_AWAY
+
+#: Where no flag says what is compiled, but the program itself: by what the program is written in, what to write there.
+_WRITTEN = {"jax": "wrap the whole step in jax.jit"}
+
+
+def not_in_effect(slower: Analysis, other: Analysis) -> bool:
+    """Whether only the slower run got a program for each op, or ran mostly what no compiler had a part in."""
+    if op_by_op(slower) and not op_by_op(other):
+        return True
+    return compiled_in_vain(slower, other) and slower.profile.mode != "generate"
+
+
+def not_used(slower: Analysis, other: Analysis) -> bool:
+    """Whether the slower run's loop calls something else than what was compiled."""
+    return compiled_in_vain(slower, other) and slower.profile.mode == "generate"
+
+
+def sentence(facts: Facts) -> str:
+    """What it costs, and the launches of both steps."""
+    return (
+        f"most of the step of {facts.more} was not compiled: {units.seconds(facts.seconds)} more, "
+        f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}."
+    )
+
+
+def sentence_of_generate(facts: Facts) -> str:
+    """The same of a loop that generates."""
+    return (
+        f"{facts.more} compiled a function that its generate loop does not call: {units.seconds(facts.seconds)} more, "
+        f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}."
+    )
+
+
+def _labelled(what: str, facts: Facts) -> str:
+    return f"{what} ({units.count(facts.launches_more)} launches against {units.count(facts.launches_less)})"
+
+
+CAUSES = (
+    Cause(
+        name="jit-not-in-effect",
+        sentence=sentence,
+        advice=lambda facts: _WRITTEN.get(
+            facts.written_in_more,
+            "check that the flag reaches the model that runs, and what breaks its graph (roofline show)",
+        ),
+        label=lambda facts: _labelled("a step that is not compiled", facts),
+        two_signs=True,
+        prevails=not_in_effect,
+        proved_by=(COMPILED_AWAY,),
+    ),
+    Cause(
+        name="compiled-not-used",
+        sentence=sentence_of_generate,
+        advice="compile what the loop calls (the model's forward, or generate itself)",
+        label=lambda facts: _labelled("a compiled function that is not called", facts),
+        two_signs=True,
+        prevails=not_used,
+    ),
+)

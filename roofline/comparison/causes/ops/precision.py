@@ -1,0 +1,171 @@
+"""The same work in another arithmetic: TF32, bf16, fp16 or fp64 in one run only, and the casts that go with it."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterator
+
+import numpy as np
+
+from roofline.comparison.arrays import Rows
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import following, spends
+from roofline.comparison.causes.select import are, both, cast
+from roofline.comparison.matching import ANCHORS
+from roofline.comparison.segments import Segments
+from roofline.core.schema import Op, Profile
+from roofline.core.switch import Setting
+
+#: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
+_MOST_BLOCKS = 100
+#: Floating types that vector work is done in, and their bytes.
+_WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
+_FLOATS = frozenset(_WIDTH)
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """Matched products in another arithmetic, then, where runs share their ops, stretches of another type."""
+    a, b, pairs = attribution.a.segments, attribution.b.segments, attribution.matching
+    differ = [
+        _computed_in(a, row) != _computed_in(b, partner)
+        and None not in (_computed_in(a, row), _computed_in(b, partner))
+        for row, partner in zip(pairs.pairs_a, pairs.pairs_b, strict=True)
+    ]
+    chosen = np.asarray(differ, bool)
+    if chosen.any():
+        rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
+        about = {"a": str(_computed_in(a, rows[0])), "b": str(_computed_in(b, partners[0]))}
+        yield Claim("precision", rows, partners, about=about)
+    if not pairs.alike:
+        return
+    about = {}
+    casts = []
+    for rows, partners in _stretches(attribution):
+        types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
+        if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types):
+            about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
+            yield Claim("precision", _computing(a, rows), _computing(b, partners), about=about, host=True)
+        elif (len(rows) and not len(partners) and cast(a, rows)) or (
+            len(partners) and not len(rows) and cast(b, partners)
+        ):
+            casts.append((rows, partners))
+    # Copies into another type between ops that both runs have are there for what computes in it.
+    for rows, partners in casts if about else ():
+        yield Claim("precision", rows, partners, about=about, host=True)
+
+
+def _stretches(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
+    """What has no partner, by stretch, and in one by block where both runs have that: each has its own cause."""
+    for hunk in attribution.matching.hunks:
+        rows, partners = attribution.free(hunk.a, hunk.b)
+        places = [
+            np.asarray([some.places[row].block for row in chosen.tolist()], object)
+            for some, chosen in ((attribution.a.segments, rows), (attribution.b.segments, partners))
+        ]
+        shared = sorted({*places[0]} & {*places[1]})[:_MOST_BLOCKS]
+        alone = rows[~np.isin(places[0], shared)], partners[~np.isin(places[1], shared)]
+        if not shared or len({*places[0], *places[1]}) == 1 or _lost_its_place(attribution, (rows, partners), alone):
+            yield rows, partners
+            continue
+        for block in shared:
+            yield rows[places[0] == block], partners[places[1] == block]
+        yield alone
+
+
+def _lost_its_place(attribution: Attribution, stretch: tuple[Rows, Rows], alone: tuple[Rows, Rows]) -> bool:
+    """Whether what stands in blocks of one run only is in the other run as well, in blocks of both."""
+    if bool(len(alone[0])) == bool(len(alone[1])):
+        return False
+    names = [
+        Counter(some.signature[row].name for row in rows) for some, rows in zip(both(attribution), stretch, strict=True)
+    ]
+    one, other = names if len(alone[0]) else names[::-1]
+    some, rows = (attribution.a.segments, alone[0]) if len(alone[0]) else (attribution.b.segments, alone[1])
+    here = Counter(some.signature[row].name for row in rows)
+    return all(other[name] >= one[name] for name in here)
+
+
+def _computing(some: Segments, rows: Rows) -> Rows:
+    """Some segments without copies that stay in their type: those have another cause."""
+    copies = are(some, rows, {"movement"})
+    kept: Rows = rows[np.asarray([not copies[n] or cast(some, rows[[n]]) for n in range(len(rows))], bool)]
+    return kept
+
+
+def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]]) -> bool:
+    """Whether the run that takes longer computes in a wider type, or copies into another one and back."""
+    times = [
+        float(side.seconds[chosen].sum()) for side, chosen in zip((attribution.a, attribution.b), rows, strict=True)
+    ]
+    slower = int(times[1] > times[0])
+    widest = [max(_WIDTH[one] for one in some if one) for some in types]
+    some, chosen = both(attribution)[slower], rows[slower]
+    copies = chosen[are(some, chosen, {"movement"})]
+    return widest[slower] > widest[1 - slower] or any(cast(some, copies[[n]]) for n in range(len(copies)))
+
+
+def _computed_in(some: Segments, row: int) -> str | None:
+    found = some.signature[row].precision
+    return found.arithmetic if found and some.places[row].op_class in ANCHORS else None
+
+
+def sentence(facts: Facts) -> str:
+    """What either run computes in."""
+    text = f"{spends(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
+    return f"{text}{following(facts)}."
+
+
+def setting(mine: Profile, other: Profile) -> Setting | None:
+    """TF32 for products of float32 data, or none of it: what this run does not do, and the other does if they differ.
+
+    None where it is not known how this run's products ran, or where they did not run as was asked for: then nothing
+    that could be asked for is sure to change them.
+    """
+    if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
+        return None
+    now = _tf32(mine)
+    if now is None and mine.precision != "default":
+        now = mine.precision == "tf32"
+    if now is None:
+        return None
+    target = "fp32" if now else "tf32"
+    if target == mine.precision:
+        return None
+    moves = ("precision", "switch float32 *", "switch jax_default_matmul_precision")
+    return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
+
+
+def _tf32(profile: Profile) -> bool | None:
+    """Whether products of float32 data ran in less than IEEE arithmetic, by executed FLOPs; None: not recorded.
+
+    What was asked for says little: frameworks differ in what they do by default, and switches may not reach a kernel.
+    """
+    flops = {True: 0.0, False: 0.0}
+    for op in profile.ops:
+        arithmetic = _arithmetic(profile, op)
+        if arithmetic is not None:
+            flops[arithmetic != "fp32"] += profile.signatures[op.signature].cost.flops or 0.0
+    return None if not any(flops.values()) else flops[True] > flops[False]
+
+
+def _arithmetic(profile: Profile, op: Op) -> str | None:
+    """That of a product of float32 data: of the op, or of the first of its constituents that has one."""
+    for number in (op.signature, *op.constituents):
+        precision = profile.signatures[number].precision
+        if precision is not None:
+            return precision.arithmetic if precision.inputs == "fp32" else None
+    return None
+
+
+CAUSE = Cause(
+    name="precision",
+    claim=claim,
+    after=("more-work",),
+    sentence=sentence,
+    advice="set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)",
+    label=lambda facts: f"precision ({facts.about_more} against {facts.about_less})",
+    setting=setting,
+)

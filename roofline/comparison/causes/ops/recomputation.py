@@ -1,0 +1,52 @@
+"""Products that ran again without being asked for: checkpointed activations."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import flop, of_which, ops, spends
+from roofline.comparison.causes.select import again, first_time
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """Those products, and between the same neighbours the vector work around them, which was computed again too.
+
+    What is to be computed again is set up before it is computed first: what the host takes longer there belongs to it.
+    """
+    found = []
+    for hunk in attribution.matching.hunks:
+        a, b = attribution.free(hunk.a, hunk.b)
+        again_a, again_b = a[again(attribution.a.segments, a)], b[again(attribution.b.segments, b)]
+        if len(again_a) != len(again_b):
+            rows = (a, b) if attribution.matching.alike else (again_a, again_b)
+            found.append(rows)
+            yield Claim("recomputation", *rows, host=True)
+    if found:
+        for side, rows in enumerate(zip(*found, strict=True)):
+            yield Claim("recomputation", before=first_time(attribution, side, np.concatenate(rows)))
+
+
+def sentence(facts: Facts) -> str:
+    """How many products, and their FLOPs."""
+    text = (
+        f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
+        f"than was asked for{of_which(facts, 'the ops that do them first or follow them')}"
+    )
+    return f"{text}."
+
+
+CAUSE = Cause(
+    name="recomputation",
+    claim=claim,
+    after=("optimizer",),
+    sentence=sentence,
+    advice="turn checkpointing off where the memory suffices",
+    label="recomputation",
+    two_signs=True,
+)

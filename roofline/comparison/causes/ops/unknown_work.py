@@ -1,0 +1,44 @@
+"""Ops of unknown work that have no partner: they take their time, and nothing says what for."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import following, listed, ops, spends
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """Those ops. Where such an op stands in the place of ops of the other run, these go with it."""
+    free_a, free_b = attribution.rows(lambda some: np.isnan(some.flops) | np.isnan(some.bytes))
+    pairs = attribution.matching
+    alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    unknown = np.zeros(len(attribution.a.segments), bool), np.zeros(len(attribution.b.segments), bool)
+    for marks, rows in zip(unknown, alone, strict=True):
+        marks[rows] = True
+    for hunk in pairs.hunks if pairs.alike else ():
+        a, b = attribution.free(hunk.a, hunk.b)
+        if any(len(rows) and marks[rows].all() for marks, rows in zip(unknown, (a, b), strict=True)):
+            yield Claim("unknown-work", a, b, host=True)
+    yield Claim("unknown-work", *alone, host=True)
+
+
+def sentence(facts: Facts) -> str:
+    """Launches of both runs, and what they are called in the one."""
+    text = f"{spends(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
+    return f"{text}, where {facts.less} has {ops(facts.does_less)}{following(facts)}."
+
+
+CAUSE = Cause(
+    name="unknown-work",
+    claim=claim,
+    after=("random",),
+    sentence=sentence,
+    advice="register a formula for them (docs/counting.md)",
+    label="ops of unknown work",
+)

@@ -1,0 +1,54 @@
+"""The same work at another rate: other kernels, or the same ones that ran slower."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline import units
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import Claim, Work
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import flop, moved, spends
+from roofline.comparison.causes.select import ALL, left
+from roofline.comparison.matching import ANCHORS
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """All ops that are left: products, then the others."""
+    for of, classes in (("matmul", ANCHORS), ("vector", ALL)):
+        yield Claim("efficiency", *left(attribution, classes), about={"of": of})
+
+
+def sentence(facts: Facts) -> str:
+    """The work of both runs and how much of the roof they attain."""
+    one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
+    if facts.of == "matmul":
+        text = f"{spends(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
+        return f"{text}, where {facts.less} attains {other}."
+    text = f"{spends(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
+    return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}."
+
+
+def _attained(work: Work) -> str:
+    return "an unknown share" if work.attained is None else units.percent(work.attained, 0)
+
+
+def label(facts: Facts) -> str:
+    """Of what, and how much of the roof both attain."""
+    what = "efficiency of products" if facts.of == "matmul" else "efficiency of vector ops"
+    more, less = facts.does_more.attained, facts.does_less.attained
+    if more is None or less is None:
+        return what
+    return f"{what} ({units.percent(more, 0)} of the roof against {units.percent(less, 0)})"
+
+
+CAUSE = Cause(
+    name="efficiency",
+    claim=claim,
+    after=("after-others",),
+    sentence=sentence,
+    advice="look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
+    label=label,
+    same_work="always",
+)

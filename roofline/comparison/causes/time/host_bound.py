@@ -1,0 +1,153 @@
+"""How the hosts dispatch: by other executors, or in another number of compiled programs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.causes.cause import Cause
+from roofline.comparison.causes.claim import NONE, Claim
+from roofline.comparison.causes.compiled import MORE_PROGRAMS, NOT_COMPILED, more_programs
+from roofline.comparison.causes.conditions import AWAY, PROGRAMS, READS, of_both, threads
+from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import counter, host_part
+from roofline.comparison.host_time import A_READ
+from roofline.core.schema import Profile
+from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
+
+#: Between this share and its complement time on a core is neither most nor little of it. By choice.
+_PARTLY = 0.25
+#: From this share of both steps on that is overhead, they say nothing of kernels. By choice: most of them.
+_MOST = 0.5
+
+
+def claim(attribution: Attribution) -> Iterator[Claim]:
+    """What is left of the gap: how the host dispatches, or what else it does while no op runs."""
+    a, b = attribution.comparison.a, attribution.comparison.b
+    name, about = "host-bound", {}
+    if attribution.one_executor:
+        name = "host-idle"
+        more = attribution.gap_a * a.gap - attribution.gap_b * b.gap
+        about = _asleep(attribution, more)
+        reads, programs = of_both(attribution, READS), of_both(attribution, PROGRAMS)
+        # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
+        if reads is not None and attribution.reads_are_placed:  # an optimizer's own are not the step's
+            reads = reads[0] - _of_optimizer(a.profile), reads[1] - _of_optimizer(b.profile)
+        if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < 1e-9 * A_READ:
+            name, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
+        if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
+            name, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (name, about)
+    else:
+        # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
+        between = [float(shares.sum()) for shares in attribution.besides]
+        yield Claim("host-idle", NONE, NONE, between[0], between[1])
+        if all(_overhead(analysis) > _MOST for analysis in (a, b)):
+            name = "small-model"
+    yield Claim(name, NONE, NONE, attribution.gap_a, attribution.gap_b, about=about)
+
+
+def _of_optimizer(profile: Profile) -> float:
+    """How many results the optimizer reads before its ops."""
+    phases = profile.phases
+    return float(sum(op.host_reads or 0 for op in profile.ops if phases[op.phase] == "optimizer"))
+
+
+def _asleep(attribution: Attribution, more: float) -> dict[str, str]:
+    """Whether a host that spends so much more [s] is on a core meanwhile; nothing where that is not known.
+
+    Of a thread among others it is not: it also waits for them.
+    """
+    away = of_both(attribution, AWAY)
+    alone = all(threads(run.profile) == "1" for run in (attribution.comparison.a, attribution.comparison.b))
+    if away is None or not alone or not more:
+        return {}
+    share = (away[0] - away[1]) / more
+    if _PARTLY < share < 1 - _PARTLY:
+        return {}
+    told = {"a": counter(away[0]), "b": counter(away[1])}
+    return told | {"host": "asleep" if share > _PARTLY else "awake"}
+
+
+def _overhead(analysis: Analysis) -> float:
+    """The share of a step in which the host dispatches or a launch is all that an op is."""
+    return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
+
+
+def by_programs(facts: Facts) -> bool:
+    """Whether the run that spends more is known to run more compiled programs."""
+    return facts.programs_more > facts.programs_less > 0
+
+
+def sentence(facts: Facts) -> str:
+    """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
+    if by_programs(facts):
+        text = (
+            f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
+            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}"
+        )
+        return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
+    idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
+    other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
+    each = [
+        gap / launches if launches else 0.0
+        for gap, launches in ((facts.idle_more, facts.launches_more), (facts.idle_less, facts.launches_less))
+    ]
+    text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
+    if each[1] > 0 and each[0] > 2 * each[1]:
+        text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
+    return f"{text}."
+
+
+def sentence_of_small(facts: Facts) -> str:
+    """The same, and that it says nothing of kernels."""
+    told = sentence(facts).removesuffix(".")
+    return f"{told}; most of both steps is overhead, so this compares dispatchers and not kernels."
+
+
+def advice(facts: Facts) -> str:
+    """One program, fewer ops, or less Python between them."""
+    if by_programs(facts):
+        return "compile the whole step as one program (one jit around all of it)"
+    if facts.launches_more > facts.launches_less:
+        return "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
+    return "let less Python stand between ops: compile the step, or replay a graph"
+
+
+def label(facts: Facts) -> str:
+    """What the hosts of both runs dispatch, as in the sentence; their idle time where that is not more."""
+    if by_programs(facts):
+        programs = round(facts.programs_more), round(facts.programs_less)
+        told = f"{units.count(programs[0])} programs against {units.count(programs[1])}"
+    elif facts.launches_more <= facts.launches_less:
+        told = f"{units.seconds(facts.idle_more)} in which no op runs against {units.seconds(facts.idle_less)}"
+    else:
+        told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
+    return f"dispatching on the host ({told})"
+
+
+CAUSES = (
+    Cause(
+        name="host-bound",
+        claim=claim,
+        after=("efficiency",),
+        sentence=sentence,
+        advice=advice,
+        label=label,
+        two_signs=True,
+        same_work="always",
+        gives_way_to=NOT_COMPILED,
+        prevails=more_programs,
+        proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
+    ),
+    Cause(
+        name="small-model",
+        sentence=sentence_of_small,
+        advice="enlarge the batch before comparing kernels",
+        label=label,
+        same_work="always",
+        gives_way_to=NOT_COMPILED,
+        proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
+    ),
+)

@@ -1,0 +1,45 @@
+"""Work that only one run does. Steps made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+from explained import before, found, near, only
+from msgspec.structs import replace
+from synthetic import (
+    GELU,
+    LAYER,
+    LINEAR,
+    Row,
+    step,
+)
+
+from roofline.core.schema import Profile
+
+
+def test_products_that_only_one_run_does() -> None:
+    found = only(step((*LAYER, LINEAR) * 4), step())
+    assert found.rule == "more-work"
+    assert found.seconds == near(4 * 310)
+
+
+def test_what_is_made_from_nothing_in_each_step_is_more_work() -> None:
+    fill = Row("aten::full", "movement", 80, bytes=0.8e6)
+    mask = (fill, Row("aten::triu", "movement", 200, bytes=2e6), Row("aten::_to_copy", "movement", 60, bytes=1e6))
+    told = found(reading_nothing(step(before("aten::sdpa", *mask)), fill.name), step())
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(4 * (340 + 30))}
+
+
+def reading_nothing(profile: Profile, name: str) -> Profile:
+    """The run, with ops of one name that make their result from nothing."""
+    table = tuple(replace(one, reads=()) if one.name == name else one for one in profile.signatures)
+    ops = tuple(op if table[op.signature].reads else replace(op, reads=()) for op in profile.ops)
+    return replace(profile, signatures=table, ops=ops)
+
+
+def test_products_that_a_loop_does_are_no_more_work() -> None:
+    # One product of 80 MFLOP before the layers, or one of 20 MFLOP in each of them
+    whole = change(LINEAR, name="aten::mm", own=900, flops=80e6)
+    each = change(LINEAR, name="aten::mm", own=300, flops=20e6)
+    told = found(step(before(GELU.name, each)), step((whole, *LAYER * 4)))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"tiny-ops": near(4 * 310 - 910)}

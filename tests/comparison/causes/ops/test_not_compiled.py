@@ -1,0 +1,66 @@
+"""Steps that were to be compiled and were not. Steps made by hand."""
+
+from __future__ import annotations
+
+import pytest
+from explained import compiled, facts, findings, found, near, xla
+from msgspec.structs import replace
+from synthetic import (
+    LAYER,
+    NORM,
+    UNFUSED_NORM,
+    instead,
+    step,
+)
+
+from roofline.comparison.causes.order import causes
+from roofline.core.framework import written_in
+from roofline.core.schema import Compilation
+
+
+def test_a_flag_that_did_not_reach_the_model() -> None:
+    meant = Compilation(compiler="torch.compile", graphs=0)
+    a = step(instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM), backend="torch-compile", compilation=meant)
+    assert findings(a, step(backend="jax"))[0].rule == "jit-not-in-effect"
+    generate = replace(a, mode="generate")
+    assert findings(generate, step(backend="jax", mode="generate"))[0].rule == "compiled-not-used"
+
+
+def test_jit_that_fell_back_to_a_graph_of_tensorflow() -> None:
+    a = step(
+        instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM), backend="keras-tensorflow", switches={"jit": "on"}
+    )
+    a = replace(a, profiled=replace(a.profiled, mechanism="tensorflow-graph"))
+    b = step(backend="keras-jax", host=2, switches={"jit": "on"})
+    b = replace(b, profiled=replace(b.profiled, mechanism="xla-thunk"))
+    assert next(iter(found(a, b))) == "jit-not-in-effect"
+
+
+def test_where_neither_was_compiled_that_is_not_the_difference() -> None:
+    a = step(instead(LAYER * 4, NORM.name, UNFUSED_NORM), backend="torch-compile", compilation=compiled(0, 0))
+    assert set(found(a, step(backend="torch-compile", compilation=compiled(0, 0)))) == {"fusion"}
+    assert "jit-not-in-effect" not in found(a, step())
+
+
+def test_a_program_for_each_op_is_a_step_that_is_not_compiled() -> None:
+    told = found(xla(28.0, host=50), xla(1.0))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"jit-not-in-effect": near(28 * 40)}
+    assert told["jit-not-in-effect"].text.startswith("most of the step of jax (A) was not compiled")
+
+
+@pytest.mark.parametrize(
+    ("versions", "advised"),
+    [
+        ({"jax": "0.10.2", "jaxlib": "0.10.2"}, "jax.jit"),
+        ({"keras": "3.12.0", "jax": "0.10.2"}, "flag"),
+        ({"tf_keras": "2.21.0", "tensorflow": "2.21.0"}, "flag"),
+        ({"torch": "2.13.0"}, "flag"),
+    ],
+)
+def test_jax_has_no_flag_to_check(versions: dict[str, str], advised: str) -> None:
+    written = written_in(step(versions=versions))
+    assert advised in causes()["jit-not-in-effect"].advised(facts(written_in_more=written))
+
+
+def test_a_trace_without_versions_is_written_in_its_framework() -> None:
+    assert written_in(step(backend="jax", versions={})) == "jax"

@@ -1,0 +1,97 @@
+"""The same work in another type, and its casts. Steps made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+from explained import COPY, found, near, only
+from synthetic import (
+    GELU,
+    LAYER,
+    NORM,
+    Row,
+    instead,
+    step,
+)
+
+from roofline.comparison.causes.attribution import Attribution
+from roofline.comparison.terms import compare
+
+TO_DOUBLE = Row("aten::_to_copy", "movement", 40, bytes=0.3e6, block="FFN", dtype="fp64")
+DOUBLE = change(GELU, own=120, bytes=0.4e6, dtype="fp64")
+
+
+def test_another_precision() -> None:
+    fast = tuple(
+        change(row, own=row.own / 2, arithmetic="tf32") if row.name == "aten::addmm" else row for row in LAYER * 4
+    )
+    found = only(step(), step(fast, precision="tf32"))
+    assert found.rule == "precision"
+    assert found.seconds == near(12 * 150)
+    assert "fp32 where torch (tf32) computes in tf32" in found.text
+
+
+def test_work_in_another_floating_type() -> None:
+    cast = Row("aten::_to_copy", "movement", 40, bytes=0.3e6, block="FFN", dtype="fp64")
+    wide = (cast, change(GELU, own=120, bytes=0.4e6, dtype="fp64"), change(cast, dtype="fp32"))
+    found = only(step(instead(LAYER * 4, "aten::gelu", wide)), step())
+    assert found.rule == "precision"
+    assert found.seconds == near(4 * (40 + 120 + 40 - 50 + 2 * 10))
+
+
+def test_a_wider_type_that_is_faster_is_not_the_cause() -> None:
+    # In fp64, and in half the time: what takes longer are ten small ops in fp32
+    many = (Row("aten::mul", "pointwise", 30, bytes=0.1e6, block="FFN"),) * 10
+    told = found(step(instead(LAYER * 4, GELU.name, many)), step(instead(LAYER * 4, GELU.name, (DOUBLE,))))
+    assert "precision" not in told
+
+
+def test_copies_beside_another_type_are_another_cause() -> None:
+    rows = (TO_DOUBLE, DOUBLE, change(TO_DOUBLE, dtype="fp32"), COPY, COPY)
+    told = found(step(instead(LAYER * 4, GELU.name, rows)), step())
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "precision": near(4 * (40 + 120 + 40 - 50 + 20)),
+        "layout": near(4 * 220),
+    }
+
+
+def test_casts_between_ops_that_both_runs_have_belong_to_the_type() -> None:
+    rows = tuple(
+        one
+        for row in LAYER * 4
+        for one in (
+            (TO_DOUBLE, DOUBLE) if row.name == GELU.name else (TO_DOUBLE, row) if row.name == NORM.name else (row,)
+        )
+    )
+    told = found(step(rows), step())
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"precision": near(4 * (40 + 70 + 10 + 50))}
+
+
+def test_a_wider_type_beside_small_ops_of_another_block_is_a_cause_of_its_own() -> None:
+    # Between the last linear op of a layer and the first of the next: A's GELU in fp64, with a cast, in the FFN; B's
+    # twenty small ops before attention. What takes longer there, in all, is B.
+    small = (Row("aten::mul", "pointwise", 20, bytes=0.01e6, block="attention"),) * 20
+    a = step(instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE)))
+    b = step(instead(LAYER * 4, GELU.name, (GELU, *small)))
+    told = found(a, b)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "tiny-ops": near(-4 * 20 * 30),
+        "precision": near(4 * (40 + 120 - 50 + 10)),
+    }
+
+
+def test_what_one_run_puts_in_another_block_is_no_work_of_its_own() -> None:
+    """A's GELU in fp64 and its product stand in the FFN; B has the GELU there, and the product in another block."""
+    product = Row("aten::mul", "pointwise", 60, bytes=0.2e6, block="FFN")
+    wide = change(product, own=130, bytes=0.4e6, dtype="fp64")
+    a = step(instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE, wide)))
+    b = step(instead(LAYER * 4, GELU.name, (GELU, change(product, block="head"))))
+    told = found(a, b)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "precision": near(4 * (40 + 120 + 130 - 50 - 60 + 10))
+    }
+
+
+def test_runs_in_two_types_still_dispatch_the_same_ops() -> None:
+    a, b = step(), step(tuple(change(row, dtype="fp64") for row in LAYER * 4))
+    assert Attribution(compare(a, b)).matching.alike

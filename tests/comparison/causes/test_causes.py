@@ -1,0 +1,111 @@
+"""Every cause that lies in ops/ and time/: found, complete, and in its order."""
+
+from __future__ import annotations
+
+import ast
+from graphlib import CycleError
+from pathlib import Path
+
+import pytest
+from explained import facts
+
+from roofline import plugins
+from roofline.comparison.causes.cause import Cause, Rule
+from roofline.comparison.causes.order import causes, ordered, rules
+
+PACKAGES = ("roofline.comparison.causes.ops", "roofline.comparison.causes.time")
+FILES = [path for package in PACKAGES for path in sorted(plugins.folder(package).glob("[a-z]*.py"))]
+CAUSES = sorted(causes().values(), key=lambda cause: cause.name)
+
+each = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
+
+
+def test_the_order_in_which_causes_claim() -> None:
+    """Which of two causes gets what both could claim: to change it changes what is found. New ones stand anywhere."""
+    known = [
+        *("communication", "synchronisation", "data-input", "optimizer", "recomputation", "attention", "random"),
+        *("unknown-work", "padding", "more-work", "precision", "layout", "fusion", "threads", "hardware", "allocation"),
+        *("host-idle", "after-others", "efficiency", "host-bound"),
+    ]
+    assert [rule.name for rule in rules() if rule.name in known] == known
+
+
+def test_the_names_of_causes() -> None:
+    """Users and scripts read them in the findings, so none goes away."""
+    assert set(causes()) >= {
+        *("allocation", "attention", "communication", "compilation", "compiled-not-used", "data-input", "efficiency"),
+        *("fusion", "graph-breaks", "hardware", "host-bound", "host-idle", "jit-not-in-effect", "layout", "more-work"),
+        *("optimizer", "padding", "precision", "random", "recomputation", "small-model", "synchronisation", "threads"),
+        *("tiny-ops", "unknown-work"),
+    }
+
+
+@each
+def test_a_cause_says_what_was_found_and_what_to_try(cause: Cause) -> None:
+    found = facts(about_more="2", about_less="1")
+    text, advice = cause.sentence(found), cause.advised(found)
+    assert text.endswith(".")
+    assert text.isprintable()
+    assert "torch" in text
+    assert advice
+    assert advice.isprintable()
+    assert not advice.endswith(".")
+
+
+@each
+def test_a_label_is_words_and_no_name_of_a_cause(cause: Cause) -> None:
+    label = cause.labelled(facts(about_more="2", about_less="1"))
+    assert label
+    assert label.isprintable()
+    assert "-" not in label
+
+
+@each
+def test_the_neighbours_of_a_cause_are_there(cause: Cause) -> None:
+    known = {rule.name for rule in rules()}
+    assert {*cause.after, *cause.before} <= known
+    assert set(cause.gives_way_to) <= set(causes())
+    assert all(causes()[name].prevails for name in cause.gives_way_to)
+
+
+@each
+def test_a_cause_that_has_no_rule_is_claimed_by_another(cause: Cause) -> None:
+    """By the name that a rule writes into its claim, or where it prevails."""
+    sources = [path.read_text(encoding="utf-8") for path in FILES]
+    assert cause.claim or cause.prevails or any(f'"{cause.name}"' in text for text in sources)
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def test_a_threshold_says_where_it_comes_from(path: Path) -> None:
+    """A number at the top of a file stands below a comment: measured where, or by choice."""
+    text = path.read_text(encoding="utf-8")
+    lines = text.splitlines()
+    for node in ast.parse(text).body:
+        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp):
+            if not isinstance(getattr(node.value, "value", 0.0), int | float):
+                continue
+            above = lines[node.lineno - 2]
+            start = node.lineno - 2
+            while lines[start].startswith("#:"):
+                start -= 1
+            told = " ".join(lines[start + 1 : node.lineno - 1])
+            assert above.startswith("#:"), f"{path.name}:{node.lineno} has no comment"
+            assert "y choice" in told or "machine" in told, (
+                f"{path.name}:{node.lineno} does not say where it comes from"
+            )
+
+
+def test_an_order_is_what_the_rules_say_and_then_the_alphabet() -> None:
+    some = [Rule(name="d"), Rule(name="b", after=("c",)), Rule(name="c"), Rule(name="a", after=("d",), before=("c",))]
+    assert [rule.name for rule in ordered(some)] == ["d", "a", "c", "b"]
+    assert [rule.name for rule in ordered(some[::-1])] == ["d", "a", "c", "b"]
+    assert [rule.name for rule in ordered([Rule(name="b"), Rule(name="a")])] == ["a", "b"]
+
+
+def test_an_order_that_cannot_be_is_refused() -> None:
+    with pytest.raises(CycleError):
+        ordered([Rule(name="a", after=("b",)), Rule(name="b", after=("a",))])
+    with pytest.raises(ValueError, match="a stands beside b, which is no cause"):
+        ordered([Rule(name="a", before=("b",))])
+    with pytest.raises(ValueError, match="two causes called a"):
+        ordered([Rule(name="a"), Rule(name="a", after=("a",))])

@@ -1,0 +1,36 @@
+"""The same work at another rate. Steps made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+import pytest
+from explained import findings, near, only
+from msgspec.structs import replace
+from synthetic import (
+    LAYER,
+    step,
+)
+
+
+def test_kernels_of_another_library() -> None:
+    slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
+    found = only(step(slow), step())
+    assert found.rule == "efficiency"
+    assert found.seconds == near(4 * 0.5 * 1100)
+
+
+def test_the_same_kernels_a_little_slower_are_no_finding_after_one_process() -> None:
+    slow = tuple(change(row, own=1.08 * row.own) if row.flops else row for row in LAYER * 4)
+    assert findings(step(slow), step()) == ()
+    rounds = [
+        replace(run, wall=replace(run.wall, processes=(run.wall.steps, run.wall.steps))) for run in (step(slow), step())
+    ]
+    assert only(*rounds).rule == "efficiency"
+
+
+@pytest.mark.parametrize(("factor", "rules"), [(1.3, []), (1.6, []), (1.7, ["efficiency"])])
+def test_vector_ops_of_one_process_must_be_far_slower(factor: float, rules: list[str]) -> None:
+    """Two fifths of the longer time: 0.6 / 1.6 is less, 0.7 / 1.7 more."""
+    slow = step(tuple(row if row.flops else change(row, own=factor * row.own) for row in LAYER * 4))
+    assert [finding.rule for finding in findings(slow, step())] == rules

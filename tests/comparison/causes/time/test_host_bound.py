@@ -1,0 +1,78 @@
+"""How hosts dispatch. Steps made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+import pytest
+from explained import facts, findings, found, near, xla
+from synthetic import (
+    ADD,
+    GELU,
+    LAYER,
+    LINEAR,
+    UNFUSED_NORM,
+    Row,
+    instead,
+    step,
+)
+
+from roofline.comparison.causes.order import causes
+
+
+def test_a_compiler_that_fuses_and_dispatches_less() -> None:
+    kernel = Row("fused_add_norm", "normalisation", 30, bytes=0.3e6, parts=(ADD, change(ADD, name="aten::norm")))
+    layer = (LINEAR, change(LINEAR, own=200, flops=10e6), LINEAR, kernel, change(LINEAR, block="FFN"), GELU)
+    eager = (LINEAR, change(LINEAR, own=200, flops=10e6), LINEAR, ADD, *UNFUSED_NORM, change(LINEAR, block="FFN"), GELU)
+    a, b = step(eager * 4), step(layer * 4, backend="torch-compile", host=2)
+    found = {finding.rule: finding for finding in findings(a, b)}
+    # vector ops per layer: 20 + 180 us against 30 us; gap: 4 * 12 * 10 us against 4 * 6 * 2 us
+    assert set(found) == {"fusion", "host-bound"}
+    assert found["fusion"].seconds == near(4 * 170)
+    assert found["host-bound"].seconds == near(480 - 48)
+    assert found["host-bound"].text == (
+        "torch spends 432 µs more in which no op runs: 480 µs with 48 launches, torch-compile 48.0 µs with 24; each "
+        "launch costs its host 10.0 µs against 2.00 µs."
+    )
+
+
+def test_host_time_of_more_programs_is_dispatching_them() -> None:
+    told = found(xla(9.0, host=30), xla(1.0))
+    assert set(told) == {"host-bound"}
+    assert told["host-bound"].seconds == near(28 * 20)
+    assert told["host-bound"].text == (
+        "jax (A) runs 9 compiled programs per step and jax (B) 1, which costs 560 µs, 560 µs of it while no op runs."
+    )
+
+
+def test_host_time_of_as_many_programs_is_not() -> None:
+    assert set(found(xla(9.0, host=30), xla(8.0))) == {"host-idle"}
+
+
+def test_small_ops_of_more_programs_are_their_dispatch() -> None:
+    # 12 us of each add, of which 2 us are the op
+    many = (change(ADD, own=2, bytes=0.02e6),) * 10
+    told = found(xla(9.0, instead(LAYER * 4, ADD.name, many)), xla(1.0))
+    assert set(told) == {"host-bound"}
+    assert told["host-bound"].seconds == near(4 * (10 * 2 - 20 + 9 * 10))
+
+
+@pytest.mark.parametrize(
+    ("dispatch", "told"),
+    [
+        (90e-6, "costs 100 µs, 90.0 µs of it while no op runs."),
+        (120e-6, "costs 100 µs; that is 120 µs more while no op runs and 20.0 µs less besides."),
+        (-20e-6, "costs 100 µs."),
+    ],
+)
+def test_programs(dispatch: float, told: str) -> None:
+    programs = facts(dispatch=dispatch, programs_more=32.0, programs_less=1.0)
+    assert causes()["host-bound"].sentence(programs).endswith(told)
+    assert causes()["host-bound"].labelled(programs) == "dispatching on the host (32 programs against 1)"
+
+
+def test_launches_are_named_where_they_are_more() -> None:
+    label = causes()["host-bound"].labelled
+    assert label(facts()) == "dispatching on the host (200 launches against 100)"
+    fewer = label(facts(launches_more=90.0))
+    assert fewer == "dispatching on the host (200 µs in which no op runs against 110 µs)"

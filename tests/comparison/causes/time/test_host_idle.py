@@ -1,0 +1,64 @@
+"""What a host does between ops. Steps made by hand."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+import pytest
+from explained import facts, findings, found, near, only
+from msgspec.structs import replace
+from synthetic import (
+    LAYER,
+    UNFUSED_NORM,
+    instead,
+    step,
+)
+
+from roofline.comparison.causes.order import causes
+from roofline.comparison.causes.phrases import counter
+
+
+def test_time_between_ops_that_is_not_dispatch() -> None:
+    found = only(step(extra_gap=2000), step())
+    assert found.rule == "host-idle"
+    assert found.seconds == near(2000)
+
+
+def test_two_causes_of_opposite_sign() -> None:
+    found = findings(step(extra_gap=1000), step(instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)))
+    assert [(f.rule, f.seconds) for f in found] == [("host-idle", near(1000)), ("fusion", near(-800))]
+
+
+def test_a_sleep_between_ops_is_no_dispatch_of_another_framework() -> None:
+    a = step(LAYER * 4)
+    # 1 ms before the tenth op, and all later ops by as much later
+    ops = tuple(replace(op, start_ns=op.start_ns + (1_000_000 if n >= 10 else 0)) for n, op in enumerate(a.ops))
+    a = replace(
+        a,
+        ops=ops,
+        wall=replace(a.wall, steps=tuple(each + 1e-3 for each in a.wall.steps)),
+        profiled=replace(
+            a.profiled,
+            walls=tuple(each + 1e-3 for each in a.profiled.walls),
+            corrected=tuple(each + 1e-3 for each in a.profiled.corrected),
+            idle=tuple(each + 1e-3 for each in a.profiled.idle),
+            idle_causes={"host dispatch": 1.28e-3},
+        ),
+    )
+    names = tuple(change(row, name=f"hlo.{n}") for n, row in enumerate(LAYER * 4))
+    told = found(a, step(names, backend="jax"))
+    assert told["host-idle"].seconds == pytest.approx(1e-3, rel=0.02)
+
+
+@pytest.mark.parametrize(("less", "told"), [(18.7e-9, "less than 1 µs"), (0.0, "less than 1 µs"), (10.0, "10.0 s")])
+def test_a_counter_has_no_nanoseconds(less: float, told: str) -> None:
+    assert counter(less) == told
+    slept = facts(dispatch=100e-6, host="asleep", about_more="3.24 ms", about_less=counter(less))
+    assert f"for 3.24 ms of a step, against {told}:" in causes()["host-idle"].sentence(slept)
+
+
+def test_a_host_that_sleeps_is_told_without_digits_of_one_that_does_not() -> None:
+    away = [{"away_seconds_per_step": seconds} for seconds in (2e-3, 30e-9)]
+    a = step(extra_gap=2000, conditions=away[0], environment={"threads": "1"})
+    told = only(a, step(conditions=away[1], environment={"threads": "1"}))
+    assert "on no core for 2.00 ms of a step, against less than 1 µs: it slept or waited" in told.text

@@ -117,8 +117,8 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
         kind=call.name.partition("::")[2].rstrip("_").lstrip("_") or call.name,
         op_class=op_class,
         shapes=describe(call),
-        dtype=(floating or types or made or [None])[0],
-        output=(made or floating or [None])[0],
+        dtype=next(iter(floating or types or made), None),
+        output=next(iter(made or floating), None),
         reads=_divide(work.bytes_read, arguments, True),
         writes=_divide(work.bytes_written, results, False) or _divide(work.bytes_written, arguments[:1], True),
     )

@@ -14,29 +14,27 @@ from roofline.core.vocabulary import OpClass
 from roofline.costs.dtypes import COLLECTIVE
 
 _CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|host ?to ?device)|(dtoh|device ?to ?host))"
-_CLASSES: tuple[tuple[OpClass, re.Pattern[str]], ...] = tuple(
-    (op_class, re.compile(pattern, re.IGNORECASE))
-    for op_class, pattern in (
-        ("transfer", _CROSSING),
-        ("movement", r"^memcpy|^memset|^__amd_rocclr_(fill|copy)"),
-        ("optimizer", r"adamfunctor|fused_?adam|fusedadam|fusedsgd|lambfunctor|lamb_stage|sgdfunctor|adagradfunctor"),
-        ("attention", r"attention|flash_(fwd|bwd)|fmha|attn_?(fwd|bwd)|mha_(fwd|bwd)|fused_attn|ck_fmha"),
-        ("contraction", r"conv(?!er[ts])\w*2?d?|winograd|im2col|implicit_gemm|igemm|dgrad|wgrad|fprop"),
-        ("contraction", r"gemm|gemv|cutlass.*tensorop|nvjet|^cijk_|_?matmul|\bbmm_|^bmm|xmma|splitkreduce|dot_kernel"),
-        ("contraction", r"fused_moe_kernel|^triton_tem_"),
-        ("embedding", r"embedding|index_?select|gather|scatter|indexing_backward|index_(put|copy|elementwise)|take_"),
-        ("softmax", r"softmax|softmaxforward|softmaxbackward"),
-        ("normalisation", r"norm|welford|gammabeta|\bbn_(fw|bw)"),
-        ("movement", r"copy|catarray|transpose|permute|fillfunctor|fill_|triu|tril|roll|flip|pad_|_pad|cast"),
-        ("random", r"distribution_|dropout|philox|curand|randperm|bernoulli"),
-        (
-            "reduction",
-            r"reduce_kernel|reduce_segments|triton_(red|per)_|max_pool|avg_pool|pooling|nll_loss|tensor_scan",
-        ),
-        ("other", r"sort|topk|scan|unique|histogram"),
-        ("pointwise", r"elementwise|vectorized|triton_poi_|act_and_mul|silu|gelu|rotary|quant|multi_tensor_apply"),
-    )
+_PATTERNS: tuple[tuple[OpClass, str], ...] = (
+    ("transfer", _CROSSING),
+    ("movement", r"^memcpy|^memset|^__amd_rocclr_(fill|copy)"),
+    ("optimizer", r"adamfunctor|fused_?adam|fusedadam|fusedsgd|lambfunctor|lamb_stage|sgdfunctor|adagradfunctor"),
+    ("attention", r"attention|flash_(fwd|bwd)|fmha|attn_?(fwd|bwd)|mha_(fwd|bwd)|fused_attn|ck_fmha"),
+    ("contraction", r"conv(?!er[ts])\w*2?d?|winograd|im2col|implicit_gemm|igemm|dgrad|wgrad|fprop"),
+    ("contraction", r"gemm|gemv|cutlass.*tensorop|nvjet|^cijk_|_?matmul|\bbmm_|^bmm|xmma|splitkreduce|dot_kernel"),
+    ("contraction", r"fused_moe_kernel|^triton_tem_"),
+    ("embedding", r"embedding|index_?select|gather|scatter|indexing_backward|index_(put|copy|elementwise)|take_"),
+    ("softmax", r"softmax|softmaxforward|softmaxbackward"),
+    ("normalisation", r"norm|welford|gammabeta|\bbn_(fw|bw)"),
+    ("movement", r"copy|catarray|transpose|permute|fillfunctor|fill_|triu|tril|roll|flip|pad_|_pad|cast"),
+    ("random", r"distribution_|dropout|philox|curand|randperm|bernoulli"),
+    (
+        "reduction",
+        r"reduce_kernel|reduce_segments|triton_(red|per)_|max_pool|avg_pool|pooling|nll_loss|tensor_scan",
+    ),
+    ("other", r"sort|topk|scan|unique|histogram"),
+    ("pointwise", r"elementwise|vectorized|triton_poi_|act_and_mul|silu|gelu|rotary|quant|multi_tensor_apply"),
 )
+_CLASSES = tuple((op_class, re.compile(pattern, re.IGNORECASE)) for op_class, pattern in _PATTERNS)
 
 
 @lru_cache(maxsize=4096)

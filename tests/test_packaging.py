@@ -97,9 +97,8 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     }
     assert inside == wanted
     # The same by name: a package is what holds an `__init__.py`, wherever it lies in the repository.
-    assert {name.removesuffix("/__init__.py").replace("/", ".") for name in inside if name.endswith("/__init__.py")} == {
-        *packages()
-    }
+    markers = [name for name in inside if name.endswith("/__init__.py")]
+    assert {name.removesuffix("/__init__.py").replace("/", ".") for name in markers} == {*packages()}
     (metadata,) = (name for name in dist_info if name.endswith("/METADATA"))
     assert metadata.startswith(f"roofline-{roofline.__version__}.dist-info/")
     # What the folders are for: were one of the globs empty, the equality above would not notice.

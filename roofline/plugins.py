@@ -7,7 +7,6 @@ works where no framework is installed.
 from __future__ import annotations
 
 import ast
-import re
 from collections.abc import Iterable
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
@@ -55,15 +54,17 @@ def distributions(backend: str, needed: Iterable[str]) -> dict[str, str | None]:
     needed: without which the backend does not run at all. The rest of its extra follows, which some of the models
     need; where roofline itself runs without having been installed there is no list of it.
     """
+    from packaging.requirements import Requirement
+
     own = extra(backend).partition(",")[0]  # of "keras,jax" the second is only the engine, which is in `needed`
     try:
         declared = requires("roofline") or []
     except PackageNotFoundError:
         declared = []
     of_extra = [
-        match[1]
-        for line in declared
-        if (match := re.match(r"""([\w.-]+).*\bextra *== *['"]([\w-]+)['"]""", line)) and match[2] == own
+        asked.name
+        for asked in map(Requirement, declared)
+        if asked.marker and asked.marker.evaluate({"extra": own}) and not asked.marker.evaluate({"extra": ""})
     ]
     found: dict[str, str | None] = {}
     for name in (*needed, *of_extra):

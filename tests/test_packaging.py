@@ -12,9 +12,10 @@ from pathlib import Path
 
 import pytest
 
+import roofline
+
 ROOT = Path(__file__).resolve().parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))
-SETUPTOOLS = PROJECT["tool"]["setuptools"]
 #: Folder at the top of the repository -> package it installs as.
 TOPS = {"roofline": "roofline", "models": "roofline.models", "profiles": "roofline.profiles"}
 
@@ -29,23 +30,21 @@ def packages() -> dict[str, Path]:
     return found
 
 
-def test_the_list_of_packages_equals_the_folders() -> None:
-    """setuptools leaves a package that is not listed out of the wheel without a word."""
-    assert sorted(SETUPTOOLS["packages"]) == sorted(packages())
-    assert {name: SETUPTOOLS["package-dir"][name] for name in TOPS.values()} == {v: k for k, v in TOPS.items()}
+def test_the_places_of_the_packages_are_said() -> None:
+    assert PROJECT["tool"]["setuptools"]["package-dir"] == {package: top for top, package in TOPS.items()}
 
 
 def test_no_module_lies_outside_a_package() -> None:
+    """setuptools does not find a folder that lacks its `__init__.py`."""
     known = {folder.resolve() for folder in packages().values()}
     for top in TOPS:
         for module in (ROOT / top).rglob("*.py"):
             assert module.parent.resolve() in known, f"{module.relative_to(ROOT)} is in no package"
 
 
-def test_versions_agree() -> None:
-    import roofline
-
-    assert PROJECT["project"]["version"] == roofline.__version__
+def test_the_version_is_said_once() -> None:
+    assert "version" in PROJECT["project"]["dynamic"]
+    assert PROJECT["tool"]["setuptools"]["dynamic"]["version"] == {"attr": "roofline.version.__version__"}
 
 
 @pytest.fixture(scope="module")
@@ -54,7 +53,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "source"
     copy.mkdir()
-    for name in ("pyproject.toml", PROJECT["project"]["readme"]):
+    for name in ("pyproject.toml", "setup.py", PROJECT["project"]["readme"]):
         shutil.copy(ROOT / name, copy / name)
     for top in TOPS:
         shutil.copytree(ROOT / top, copy / top, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", ".*"))
@@ -89,6 +88,7 @@ def _run(arguments: list[str], cwd: Path, **variables: str) -> str:
 def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     with zipfile.ZipFile(wheel) as archive:
         inside = {name for name in archive.namelist() if ".dist-info/" not in name}
+        dist_info = set(archive.namelist()) - inside
     wanted = {
         f"{TOPS[top].replace('.', '/')}/{path.relative_to(ROOT / top).as_posix()}"
         for top in TOPS
@@ -96,6 +96,11 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
         if path.suffix in (".py", ".toml", ".json") and not path.name.startswith(".") and path.is_file()
     }
     assert inside == wanted
+    # The same by name: a package is what holds an `__init__.py`, wherever it lies in the repository.
+    markers = [name for name in inside if name.endswith("/__init__.py")]
+    assert {name.removesuffix("/__init__.py").replace("/", ".") for name in markers} == {*packages()}
+    (metadata,) = (name for name in dist_info if name.endswith("/METADATA"))
+    assert metadata.startswith(f"roofline-{roofline.__version__}.dist-info/")
     # What the folders are for: were one of the globs empty, the equality above would not notice.
     assert "roofline/devices/h100-sxm.toml" in inside
     assert "roofline/models/_geometry/bert.toml" in inside
@@ -121,7 +126,7 @@ def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -
         assert sheet.stem in devices
     backends = _run(["-m", "roofline", "backends"], tmp_path, **variables)
     assert "torch" in backends
-    assert f"roofline {PROJECT['project']['version']}" in _run(["-m", "roofline", "--version"], tmp_path, **variables)
+    assert f"roofline {roofline.__version__}" in _run(["-m", "roofline", "--version"], tmp_path, **variables)
 
 
 def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) -> None:

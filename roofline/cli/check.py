@@ -7,9 +7,11 @@ from typing import Annotated
 
 import typer
 
-from roofline.errors import GateError, InputError
+from roofline import plugins
+from roofline.errors import GateError
 
-_FORMATS = ("text", "json", "github")
+_RENDERERS = "roofline.renderers.check"
+_FORMATS = "|".join(plugins.names(_RENDERERS))
 
 
 def command(
@@ -28,7 +30,7 @@ def command(
         str, typer.Option(metavar="POINTS", help="Growth of the gap's share of the step that passes, in points.")
     ] = "3%",
     max_memory: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes.")] = "2%",
-    format: Annotated[str, typer.Option(metavar="FORMAT", help="text, json or github.")] = "text",
+    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
 ) -> None:
     """Fail if a step got worse than a baseline, and say where.
 
@@ -36,14 +38,10 @@ def command(
     used the machine. A time fails only if its 95 % interval is beyond the limit, too. --counts-only gives the same
     verdict on every machine, and takes profiles made with --count-only. FLOPs must not grow at all.
     """
-    if format not in _FORMATS:
-        raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
-    import json
-
+    renderer = plugins.load(_RENDERERS, format, "format")
     from roofline.core.schema import load
     from roofline.regression.check import check
     from roofline.regression.limits import Limits, count, points, share
-    from roofline.renderers.check import text
 
     limits = Limits(
         time=share(max_time, "--max-time"),
@@ -53,10 +51,7 @@ def command(
         memory=share(max_memory, "--max-memory"),
     )
     result = check(load(baseline), load(current), limits, counts_only)
-    if format == "json":
-        typer.echo(json.dumps(text.document(result), indent=2, allow_nan=False))
-    else:
-        typer.echo(text.github(result) if format == "github" else text.text(result), nl=False)
+    typer.echo(renderer.render(result), nl=False)
     if result.failed:
         names = list(dict.fromkeys(each.measure for each in result.failed))
         raise GateError(f"{current} is worse than {baseline}: {', '.join(names)}.")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -38,6 +37,7 @@ def command(
 def as_text(device: Device) -> str:
     """A device with all its ceilings, caches and ridge points; sources as numbered notes."""
     from roofline import units
+    from roofline.renderers._terminal import columns
 
     notes: list[str] = []
 
@@ -54,7 +54,7 @@ def as_text(device: Device) -> str:
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
         rows.append((f"size of {cache.level}", size, "", note(cache.source)))
-    lines += _columns(rows, right=(1, 2))
+    lines += columns(rows, left=(0, 3))
     ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
     if any(ridge is not None for ridge in ridges.values()):
         lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
@@ -106,6 +106,7 @@ def _here() -> dict[str, str]:
 def _list_text() -> str:
     from roofline import devices, units
     from roofline.devices import calibration, cpu, nvidia
+    from roofline.renderers._terminal import columns
 
     here = _here()
     rows = [("", "name", "device", "memory", "bf16", "bandwidth")]
@@ -114,7 +115,7 @@ def _list_text() -> str:
         star = "*" if device.name in here else ""
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         rows.append((star, name, device.name, units.byte(device.memory), bf16, bandwidth))
-    lines = _columns(rows, right=(3, 4, 5))
+    lines = columns(rows, left=(0, 1, 2))
     processor = cpu.detect()
     lines += ["", f"This machine: {processor.name}, {processor.cores} cores in use."]
     gpus = nvidia.snapshots()
@@ -128,7 +129,7 @@ def _list_text() -> str:
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
         date = device.conditions.get("date", units.UNKNOWN)
         rows.append((path.stem, device.name, content.key.get("threads", ""), date, bf16, bandwidth))
-    return "\n".join([*lines, "", *_columns(rows, right=(2, 4, 5)), "", f"Kept in {calibration.folder()}."])
+    return "\n".join([*lines, "", *columns(rows, left=(0, 1, 3)), "", f"Kept in {calibration.folder()}."])
 
 
 def _list_json() -> str:
@@ -174,14 +175,3 @@ def _value(name: str, ceiling: Ceiling) -> str:
     if family in ("matrix", "vector"):
         return units.scaled(ceiling.value, "OP/s" if variant.startswith("int") else "FLOP/s")
     return units.scaled(ceiling.value, "/s") if family == "function" else units.byte_rate(ceiling.value)
-
-
-def _columns(rows: Sequence[tuple[str, ...]], right: tuple[int, ...] = ()) -> list[str]:
-    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    return [
-        "  ".join(
-            cell.rjust(width) if column in right else cell.ljust(width)
-            for column, (cell, width) in enumerate(zip(row, widths, strict=True))
-        ).rstrip()
-        for row in rows
-    ]

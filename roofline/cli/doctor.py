@@ -16,34 +16,32 @@ def command() -> None:
 
     from roofline import plugins
     from roofline.devices import calibration, cpu, nvidia
+    from roofline.renderers._terminal import columns
     from roofline.version import __version__
 
-    backends = plugins.names("roofline.backends")
-    width = max(map(len, backends))
-
-    def row(name: str, text: str) -> None:
-        print(f"{name:{width}s} {text}")
-
-    row("roofline", f"{__version__}, Python {platform.python_version()}")
+    rows = [("roofline", f"{__version__}, Python {platform.python_version()}")]
     here = cpu.detect()
     load = os.getloadavg()[0]
-    row("CPU", f"{here.name}, {here.cores} cores in use, load {load:.2f}")
+    rows += [("CPU", f"{here.name}, {here.cores} cores in use, load {load:.2f}")]
     if load > 0.5 * here.cores:
-        row("", "The machine is busy: measurements will be slow and noisy; wait, or use fewer --threads.")
+        rows += [("", "The machine is busy: measurements will be slow and noisy; wait, or use fewer --threads.")]
     found = nvidia.snapshots()
     for snapshot in found:
-        row("GPU", f"{snapshot.name}, driver {snapshot.driver}")
+        rows += [("GPU", f"{snapshot.name}, driver {snapshot.driver}")]
         if snapshot.throttle:
-            row("", f"Clocks are held back: {', '.join(snapshot.throttle)}.")
+            rows += [("", f"Clocks are held back: {', '.join(snapshot.throttle)}.")]
     if not found:
-        row("GPU", f"none: {nvidia.unavailable()}")
-    for name in backends:
+        rows += [("GPU", f"none: {nvidia.unavailable()}")]
+    for name in plugins.names("roofline.backends"):
         module = plugins.load("roofline.backends", name, "backend")
-        row(name, plugins.installed(name, module.REQUIRES))
+        rows += [(name, plugins.installed(name, module.REQUIRES))]
     stored = calibration.stored()
-    row("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")
+    rows.append(
+        ("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")
+    )
     if not stored and not plugins.distributions("torch", ("torch",))["torch"]:
-        row("", "They are measured with torch, which is not installed: pip install 'roofline[torch]'.")
+        rows += [("", "They are measured with torch, which is not installed: pip install 'roofline[torch]'.")]
     for variable in _STEERING:
         if variable in os.environ:
-            row("set", f"{variable}={os.environ[variable]} (it changes what is measured, and is recorded)")
+            rows += [("set", f"{variable}={os.environ[variable]} (it changes what is measured, and is recorded)")]
+    print("\n".join(columns(rows, left=(0, 1), separator=" ")))

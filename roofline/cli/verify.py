@@ -28,17 +28,21 @@ def command(
     """
     from roofline.cli.options.request import make_request
     from roofline.measuring import session
+    from roofline.renderers._terminal import columns
     from roofline.units import flop
 
     request = make_request(
         model, backend, mode=mode, batch=batch, seq=seq, size=size, layers=layers, device=device, python=python
     )
     checks = session.verify(request)
-    width = max(44, *(len(check.what) for check in checks)) if checks else 44
-    print(f"{'reference':16s} {'what':{width}s} {'ours':>12s} {'reference':>12s}  verdict")
-    for check in checks:
-        ours, reference = flop(check.ours), flop(check.reference)
-        print(f"{check.reference_name:16s} {check.what:{width}s} {ours:>12s} {reference:>12s}  {check.verdict}")
+    rows = [("reference", "what", "ours", "reference", "", "verdict")]
+    rows += [
+        (each.reference_name, each.what, flop(each.ours), flop(each.reference), "", each.verdict) for each in checks
+    ]
+    head, *lines = columns(rows, left=(0, 1, 5), separator=" ", least=(16, 44, 12, 12, 0, 0))
+    print(head)
+    for check, line in zip(checks, lines, strict=True):
+        print(line)
         if check.note:
             print(f"{'':16s} {check.note}")
     unchecked = sum(check.verdict == "not checked" for check in checks)

@@ -7,9 +7,10 @@ from typing import Annotated
 
 import typer
 
-from roofline.errors import InputError
+from roofline import plugins
 
-_FORMATS = ("text", "json")
+_RENDERERS = "roofline.renderers.whatif"
+_FORMATS = "|".join(plugins.names(_RENDERERS))
 
 
 def command(
@@ -20,7 +21,7 @@ def command(
         str,
         typer.Option(metavar="NAME", help="The other device: a name of `roofline devices`, or a TOML or JSON file."),
     ],
-    format: Annotated[str, typer.Option(metavar="FORMAT", help="text or json.")] = "text",
+    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
 ) -> None:
     """Say what a step would take on another device.
 
@@ -28,20 +29,12 @@ def command(
     least time by those ceilings alone beside it. Nothing is run: other kernels may do better or worse. What cannot
     be carried is named. Example: roofline whatif p.json --device h100-sxm
     """
-    if format not in _FORMATS:
-        raise InputError(f"There is no format called {format!r}; there are: {', '.join(_FORMATS)}.")
-    import json
-
+    renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import devices
     from roofline.analysis.analysis import analyze
     from roofline.core.schema import load
     from roofline.projection.carry import carry
-    from roofline.renderers.whatif import text
 
     there, here = devices.load(device), analyze(load(profile))
     sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
-    found = carry(here, there, sheet)
-    if format == "json":
-        typer.echo(json.dumps(text.document(found), indent=2, allow_nan=False))
-    else:
-        typer.echo(text.text(found), nl=False)
+    typer.echo(renderer.render(carry(here, there, sheet)), nl=False)

@@ -11,9 +11,8 @@ from numpy.typing import NDArray
 from roofline.core.cost import unknown
 from roofline.core.schema import Op, Signature
 from roofline.core.vocabulary import OpClass
-from roofline.costs import precision
+from roofline.costs import kernel_names, precision
 from roofline.costs.counted import PHASES, Costed, Counted, CountedOp
-from roofline.costs.dtypes import COLLECTIVE
 from roofline.costs.weight import weight
 from roofline.timing.timed import Timed
 
@@ -118,7 +117,7 @@ class _Tables:
         proof = tuple(sorted({number for number, _ in kernels})) if costed.cost.flops else ()
         names = list(self._kernels)
         op_class: OpClass = costed.op_class
-        if kernels and all(kernel_class(names[number]) == "transfer" for number, _ in kernels):
+        if kernels and all(kernel_names.classify(names[number]) == "transfer" for number, _ in kernels):
             op_class = "transfer"  # such as a cast that became a copy from the host
         key = (name, id(costed), op_class, proof)
         if key not in self._signatures:
@@ -157,7 +156,7 @@ class _Tables:
                 Signature(
                     name=kernel,
                     kind="kernel",
-                    op_class=kernel_class(kernel),
+                    op_class=kernel_names.classify(kernel),
                     shapes="",
                     dtype=None,
                     cost=unknown("a kernel that no recorded op launched"),
@@ -213,13 +212,3 @@ class _Tables:
 def _nanoseconds(pair: NDArray[np.float64]) -> tuple[int, int]:
     first, second = np.rint(pair * 1e9).astype(np.int64).tolist()
     return first, second
-
-
-def kernel_class(name: str) -> OpClass:
-    """The class of a kernel without an op, as far as its name is plain about it."""
-    lower = name.lower()
-    if COLLECTIVE.search(lower):
-        return "communication"
-    if lower.startswith("memcpy") and ("htod" in lower or "dtoh" in lower):
-        return "transfer"
-    return "movement" if lower.startswith(("memcpy", "memset")) else "other"

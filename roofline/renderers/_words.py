@@ -88,7 +88,7 @@ def bound(name: Bound, attained: float | None) -> str:
 def verdict(analysis: Analysis) -> str:
     """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last."""
     wall = analysis.wall
-    parts = []
+    parts: list[str] = []
     ranked = sorted(_tables.split(analysis).items(), key=lambda item: (item[0] == "unknown", -item[1].seconds))
     for name, times in ranked:
         share = times.seconds / wall

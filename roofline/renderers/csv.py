@@ -10,8 +10,6 @@ from roofline.analysis.analysis import Analysis
 from roofline.renderers import _document, _tables
 from roofline.renderers._words import plain
 
-SUFFIX = ".csv"
-
 _FORMULA = ("=", "+", "-", "@")
 
 

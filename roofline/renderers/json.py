@@ -7,8 +7,6 @@ import json
 from roofline.analysis.analysis import Analysis
 from roofline.renderers._document import contract
 
-SUFFIX = ".json"
-
 
 def render(analysis: Analysis, by: str | None) -> str:
     """The contract's document, in its order. ASCII, so that no name in it can act on a terminal."""

@@ -7,8 +7,6 @@ from collections.abc import Iterable
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 
-SUFFIX = ".tex"
-
 _SPECIAL = {
     "\\": r"\textbackslash{}",
     "~": r"\textasciitilde{}",

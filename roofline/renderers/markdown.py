@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Iterable
 
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
-
-SUFFIX = ".md"
-
-_SPECIAL = re.compile(r"([\\`*_\[\]<>#+|~$@&]|(?<=:)//|(?<=www)\.)")
+from roofline.renderers._markdown import escape
 
 
 def render(analysis: Analysis, by: str | None) -> str:
@@ -26,11 +22,6 @@ def render(analysis: Analysis, by: str | None) -> str:
     ]
     sentence, caption = escape(_words.verdict(analysis)), escape(_words.caption(analysis))
     return "\n".join([sentence, "", head, rule, *body, "", f"*{caption}*", ""])
-
-
-def escape(text: str) -> str:
-    """`text` so that Markdown shows it as it is: no markup, no HTML, no new cell."""
-    return _SPECIAL.sub(r"\\\1", _words.plain(text)).replace("\\<", "&lt;").replace("\\>", "&gt;")
 
 
 def _line(cells: Iterable[str]) -> str:

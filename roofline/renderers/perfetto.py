@@ -11,8 +11,6 @@ from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
 
-SUFFIX = ".perfetto.json"
-
 
 def render(analysis: Analysis, by: str | None) -> str:
     """Every op of the step; a timeline has no rows to group, so `by` changes nothing."""

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import textwrap
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _tables, _words
+from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
+from roofline.renderers._terminal import WIDTH, facts
 
-SUFFIX = ".txt"
-
-WIDTH = 100
-_INDENT = 13
 _ROOFS = {
     "serial": "these kernels, one after the other",
     "overlap": "the same, compute and memory overlapped",
@@ -27,38 +24,32 @@ def render(analysis: Analysis, by: str | None) -> str:
         return _counted(analysis, by or "group")
     lines = [*textwrap.wrap(_words.verdict(analysis), WIDTH), ""]
     if by is None:
-        lines += [*_facts(_measured(analysis)), ""]
+        lines += [*facts(_measured(analysis)), ""]
     lines += _table(analysis, by or "group")
     if by is None:
-        lines += ["", *_facts(_evidence(analysis))]
+        lines += ["", *facts(_evidence(analysis))]
     return "\n".join(lines) + "\n"
 
 
 def _counted(analysis: Analysis, by: str) -> str:
     """The work of a step that was only counted."""
-    lines = [f"{_words.subject(analysis)}: the work of one step, counted and not timed.", ""]
-    lines.append(f"{by:<28} {'ops':>6} {'model':>12} {'executed':>12} {'vector':>12} {'read':>10} {'written':>10}")
+    rows: list[tuple[str, ...]] = [(by, "ops", "model", "executed", "vector", "read", "written")]
     sums = list(analysis.by(by).items())
     fused = analysis.fused(by) if by in _tables.OPS else {}
-    for label, total in [*sums[: _tables.TOP], ("total", analysis.total)]:
-        work = [total.model_flops, total.flops, total.vector_flops] if total.costed else [None] * 3
-        moved = [total.bytes_read, total.bytes_written] if total.costed else [None] * 2
-        cells = [f"{units.flop(each):>12}" for each in work] + [f"{units.byte(each):>10}" for each in moved]
-        lines.append(f"{_words.plain(label, 28):<28} {total.ops:>6} {' '.join(cells)}")
-        lines += _below(_words.plain(_tables.fused(fused.get(label, ()))), 2)
+    kept = [*sums[: _tables.TOP], ("total", analysis.total)]
+    for label, total in kept:
+        work = (total.model_flops, total.flops, total.vector_flops) if total.costed else (None, None, None)
+        moved = (total.bytes_read, total.bytes_written) if total.costed else (None, None)
+        name = _words.plain(label, 28)
+        rows.append((name, str(total.ops), *map(units.flop, work), *map(units.byte, moved)))
+    head, *body = _terminal.columns(rows, left=(0,), separator=" ", least=(28, 6, 12, 12, 12, 10, 10))
+    lines = [f"{_words.subject(analysis)}: the work of one step, counted and not timed.", "", head]
+    for line, (label, _) in zip(body, kept, strict=True):
+        lines += [line, *_below(_words.plain(_tables.fused(fused.get(label, ()))), 2)]
     known, every = analysis.total.costed, analysis.total.ops
     lines += ["", f"Work known of {known} of {every} ops."]
-    facts = _facts(_compiled(analysis))
-    return "\n".join([*lines, *(["", *facts] if facts else [])]) + "\n"
-
-
-def _facts(pairs: Iterator[tuple[str, str]]) -> list[str]:
-    lines = []
-    for name, words in pairs:
-        lines += textwrap.wrap(
-            f"{name:<{_INDENT}}{words}", WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False
-        )
-    return lines
+    compiled = facts(_compiled(analysis))
+    return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"
 
 
 def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -152,20 +143,22 @@ def _table(analysis: Analysis, by: str) -> list[str]:
         columns.insert(0, Column("ops", lambda row: "" if row.ops is None else units.count(row.ops)))
     else:
         columns = list(_tables.COLUMNS)
-    grid = [_cells(columns, rows, column) for column in range(len(columns))]
-    room = WIDTH - sum(len(column[0]) + 2 for column in grid)
+    tops, _, bottoms = zip(*(column.heading.partition("\n") for column in columns), strict=True)
+    cells = [tops, bottoms, *([column.cell(row) for column in columns] for row in rows)]
+    room = WIDTH - sum(wide + 2 for wide in _terminal.widths(cells))
     names = [by, "", *(_cut(label, room, by) for label in labels)]
-    wide = max(len(name) for name in names)
-    lines = [
-        [f"{name:<{wide}}", *cells] if by not in _tables.LONG else [*cells, name]
-        for name, *cells in zip(names, *grid, strict=True)
-    ]
-    text = ["  ".join(line).rstrip() for line in lines]
+    left = {number for number, column in enumerate(columns) if not column.number}
+    if by in _tables.LONG:
+        grid = [[*line, name] for name, line in zip(names, cells, strict=True)]
+        left.add(len(columns))
+    else:
+        grid = [[name, *line] for name, line in zip(names, cells, strict=True)]
+        left = {0, *(number + 1 for number in left)}
+    text = _terminal.columns(grid, left)
     body = []
     for line, row in zip(text[2:], rows, strict=True):
         body += _with_parts(line, row, room)
-    rule = "─" * max(len(line) for line in [*text[:2], *body])
-    return [*text[:2], rule, *body[:-1], rule, body[-1]]
+    return _terminal.ruled([*text[:2], *body], 2, -1)
 
 
 def _with_parts(line: str, row: Row, room: int) -> list[str]:
@@ -183,15 +176,6 @@ def _below(parts: str, indent: int) -> list[str]:
     room = WIDTH - indent
     lines = textwrap.wrap(parts, room, subsequent_indent=" ", max_lines=2, placeholder=" …", break_on_hyphens=False)
     return [" " * indent + line for line in lines]
-
-
-def _cells(columns: Sequence[Column], rows: Sequence[Row], number: int) -> list[str]:
-    """One column: two lines of heading and a cell per row, all of one width."""
-    column = columns[number]
-    top, _, bottom = column.heading.partition("\n")
-    cells = [top, bottom, *(column.cell(row) for row in rows)]
-    wide = max(len(cell) for cell in cells)
-    return [cell.rjust(wide) if column.number else cell.ljust(wide) for cell in cells]
 
 
 def _cut(label: str, room: int, by: str) -> str:

@@ -21,13 +21,12 @@ from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import model_flops, names
 from roofline.xla import scopes as xla_scopes
+from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
 from roofline.xla.scopes import Place
 
-#: An executed instruction: (program id, name).
-Key = tuple[int, str]
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
 Accesses = tuple[Access, ...]
@@ -54,18 +53,6 @@ class _Events:
     code: NDArray[np.int64]
     keys: tuple[Key, ...]
     device: bool
-
-
-@dataclass(frozen=True, slots=True)
-class Executed:
-    """One instruction as a step runs it: `times` per step; costed holds the work of all of them."""
-
-    key: Key
-    instruction: hlo.Instruction
-    times: float
-    costed: Costed
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
 
 
 def count(

@@ -11,21 +11,18 @@ from __future__ import annotations
 from collections import Counter
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING
 
 import msgspec
 
 from roofline.costs.counted import Same
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
+from roofline.xla.executed import Executed
 from roofline.xla.hlo import cost as hlo_cost
 from roofline.xla.hlo import loops
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import contractions, joined, live, schedule
 from roofline.xla.scopes import FORWARD, Place, is_recomputed, place
-
-if TYPE_CHECKING:
-    from roofline.xla.count import Executed
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
 OPTIMISED_ONLY = "optimised-only"

@@ -13,12 +13,13 @@ import msgspec
 import pytest
 from msgspec.structs import replace
 
+from roofline import plugins
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Compilation, Profile, Wall, load, save
 from roofline.projection.carry import carry
 from roofline.regression import check
 from roofline.regression.limits import Limits
-from roofline.renderers.check import text as _gate
+from roofline.renderers.check import github
 from roofline.renderers.whatif import text as whatif
 
 Run = Callable[..., Any]
@@ -61,6 +62,10 @@ def worse() -> Profile:
 
 def base() -> Profile:
     return handmade.profile(compilation=Compilation(compiler="torch.compile"))
+
+
+def rendered(verb: str, form: str, found: object) -> str:
+    return plugins.load(f"roofline.renderers.{verb}", form, "format").render(found)
 
 
 def rounded(text: str) -> str:
@@ -114,23 +119,23 @@ def test_whatif_of_a_real_profile(roofline: Run, recorded: Path) -> None:
 def test_memory_that_does_not_fit() -> None:
     there = replace(handmade.device(), memory=30e6)
     on_gpu = handmade.profile(device=replace(handmade.device(), kind="cuda"))
-    text = whatif.text(carry(analyze(on_gpu), there))
+    text = whatif.render(carry(analyze(on_gpu), there))
     assert "needs 40.0 MB and Round Device has 30.0 MB: it does not fit" in text
     # A CPU's peak holds the libraries, which the other device need not.
-    assert "does not fit" not in whatif.text(carry(analyze(handmade.profile()), there))
+    assert "does not fit" not in whatif.render(carry(analyze(handmade.profile()), there))
 
 
 @pytest.mark.parametrize("name", handmade.HOSTILE)
 def test_names_cannot_act_on_a_terminal(name: str) -> None:
     found = carry(analyze(handmade.hostile(name)), replace(handmade.device(), name=name))
-    assert all(c.isprintable() or c == "\n" for c in whatif.text(found))
-    json.loads(json.dumps(whatif.document(found), allow_nan=False))
+    assert all(c.isprintable() or c == "\n" for c in whatif.render(found))
+    json.loads(rendered("whatif", "json", found))
     grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))
     result = check.check(handmade.hostile(name), grown, Limits(), counts_only=True)
     assert result.failed
-    for text in (_gate.text(result), _gate.github(result)):
+    for text in (rendered("check", "text", result), rendered("check", "github", result)):
         assert all(c.isprintable() or c == "\n" for c in text)
-    json.loads(json.dumps(_gate.document(result), allow_nan=False))
+    json.loads(rendered("check", "json", result))
 
 
 # ------------------------------------------------------------------------------------- check
@@ -177,8 +182,8 @@ def test_a_contended_profile_is_4_and_its_counts_are_judged(roofline: Run, tmp_p
 
 def test_github_escapes_what_a_profile_brings() -> None:
     """As documented for workflow commands: % CR LF in the data, and : and , in a property."""
-    assert _gate._data("50 %\r\n::x") == "50 %25%0D%0A::x"
-    assert _gate._property("a:b,c%") == "a%3Ab%2Cc%25"
+    assert github._data("50 %\r\n::x") == "50 %25%0D%0A::x"
+    assert github._property("a:b,c%") == "a%3Ab%2Cc%25"
     phase = "::error::, title=x:y %0A##[error]z"
     ops = tuple(replace(op, phase=0) for op in handmade.OPS)
     plain = handmade.profile(
@@ -187,13 +192,13 @@ def test_github_escapes_what_a_profile_brings() -> None:
     more = replace(plain, ops=(*ops, ops[0], ops[1]))
     result = check.check(plain, more, Limits(), counts_only=True)
     assert len(result.failed) == 4
-    for text in (_gate.github(result), _gate.text(result)):
+    for text in (rendered("check", "github", result), rendered("check", "text", result)):
         lines = text.splitlines()
         commands = [line for line in lines if line.lstrip().startswith("::")]
         assert all(re.match(r"::error title=roofline%3A [^:,]*::[^\r\n]*$", line) for line in commands)
         assert not any("##[" in line for line in lines if line not in commands)
-    assert len([line for line in _gate.github(result).splitlines() if line.startswith("::error")]) == 4
-    assert "##[" not in _gate.github(result)
+    assert len([line for line in github.render(result).splitlines() if line.startswith("::error")]) == 4
+    assert "##[" not in github.render(result)
 
 
 def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
@@ -215,7 +220,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "p.json", "--device", "h1000"), "There is no device called 'h1000'; there are: a10, "),
         (("whatif", "p.json", "--device", "x.toml"), "There is no file x.toml"),
         (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
-        (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: text, json."),
+        (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: json, text."),
         (("whatif", "c.json", "--device", "h100"), "only counted, so it has no time to carry: measure it without"),
         (("whatif", "n.json", "--device", "h100"), "no profiled step, so its ops have no time to carry: measure it"),
         (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number."),
@@ -231,7 +236,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
             ("check", "p.json", "n.json"),
             "CURRENT holds no profiled step, so it has no times to judge: measure it again",
         ),
-        (("check", "p.json", "p.json", "--format", "xml"), "no format called 'xml'; there are: text, json, github."),
+        (("check", "p.json", "p.json", "--format", "xml"), "no format called 'xml'; there are: github, json, text."),
         (("check", "p.json", "p.json", "--max-time", "-5%"), "--max-time '-5%' is no limit: give a percentage"),
         (("check", "p.json", "p.json", "--max-bytes", "nan"), "--max-bytes 'nan' is no limit"),
         (("check", "p.json", "p.json", "--max-kernels", "1.5"), "--max-kernels '1.5' is no limit: give a whole number"),

@@ -54,6 +54,8 @@ from roofline.costs import kernel_names
         ("triton_tem_fused_addmm_1", "contraction"),
         ("void conversion_kernel<float>", "other"),
         ("void conv2d_grouped_direct_kernel<float>", "contraction"),
+        ("void multimem_all_reduce_kernel<c10::BFloat16>", "communication"),
+        ("sm80_gemm", "contraction"),
         ("", "other"),
     ],
 )

@@ -18,10 +18,11 @@ from roofline.analysis.analysis import analyze
 from roofline.core.schema import Profile, Profiled, Wall, decode, encode
 from roofline.costs import counted as counted_ops
 from roofline.errors import InputError, MeasurementError
+from roofline.importing.rows import lost
 from roofline.importing.work import arguments
 from roofline.pytorch import count, time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
-from roofline.recording.rows import kernel_class, op_rows
+from roofline.recording.rows import op_rows
 from roofline.renderers._document import contract
 from roofline.traces.kineto import reader, steps
 
@@ -263,22 +264,6 @@ def test_contractions_of_equal_arguments_and_different_kernels_are_two_signature
     assert len(found.signatures) == 2
 
 
-@pytest.mark.parametrize(
-    ("name", "expected"),
-    [
-        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "communication"),
-        ("void multimem_all_reduce_kernel<c10::BFloat16>", "communication"),
-        ("Memcpy HtoD (Pinned -> Device)", "transfer"),
-        ("Memcpy DtoH (Device -> Pageable)", "transfer"),
-        ("Memcpy DtoD (Device -> Device)", "movement"),
-        ("Memset (Device)", "movement"),
-        ("sm80_gemm", "other"),
-    ],
-)
-def test_class_of_a_kernel(name, expected):
-    assert kernel_class(name) == expected
-
-
 # Kernels without an op
 
 
@@ -298,6 +283,32 @@ def test_a_kernel_without_an_op_stays_in_the_busy_time(make_kineto):
     assert found.analysis.busy == us(441 + 20)
     assert found.analysis.total.uncosted == us(191 + 20)
     hold_identities(found.analysis)
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [
+        ("ncclDevKernel_AllReduce_Sum_f32_RING_LL", "communication"),
+        ("void multimem_all_reduce_kernel<c10::BFloat16>", "communication"),
+        ("Memcpy HtoD (Pinned -> Device)", "transfer"),
+        ("Memcpy DtoH (Device -> Pageable)", "transfer"),
+        ("CopyHostToDevice", "transfer"),
+        ("Memcpy DtoD (Device -> Device)", "movement"),
+        ("Memset (Device)", "movement"),
+        ("sm80_gemm", "contraction"),
+        ("flash_fwd_kernel", "attention"),
+        ("apex_adam", "other"),
+    ],
+)
+def test_a_kernel_without_an_op_has_the_class_of_its_name(make_kineto, name, expected):
+    """Seen live or imported: the same name, the same class, and no work."""
+    made = make_kineto.training()
+    for number in range(3):
+        zero = number * make_kineto.PERIOD
+        made.launch(name, zero + 542, zero + 550, zero + 560)
+    _, live = Path(made.write()).of(name)
+    assert live.op_class == expected == lost(name, "no op").op_class
+    assert (live.kind, live.cost.quality) == ("kernel", "unknown")
 
 
 # The analysis

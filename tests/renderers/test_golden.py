@@ -14,6 +14,9 @@ from roofline.analysis.analysis import analyze
 
 Golden = Callable[[str, str], None]
 
+#: What the file of a format is called, where not by the format's name.
+ENDINGS = {"text": "txt", "markdown": "md", "latex": "tex", "perfetto": "perfetto.json"}
+
 CASES = [
     *((name, None) for name in plugins.names("roofline.renderers")),
     *(("text", by) for by in ("class", "op", "scope", "block", "phase", "kernel", "source")),
@@ -26,9 +29,10 @@ CASES = [
 def test_output(name: str, by: str | None, golden: Golden) -> None:
     renderer = plugins.load("roofline.renderers", name, "format")
     text = renderer.render(analyze(handmade.profile()), by)
-    if renderer.SUFFIX.endswith("json"):  # the last digits of sums may differ between versions of numpy
+    ending = ENDINGS.get(name, name)
+    if ending.endswith("json"):  # the last digits of sums may differ between versions of numpy
         text = json.dumps(_rounded(json.loads(text)), indent=1) + "\n"
-    golden(f"handmade{f'-{by}' if by else ''}{renderer.SUFFIX}", text)
+    golden(f"handmade{f'-{by}' if by else ''}.{ending}", text)
 
 
 def test_many_rows_are_cut_and_counted() -> None:

@@ -385,8 +385,7 @@ def _boundary(members: Sequence[Any], sizes: Mapping[Any, int]) -> tuple[float |
 
 
 def _dtype(node: Any) -> str | None:
-    found = next((one.dtype for one in _tensors(node)), None)
-    return None if found is None else _NAMES.get(found, str(found).removeprefix("torch."))
+    return next((_NAMES.get(one.dtype, str(one.dtype).removeprefix("torch.")) for one in _tensors(node)), None)
 
 
 def _shapes(members: Sequence[Any], sizes: Mapping[Any, int]) -> str:

@@ -1,1 +1,5 @@
-"""What `roofline check` found, in each format."""
+"""What `roofline check` prints: one file per format, found by its name.
+
+A format is a module with `render(result) -> str`: the document, newline at the end. Names in a profile come from
+anywhere: each format escapes them. Modules with an underscore are shared by the formats and are none themselves.
+"""

@@ -10,7 +10,7 @@ import msgspec
 
 from roofline import units
 from roofline.comparison.proof.experiment import Proof
-from roofline.renderers import _words
+from roofline.renderers import _terminal, _words
 from roofline.renderers._markdown import escape
 
 HEADINGS = ("", "cause", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
@@ -20,7 +20,7 @@ _LEFT = (1, 2, 7)
 
 def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
     """One line per experiment, in the columns of HEADINGS; what was not measured is a dash."""
-    found = []
+    found: list[tuple[str, ...]] = []
     for number, proof in enumerate(proofs, 1):
         found.append(
             (
@@ -65,13 +65,8 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
         return ["Proof: there is no finding to prove."]
     heads = (HEADINGS[0], *HEADINGS[3:])
     cells = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
-    wide = [max(len(row[column]) for row in cells) for column in range(len(heads))]
-    lines = [
-        "  ".join(
-            [*(cell.rjust(size) for cell, size in zip(row[:-1], wide[:-1], strict=True)), row[-1].ljust(wide[-1])]
-        ).rstrip()
-        for row in cells
-    ]
+    wide = _terminal.widths(cells)
+    lines = _terminal.columns(cells, left=(len(heads) - 1,))
     body = []
     for proof, line in zip(proofs, lines[1:], strict=True):
         indent = " " * (wide[0] + 2)

@@ -134,7 +134,9 @@ def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, diff
     return (ordered, []) if len(small) == 1 else (kept, small)
 
 
-def _row(label: str, comparison: Comparison, found: Mapping[object, list[Term]], places: Places) -> Row:
+def _row(
+    label: str, comparison: Comparison, found: Mapping[tuple[str | None, str | None], list[Term]], places: Places
+) -> Row:
     terms = [term for place in places for term in found[place]]
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
     single = places[0] if len(places) == 1 else (None, None)

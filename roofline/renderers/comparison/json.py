@@ -15,8 +15,6 @@ from roofline.comparison.terms import Term
 from roofline.renderers._document import contract
 from roofline.renderers.comparison import _comparing, _proofs
 
-SUFFIX = ".json"
-
 
 def render(ranking: Ranking) -> str:
     """Of two runs their pair; of more, the pairs with the fastest and the matrix. ASCII, so that no name acts."""

@@ -11,8 +11,6 @@ from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
 from roofline.renderers.comparison import _comparing, _proofs, _term_table
 
-SUFFIX = ".md"
-
 
 def render(ranking: Ranking) -> str:
     """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""

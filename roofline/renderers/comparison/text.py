@@ -7,15 +7,12 @@ from collections.abc import Iterator, Sequence
 
 from roofline import units
 from roofline.comparison.ranking import Pair, Ranking
-from roofline.renderers import _words
+from roofline.renderers import _terminal, _words
 from roofline.renderers._signed import Scale, signed
+from roofline.renderers._terminal import WIDTH
 from roofline.renderers.comparison import _comparing, _proofs, _term_table
 from roofline.renderers.comparison._term_table import Row
 
-SUFFIX = ".txt"
-
-WIDTH = 100
-_INDENT = 13
 #: Differences that parity names and that are shown of each of several pairs.
 _FEW = 3
 
@@ -30,10 +27,10 @@ def _two(pair: Pair) -> list[str]:
     found = pair.comparison
     table = _term_table.table(found)
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
-    lines += _facts(_runs(pair))
-    lines += _facts(_judged(pair))
+    lines += _terminal.facts(_runs(pair))
+    lines += _terminal.facts(_judged(pair))
     lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair, table), ""]
-    lines += _facts(_evidence(pair))
+    lines += _terminal.facts(_evidence(pair))
     return lines
 
 
@@ -43,7 +40,7 @@ def _several(ranking: Ranking) -> list[str]:
         lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair))]
         lines += [
             *_wrap(_verdict(pair)),
-            *_facts(_judged(pair, _FEW)),
+            *_terminal.facts(_judged(pair, _FEW)),
             *_findings(pair, _comparing.TOP),
             *_proven(pair),
         ]
@@ -60,15 +57,6 @@ def _verdict(pair: Pair, advise: bool = False) -> str:
 
 def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
-
-
-def _facts(pairs: Iterator[tuple[str, str]], indent: int = _INDENT) -> list[str]:
-    lines = []
-    for head, words in pairs:
-        lines += textwrap.wrap(
-            f"{head:<{indent}}{words}", WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False
-        )
-    return lines
 
 
 def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
@@ -127,19 +115,12 @@ def _terms(pair: Pair, table: _term_table.Table) -> list[str]:
     body = [_cells(row, columns, scale) for row in (*table.rows, table.total)]
     tops = [*(head[0] for head in heads), "total", "95 % interval"]
     bottoms = [*(head[1] for head in heads), "", ""]
-    grid = [tops, bottoms, *body]
-    wide = [max(len(line[number]) for line in grid) for number in range(len(tops))]
-    room = WIDTH - sum(2 + each for each in wide)
+    cells = [tops, bottoms, *body]
+    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
     labels = [f"where [{scale.unit}]", "", *(_cut(row.label, room) for row in (*table.rows, table.total))]
-    left = max(len(label) for label in labels)
-    lines = [
-        "  ".join([f"{label:<{left}}", *(cell.rjust(size) for cell, size in zip(line, wide, strict=True))]).rstrip()
-        for label, line in zip(labels, grid, strict=True)
-    ]
-    rule = "─" * max(len(line) for line in lines)
-    gap = 2 + len(table.places)
-    parts = [[line for line in lines[:2] if line], [rule], lines[2:gap], [rule], lines[gap:-1], [rule], lines[-1:]]
-    return [line for part in parts for line in part]
+    lines = _terminal.columns([[label, *line] for label, line in zip(labels, cells, strict=True)], left=(0,))
+    head = [line for line in lines[:2] if line]
+    return _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1)
 
 
 def _cells(row: Row, columns: Sequence[int], scale: Scale) -> list[str]:
@@ -183,7 +164,7 @@ def _ranked(ranking: Ranking) -> list[str]:
                 "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
             )
         )
-    return _columns(rows, left=(1, 7))
+    return _terminal.ruled(_terminal.columns(rows, left=(1, 7)), 1)
 
 
 def _matrix(ranking: Ranking) -> list[str]:
@@ -199,20 +180,8 @@ def _matrix(ranking: Ranking) -> list[str]:
             for column in shown
         ]
         rows.append((str(place), _words.plain(ranking.names[row], 26), *cells))
-    lines = _columns(rows, left=(1,))
+    lines = _terminal.ruled(_terminal.columns(rows, left=(1,)), 1)
     lines += _wrap("Time of the row / time of the column: how many times faster the run of the column is.")
     if any(_comparing.mark(verdict) for line in ranking.verdicts for verdict in line):
         lines.append(_comparing.MARKS)
     return lines
-
-
-def _columns(rows: Sequence[tuple[str, ...]], left: Sequence[int]) -> list[str]:
-    wide = [max(len(row[number]) for row in rows) for number in range(len(rows[0]))]
-    lines = []
-    for row in rows:
-        cells = [
-            cell.ljust(size) if number in left else cell.rjust(size)
-            for number, (cell, size) in enumerate(zip(row, wide, strict=True))
-        ]
-        lines.append("  ".join(cells).rstrip())
-    return [lines[0], "─" * max(len(line) for line in lines), *lines[1:]]

@@ -95,16 +95,26 @@ def draw(axes: Axes, lines: Ceilings, colour: str, style: Any, slopes_named: boo
     left, right = axes.get_xlim()
     low, high = axes.get_ylim()
     halo = [withStroke(linewidth=1.5, foreground="white")]
-    words = {"size": _style.SMALL, "color": colour, "zorder": 2.5, "path_effects": halo, "textcoords": "offset points"}
+    words: _style.Look = {
+        "size": _style.SMALL,
+        "color": colour,
+        "zorder": 2.5,
+        "path_effects": halo,
+        "textcoords": "offset points",
+    }
     steepest = max((rate for _, rate in lines.slopes), default=None)
     above = high
     for number, (name, peak) in enumerate(lines.peaks):
         start = max(left, peak / steepest) if steepest else left
-        line = {"linewidth": 1.1 if number == 0 else 0.8, "zorder": 2}
+        line: _style.Look = {"linewidth": 1.1 if number == 0 else 0.8, "zorder": 2}
         axes.plot([start, right], [peak, peak], color=colour, linestyle=style, **line)
         # Two names in the space of one: the lower ceiling's goes below its line.
         crowded = number > 0 and (above / peak) < (high / low) ** 0.06
-        place = {"xytext": (-2, -2 if crowded else 1.5), "va": "top" if crowded else "bottom", "ha": "right"}
+        place: _style.Look = {
+            "xytext": (-2, -2 if crowded else 1.5),
+            "va": "top" if crowded else "bottom",
+            "ha": "right",
+        }
         axes.annotate(f"{name} {units.flop_rate(peak)}", (right, peak), **place, **words)
         above = peak
     turned: list[Label] = []
@@ -113,7 +123,14 @@ def draw(axes: Axes, lines: Ceilings, colour: str, style: Any, slopes_named: boo
         line = {"linewidth": 1.1 if number == 0 else 0.8, "zorder": 2}
         axes.plot([start, end], [start * rate, lines.top], color=colour, linestyle=style, **line)
         for _, peak in lines.peaks:
-            ring = {"marker": "o", "s": 12, "facecolor": "white", "edgecolor": colour, "linewidth": 0.8, "zorder": 4}
+            ring: _style.Look = {
+                "marker": "o",
+                "s": 12,
+                "facecolor": "white",
+                "edgecolor": colour,
+                "linewidth": 0.8,
+                "zorder": 4,
+            }
             axes.scatter(peak / rate, peak, **ring)
         if slopes_named:
             # Just before the first ridge: ops of low intensity crowd the other end.

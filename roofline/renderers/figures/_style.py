@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from roofline.core.vocabulary import Bound, Group
 from roofline.renderers._words import plain
@@ -17,6 +17,9 @@ if TYPE_CHECKING:
     from matplotlib.artist import Artist
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
+
+#: What an artist is drawn with: matplotlib's names of properties and their values.
+Look = dict[str, Any]
 
 TEXT = 7.0
 SMALL = 6.0
@@ -35,7 +38,7 @@ GROUP: dict[Group, tuple[str, str]] = {
     "other": (GREY, "P"),
 }
 #: (colour, line style) of the n-th of several things compared.
-SERIES = (
+SERIES: tuple[tuple[str, Any], ...] = (
     (BLUE, "-"),
     (RED, "--"),
     (GREEN, "-."),
@@ -44,7 +47,7 @@ SERIES = (
     (ORANGE, (0, (1, 1))),
 )
 
-_SETTINGS = {
+_SETTINGS: dict[Any, Any] = {
     "font.family": "DejaVu Sans",
     "font.size": TEXT,
     "axes.titlesize": TEXT,
@@ -114,7 +117,7 @@ def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
     return red, green, blue
 
 
-def lighten(bound: Bound) -> dict[str, object]:
+def lighten(bound: Bound) -> Look:
     """How the loss under a bound is filled: pale, hatched in the bound's colour."""
     return {
         "facecolor": pale(BOUND[bound]),
@@ -124,12 +127,12 @@ def lighten(bound: Bound) -> dict[str, object]:
     }
 
 
-def solid(bound: Bound) -> dict[str, object]:
+def solid(bound: Bound) -> Look:
     """How the floor under a bound is filled: full, with the bound's hatch in white."""
     return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}
 
 
-GAP: dict[str, object] = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
+GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
 
 
 def keys(

@@ -43,7 +43,14 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     axes.spines["left"].set_visible(False)
     if len(items) == 1:
         wall = items[0].wall * 1e3
-        above = axes.secondary_xaxis("top", functions=(lambda ms: 100 * ms / wall, lambda share: share * wall / 100))
+
+        def share(milliseconds: Any) -> Any:
+            return 100 * milliseconds / wall
+
+        def time_of(percent: Any) -> Any:
+            return percent * wall / 100
+
+        above = axes.secondary_xaxis("top", functions=(share, time_of))
         above.set_xlabel("share of the step [%]")
         above.spines["top"].set_visible(True)
     labels = [label for label in _ORDER if label in seen]

@@ -56,7 +56,11 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     for group in GROUPS:
         if group in groups:
             colour, marker = _style.GROUP[group]
-            look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "markersize": 5}
+            look: _style.Look = {
+                "markerfacecolor": _style.pale(colour, 0.6),
+                "markeredgecolor": colour,
+                "markersize": 5,
+            }
             handles.append(Line2D([], [], linestyle="", marker=marker, **look))
             labels.append(group)
     if handles:
@@ -104,7 +108,7 @@ def _panel(axes: Axes, analysis: Analysis, bubbles: Sequence[Bubble], width: flo
     for bubble in bubbles:
         colour, marker = _style.GROUP[bubble.group]
         area = max(3.0, LARGEST * min(1.5, width / 3.3) * bubble.seconds / longest)
-        look = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour, "linewidth": 0.7}
+        look: _style.Look = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour, "linewidth": 0.7}
         axes.scatter(bubble.intensity, bubble.rate, s=area, marker=marker, zorder=3, **look)
     names = (f"{_words.subject(analysis)}, {analysis.profile.backend}", _words.device(analysis))
     axes.set_title("\n".join(_style.fit(name, width - 0.6) for name in names), loc="left", size=_style.TEXT)

@@ -98,7 +98,7 @@ def _step(axes: Axes, row: Row, wall: float, place: int, gap: bool) -> None:
     right = max(wall, end)
     if row.ci95 is not None:
         ends = sorted((wall - row.ci95[0], wall - row.ci95[1]))
-        whisker = {"color": "black", "linewidth": 0.7, "zorder": 4}
+        whisker: _style.Look = {"color": "black", "linewidth": 0.7, "zorder": 4}
         axes.plot([each * 1e3 for each in ends], [place, place], **whisker)
         for each in ends:
             axes.plot([each * 1e3] * 2, [place - 0.14, place + 0.14], **whisker)

@@ -1,1 +1,5 @@
-"""A step carried to another device, in each format."""
+"""What `roofline whatif` prints: one file per format, found by its name.
+
+A format is a module with `render(found) -> str`: the document, newline at the end. Names in a profile come from
+anywhere: each format escapes them. Modules with an underscore are shared by the formats and are none themselves.
+"""

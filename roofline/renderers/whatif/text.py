@@ -1,83 +1,25 @@
-"""A step on another device, as text and as a document with stable fields."""
+"""Plain text for a terminal."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator
-from typing import Any
 
 from roofline import units
 from roofline.projection.carry import Row, WhatIf
 from roofline.projection.interval import SHEET_LOW
-from roofline.renderers import _words
+from roofline.renderers import _terminal, _words
+from roofline.renderers.whatif._memory import fits
 
-WIDTH = 100
-_INDENT = 13
 _SAME = 1.005  # a factor below it is written as 1.00
 _FEW = 6  # names in a list; there may be any number
 
 
-def text(found: WhatIf) -> str:
+def render(found: WhatIf) -> str:
     """The sentence, the table by group, and what it rests on."""
-    lines = textwrap.wrap(_verdict(found), WIDTH)
-    lines += ["", *_table(found), ""]
-    for name, words in _facts(found):
-        lines += textwrap.wrap(
-            f"{name:<{_INDENT}}{words}", WIDTH, subsequent_indent=" " * _INDENT, break_on_hyphens=False
-        )
+    lines = textwrap.wrap(_verdict(found), _terminal.WIDTH)
+    lines += ["", *_table(found), "", *_terminal.facts(_facts(found))]
     return "\n".join(lines) + "\n"
-
-
-def document(found: WhatIf) -> dict[str, Any]:
-    """The JSON of `roofline whatif`: seconds per step (docs/check.md)."""
-    profile = found.here.profile
-    return {
-        "schema": 1,
-        "model": profile.model,
-        "backend": profile.backend,
-        "mode": profile.mode,
-        "batch": profile.batch,
-        "seq": profile.seq,
-        "here": {"device": found.here.device.name, "kind": found.here.device.kind, "wall": found.here.wall},
-        "there": {"device": found.there.name, "kind": found.there.kind},
-        "seconds": found.seconds,
-        "range": list(found.interval),
-        "compared": found.compared,
-        "speedup": found.speedup,
-        "gap": found.gap,
-        "floor": found.total.floor,
-        "not_carried": found.total.not_carried,
-        "rebound": found.rebound,
-        "doubtful": found.doubtful,
-        "groups": {name: _row(row) for name, row in found.groups.items()},
-        "unknown": [
-            {"reason": one.reason, "ops": one.ops, "seconds": one.seconds, "most": one.most} for one in found.unknown
-        ],
-        "missing_ceilings": list(found.missing),
-        "left_out_ceilings": list(found.left_out),
-        "kept_launch_floors": list(found.kept),
-        "caches": found.caches,
-        "measured_against_datasheet": found.sheet,
-        "fits_memory": _fits(found),
-        "flags": list(found.here.flags),
-    }
-
-
-def _row(row: Row) -> dict[str, Any]:
-    return {
-        "ops": row.ops,
-        "here": row.here,
-        "there": row.there,
-        "range": list(row.interval),
-        "floor": row.floor,
-        "not_carried": row.not_carried,
-    }
-
-
-def _fits(found: WhatIf) -> bool | None:
-    """Whether the peak memory of here fits there; None where that is not known: a CPU's peak counts the libraries."""
-    peak, memory = found.here.profile.memory.peak, found.there.memory
-    return None if peak is None or memory is None or found.here.device.kind == "cpu" else peak <= memory
 
 
 def _verdict(found: WhatIf) -> str:
@@ -106,14 +48,7 @@ def _table(found: WhatIf) -> list[str]:
     speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
     ends = _words.between(*found.interval)
     rows.append(("total", str(found.total.ops), here, there, ends, units.seconds(found.total.floor), speed))
-    wide = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
-    lines = ["  ".join(_pad(cell, wide[n], n) for n, cell in enumerate(row)).rstrip() for row in rows]
-    rule = "─" * max(len(line) for line in lines)
-    return [lines[0], rule, *lines[1:-1], rule, lines[-1]]
-
-
-def _pad(cell: str, width: int, column: int) -> str:
-    return cell.ljust(width) if column == 0 else cell.rjust(width)
+    return _terminal.ruled(_terminal.columns(rows, left=(0,)), 1, -1)
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:
@@ -176,7 +111,7 @@ def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:
             "kernels",
             f"{kinds}: other kernels will run, fused otherwise and attaining other fractions of their roofs",
         )
-    if _fits(found) is False:
+    if fits(found) is False:
         peak, memory = found.here.profile.memory.peak, found.there.memory
         yield "memory", f"the step needs {units.byte(peak)} and {there} has {units.byte(memory)}: it does not fit"
     if found.here.profile.imported is not None:

@@ -1,8 +1,8 @@
 """The messages of XLA's HLO, as far as counting work, bytes and buffers needs them.
 
 Field names and numbers are those of xla/service/hlo.proto and xla/xla_data.proto (openxla/xla), where each is
-described; a test holds them against the copies that TensorFlow installs. Enums are plain ints, named by the
-tables below. Strings are UTF-8 or the message does not decode, in XLA as here.
+described; a test holds them against the copies that TensorFlow installs. Enums are plain ints, and only the types of
+elements need their names. Strings are UTF-8 or the message does not decode, in XLA as here.
 """
 
 from __future__ import annotations
@@ -384,21 +384,3 @@ PRIMITIVE_TYPES = dict(
     )
 )
 """ShapeProto.element_type -> its name."""
-
-PRECISIONS = {0: "DEFAULT", 1: "HIGH", 2: "HIGHEST"}
-"""PrecisionConfig.operand_precision -> its name."""
-
-ALGORITHMS = dict(
-    enumerate(
-        "UNSET DOT_ANY_F8_ANY_F8_F32 DOT_ANY_F8_ANY_F8_F32_FAST_ACCUM DOT_F16_F16_F16 DOT_F16_F16_F32 "
-        "DOT_BF16_BF16_BF16 DOT_BF16_BF16_F32 DOT_BF16_BF16_F32_X3 DOT_BF16_BF16_F32_X6 DOT_TF32_TF32_F32 "
-        "DOT_TF32_TF32_F32_X3 DOT_F32_F32_F32 DOT_F64_F64_F64 DOT_BF16_BF16_F32_X9".split()
-    )
-)
-"""PrecisionConfig.algorithm -> its name, without ALG_."""
-
-FFT_TYPES = {0: "FFT", 1: "IFFT", 2: "RFFT", 3: "IRFFT"}
-"""HloInstructionProto.fft_type -> its name."""
-
-CONVOLUTION_KINDS = {0: "UNSET", 1: "FPROP", 2: "DGRAD", 3: "WGRAD"}
-"""HloInstructionProto.conv_kind -> its name, without CONVOLUTION_KIND_."""

@@ -1,0 +1,128 @@
+"""Each op of a step under the ceilings of a device: its floor, its loss, and the roof that binds it."""
+
+from __future__ import annotations
+
+import re
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.cache_traffic import Cold
+from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
+from roofline.analysis.totals import OpTable
+from roofline.core import statistics
+from roofline.core.cost import Cost
+from roofline.core.device import Device
+from roofline.core.executor import executor_of
+from roofline.core.schema import Op, Profile
+from roofline.core.vocabulary import BOUNDS
+
+Array = NDArray[np.float64]
+
+_RIDGE_RESAMPLES = 200
+
+
+def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tuple[OpTable, tuple[str, ...]]:
+    """The table of all ops, and the names of the ceilings that their floors lack.
+
+    cold: which of their bytes are in no cache. scale: what measured times are multiplied by.
+    """
+    ops, signatures = profile.ops, profile.signatures
+    own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
+    share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
+    executor = executor_of(profile)
+    rows = [
+        terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written, high)
+        for op, read, written, high in zip(ops, *cold, strict=True)
+    ]
+    costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)
+    compute = _column(rows, "compute")
+    memory = _column(rows, "memory")
+    memory_high = _column(rows, "memory_high")
+    launch = _column(rows, "launch")
+    stacked = np.stack([compute, memory, launch]) if len(ops) else np.zeros((3, 0))
+    filled = np.nan_to_num(stacked, nan=-1.0)
+    # The upper end of the interval, where it is not known what the cache still held; else the same.
+    upper = filled.copy()
+    upper[1] = np.maximum(filled[1], np.nan_to_num(memory_high, nan=-1.0))
+    # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
+    costed &= upper.max(axis=0, initial=0.0) > 0
+    # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
+    shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)
+    binding = shown.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
+    floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
+    floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
+    uncosted = np.where(costed, 0.0, own)
+    loss = own - floor - uncosted
+    # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
+    open_ = np.asarray(["matrix precision" in row.missing for row in rows], bool)
+    names = tuple(
+        (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)[int(which)] if known else ""
+        for row, which, known in zip(rows, binding, costed & ~open_, strict=True)
+    )
+    spread = np.asarray([device.spread(name) for name in names], np.float64)
+    # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
+    measured = own / scale
+    exempt = np.asarray([_by_another_algorithm(profile, op) for op in ops], bool)
+    above = costed & ~exempt & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
+    table = OpTable(
+        own=own,
+        share=share,
+        uncosted=uncosted,
+        floor=floor,
+        floor_high=floor_high,
+        loss=loss,
+        bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
+        near_ridge=costed & ~open_ & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),
+        above=above,
+        exempt=exempt,
+        compute=np.where(costed, compute, np.nan),
+        memory=np.where(costed, memory, np.nan),
+        launch=launch,
+        cold=np.asarray(cold.read) + np.asarray(cold.written),
+        ceiling=names,
+    )
+    missing = tuple(sorted({name for row, known in zip(rows, costed, strict=True) if known for name in row.missing}))
+    return table, missing
+
+
+_FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)
+
+
+def _by_another_algorithm(profile: Profile, op: Op) -> bool:
+    """Whether a convolution ran in kernels that need fewer products than the direct one, whose FLOPs are counted."""
+    names = (profile.kernels[number] for number, _ in op.kernels)
+    is_convolution = profile.signatures[op.signature].kind.startswith("convolution")
+    return is_convolution and any(_FEWER_PRODUCTS.search(name) for name in names)
+
+
+def _column(rows: list[Terms], name: str) -> Array:
+    return np.asarray([np.nan if getattr(row, name) is None else getattr(row, name) for row in rows], np.float64)
+
+
+def _costed(cost: Cost) -> bool:
+    return cost.flops_known and cost.bytes is not None
+
+
+def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np.bool_]:
+    """Whether the bound hangs on little: the runner-up within 10 %, or the verdict lost in over 5 % of resamples.
+
+    Ceilings are resampled uniformly between the lowest and the best that they were seen at.
+    """
+    if not rows:
+        return np.zeros(0, bool)
+    top = np.sort(stacked, axis=0)
+    close = (top[1] > RIDGE_RATIO * top[2]) & (top[1] > 0)
+    spreads = np.asarray(
+        [
+            [device.uncertainty(name) for name in (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)]
+            for row in rows
+        ]
+    ).T
+    binding = stacked.argmax(axis=0)
+    rng = statistics.generator()
+    kept = np.zeros(len(rows))
+    for _ in range(_RIDGE_RESAMPLES):
+        rates = 1 - rng.random((3, 1)) * spreads
+        kept += (stacked / rates).argmax(axis=0) == binding
+    return np.asarray(close | (kept < 0.95 * _RIDGE_RESAMPLES), bool)

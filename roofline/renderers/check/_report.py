@@ -1,0 +1,70 @@
+"""What `roofline check` prints for people: the sentence, the table of gates, what grew where, what else differs."""
+
+from __future__ import annotations
+
+import re
+import textwrap
+
+from roofline.regression.check import Result
+from roofline.regression.growth import Gate
+from roofline.renderers import _terminal, _words
+from roofline.renderers.check import _sentences
+
+_FEW = 8  # differences that are named
+_VERDICTS = {"passed": "passed", "failed": "FAILED", "unresolved": "not resolved", "skipped": "not judged"}
+_LOOSE = ("failed", "unresolved", "skipped")
+
+
+def report(result: Result) -> str:
+    """The whole report, newline at the end. No line of it is a workflow command, whatever names a profile brings."""
+    lines = [*textwrap.wrap(_headline(result), _terminal.WIDTH), "", *_table(result)]
+    told = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
+    if result.differences:
+        told.append(f"Different, too: {_differences(result)}.")
+    for words in told:
+        lines += ["", *textwrap.wrap(words, _terminal.WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+    return "\n".join(_inert(line) for line in lines) + "\n"
+
+
+def worst_first(result: Result) -> list[Gate]:
+    """The gates that did not simply pass."""
+    noted = [gate for gate in result.gates if gate.status in _LOOSE or gate.note]
+    return sorted(noted, key=lambda gate: (*_LOOSE, "passed").index(gate.status))
+
+
+def without_commands(line: str) -> str:
+    """A line without the older form of a workflow command, "##[", which counts anywhere in it."""
+    return line.replace("##[", "# #[")
+
+
+def _inert(line: str) -> str:
+    """A line that a runner does not take for a workflow command: "::" counts at the beginning of a line."""
+    return re.sub(r"^(\s*)::", r"\1: :", without_commands(line))
+
+
+def _headline(result: Result) -> str:
+    failed, gates = len(result.failed), len(result.gates)
+    words = f"{failed} of {gates} gates failed" if failed else f"passed, {gates} gates"
+    unjudged = sum(gate.status == "skipped" for gate in result.gates)
+    unresolved = sum(gate.status == "unresolved" for gate in result.gates)
+    more = [f"{number} {what}" for number, what in ((unresolved, "not resolved"), (unjudged, "not judged")) if number]
+    only = " (counts only: times, gap and memory are not looked at)" if result.counts_only else ""
+    return f"{_words.subject(result.current)}: {', '.join([words, *more])}{only}."
+
+
+def _table(result: Result) -> list[str]:
+    rows = [("gate", "baseline", "current", "growth", "limit", "")]
+    for gate in result.gates:
+        before, after = (_sentences.value(gate.measure, value) for value in (gate.baseline, gate.current))
+        growth, limit = _sentences.growth(gate), _sentences.limit(gate.limit)
+        rows.append((_sentences.name(gate), before, after, growth, limit, _VERDICTS[gate.status]))
+    return _terminal.ruled(_terminal.columns(rows, left=(0, 5)), 1)
+
+
+def _differences(result: Result) -> str:
+    told = [
+        f"{_words.plain(name, 40)} {_words.plain(before, 40)} → {_words.plain(after, 40)}"
+        for name, before, after in result.differences[:_FEW]
+    ]
+    more = len(result.differences) - len(told)
+    return ", ".join([*told, f"{more} more"] if more else told)

@@ -16,6 +16,7 @@ def command() -> None:
 
     from roofline import plugins
     from roofline.devices import calibration, cpu, nvidia
+    from roofline.recording import backend
     from roofline.version import __version__
 
     backends = plugins.names("roofline.backends")
@@ -38,8 +39,8 @@ def command() -> None:
     if not found:
         row("GPU", f"none: {nvidia.unavailable()}")
     for name in backends:
-        module = plugins.load("roofline.backends", name, "backend")
-        row(name, plugins.installed(name, module.REQUIRES))
+        described = backend.load(name)
+        row(name, plugins.installed(described.extras, described.requires))
     stored = calibration.stored()
     row("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")
     if not stored and not plugins.distributions("torch", ("torch",))["torch"]:

@@ -1,6 +1,6 @@
 """A switch: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
 
-A backend declares those that it has (`SWITCHES` in roofline/backends/); those of every run are in
+A backend declares those that it has (`Backend.switches`); those of every run are in
 comparison/proof/settings.py.
 """
 

@@ -7,7 +7,7 @@ works where no framework is installed.
 from __future__ import annotations
 
 import ast
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
@@ -42,21 +42,14 @@ def require(package: str, name: str, kind: str) -> str:
     return name
 
 
-def extra(backend: str) -> str:
-    """The name of the installation extra of a backend: `pip install 'roofline[...]'`."""
-    family, _, engine = backend.partition("-")
-    return f"keras,{engine}" if family == "keras" else family
-
-
-def distributions(backend: str, needed: Iterable[str]) -> dict[str, str | None]:
+def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
     """What a backend and its models are made of: the version installed here of each distribution, None for none.
 
-    needed: without which the backend does not run at all. The rest of its extra follows, which some of the models
-    need; where roofline itself runs without having been installed there is no list of it.
+    needed: without which the backend does not run at all. The rest of the installation extra follows, which some of the
+    models need; where roofline itself runs without having been installed there is no list of it.
     """
     from packaging.requirements import Requirement
 
-    own = extra(backend).partition(",")[0]  # of "keras,jax" the second is only the engine, which is in `needed`
     try:
         declared = requires("roofline") or []
     except PackageNotFoundError:
@@ -64,7 +57,7 @@ def distributions(backend: str, needed: Iterable[str]) -> dict[str, str | None]:
     of_extra = [
         asked.name
         for asked in map(Requirement, declared)
-        if asked.marker and asked.marker.evaluate({"extra": own}) and not asked.marker.evaluate({"extra": ""})
+        if asked.marker and asked.marker.evaluate({"extra": extra}) and not asked.marker.evaluate({"extra": ""})
     ]
     found: dict[str, str | None] = {}
     for name in (*needed, *of_extra):
@@ -75,13 +68,16 @@ def distributions(backend: str, needed: Iterable[str]) -> dict[str, str | None]:
     return found
 
 
-def installed(backend: str, needed: Iterable[str]) -> str:
-    """`distributions` in words: "jax 0.10.2, flax 0.12.8; optax is missing: pip install 'roofline[jax]'"."""
-    found = distributions(backend, needed)
+def installed(extras: Sequence[str], needed: Iterable[str]) -> str:
+    """`distributions` in words: "jax 0.10.2, flax 0.12.8; optax is missing: pip install 'roofline[jax]'".
+
+    extras: the first holds what the models are made of; what any others hold is in `needed`, as far as it is.
+    """
+    found = distributions(extras[0], needed)
     there = ", ".join(f"{name} {number}" for name, number in found.items() if number is not None)
     missing = [name for name, number in found.items() if number is None]
     verb = "is" if len(missing) == 1 else "are"
-    lacking = f"{', '.join(missing)} {verb} missing: pip install 'roofline[{extra(backend)}]'" if missing else ""
+    lacking = f"{', '.join(missing)} {verb} missing: pip install 'roofline[{','.join(extras)}]'" if missing else ""
     return "; ".join(filter(None, (there, lacking)))
 
 

@@ -2,63 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from roofline.core.step import Step
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT
-from roofline.recording.recording import Check, Plan, Recording, Say
+from roofline.recording.backend import Backend
+from roofline.xla import jax_environment
+from roofline.xla.recorder import JaxRecorder
 
-if TYPE_CHECKING:
-    from roofline.recording.executor import Framework
-
-REQUIRES = ("jax",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {"dropout": ("off",), "command_buffers": ("on", "off")}
-MODELS = "roofline.models.jax"
-SWITCHES = (COMMAND_BUFFERS, DROPOUT)
-
-
-def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
-    """What JAX and XLA read when they are imported."""
-    from roofline.xla import jax_environment
-
-    return jax_environment.variables(threads, device, options)
-
-
-def profiled_environment(device: str) -> dict[str, str]:
-    """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
-    from roofline.xla import flags
-
-    return flags.without_command_buffers(device)
-
-
-def workload_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the models are told."""
-    return dict(options)
-
-
-def devices() -> tuple[str, ...]:
-    """What JAX can run on here."""
-    from roofline.xla import jax
-
-    return jax.devices()
-
-
-def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """Time plain steps (T), profile a few (P) and count what they ran (C)."""
-    from roofline.recording import executor
-
-    return executor.record(step, plan, say, _framework(step))
-
-
-def verify(step: Step) -> list[Check]:
-    """Our FLOPs beside those of an independent reference."""
-    from roofline.xla import verify as executor_verify
-
-    return executor_verify.verify(step, _framework(step))
-
-
-def _framework(step: Step) -> Framework:
-    from roofline.xla.jax import Jax
-
-    return Jax()
+BACKEND = Backend(
+    requires=("jax",),
+    extras=("jax",),
+    models="roofline.models.jax",
+    options={"dropout": ("off",), "command_buffers": ("on", "off")},
+    switches=(COMMAND_BUFFERS, DROPOUT),
+    environment=jax_environment.variables,
+    recorder=JaxRecorder(),
+)

@@ -2,68 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING
-
-from roofline.core.step import Step
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
-from roofline.recording.recording import Check, Plan, Recording, Say
+from roofline.keras import libraries, optimizers
+from roofline.keras.environment import with_keras
+from roofline.recording.backend import Backend
+from roofline.xla import jax_environment
+from roofline.xla.recorder import JaxRecorder
 
-if TYPE_CHECKING:
-    from roofline.recording.executor import Framework
-
-REQUIRES = ("keras", "jax")
-OPTIONS: Mapping[str, tuple[str, ...]] = {
-    "jit": ("on", "off"),
-    "dropout": ("off",),
-    "command_buffers": ("on", "off"),
-}
-MODELS = "roofline.models.keras"
-SWITCHES = (JIT, COMMAND_BUFFERS, DROPOUT)
-
-
-def environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The backend of Keras, and what JAX reads."""
-    from roofline.xla import jax_environment
-
-    return {"KERAS_BACKEND": "jax", **jax_environment.variables(threads, device, options)}
-
-
-def profiled_environment(device: str) -> dict[str, str]:
-    """What only the profiled run gets: beside a GPU no command buffers, whose kernels name no op."""
-    from roofline.xla import flags
-
-    return flags.without_command_buffers(device)
-
-
-def workload_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the models are told."""
-    return dict(options)
-
-
-def devices() -> tuple[str, ...]:
-    """What JAX can run on here."""
-    from roofline.xla import jax
-
-    return jax.devices()
-
-
-def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """Time plain steps (T), profile a few (P) and count what they ran (C)."""
-    from roofline.recording import executor
-
-    return executor.record(step, plan, say, _framework(step))
-
-
-def verify(step: Step) -> list[Check]:
-    """Our FLOPs beside those of an independent reference."""
-    from roofline.xla import verify as executor_verify
-
-    return executor_verify.verify(step, _framework(step))
-
-
-def _framework(step: Step) -> Framework:
-    from roofline.keras import optimizers
-    from roofline.xla.jax import Jax
-
-    return Jax(optimizers=optimizers.SCOPES, libraries=("keras", "keras-hub"))
+BACKEND = Backend(
+    requires=("keras", "jax"),
+    extras=("keras", "jax"),
+    models="roofline.models.keras",
+    options={"jit": ("on", "off"), "dropout": ("off",), "command_buffers": ("on", "off")},
+    switches=(JIT, COMMAND_BUFFERS, DROPOUT),
+    environment=with_keras({"KERAS_BACKEND": "jax"}, jax_environment.variables),
+    recorder=JaxRecorder(optimizers.SCOPES, libraries.KERAS_3),
+)

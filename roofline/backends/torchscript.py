@@ -2,50 +2,35 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-
 from roofline.core.step import Step
 from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER
-from roofline.pytorch.recording.process import MODEL_OPTIONS, devices, environment, profiled_environment
+from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
+from roofline.pytorch.recording.recorder import TorchRecorder
+from roofline.recording.backend import Backend
 from roofline.recording.recording import Check, Plan, Recording, Say
 
-__all__ = [
-    "MODELS",
-    "OPTIONS",
-    "REQUIRES",
-    "SWITCHES",
-    "devices",
-    "environment",
-    "profiled_environment",
-    "record",
-    "verify",
-    "workload_options",
-]
 
-REQUIRES = ("torch",)
-OPTIONS: Mapping[str, tuple[str, ...]] = {"freeze": ("on", "off"), **MODEL_OPTIONS}
-MODELS = "roofline.models.torch"
-SWITCHES = (ATTENTION, OPTIMIZER, DROPOUT)
+class _Recorder(TorchRecorder):
+    def record(self, step: Step, plan: Plan, say: Say) -> Recording:
+        """T, P and C of the step with its model in TorchScript."""
+        from roofline.pytorch.torchscript import record
+
+        return record.record(step, plan, say)
+
+    def verify(self, step: Step) -> list[Check]:
+        """The FLOPs that the traced step executes."""
+        from roofline.pytorch.torchscript import record
+
+        return record.verify(step)
 
 
-def workload_options(options: Mapping[str, str]) -> dict[str, str]:
-    """What the models, which are traced as they are in eager PyTorch, are told."""
-    return {name: value for name, value in options.items() if name in MODEL_OPTIONS}
-
-
-def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """Time plain steps (T), profile a few (P) and count one (C) of the step with its model in TorchScript.
-
-    Raises InputError for a step without a model, for a model that cannot be traced, and for `freeze=on` where it
-    cannot be.
-    """
-    from roofline.pytorch.torchscript import record as torchscript
-
-    return torchscript.record(step, plan, say)
-
-
-def verify(step: Step) -> list[Check]:
-    """The FLOPs that the traced step executes beside FlopCounterMode's, and fvcore's of the model before tracing."""
-    from roofline.pytorch.torchscript import record as torchscript
-
-    return torchscript.verify(step)
+BACKEND = Backend(
+    requires=("torch",),
+    extras=("torch",),
+    models="roofline.models.torch",
+    options={"freeze": ("on", "off"), **MODEL_OPTIONS},
+    switches=(ATTENTION, OPTIMIZER, DROPOUT),
+    model_options=of_models,
+    environment=environment,
+    recorder=_Recorder(),
+)

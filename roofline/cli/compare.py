@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
 from roofline import plugins
+from roofline.cli.options.paths import check_output, check_writable
 from roofline.cli.options.request import PRECISIONS, check_choice, make_request, parse_backend
+from roofline.cli.options.words import calibrating, say
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
@@ -76,10 +77,11 @@ def command(
         "input": input,
         "optimizer": not no_optimizer,
     }
+    requests: dict[int, Request] = {}
     if backends is None:
         _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
         paths = [Path(run) for run in runs]
-        profiles, requests = _load(paths), {}
+        profiles = _load(paths)
     else:
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
@@ -93,7 +95,7 @@ def command(
     if prove:
         from roofline.cli.options.prove import prove as proven
 
-        ranking = proven(ranking, _say, requests)
+        ranking = proven(ranking, say, requests)
     typer.echo(renderer.render(ranking), nl=False)
     if format == "text":
         _next(paths)
@@ -149,11 +151,6 @@ def _measured(
     from roofline.core.schema import save
     from roofline.measuring import rounds as comparing
 
-    say = _say
-
-    def progress(text: str, done: int, of: int) -> None:
-        say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
-
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     names = split_backends(backends)
@@ -161,23 +158,19 @@ def _measured(
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
-    contenders = comparing.installed(_contenders(model, names, asked, say), say)
+    contenders = comparing.installed(_contenders(model, names, asked), say)
     folder = _folder(output, contenders[0])
     files = _files(folder, contenders, force)
     for words in comparing.plan(contenders, rounds):
         say(words)
     say(f"Profiles go to {folder}.")
-    measured = comparing.measure(contenders, rounds=rounds, say=say, progress=progress)
+    measured = comparing.measure(contenders, rounds=rounds, say=say, progress=calibrating)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])
         say(f"Wrote {files[place]}")
     requests = {number: contenders[place].request for number, place in enumerate(measured)}
     return [files[place] for place in measured], list(measured.values()), requests
-
-
-def _say(text: str) -> None:
-    print(text, file=sys.stderr, flush=True)
 
 
 def split_backends(text: str) -> list[str]:
@@ -191,7 +184,7 @@ def split_backends(text: str) -> list[str]:
     return found
 
 
-def _contenders(model: str, names: list[str], asked: dict[str, Any], say: Any) -> list[Contender]:
+def _contenders(model: str, names: list[str], asked: dict[str, Any]) -> list[Contender]:
     """Those backends that know the model; the others are named."""
     from roofline.measuring import rounds as comparing
 
@@ -209,12 +202,10 @@ def _contenders(model: str, names: list[str], asked: dict[str, Any], say: Any) -
 
 def _folder(output: str | None, first: Contender) -> Path:
     """Where the profiles go: DIR, or MODEL-MODE-compare-N beside the user, with the first N that is free."""
-    from roofline.cli.profile import _check_writable
-
     if output is None:
-        stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in first.request.model)
+        stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in first.request.workload.model)
         number = 1
-        while (folder := Path.cwd() / f"{stem}-{first.request.mode}-compare-{number}").exists():
+        while (folder := Path.cwd() / f"{stem}-{first.request.workload.mode}-compare-{number}").exists():
             number += 1
         folder = Path(folder.name)
     else:
@@ -223,14 +214,12 @@ def _folder(output: str | None, first: Contender) -> Path:
             raise InputError(f"{folder} is a file: give a folder for the profiles with -o.")
         if not folder.exists() and not folder.parent.is_dir():
             raise InputError(f"Cannot make {folder}: there is no folder {folder.parent}.")
-    _check_writable(folder if folder.is_dir() else folder.parent)
+    check_writable(folder if folder.is_dir() else folder.parent)
     return folder
 
 
 def _files(folder: Path, contenders: list[Contender], force: bool) -> list[Path]:
     """A file for each: torch.json, keras-jax-jit-off.json; InputError for one that is there."""
-    from roofline.cli.options.paths import check_output
-
     files: list[Path] = []
     for contender in contenders:
         stem = "".join(c if c.isalnum() or c == "-" else "-" for c in contender.name)

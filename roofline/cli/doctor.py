@@ -16,6 +16,7 @@ def command() -> None:
 
     from roofline import plugins
     from roofline.devices import calibration, cpu, nvidia
+    from roofline.recording import backend
     from roofline.renderers._terminal import columns
     from roofline.version import __version__
 
@@ -33,8 +34,8 @@ def command() -> None:
     if not found:
         rows += [("GPU", f"none: {nvidia.unavailable()}")]
     for name in plugins.names("roofline.backends"):
-        module = plugins.load("roofline.backends", name, "backend")
-        rows += [(name, plugins.installed(name, module.REQUIRES))]
+        described = backend.load(name)
+        rows += [(name, plugins.installed(described.extras, described.requires))]
     stored = calibration.stored()
     rows.append(
         ("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")

@@ -35,13 +35,12 @@ def command(
     Nothing is run: ops, work, bounds and gaps come from the trace, ceilings from the device it names. Several traces
     are the ranks of one job, and each gives a profile. Example: roofline import trace.json.gz -o trace-profile.json
     """
-    import sys
     from pathlib import Path
 
     from roofline import importing
     from roofline.analysis.analysis import analyze
-    from roofline.cli.options.paths import check_output
-    from roofline.cli.profile import _check_writable, _command_line
+    from roofline.cli.options import words
+    from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring.session import default_name
     from roofline.renderers import text
@@ -52,10 +51,8 @@ def command(
             for rank in importing.ranks(traces):
                 if rank is not None:
                     check_output(_of_rank(Path(output), rank), force, (".json",))
-    _check_writable(Path.cwd() if output is None else Path(output).parent)
-    profiles = importing.read(
-        traces, device=device, capture=capture, command=_command_line(), say=lambda words: print(words, file=sys.stderr)
-    )
+    check_writable(Path.cwd() if output is None else Path(output).parent)
+    profiles = importing.read(traces, device=device, capture=capture, command=words.command_line(), say=words.say)
     if output is None:
         paths = [default_name(one, Path.cwd()) for one in profiles]
     elif len(profiles) == 1:

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from roofline.cli.options.request import PRECISIONS, make_request
 from roofline.errors import InputError
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 
 def command(
@@ -44,11 +41,11 @@ def command(
     Times plain steps, profiles a few and counts one, in a fresh process; the first run on a machine also measures
     the device's ceilings, which takes about ten seconds. Example: roofline profile bert --backend torch
     """
-    import sys
     from pathlib import Path
 
     from roofline.analysis.analysis import analyze
-    from roofline.cli.options.paths import check_output
+    from roofline.cli.options import words
+    from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring import session
 
@@ -56,7 +53,7 @@ def command(
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:
         check_output(Path(output), force, (".json",))
-    _check_writable(Path.cwd() if output is None else Path(output).parent)
+    check_writable(Path.cwd() if output is None else Path(output).parent)
     request = make_request(
         model,
         backend,
@@ -75,13 +72,9 @@ def command(
         python=python,
     )
 
-    def say(text: str) -> None:
-        print(text, file=sys.stderr, flush=True)
-
-    def progress(text: str, done: int, of: int) -> None:
-        say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
-
-    profile = session.measure(request, command=_command_line(), rounds=rounds, say=say, progress=progress)
+    profile = session.measure(
+        request, command=words.command_line(), rounds=rounds, say=words.say, progress=words.calibrating
+    )
     path = Path(output) if output is not None else session.default_name(profile, Path.cwd())
     save(profile, path)
     from roofline.renderers import text
@@ -89,23 +82,3 @@ def command(
     print(text.render(analyze(profile), None))
     print(f"Wrote {path}")
     print(f"Next: roofline plot {path} -o {path.with_suffix('.svg')}")
-
-
-def _check_writable(folder: Path) -> None:
-    """Refuse a folder that takes no file before anything is measured. Nothing is left in it."""
-    import tempfile
-
-    try:
-        with tempfile.TemporaryFile(dir=folder):
-            pass
-    except OSError as error:
-        raise InputError(f"Cannot write in {folder}: {error.strerror}; choose another place with -o.") from None
-
-
-def _command_line() -> str:
-    """What the user typed, folders left out: a profile is made to be passed on."""
-    import shlex
-    import sys
-
-    words = [word.rpartition("/")[2] or word for word in sys.argv[1:] if word != "--debug"]
-    return shlex.join(["roofline", *words])

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import shlex
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
+from dataclasses import replace
 from statistics import median
 
 import msgspec
@@ -18,14 +19,14 @@ from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.terms import Comparison
 from roofline.core.device import Device
 from roofline.core.schema import Profile, slug
+from roofline.core.step import Workload
 from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
-from roofline.recording.recording import Recording
+from roofline.recording.backend import load
+from roofline.recording.recording import Recording, Say
 from roofline.recording.request import Request
 from roofline.units import seconds
-
-Say = Callable[[str], None]
 
 #: How often the original and the flipped forms take turns.
 ROUNDS = 3
@@ -65,8 +66,7 @@ def _switches(backend: str) -> Sequence[Switch]:
     """The switches of a backend; none of one that is not here, as a profile may come from anywhere."""
     if backend not in plugins.names("roofline.backends"):
         return ()
-    found: Sequence[Switch] = plugins.load("roofline.backends", backend, "backend").SWITCHES
-    return found
+    return load(backend).switches
 
 
 def _prove_run(
@@ -123,7 +123,7 @@ class _Form:
         from roofline.recording import contention
 
         recording = _record(msgspec.structs.replace(self.request, plain_only=True), self.variables)
-        if self.request.device == "cpu":
+        if self.request.workload.device == "cpu":
             threads = int(recording.environment.get("threads", 1))
             self.contended |= contention.was_contended(recording.conditions, threads)
         self.times.append(recording.wall.steps)
@@ -157,23 +157,28 @@ def _in_turns(original: _Form, flipped: Sequence[_Form], analysis: Analysis, rou
 
 def _record(request: Request, variables: dict[str, str]) -> Recording:
     """One process: what it recorded."""
-    return session.record(request, plugins.load("roofline.backends", request.backend, "backend"), variables)
+    return session.record(request, load(request.backend), variables)
 
 
 def _profile(recording: Recording, request: Request) -> Profile:
     """A recording with what was asked for; without ceilings, on which neither times nor work depend."""
-    return session.to_profile(recording, request, Device(name="", kind=request.device, ceilings={}), "")
+    return session.to_profile(recording, request, Device(name="", kind=request.workload.device, ceilings={}), "")
 
 
 def _with(original: Request, setting: Setting) -> Request:
     """The request with one switch turned. Raises InputError where the backend has no such value."""
-    changed: dict[str, object] = {}
-    for name in ("backend", "precision", "threads"):
-        if getattr(setting, name) is not None:
-            changed[name] = getattr(setting, name)
+    workload = original.workload
+    if setting.precision is not None:
+        workload = replace(workload, precision=setting.precision)
     if setting.options is not None:
-        changed["options"] = dict(setting.options)
-    return _checked(msgspec.structs.replace(original, **changed))
+        workload = replace(workload, options=dict(setting.options))
+    turned = msgspec.structs.replace(
+        original,
+        workload=workload,
+        backend=original.backend if setting.backend is None else setting.backend,
+        threads=original.threads if setting.threads is None else setting.threads,
+    )
+    return _checked(turned)
 
 
 def _variables(profile: Profile) -> dict[str, str]:
@@ -205,7 +210,6 @@ def request_of(profile: Profile) -> Request:
         raise InputError("It was measured in another Python interpreter; compare and prove it from there.")
     threads = profile.environment.get("threads", "")
     asked = {
-        "backend": profile.backend,
         "options": dict(profile.options),
         "model": profile.model,
         "mode": profile.mode,
@@ -215,36 +219,39 @@ def request_of(profile: Profile) -> Request:
         "layers": profile.layers,
         "precision": profile.precision,
         "device": profile.device.kind,
-        "threads": int(threads) if threads.isascii() and threads.isdecimal() else None,
-        "steps": len(profile.wall.steps),
         "input": profile.switches.get("input", "device"),
         "optimizer": profile.mode != "train" or "--no-optimizer" not in words,
     }
     try:
-        request = _checked(msgspec.convert(asked, Request))
+        workload = msgspec.convert(asked, Workload)
     except msgspec.ValidationError as error:
         raise InputError(f"What it says of itself cannot be asked for ({plain(str(error))}).") from None
+    request = Request(
+        backend=profile.backend,
+        workload=workload,
+        threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
+        steps=len(profile.wall.steps),
+    )
+    _checked(request)
     _check_machine(profile)
     return request
 
 
 def _checked(request: Request) -> Request:
     """The request, if it is one that the command line would take. Raises InputError otherwise."""
-    from roofline.core.step import Workload
     from roofline.devices import cpu
     from roofline.models import dimensions
 
-    module = plugins.load("roofline.backends", request.backend, "backend")
-    for option, value in request.options.items():
-        if value not in module.OPTIONS.get(option, ()):
+    backend = load(request.backend)
+    for option, value in request.workload.options.items():
+        if value not in backend.options.get(option, ()):
             raise InputError(f"The {request.backend} backend takes no {plain(option)}={plain(value)}.")
     available = len(cpu.affinity())
     if request.threads is None or not 1 <= request.threads <= available:
         raise InputError(f"It takes {request.threads or 'an unknown number of'} threads; there are {available} here.")
     if request.file is None:
-        plugins.require(module.MODELS, request.model, "model")
-        fields = msgspec.structs.asdict(request)
-        dimensions(Workload(**{name: fields[name] for name in Workload.__slots__}))
+        plugins.require(backend.models, request.workload.model, "model")
+        dimensions(request.workload)
     return request
 
 

@@ -7,15 +7,16 @@ import shlex
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import msgspec
 
 from roofline import units
 from roofline.core.schema import Profile
+from roofline.core.step import Workload
 from roofline.errors import RooflineError
 from roofline.measuring import session
-from roofline.measuring.session import Say
+from roofline.measuring.session import Progress
+from roofline.recording.recording import Say
 from roofline.recording.request import Request
 
 #: Variables that a first round may have found to be needed (session.measure) and that later rounds must share.
@@ -64,7 +65,9 @@ def plan(contenders: Sequence[Contender], rounds: int) -> list[str]:
     return told
 
 
-def measure(contenders: Sequence[Contender], *, rounds: int, say: Say, progress: Any = None) -> dict[int, Profile]:
+def measure(
+    contenders: Sequence[Contender], *, rounds: int, say: Say, progress: Progress | None = None
+) -> dict[int, Profile]:
     """The profiles of all that could be measured, by place in `contenders`: two may be alike.
 
     rounds: how often each is timed, in the order A B C, A B C, ...; the first round of each also profiles and counts.
@@ -110,20 +113,20 @@ def _with_process(profile: Profile, steps: tuple[float, ...]) -> Profile:
     return msgspec.structs.replace(profile, wall=wall)
 
 
-#: Fields of a request that `roofline profile` has an option of the same name for.
-_OPTIONS = ("mode", "batch", "seq", "size", "layers", "precision", "device", "threads", "steps", "input")
-
-
 def profile_command(request: Request, rounds: int) -> str:
     """The `roofline profile` that measures the same: what stands in the profile, folders left out."""
-    backend = request.backend
-    if request.options:
-        backend += ":" + ",".join(f"{name}={value}" for name, value in request.options.items())
-    words = ["roofline", "profile", request.model, "--backend", backend]
-    fields, defaults = msgspec.structs.asdict(request), {"mode": "infer", "size": "base", "precision": "default"}
-    for name in _OPTIONS:
-        if fields[name] is not None and fields[name] != (defaults | {"input": "device"}).get(name):
-            words += [f"--{name}", str(fields[name])]
-    words += [] if request.optimizer else ["--no-optimizer"]
+    asked, backend = request.workload, request.backend
+    if asked.options:
+        backend += ":" + ",".join(f"{name}={value}" for name, value in asked.options.items())
+    words = ["roofline", "profile", asked.model, "--backend", backend]
+    usual = Workload(model=asked.model)
+    for name in ("mode", "batch", "seq", "size", "layers", "precision"):
+        if getattr(asked, name) != getattr(usual, name):
+            words += [f"--{name}", str(getattr(asked, name))]
+    words += ["--device", asked.device]
+    words += [] if request.threads is None else ["--threads", str(request.threads)]
+    words += [] if request.steps is None else ["--steps", str(request.steps)]
+    words += [] if asked.input == usual.input else ["--input", asked.input]
+    words += [] if asked.optimizer else ["--no-optimizer"]
     words += ["--rounds", str(rounds)] if rounds > 1 else []
     return shlex.join(words)

@@ -10,23 +10,24 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
-from typing import Any
+from typing import get_args
 
 import msgspec
 
-from roofline import plugins
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
-from roofline.core.step import Step
+from roofline.core.step import Mode, Step, Workload
 from roofline.errors import InputError, MissingError
-from roofline.recording.recording import Check, Plan, Recording
+from roofline.recording.backend import Backend, load
+from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.recording.request import Request
 from roofline.version import __version__
 
-Say = Callable[[str], None]
+#: What is being calibrated, how many probes are done, and of how many.
+Progress = Callable[[str, int, int], None]
 
 
-def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progress: Any = None) -> Profile:
+def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progress: Progress | None = None) -> Profile:
     """Record `request` in a fresh child process and put it under this machine's ceilings.
 
     rounds: processes that time plain steps; the first of them also profiles and counts. Where the first one found the
@@ -54,18 +55,18 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
             recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others))
         )
     if device is None:
-        device = Device(name="not measured", kind=request.device, ceilings={})
+        device = Device(name="not measured", kind=request.workload.device, ceilings={})
     elif calibration.contended(device):
         flags = (*recording.flags, "contended-ceilings")
         recording = msgspec.structs.replace(recording, flags=flags)
     return to_profile(recording, request, device, command)
 
 
-def ready(request: Request) -> tuple[Any, Request]:
+def ready(request: Request) -> tuple[Backend, Request]:
     """The backend, and the request with its interpreter found; refused here, before anything is measured."""
     from roofline.recording import launch
 
-    backend = plugins.load("roofline.backends", request.backend, "backend")
+    backend = load(request.backend)
     if request.python is None:
         _require(request.backend, backend)
         return backend, request
@@ -73,24 +74,24 @@ def ready(request: Request) -> tuple[Any, Request]:
     return backend, msgspec.structs.replace(request, python=launch.interpreter(request.python))
 
 
-def _ceilings(request: Request, say: Say, progress: Any) -> Device:
+def _ceilings(request: Request, say: Say, progress: Progress | None) -> Device:
     """This machine's ceilings; none where there is nothing to measure them with: work and times stand without."""
     from roofline.devices import calibration, cpu
 
-    if request.device == "cpu" and not _installed("torch"):
+    if request.workload.device == "cpu" and not _installed("torch"):
         say("No ceilings: they are measured with torch, which is not installed (`pip install 'roofline[torch]'`).")
         return Device(name=cpu.detect().name, kind="cpu", ceilings={})
-    return calibration.calibrate(request.device, request.threads, progress=progress)
+    return calibration.calibrate(request.workload.device, request.threads, progress=progress)
 
 
-def _require(name: str, backend: Any) -> None:
+def _require(name: str, backend: Backend) -> None:
     """MissingError where a framework that the backend needs is not installed; looks without importing it."""
-    missing = [needed for needed in backend.REQUIRES if not _installed(needed)]
+    missing = [needed for needed in backend.requires if not _installed(needed)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise MissingError(
             f"The {name} backend needs {' and '.join(missing)}, which {verb} not installed here: "
-            f"run `pip install 'roofline[{plugins.extra(name)}]'`."
+            f"run `pip install 'roofline[{','.join(backend.extras)}]'`."
         )
 
 
@@ -101,9 +102,9 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str] | None = None) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
-    special = {} if request.count_only else backend.profiled_environment(request.device)
+    special = {} if request.count_only else backend.recorder.profiled_environment(request.workload.device)
     recording = record(request, backend, {**special, **(variables or {})})
     if not special:
         return recording
@@ -111,12 +112,11 @@ def _record_apart(request: Request, backend: Any, variables: Mapping[str, str] |
     return msgspec.structs.replace(recording, wall=plain.wall, conditions=plain.conditions, memory=plain.memory)
 
 
-def record(request: Request, backend: Any, variables: Mapping[str, str] | None = None) -> Recording:
+def record(request: Request, backend: Backend, variables: Mapping[str, str] | None = None) -> Recording:
     """What one child process recorded; `variables` are set in its environment beside the backend's own."""
     from roofline.recording import launch
 
-    variables = {**backend.environment(request.threads, request.device, request.options), **(variables or {})}
-    recording = launch.run(request, variables).recording
+    recording = launch.run(request, {**_environment(request, backend), **(variables or {})}).recording
     assert recording is not None  # a result without an error and without checks
     return recording
 
@@ -126,21 +126,26 @@ def verify(request: Request) -> list[Check]:
     from roofline.recording import launch
 
     backend, request = ready(request)
-    variables = backend.environment(request.threads, request.device, request.options)
-    return launch.run(msgspec.structs.replace(request, verify=True), variables).checks or []
+    return launch.run(msgspec.structs.replace(request, verify=True), _environment(request, backend)).checks or []
+
+
+def _environment(request: Request, backend: Backend) -> dict[str, str]:
+    """What the backend wants set before its framework is imported."""
+    return backend.environment(request.threads, request.workload.device, request.workload.options)
 
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
     """A recording with the ceilings of its device and its provenance."""
+    workload = request.workload
     return Profile(
         schema=SCHEMA,
-        model=request.model,
+        model=workload.model,
         backend=request.backend,
-        options=request.options,
+        options=workload.options,
         mode=recording.mode,
-        size=request.size,
-        precision=request.precision,
-        layers=request.layers,
+        size=workload.size,
+        precision=workload.precision,
+        layers=workload.layers,
         command=command,
         date=datetime.now(UTC).isoformat(timespec="seconds"),
         device=device.seen_again(recording.ceilings),
@@ -172,7 +177,7 @@ def profile(
     step: Step | Callable[[], object],
     *,
     backend: str = "torch",
-    mode: str = "infer",
+    mode: Mode = "infer",
     device: str = "auto",
     steps: int | None = None,
     name: str | None = None,
@@ -188,36 +193,36 @@ def profile(
     """
     from roofline.devices import calibration
 
-    module = plugins.load("roofline.backends", backend, "backend")
-    _require(backend, module)
+    described = load(backend)
+    _require(backend, described)
     if steps is not None and steps < 1:
         raise InputError(f"{steps} steps are not possible: give at least 1.")
     if not isinstance(step, Step):
         if not callable(step):
             raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
-        if mode not in ("infer", "train", "generate"):
-            raise InputError(f"There is no mode {mode!r}; there are: infer, train, generate.")
-        step = Step(run=step, mode=mode)  # type: ignore[arg-type]
-    kind = ("cuda" if "cuda" in module.devices() else "cpu") if device == "auto" else device
+        if mode not in get_args(Mode):
+            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(get_args(Mode))}.")
+        step = Step(run=step, mode=mode)
+    recorder = described.recorder
+    kind = ("cuda" if "cuda" in recorder.devices() else "cpu") if device == "auto" else device
     if kind not in ("cpu", "cuda"):
         raise InputError(f"There is no device {kind!r}; there are: auto, cpu, cuda.")
-    if kind not in module.devices():
-        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(module.devices())}.")
+    if kind not in recorder.devices():
+        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(recorder.devices())}.")
 
     def say(text: str) -> None:
         if not quiet:
             print(text, file=sys.stderr)
 
     # The framework's half of the models knows which of its switches a step can move.
-    with import_module(f"{module.MODELS}._step").user_state_kept():
+    with import_module(f"{described.models}._step").user_state_kept():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
-        recording = module.record(step, plan, say)
+        recording = recorder.record(step, plan, say)
     threads = int(recording.environment["threads"])
     ceilings = calibration.calibrate(kind, threads)
-    request = Request(
-        backend=backend, model=name or str(getattr(step.run, "__name__", "step")), device=kind, mode=step.mode, size="-"
-    )
-    return to_profile(recording, request, ceilings, "roofline.profile(...)")
+    model = name or str(getattr(step.run, "__name__", "step"))
+    workload = Workload(model=model, device=kind, mode=step.mode, size="-")
+    return to_profile(recording, Request(backend=backend, workload=workload), ceilings, "roofline.profile(...)")
 
 
 def _threads_here() -> int:

@@ -8,16 +8,18 @@ from __future__ import annotations
 
 import sys
 import traceback
-from collections.abc import Collection
+from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
+from types import ModuleType
 from typing import Any
 
 import msgspec
 
 from roofline import plugins
-from roofline.core.step import Step, Workload
+from roofline.core.step import Step
 from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
@@ -73,28 +75,29 @@ def _from_the_user(error: BaseException | None, file: str | None) -> BaseExcepti
 
 
 def _run(request: Request) -> dict[str, Any]:
-    _limit_memory(request.device)
-    backend = plugins.load("roofline.backends", request.backend, "backend")
-    for name in backend.REQUIRES:
-        _import(name, request.backend, backend.REQUIRES)
-    if request.device not in backend.devices():
+    device = request.workload.device
+    _limit_memory(device)
+    backend = load(request.backend)
+    for name in backend.requires:
+        _import(name, request.backend, backend)
+    if device not in backend.recorder.devices():
         raise MissingError(
-            f"{request.backend} finds no {request.device.upper()} device here: use --device cpu, or install its driver."
+            f"{request.backend} finds no {device.upper()} device here: use --device cpu, or install its driver."
         )
     plan = Plan(
-        device=request.device,
+        device=device,
         threads=request.threads,
         steps=request.steps,
         budget=request.budget,
         count_only=request.count_only,
         plain_only=request.plain_only,
-        options=request.options,
+        options=request.workload.options,
     )
     try:
         step = _build(request, backend)
         if request.verify:
-            return {"checks": backend.verify(step)}
-        recording = backend.record(step, plan, _say)
+            return {"checks": backend.recorder.verify(step)}
+        recording = backend.recorder.record(step, plan, _say)
         versions = {"python": sys.version.partition(" ")[0], **recording.versions}
         return {"recording": msgspec.structs.replace(recording, versions=versions)}
     except (RooflineError, KeyboardInterrupt):
@@ -102,60 +105,51 @@ def _run(request: Request) -> dict[str, Any]:
     except Exception as error:
         if isinstance(error, MemoryError) or any(sign in f"{type(error).__name__}: {error}" for sign in _OUT_OF_MEMORY):
             raise MeasurementError(
-                f"Out of memory on the {request.device.upper()}: use a smaller --batch, --seq or --size."
+                f"Out of memory on the {device.upper()}: use a smaller --batch, --seq or --size."
             ) from None
         raise UserError from error
 
 
-def _build(request: Request, backend: Any) -> Step:
+def _build(request: Request, backend: Backend) -> Step:
     if request.file is None:
-        module = _model(request, backend)
-        return module.build(
-            Workload(
-                model=request.model,
-                mode=request.mode,
-                batch=request.batch,
-                seq=request.seq,
-                size=request.size,
-                layers=request.layers,
-                precision=request.precision,
-                device=request.device,
-                input=request.input,
-                optimizer=request.optimizer,
-                options=backend.workload_options(request.options),
-            )
-        )
+        model = _model(request, backend)
+        workload = request.workload
+        step: Step = model.build(replace(workload, options=backend.model_options(workload.options)))
+        return step
     from roofline.recording.user_step import load_step
 
     return load_step(request)
 
 
-def _model(request: Request, backend: Any) -> Any:
+def _model(request: Request, backend: Backend) -> ModuleType:
     """The module of one of our models. MissingError for a library of which only models are made."""
     try:
-        return plugins.load(backend.MODELS, request.model, "model")
+        return plugins.load(backend.models, request.workload.model, "model")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "roofline":
             raise
-        raise _missing(error.name, request.backend) from None
+        raise _missing(error.name, request.backend, backend) from None
 
 
-def _import(name: str, backend: str, required: Collection[str]) -> None:
-    """Import what the backend needs. MissingError where it is not there or broken, with its own words."""
+def _import(name: str, asked: str, backend: Backend) -> None:
+    """Import a module that the backend needs; asked: the backend's name.
+
+    MissingError where it is not there, or broken, with its own words.
+    """
     try:
         import_module(name)
     except Exception as error:  # a broken installation raises whatever it likes
         # One of them may import another: Keras imports its backend.
-        if isinstance(error, ModuleNotFoundError) and error.name in required:
-            raise _missing(error.name, backend) from None
+        if isinstance(error, ModuleNotFoundError) and error.name in backend.requires:
+            raise _missing(error.name, asked, backend) from None
         words = f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:200]}"
         raise MissingError(f"{name} is installed but cannot be imported ({words}): install it again.") from None
 
 
-def _missing(name: str | None, backend: str) -> MissingError:
+def _missing(name: str | None, asked: str, backend: Backend) -> MissingError:
     return MissingError(
-        f"The {backend} backend needs {name}, which is not installed here: "
-        f"run `pip install 'roofline[{plugins.extra(backend)}]'`."
+        f"The {asked} backend needs {name}, which is not installed here: "
+        f"run `pip install 'roofline[{','.join(backend.extras)}]'`."
     )
 
 

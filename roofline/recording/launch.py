@@ -1,4 +1,4 @@
-"""Starts a measuring child and takes its result: the parent's half of `_child`."""
+"""Starts a measuring child and takes its result: the parent's half of `child`."""
 
 from __future__ import annotations
 
@@ -65,7 +65,7 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
         variables = {name: value.replace(SCRATCH, folder) for name, value in variables.items()}
         child = None
         try:
-            with _heard() as printed:
+            with _relayed() as printed:
                 with _interrupts_held():
                     child = subprocess.Popen(
                         command,
@@ -85,7 +85,7 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
             if result.error is None:
                 return result
             raise from_exit_code(result.code, result.error)
-    raise _death(status)
+    raise _error_of(status)
 
 
 def interpreter(python: str) -> str:
@@ -119,7 +119,7 @@ def _no_python(python: str) -> InputError:
 
 
 @contextmanager
-def _heard() -> Iterator[int]:
+def _relayed() -> Iterator[int]:
     """A file descriptor whose lines go on to standard error as they come, XLA's and TensorFlow's remarks left out.
 
     Those libraries report to standard error whatever their variables for logging say, and would bury the one sentence
@@ -176,7 +176,8 @@ def _end(child: subprocess.Popen[bytes]) -> None:
         child.wait()
 
 
-def _death(status: int) -> RooflineError:
+def _error_of(status: int) -> RooflineError:
+    """What to say of a child that ended with this status and without a result."""
     if status in (130, -signal.SIGINT):
         raise KeyboardInterrupt
     if status == -signal.SIGKILL:

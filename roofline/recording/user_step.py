@@ -8,9 +8,12 @@ from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
 
-from roofline.core.step import Step
+from roofline.core.step import Step, Workload
 from roofline.errors import InputError
 from roofline.recording.request import Request
+
+#: What a function may be given of what was asked for, and its options beside that.
+_OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers")
 
 
 def load_step(request: Request) -> Step:
@@ -38,21 +41,12 @@ def load_step(request: Request) -> Step:
         )
         there = f"; it defines {', '.join(defined)}" if defined else ""
         raise InputError(f"{file} has no function {name!r}{there}.")
-    return _as_step(function(**_wanted(function, request)), request, f"{file.name}:{name}")
+    return _as_step(function(**_wanted(function, request.workload)), request.workload, f"{file.name}:{name}")
 
 
-def _wanted(function: Any, request: Request) -> dict[str, Any]:
+def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
     """The arguments the function names, of those we can give; one it must have and we do not know is an error."""
-    offered = {
-        "batch": request.batch,
-        "seq": request.seq,
-        "mode": request.mode,
-        "device": request.device,
-        "precision": request.precision,
-        "size": request.size,
-        "layers": request.layers,
-        "options": dict(request.options) or None,
-    }
+    offered = {name: getattr(workload, name) for name in _OFFERED} | {"options": dict(workload.options) or None}
     wanted = {}
     for parameter in inspect.signature(function).parameters.values():
         if parameter.kind in (parameter.VAR_KEYWORD, parameter.VAR_POSITIONAL):
@@ -68,35 +62,35 @@ def _wanted(function: Any, request: Request) -> dict[str, Any]:
             raise InputError(
                 f"{function.__name__} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}."
             )
-    _refuse_unused(request, wanted, function.__name__)
+    _refuse_unused(workload, wanted, function.__name__)
     return wanted
 
 
-def _refuse_unused(request: Request, wanted: dict[str, Any], name: str) -> None:
+def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> None:
     """What the user asked for and the function cannot be given must not be recorded as if it held."""
     asked = {
-        "batch": request.batch is not None,
-        "seq": request.seq is not None,
-        "layers": request.layers is not None,
-        "size": request.size != "base",
-        "precision": request.precision != "default",
+        "batch": workload.batch is not None,
+        "seq": workload.seq is not None,
+        "layers": workload.layers is not None,
+        "size": workload.size != "base",
+        "precision": workload.precision != "default",
     }
-    if request.options and "options" not in wanted:
-        given = ", ".join(request.options)
+    if workload.options and "options" not in wanted:
+        given = ", ".join(workload.options)
         raise InputError(f"{name} takes no argument 'options': leave out {given}, or let {name} take it.")
     for option, is_asked in asked.items():
         if is_asked and option not in wanted:
             raise InputError(f"{name} takes no argument {option!r}: leave --{option} out, or let {name} take it.")
-    if not request.optimizer or request.input != "device":
-        option = "--input host" if request.optimizer else "--no-optimizer"
+    if not workload.optimizer or workload.input != "device":
+        option = "--input host" if workload.optimizer else "--no-optimizer"
         raise InputError(f"{option} is for the models of roofline: a step of your own decides that itself.")
 
 
-def _as_step(value: Any, request: Request, name: str) -> Step:
+def _as_step(value: Any, workload: Workload, name: str) -> Step:
     if isinstance(value, Step):
         return value
     if callable(value):
-        return Step(run=value, mode=request.mode, batch=request.batch, seq=request.seq, samples=request.batch)
+        return Step(run=value, mode=workload.mode, batch=workload.batch, seq=workload.seq, samples=workload.batch)
     raise InputError(
         f"{name} returned {type(value).__name__}; it must return a roofline.Step, or a callable that runs one step."
     )

@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Mapping
 
 from roofline.xla import flags
 
 
-def variables(threads: int | None, device: str) -> dict[str, str]:
+def variables(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Thread pools, logging, and where XLA leaves the programs that it was given.
 
     One inter-op thread: ops of a graph then run one after the other, each on all cores, which is as fast on a CPU and
@@ -19,4 +20,7 @@ def variables(threads: int | None, device: str) -> dict[str, str]:
     if device == "cpu":
         found |= {"CUDA_VISIBLE_DEVICES": "-1"}
         found |= {"TF_NUM_INTEROP_THREADS": os.environ.get("TF_NUM_INTEROP_THREADS", "1")}
+        if options.get("mode") == "autocluster":
+            # TensorFlow leaves CPUs out of clustering unless it is told before it is imported.
+            found["TF_XLA_FLAGS"] = f"{os.environ.get('TF_XLA_FLAGS', '')} --tf_xla_cpu_global_jit".strip()
     return found

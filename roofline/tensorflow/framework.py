@@ -3,11 +3,9 @@
 from __future__ import annotations
 
 import os
-import tempfile
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import tensorflow as tf
@@ -17,16 +15,22 @@ from roofline.core.step import Step
 from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
-from roofline.recording import contention
-from roofline.recording.executor import Read
+from roofline.recording import contention, process
+from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.xspace.framework import Read
+from roofline.recording.xspace.written import written
 from roofline.tensorflow import graphs, with_xla
+from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import flags as xla_flags
 
 TRIVIAL_OPS = 200
-
-
-#: The functions of `core.formulas` as TensorFlow has them.
+#: Variables that change how fast TensorFlow is.
+_VARIABLES = (
+    *("TF_NUM_INTEROP_THREADS", "TF_NUM_INTRAOP_THREADS", "TF_XLA_FLAGS", "NVIDIA_TF32_OVERRIDE", "OMP_WAIT_POLICY"),
+    *MALLOC,
+)
+#: The functions of `costs.formulas` as TensorFlow has them.
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
         name: getattr(tf.math, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sqrt", "rsqrt")
@@ -38,22 +42,17 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 class TensorFlow:
-    """See `_executor_record.Framework`.
+    """See `recording.xspace.framework.Framework`.
 
     compiled: XLA compiles the whole step, so that its executor's least op is the launch floor; a step whose trace
-        shows instructions is taken for one.
-    optimizers: top scopes whose ops are the optimizer's.
+    shows instructions is taken for one. optimizers: top scopes whose ops are the optimizer's. libraries: distributions
+    that models are made of.
     """
 
-    def __init__(
-        self,
-        compiled: bool,
-        optimizers: tuple[str, ...] = ("optimizer",),
-        libraries: tuple[str, ...] = (),
-    ) -> None:
+    def __init__(self, compiled: bool, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
         """No graph is known before the first step."""
         self._compiled, self._optimizers, self._libraries = compiled, optimizers, libraries
-        self._graphs: graphs.Graphs | None = None
+        self._graphs = Graphs((), ())
 
     @property
     def mechanism(self) -> str:
@@ -79,20 +78,16 @@ class TensorFlow:
         options = tf.profiler.experimental.ProfilerOptions(
             host_tracer_level=2, python_tracer_level=0, device_tracer_level=1
         )
-        with tempfile.TemporaryDirectory() as folder:
-            tf.profiler.experimental.start(folder, options=options)
-            try:
-                run()
-            finally:
-                tf.profiler.experimental.stop()
-            files = list(Path(folder).rglob("*.xplane.pb"))
-            if not files:
-                raise MeasurementError("TensorFlow's profiler wrote no trace; is another one running in this process?")
-            return files[0].read_bytes()
+        profiler = tf.profiler.experimental
+        found = written(run, partial(profiler.start, options=options), profiler.stop)
+        if found is None:
+            raise MeasurementError("TensorFlow's profiler wrote no trace; is another one running in this process?")
+        return found
 
     def mark(self, name: str) -> AbstractContextManager[object]:
         """An annotation on the host's line of the trace."""
-        return tf.profiler.experimental.Trace(name)
+        annotation: AbstractContextManager[object] = tf.profiler.experimental.Trace(name)
+        return annotation
 
     def scope(self, name: str) -> AbstractContextManager[object]:
         """Names the ops that are traced inside it; the slash keeps TensorFlow from numbering the name."""
@@ -111,19 +106,19 @@ class TensorFlow:
         if self._compiled:
             start = [tf.constant(number) for number in range(TRIVIAL_OPS)]
 
-            @tf.function(jit_compile=True)
             def copies(numbers: list[Any]) -> list[Any]:
                 return [number + 0 for number in numbers]
 
-            return lambda: copies(start)
+            jitted = tf.function(copies, jit_compile=True)
+            return lambda: jitted(start)
         variables = [tf.Variable(0.0) for _ in range(TRIVIAL_OPS)]
 
-        @tf.function
         def updates() -> None:
             for variable in variables:
                 variable.assign_add(1.0)
 
-        return updates
+        graph: Callable[[], object] = tf.function(updates)
+        return graph
 
     def function(self, name: str, elements: int) -> Callable[[], object] | None:
         """A program that evaluates function `name` on `elements` numbers; None for one TensorFlow does not have."""
@@ -136,13 +131,7 @@ class TensorFlow:
 
     def versions(self) -> dict[str, str]:
         """TensorFlow, and what models are made of."""
-        found = {"tensorflow": tf.__version__}
-        for name in ("numpy", *self._libraries):
-            try:
-                found[name] = version(name)
-            except PackageNotFoundError:
-                continue
-        return found
+        return {"tensorflow": tf.__version__, **process.versions(("numpy", *self._libraries))}
 
     def switches(self) -> dict[str, str]:
         """What decides the arithmetic and the compilation."""
@@ -159,33 +148,20 @@ class TensorFlow:
     def environment(self) -> dict[str, str]:
         """Threads and affinity of this process, and the variables that steer TensorFlow and XLA."""
         threading = tf.config.threading
-        found = {
-            "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        return {
+            "cpus": process.cores(),
             "inter-op threads": str(threading.get_inter_op_parallelism_threads() or "default"),
             "intra-op threads": str(threading.get_intra_op_parallelism_threads() or "default"),
+            **xla_flags.recorded(),
+            **process.variables(_VARIABLES),
         }
-        flags = xla_flags.own_flags()
-        if flags:
-            found["XLA_FLAGS"] = flags
-        for name in (
-            "TF_NUM_INTEROP_THREADS",
-            "TF_NUM_INTRAOP_THREADS",
-            "TF_XLA_FLAGS",
-            "NVIDIA_TF32_OVERRIDE",
-            "OMP_WAIT_POLICY",
-            *MALLOC,
-        ):
-            if name in os.environ:
-                found[name] = os.environ[name]
-        return found
 
     def memory(self, step: Step, device: str) -> Memory:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
-            source = "peak resident set of the process, libraries included"
-            return Memory(peak=contention.peak_memory(), source=source, **_held(step))
+            return Memory(peak=contention.peak_memory(), source=RESIDENT, **_held(step))
         peak = tf.config.experimental.get_memory_info("GPU:0")["peak"]
-        return Memory(peak=float(peak), source="allocator's peak", **_held(step))
+        return Memory(peak=float(peak), source=ALLOCATED, **_held(step))
 
 
 @contextmanager

@@ -45,10 +45,11 @@ def without_command_buffers(device: str) -> dict[str, str]:
     return {"XLA_FLAGS": f"{dumping(device)['XLA_FLAGS']} --xla_gpu_enable_command_buffer="}
 
 
-def own_flags() -> str:
-    """XLA_FLAGS as the user would know them: without our dump folder."""
+def recorded() -> dict[str, str]:
+    """XLA_FLAGS as the user would know them, without our dump folder; nothing where none are left."""
     words = os.environ.get("XLA_FLAGS", "").split()
-    return " ".join(w for w in words if not w.startswith(_TO) and w != "--xla_dump_hlo_as_proto")
+    own = " ".join(w for w in words if not w.startswith(_TO) and w != "--xla_dump_hlo_as_proto")
+    return {"XLA_FLAGS": own} if own else {}
 
 
 def before_optimizations() -> Iterator[tuple[int, str, bytes]]:

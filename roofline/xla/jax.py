@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-import os
-import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
-from importlib.metadata import PackageNotFoundError, version
-from pathlib import Path
+from functools import partial
 from typing import Any
 
 import jax
@@ -18,18 +15,23 @@ from roofline.core.step import Step
 from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
-from roofline.recording import contention
-from roofline.recording.executor import Read
+from roofline.recording import contention, process
+from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.xspace.framework import Read
+from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla import flags as xla_flags
 
 TRIVIAL_OPS = 200
+#: Variables that change how fast XLA is.
+_VARIABLES = (
+    *("NPROC", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "XLA_PYTHON_CLIENT_PREALLOCATE", "OMP_WAIT_POLICY"),
+    *MALLOC,
+)
 #: Events of `jax.monitoring`, none inside another. The duration of a trace holds those of the functions in it.
 _COMPILING = frozenset(f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile"))
-
-
-#: The functions of `core.formulas` as JAX has them.
+#: The functions of `costs.formulas` as JAX has them.
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
         name: getattr(jnp, name)
@@ -43,18 +45,22 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 class Jax:
-    """See `_executor_record.Framework`. optimizers: top scopes whose ops are the optimizer's."""
+    """See `recording.xspace.framework.Framework`.
+
+    optimizers: top scopes whose ops are the optimizer's. libraries: distributions that models are made of.
+    """
 
     mechanism = "xla-thunk"
 
-    def __init__(self, optimizers: tuple[str, ...] = ("optimizer",), libraries: tuple[str, ...] = ("flax", "optax")):
+    def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
+        """From now on what the process compiles is timed."""
         self._optimizers, self._libraries = optimizers, libraries
         self._compiling = 0.0
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
-    def _count(self, event: str, seconds: float, **_: object) -> None:
+    def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
         if event in _COMPILING:
-            self._compiling += seconds
+            self._compiling += duration_secs
 
     def compiling(self) -> float | None:
         """How long this process has lowered and compiled programs so far [s]; tracing them comes before that.
@@ -82,16 +88,11 @@ class Jax:
         options = jax.profiler.ProfileOptions()
         options.python_tracer_level = 0
         options.host_tracer_level = 2  # 1 holds the thunks, 2 our annotations as well
-        with tempfile.TemporaryDirectory() as folder:
-            jax.profiler.start_trace(folder, profiler_options=options)
-            try:
-                run()
-            finally:
-                jax.profiler.stop_trace()
-            files = list(Path(folder).rglob("*.xplane.pb"))
-            if not files:
-                raise MeasurementError("JAX's profiler wrote no trace; is another profiler running in this process?")
-            return files[0].read_bytes()
+        start = partial(jax.profiler.start_trace, profiler_options=options)
+        found = written(run, start, jax.profiler.stop_trace)
+        if found is None:
+            raise MeasurementError("JAX's profiler wrote no trace; is another profiler running in this process?")
+        return found
 
     def mark(self, name: str) -> AbstractContextManager[object]:
         """An annotation on the host's line of the trace."""
@@ -127,52 +128,28 @@ class Jax:
 
     def versions(self) -> dict[str, str]:
         """JAX, its compiler, and what models are made of."""
-        found = {"jax": jax.__version__}
-        for name in ("jaxlib", "numpy", *self._libraries, "jax-cuda12-plugin", "jax-cuda13-plugin"):
-            try:
-                found[name] = version(name)
-            except PackageNotFoundError:
-                continue
-        return found
+        others = ("jaxlib", "numpy", *self._libraries, "jax-cuda12-plugin", "jax-cuda13-plugin")
+        return {"jax": jax.__version__, **process.versions(others)}
 
     def switches(self) -> dict[str, str]:
         """What decides the arithmetic and the compilation."""
-        precision = jax.config.jax_default_matmul_precision
-        found = {
-            "jax_default_matmul_precision": str(precision),
-            "jax_enable_x64": str(jax.config.jax_enable_x64),
-            "jit": "on",
-        }
+        options = ("jax_default_matmul_precision", "jax_enable_x64")
+        found = {**{name: str(getattr(jax.config, name)) for name in options}, "jit": "on"}
         if jax.default_backend() == "cpu":  # XLA's CPU backend has no lower precision for float32
             found["float32 matmul (XLA)"] = found["float32 convolution (XLA)"] = "ieee"
         return found
 
     def environment(self) -> dict[str, str]:
         """Affinity of this process, and the variables that steer XLA."""
-        found = {"cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count())}
-        flags = xla_flags.own_flags()
-        if flags:
-            found["XLA_FLAGS"] = flags
-        for name in (
-            "NPROC",
-            "OMP_NUM_THREADS",
-            "NVIDIA_TF32_OVERRIDE",
-            "XLA_PYTHON_CLIENT_PREALLOCATE",
-            "OMP_WAIT_POLICY",
-            *MALLOC,
-        ):
-            if name in os.environ:
-                found[name] = os.environ[name]
-        return found
+        return {"cpus": process.cores(), **xla_flags.recorded(), **process.variables(_VARIABLES)}
 
     def memory(self, step: Step, device: str) -> Memory:
         """The allocator's peak on a GPU, the process's on a CPU."""
         if device == "cpu":
-            source = "peak resident set of the process, libraries included"
-            return Memory(peak=contention.peak_memory(), source=source, **_held(step))
+            return Memory(peak=contention.peak_memory(), source=RESIDENT, **_held(step))
         statistics = jax.devices()[0].memory_stats() or {}
         peak = statistics.get("peak_bytes_in_use")
-        return Memory(peak=None if peak is None else float(peak), source="allocator's peak", **_held(step))
+        return Memory(peak=None if peak is None else float(peak), source=ALLOCATED, **_held(step))
 
 
 def _held(step: Step) -> dict[str, float | None]:

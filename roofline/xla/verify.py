@@ -9,12 +9,16 @@ TensorFlow's own lowering of every op, so that its products are what the step as
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from importlib import import_module
 from typing import Any
 
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES
-from roofline.recording.executor import STEP, Framework, profiled_step
+from roofline.recording.protocol import STEP
 from roofline.recording.recording import Check
+from roofline.recording.xspace.framework import Framework
+from roofline.recording.xspace.recorder import profiled_step
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla.hlo import module as hlo
@@ -85,7 +89,8 @@ def _lowered(step: Step, ours: float) -> Check:
         return Check(NAME, what, ours, None, "not checked", why)
 
     # A step of ours is a function and its arguments; a user's may be the function itself.
-    function, arguments = getattr(step.run, "function", step.run), getattr(step.run, "arguments", ())
+    function: Any = getattr(step.run, "function", step.run)
+    arguments = getattr(step.run, "arguments", ())
     if not hasattr(function, "experimental_get_compiler_ir"):
         return unchecked("XLA compiles no product of the step, which is no tf.function to give to it")
     import tensorflow as tf
@@ -137,8 +142,10 @@ def _times(module: hlo.Module, live: set[hlo.Instruction]) -> dict[hlo.Computati
         for caller in module.callers.get(each, ()):
             if caller in live:
                 above = found[home[caller]]
-                known = caller.opcode in ("call", "fusion") and times is not None and above is not None
-                times = times + above if known else None
+                if times is None or above is None or caller.opcode not in ("call", "fusion"):
+                    times = None
+                else:
+                    times += above
         found[each] = times
     return found
 
@@ -149,15 +156,15 @@ def _products(module: hlo.Module, instruction: hlo.Instruction) -> list[tuple[hl
     return [(each, work(module, each).flops or 0.0) for each in found]
 
 
-def _analysis() -> Any:
+def _analysis() -> Callable[[bytes], float] | None:
     """From a serialised HloModuleProto to XLA's FLOPs; None where there is no jaxlib, or one that hides it."""
     try:
         import jax
-        from jaxlib import _hlo, _jax
 
+        inside: Any = import_module("jaxlib._jax")
         client = jax.devices("cpu")[0].client
-        read = _hlo.HloModule.from_serialized_hlo_module_proto
-        return lambda data: float(_jax.hlo_module_cost_analysis(client, read(data)).get("flops", 0.0))
+        read = import_module("jaxlib._hlo").HloModule.from_serialized_hlo_module_proto
+        return lambda data: float(inside.hlo_module_cost_analysis(client, read(data)).get("flops", 0.0))
     except (ImportError, AttributeError, RuntimeError):
         return None
 

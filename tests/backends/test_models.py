@@ -15,14 +15,15 @@ pytest.importorskip("transformers")
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.backends import torch as backend
+from roofline.backends.torch import BACKEND
 from roofline.core.device import Device
 from roofline.core.schema import encode
 from roofline.core.step import Workload
 from roofline.measuring import session
 from roofline.models import dimensions, geometry
 from roofline.models.torch import _step
-from roofline.pytorch.recording import profiler, record
+from roofline.pytorch.recording import profiler
+from roofline.recording import record
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 from roofline.timing.timed import EventCost
@@ -46,7 +47,7 @@ def _one_thread() -> Iterator[None]:
     """One thread, as users set it, and no measuring of what is not tested here: ceilings, the profiler's own cost."""
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(record, "bandwidth", lambda plan, threads: {})
         patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
@@ -62,8 +63,8 @@ def workload(name: str, mode: str) -> Workload:
 def recorded(name: str, mode: str) -> tuple[Recording, Analysis]:
     """Three plain steps and five under the profiler, once per case."""
     step = plugins.load("roofline.models.torch", name, "model").build(workload(name, mode))
-    recording = backend.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
-    request = Request(backend="torch", model=name, device="cpu", mode=mode, size="tiny", **SMALL[name])  # type: ignore[arg-type]
+    recording = BACKEND.recorder.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
+    request = Request(backend="torch", workload=workload(name, mode))
     profile = session.to_profile(recording, request, Device(name="none", kind="cpu", ceilings={}), "")
     return recording, analyze(profile)
 
@@ -344,12 +345,10 @@ def test_the_step_closes_and_can_be_saved(name: str, mode: str) -> None:
 
 def test_twelve_layers_of_training_are_saved_in_less_than_a_megabyte() -> None:
     """The rows of BERT base: as many ops, of smaller tensors."""
-    asked = {"batch": 1, "seq": 16, "layers": 12}
-    step = plugins.load("roofline.models.torch", "bert", "model").build(
-        Workload(model="bert", mode="train", size="tiny", **asked)  # type: ignore[arg-type]
-    )
-    recording = backend.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
-    request = Request(backend="torch", model="bert", device="cpu", mode="train", size="tiny", **asked)  # type: ignore[arg-type]
+    asked = Workload(model="bert", mode="train", size="tiny", batch=1, seq=16, layers=12)
+    step = plugins.load("roofline.models.torch", "bert", "model").build(asked)
+    recording = BACKEND.recorder.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
+    request = Request(backend="torch", workload=asked)
     profile = session.to_profile(recording, request, Device(name="none", kind="cpu", ceilings={}), "")
     assert len(profile.ops) > 2000
     assert len(encode(profile)) < 1_000_000

@@ -13,23 +13,24 @@ from roofline.core.step import Step, Workload
 from roofline.core.switch import Switch
 from roofline.errors import InputError
 from roofline.models import dimensions
+from roofline.recording.backend import load
 from roofline.xla import flags, jax_environment
 
-BACKENDS = {name: plugins.load("roofline.backends", name, "backend") for name in plugins.names("roofline.backends")}
-ALL = [(name, switch) for name, module in BACKENDS.items() for switch in module.SWITCHES]
+BACKENDS = {name: load(name) for name in plugins.names("roofline.backends")}
+ALL = [(name, switch) for name, backend in BACKENDS.items() for switch in backend.switches]
 
 
 @pytest.mark.parametrize(("name", "switch"), ALL, ids=[f"{name}-{switch.name}" for name, switch in ALL])
 def test_a_switch_sets_what_its_backend_takes(name: str, switch: Switch) -> None:
     assert any(switch.kind in cause.proved_by for cause in causes().values())
     if switch.option is not None:
-        assert set(switch.turns.values()) <= set(BACKENDS[name].OPTIONS[switch.option])
+        assert set(switch.turns.values()) <= set(BACKENDS[name].options[switch.option])
         assert f"option {switch.option}" in switch.moves
     else:
         assert switch.backend in BACKENDS
-        assert BACKENDS[switch.backend].MODELS == BACKENDS[name].MODELS
+        assert BACKENDS[switch.backend].models == BACKENDS[name].models
         # What the user gave the one backend can be given to the other.
-        assert set(BACKENDS[name].OPTIONS) <= set(BACKENDS[switch.backend].OPTIONS)
+        assert set(BACKENDS[name].options) <= set(BACKENDS[switch.backend].options)
         assert "backend" in switch.moves
     assert switch.reads or switch.assumed
 
@@ -53,7 +54,7 @@ def moved(before: Step, after: Step, switch: Switch) -> dict[str, tuple[str, str
 
 
 def switch(name: str) -> Switch:
-    return next(each for each in BACKENDS["torch"].SWITCHES if each.name == name)
+    return next(each for each in BACKENDS["torch"].switches if each.name == name)
 
 
 @pytest.mark.parametrize("model", ["bert", "distilbert", "gpt2"])

@@ -81,8 +81,8 @@ def children_here() -> Iterator[None]:
     """
     torch = pytest.importorskip("torch")
     from roofline.models.torch import _step
-    from roofline.pytorch.recording import profiler, record
-    from roofline.recording import child, launch
+    from roofline.pytorch.recording import profiler
+    from roofline.recording import child, launch, record
     from roofline.timing.timed import EventCost
 
     class Here:
@@ -96,7 +96,7 @@ def children_here() -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
         patch.setattr(launch, "subprocess", SimpleNamespace(Popen=Here, DEVNULL=subprocess.DEVNULL))
         patch.setattr(child, "_limit_memory", lambda device: None)
-        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(record, "bandwidth", lambda plan, threads: {})
         patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         patch.setattr(sys, "path", list(sys.path))  # a user's folder goes in front of it
         torch.set_num_threads(1)

@@ -631,9 +631,10 @@ def test_torch_without_a_gpu_beside_one(measuring: Run, tmp_path: Path, monkeypa
     torch = pytest.importorskip("torch")
     if torch.cuda.is_available():
         pytest.skip("there is a GPU here")
+    from roofline.core.step import Workload
     from roofline.errors import MissingError
     from roofline.recording import child as _child
     from roofline.recording.request import Request
 
     with pytest.raises(MissingError, match="finds no CUDA device here: use --device cpu"):
-        _child._run(Request(backend="torch", model="mlp", device="cuda"))
+        _child._run(Request(backend="torch", workload=Workload(model="mlp", device="cuda")))

@@ -294,10 +294,10 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
     import jax
     import jax.numpy as jnp
 
-    from roofline.recording import executor
+    from roofline.recording import record
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
-    monkeypatch.setattr(executor, "_bandwidth", lambda plan: {})
+    monkeypatch.setattr(record, "bandwidth", lambda plan, threads: {})
     monkeypatch.setenv("NPROC", str(threads))
     x, w = jnp.ones((4, 8)), jnp.ones((8, 16))
     step = jax.jit(lambda x: jnp.tanh(x @ w))
@@ -454,7 +454,8 @@ def test_an_option_that_there_is_not(roofline: Run, backend: str, sentence: str)
 
 def test_a_library_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     """But a module of our own that is not there is a bug, which keeps its traceback."""
-    from roofline.backends import jax
+    from roofline.backends.jax import BACKEND
+    from roofline.core.step import Workload
     from roofline.recording import child
     from roofline.recording.request import Request
 
@@ -464,13 +465,13 @@ def test_a_library_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
 
         return fail
 
-    request = Request(backend="jax", model="mlp", device="cpu")
+    request = Request(backend="jax", workload=Workload(model="mlp"))
     monkeypatch.setattr(plugins, "load", load("optax"))
     with pytest.raises(MissingError, match=r"^The jax backend needs optax, .* `pip install 'roofline\[jax\]'`\.$"):
-        child._model(request, jax)
+        child._model(request, BACKEND)
     monkeypatch.setattr(plugins, "load", load("roofline.models.jax._layers"))
     with pytest.raises(ModuleNotFoundError):
-        child._model(request, jax)
+        child._model(request, BACKEND)
 
 
 def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str]) -> None:
@@ -489,7 +490,7 @@ def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str
         "W1121 05:07:22.883056   18089 hlo_module.cc:767] Invalid stack_frame_id 84",
         "E0000 00:00:1795237754.404692   18282 cuda_platform.cc:52] failed call to cuInit: INTERNAL",
     ]
-    with launch._heard() as printed:
+    with launch._relayed() as printed:
         os.write(printed, "\n".join([*dropped, *kept, *dropped, "no end of line"]).encode())
     assert capsys.readouterr().err == "\n".join([*kept, "no end of line"])
 
@@ -502,7 +503,7 @@ def test_a_child_is_read_to_its_end_whatever_becomes_of_standard_error(monkeypat
     gone.close()
     for stderr in (None, gone):
         monkeypatch.setattr(sys, "stderr", stderr)
-        with launch._heard() as printed:
+        with launch._relayed() as printed:
             assert os.write(printed, many) == len(many)
 
 
@@ -554,14 +555,14 @@ def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(plugins, "requires", lambda name: declared)
     assert list(plugins.distributions("jax", ("jax",))) == ["jax", "flax"]
     # The engine's own extra holds what native models are made of, which Keras does not need.
-    assert list(plugins.distributions("keras-jax", ("keras", "jax"))) == ["keras", "jax", "keras-hub"]
+    assert list(plugins.distributions("keras", ("keras", "jax"))) == ["keras", "jax", "keras-hub"]
     assert list(plugins.distributions("keras2", ("tensorflow",))) == ["tensorflow", "tf_keras"]
 
     def uninstalled(name: str) -> None:
         raise PackageNotFoundError(name)
 
     monkeypatch.setattr(plugins, "requires", uninstalled)
-    assert plugins.installed("jax", ("jax",)) == "jax 1"
+    assert plugins.installed(("jax",), ("jax",)) == "jax 1"
 
 
 # ------------------------------------------------------------------------------------------------ verify

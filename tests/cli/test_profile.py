@@ -340,11 +340,12 @@ def test_a_users_step(measuring: Run) -> None:
 @pytest.fixture
 def here(monkeypatch: pytest.MonkeyPatch, cache: Path) -> None:
     """One thread, the calibration of `cache`, and none of the recording's own measurements."""
-    from roofline.pytorch.recording import profiler, record
+    from roofline.pytorch.recording import profiler
+    from roofline.recording import record
     from roofline.timing.timed import EventCost
 
     monkeypatch.setenv("ROOFLINE_CACHE", str(cache))
-    monkeypatch.setattr(record, "_ceilings", lambda plan: {})
+    monkeypatch.setattr(record, "bandwidth", lambda plan, threads: {})
     monkeypatch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
     threads = torch.get_num_threads()
     torch.set_num_threads(1)

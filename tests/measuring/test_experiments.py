@@ -14,6 +14,7 @@ from roofline.comparison.proof.experiment import Proof
 from roofline.comparison.terms import compare
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile, Wall
+from roofline.core.step import Workload
 from roofline.devices import cpu
 from roofline.errors import InputError
 from roofline.measuring import experiments
@@ -40,8 +41,8 @@ def recorded(**asked: object) -> Profile:
 
     What a proof looks at is how it was asked for and what is recorded of it.
     """
-    fields = {"backend": "torch", "model": "lenet5", "mode": "train", "size": "base", "batch": 2, "device": "cpu"}
-    request = Request(**(fields | {"threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
+    workload = Workload(model="lenet5", mode="train", size="base", batch=2, device="cpu")
+    request = Request(**({"backend": "torch", "workload": workload, "threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
     counted = experiments._record(replace(request, count_only=True), {})
     profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
     wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)
@@ -78,8 +79,8 @@ def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
 
 
 def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Path) -> None:
-    asked = {"model": "mine:make_step", "file": str(tmp_path / "mine.py"), "function": "make_step"}
-    request = Request(backend="torch", device="cpu", threads=1, **asked)
+    asked = {"file": str(tmp_path / "mine.py"), "function": "make_step"}
+    request = Request(backend="torch", workload=Workload(model="mine:make_step"), threads=1, **asked)
     assert experiments._checked(request) == request
     (proved,) = proofs(recorded(), finding("optimizer"), request=request)
     assert proved.verdict == "not proven"
@@ -106,8 +107,10 @@ def test_what_is_recorded_is_asked_for_again() -> None:
         options={"optimizer": "fused"},
     )
     assert experiments.request_of(profile) == Request(
-        backend="torch", model="lenet5", mode="train", size="base", batch=2, device="cpu", threads=1, steps=3,
-        input="host", optimizer=False, options={"optimizer": "fused"},
+        backend="torch", threads=1, steps=3, workload=Workload(
+            model="lenet5", mode="train", size="base", batch=2, device="cpu", input="host", optimizer=False,
+            options={"optimizer": "fused"},
+        ),
     )  # fmt: skip
 
 
@@ -144,7 +147,7 @@ def test_a_profile_that_is_not_run_again(changes: dict[str, object], message: st
 
 
 def test_a_quote_that_does_not_close_is_only_a_text() -> None:
-    assert experiments.request_of(replace(recorded(), command="roofline profile 'lenet5")).model == "lenet5"
+    assert experiments.request_of(replace(recorded(), command="roofline profile 'lenet5")).workload.model == "lenet5"
 
 
 def test_only_the_variable_that_we_set_is_set_again() -> None:

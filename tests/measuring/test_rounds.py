@@ -12,6 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.core.schema import Profile, Wall
+from roofline.core.step import Workload
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
 from roofline.measuring import rounds, session
 from roofline.measuring.rounds import Contender
@@ -20,7 +21,8 @@ from roofline.recording.request import Request
 
 def contender(name: str, **changes: object) -> Contender:
     backend, _, _ = name.partition(":")
-    return Contender(name, Request(**({"backend": backend, "model": "mlp", "device": "cpu", "steps": 3} | changes)))
+    fields = {"backend": backend, "workload": Workload(model="mlp", device="cpu"), "steps": 3}
+    return Contender(name, Request(**(fields | changes)))
 
 
 class Machine:
@@ -143,14 +145,15 @@ def test_the_plan() -> None:
 
 def test_the_command_measures_the_same() -> None:
     request = Request(
-        backend="keras-jax", model="bert", device="cpu", mode="train", batch=2, size="tiny", threads=1, steps=5,
-        optimizer=False, options={"jit": "off"},
+        backend="keras-jax", threads=1, steps=5, workload=Workload(
+            model="bert", device="cpu", mode="train", batch=2, size="tiny", optimizer=False, options={"jit": "off"},
+        ),
     )  # fmt: skip
     assert rounds.profile_command(request, 3) == (
         "roofline profile bert --backend keras-jax:jit=off --mode train --batch 2 --size tiny --device cpu "
         "--threads 1 --steps 5 --no-optimizer --rounds 3"
     )
-    plain = Request(backend="torch", model="mlp", device="cpu")
+    plain = Request(backend="torch", workload=Workload(model="mlp", device="cpu"))
     assert rounds.profile_command(plain, 1) == "roofline profile mlp --backend torch --device cpu"
 
 

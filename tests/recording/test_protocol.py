@@ -8,16 +8,16 @@ from roofline.recording.protocol import profiled_steps, settling
 
 
 @pytest.mark.parametrize(
-    ("pace", "steps"),
+    ("typical", "steps"),
     # 30 ms hold 100 steps of 0.3 ms, of which 6 are enough; 3 steps of 10 ms; no whole one of 0.1 s, so one
     [(0.0, 6), (0.3e-3, 6), (10e-3, 3), (0.1, 1), (0.99, 1), (1.0, 0), (60.0, 0)],
 )
-def test_short_steps_settle_longer(pace: float, steps: int) -> None:
-    assert settling(pace) == steps
+def test_short_steps_settle_longer(typical: float, steps: int) -> None:
+    assert settling(typical) == steps
 
 
 @pytest.mark.parametrize(
-    ("pace", "plain", "steps"), [(0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (5.0, 20, 5)]
+    ("typical", "plain", "steps"), [(0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (5.0, 20, 5)]
 )
-def test_short_steps_are_profiled_more_often(pace: float, plain: int, steps: int) -> None:
-    assert profiled_steps(pace, plain) == steps
+def test_short_steps_are_profiled_more_often(typical: float, plain: int, steps: int) -> None:
+    assert profiled_steps(typical, plain) == steps

@@ -48,26 +48,26 @@ def padded() -> Callable[[], Any]:
     ],
 )
 def test_jax(build: Callable[[], Callable[[], Any]], flops: float) -> None:
-    from roofline.backends import jax as backend
+    from roofline.backends.jax import BACKEND
 
-    (check,) = by_name(backend.verify(Step(run=build())))
+    (check,) = by_name(BACKEND.recorder.verify(Step(run=build())))
     assert (check.ours, check.reference, check.verdict) == (flops, flops, "agrees")
 
 
 def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
-    from roofline.backends import jax as backend
+    from roofline.backends.jax import BACKEND
 
     real = verify._products
     monkeypatch.setattr(verify, "_products", lambda *where: [(one, 1.01 * flops) for one, flops in real(*where)])
-    (check,) = by_name(backend.verify(Step(run=product())))
+    (check,) = by_name(BACKEND.recorder.verify(Step(run=product())))
     assert check.verdict == "differs"
 
 
 def test_without_jaxlib_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
-    from roofline.backends import jax as backend
+    from roofline.backends.jax import BACKEND
 
     monkeypatch.setattr(verify, "_analysis", lambda: None)
-    (check,) = by_name(backend.verify(Step(run=product())))
+    (check,) = by_name(BACKEND.recorder.verify(Step(run=product())))
     assert (check.reference, check.verdict, "jaxlib" in check.note) == (None, "not checked", True)
 
 
@@ -76,9 +76,9 @@ def test_without_jaxlib_it_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
 
 def graph(function: Callable[..., Any]) -> list[Check]:
     tf = pytest.importorskip("tensorflow")
-    from roofline.backends import tensorflow as backend
+    from roofline.backends.tensorflow import BACKEND
 
-    return by_name(backend.verify(Step(run=tf.function(function))))
+    return by_name(BACKEND.recorder.verify(Step(run=tf.function(function))))
 
 
 def test_a_graph_is_compiled_by_xla_to_be_checked() -> None:
@@ -139,7 +139,7 @@ def test_a_wrong_count_of_a_graph_is_found(monkeypatch: pytest.MonkeyPatch) -> N
 
 def test_what_cannot_be_checked_in_a_graph_is_said() -> None:
     tf = pytest.importorskip("tensorflow")
-    from roofline.backends import tensorflow as backend
+    from roofline.backends.tensorflow import BACKEND
 
     x = tf.ones((32, 32))
 
@@ -154,5 +154,5 @@ def test_what_cannot_be_checked_in_a_graph_is_said() -> None:
     (check,) = graph(lambda: (x @ x, tf.strings.as_string(x)))
     assert (check.verdict, "XLA cannot compile the function" in check.note) == ("not checked", True)
     compiled = tf.function(lambda: x @ x)
-    (check,) = by_name(backend.verify(Step(run=lambda: compiled())))
+    (check,) = by_name(BACKEND.recorder.verify(Step(run=lambda: compiled())))
     assert (check.verdict, "no tf.function" in check.note) == ("not checked", True)

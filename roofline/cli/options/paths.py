@@ -23,3 +23,14 @@ def check_output(path: str | Path, force: bool, suffixes: Sequence[str] = ()) ->
     if file.exists() and not force:
         raise InputError(f"{file} exists; add --force to replace it, or choose another name.")
     return file
+
+
+def check_writable(folder: Path) -> None:
+    """Refuse a folder that takes no file before anything is measured. Nothing is left in it."""
+    import tempfile
+
+    try:
+        with tempfile.TemporaryFile(dir=folder):
+            pass
+    except OSError as error:
+        raise InputError(f"Cannot write in {folder}: {error.strerror}; choose another place with -o.") from None

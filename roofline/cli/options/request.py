@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
+    from roofline.recording.backend import Backend
     from roofline.recording.request import Request
 
 MODES = ("infer", "train", "generate")
@@ -21,53 +22,76 @@ _CHOICES = {
 }
 
 
-def make_request(model: str, backend: str, **asked: Any) -> Request:
-    """The request for `model` on `backend`; `asked`: fields of Request as the user gave them, None for the default.
+def make_request(
+    model: str,
+    backend: str,
+    *,
+    device: str = "auto",
+    threads: int | None = None,
+    steps: int | None = None,
+    count_only: bool = False,
+    python: str | None = None,
+    **asked: Any,
+) -> Request:
+    """The request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
 
     Raises InputError for what cannot be, MissingError for a device that is not there.
     """
+    from roofline.core.step import Workload
     from roofline.devices import calibration, cpu
     from roofline.recording.request import Request
 
-    name, options = parse_backend(backend)
+    name, described, options = parse_backend(backend)
+    words = {**asked, "device": device}
     for option, choices in _CHOICES.items():
-        if option in asked:
-            check_choice(option, asked[option], choices)
-    for option in ("batch", "seq", "layers", "threads", "steps"):
-        value = asked.get(option)
+        if option in words:
+            check_choice(option, words[option], choices)
+    numbers = {name: asked.get(name) for name in ("batch", "seq", "layers")} | {"threads": threads, "steps": steps}
+    for option, value in numbers.items():
         if value is not None and value < 1:
             raise InputError(f"--{option} {value} is not possible: give at least 1.")
         if value is not None and value > _MOST:
             raise InputError(f"--{option} {value} is not possible: give at most {_MOST}.")
-    file, function, title = _model(model, name)
-    asked["device"] = calibration.resolve(asked["device"])
-    if asked.get("threads") is None:
-        asked["threads"] = cpu.detect().cores  # what the frameworks take by default: one per physical core
-    request = Request(backend=name, options=options, model=title, file=file, function=function, **asked)
+    file, function, title = _model(model, described)
+    workload = Workload(model=title, device=calibration.resolve(device), options=options, **asked)
+    if threads is None:
+        threads = cpu.detect().cores  # what the frameworks take by default: one per physical core
     if file is None:
-        _check_dimensions(request)
-    return request
+        # What the model cannot be is refused before a framework is loaded or a ceiling is measured.
+        from roofline.models import dimensions
+
+        dimensions(workload)
+    return Request(
+        backend=name,
+        workload=workload,
+        file=file,
+        function=function,
+        threads=threads,
+        steps=steps,
+        count_only=count_only,
+        python=python,
+    )
 
 
-def parse_backend(text: str) -> tuple[str, dict[str, str]]:
-    """ "tensorflow-xla:mode=compile" is ("tensorflow-xla", {"mode": "compile"}), checked against the backend."""
-    from roofline import plugins
+def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:
+    """ "keras-jax:jit=off" is ("keras-jax", its description, {"jit": "off"}), checked against the description."""
+    from roofline.recording.backend import load
 
     name, _, rest = text.partition(":")
-    module = plugins.load("roofline.backends", name, "backend")
+    backend = load(name)
     options: dict[str, str] = {}
     for part in filter(None, rest.split(",")):
         option, equals, value = part.partition("=")
-        if option not in module.OPTIONS:
-            known = ", ".join(module.OPTIONS) or "none"
+        if option not in backend.options:
+            known = ", ".join(backend.options) or "none"
             raise InputError(f"The {name} backend has no option {option!r}; there are: {known}.")
-        if not equals or value not in module.OPTIONS[option]:
-            raise InputError(f"{name}:{option} takes {' or '.join(module.OPTIONS[option])}, not {value!r}.")
+        if not equals or value not in backend.options[option]:
+            raise InputError(f"{name}:{option} takes {' or '.join(backend.options[option])}, not {value!r}.")
         options[option] = value
-    return name, options
+    return name, backend, options
 
 
-def _model(model: str, backend: str) -> tuple[str | None, str | None, str]:
+def _model(model: str, backend: Backend) -> tuple[str | None, str | None, str]:
     """(file, function, name) of what the user wants to run."""
     from pathlib import Path
 
@@ -80,20 +104,8 @@ def _model(model: str, backend: str) -> tuple[str | None, str | None, str]:
         if not Path(file).is_file():
             raise InputError(f"There is no file {file}.")
         return file, function, f"{Path(file).stem}:{function}"
-    module = plugins.load("roofline.backends", backend, "backend")
-    plugins.require(module.MODELS, model, "model")
+    plugins.require(backend.models, model, "model")
     return None, None, model
-
-
-def _check_dimensions(request: Request) -> None:
-    """Refuse what the model cannot be before a framework is loaded or a ceiling is measured."""
-    import msgspec
-
-    from roofline.core.step import Workload
-    from roofline.models import dimensions
-
-    fields = msgspec.structs.asdict(request)
-    dimensions(Workload(**{name: fields[name] for name in Workload.__slots__}))
 
 
 def check_choice(option: str, value: str, choices: tuple[str, ...]) -> None:

@@ -25,10 +25,10 @@ def setting_for(rule: str, mine: Profile, other: Profile, switches: Sequence[Swi
 
 def _turned(switch: Switch, mine: Profile, other: Profile) -> Setting | None:
     """A switch set as in the other run, if it can be and is not so already, else to its opposite."""
-    now = _stands(switch, mine)
+    now = _state_of(switch, mine)
     if now is None:
         return None
-    theirs = _stands(switch, other)
+    theirs = _state_of(switch, other)
     as_theirs = theirs in switch.turns.values() and theirs != now
     target = theirs if as_theirs else switch.turns.get(now, switch.turns.get("*"))
     if target is None or target == now:
@@ -41,5 +41,5 @@ def _turned(switch: Switch, mine: Profile, other: Profile) -> Setting | None:
     )
 
 
-def _stands(switch: Switch, profile: Profile) -> str | None:
+def _state_of(switch: Switch, profile: Profile) -> str | None:
     return profile.switches.get(switch.reads, profile.options.get(switch.reads, switch.assumed))

@@ -29,7 +29,7 @@ from roofline.traces.kineto.reader import KinetoTrace
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """See `backends.torch_compile.record`."""
+    """Compile the model's forward, unless the user did; then T, P and C as for eager PyTorch."""
     mode = plan.options.get("mode", "default")
     torch.compiler.reset()  # what was compiled before was not seen being compiled
     recorder = kernels.Recorder()
@@ -40,9 +40,10 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
             if not theirs and isinstance(step.model, torch.nn.Module):
                 counting.forward = compile_model(step.model, mode)
             switches = {"torch.compile": "the step's own" if theirs else f"mode={mode}"}
-            recording = torch_record.record(
-                step, plan, say, counting, switches, counting.keep, lambda: counting.reference
+            variant = torch_record.Variant(
+                count=counting, switches=switches, compilation=counting.keep, reference=lambda: counting.reference
             )
+            recording = torch_record.record(step, plan, say, variant)
         if counting.found is None:  # plain steps only
             return recording
         return msgspec.structs.replace(
@@ -69,13 +70,13 @@ def compile_model(model: torch.nn.Module, mode: str) -> Forward:
     """
     original = model.forward
     if Path(torch.__file__).parent not in Path(inspect.getsourcefile(original) or "").parents:
-        model.forward = compiled_forward(original, mode)  # type: ignore[method-assign]
+        model.forward = compiled_forward(original, mode)
         return original
 
     def forward(*args: Any, **kwargs: Any) -> Any:
         return original(*args, **kwargs)
 
-    model.forward = compiled_forward(forward, mode)  # type: ignore[method-assign]
+    model.forward = compiled_forward(forward, mode)
     return forward
 
 

@@ -1,12 +1,11 @@
-"""What the backends on native PyTorch share: their environment, and where PyTorch can run."""
+"""What backends on PyTorch share: what their models take, their environment, what is recorded of their process."""
 
 from __future__ import annotations
 
-import os
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 
 from roofline.core.switch import MALLOC
+from roofline.recording import process
 
 #: What the models in PyTorch take, whoever runs them; what is not given is as PyTorch and the libraries decide.
 MODEL_OPTIONS: Mapping[str, tuple[str, ...]] = {
@@ -26,28 +25,17 @@ def environment(threads: int | None, device: str, options: Mapping[str, str]) ->
     return {} if threads is None else {"OMP_NUM_THREADS": str(threads), "MKL_NUM_THREADS": str(threads)}
 
 
-def profiled_environment(device: str) -> dict[str, str]:
-    """Nothing: plain and profiled steps run in one process."""
-    return {}
+def of_models(options: Mapping[str, str]) -> dict[str, str]:
+    """The options that the models take, without those of what compiles them."""
+    return {name: value for name, value in options.items() if name in MODEL_OPTIONS}
 
 
-def devices() -> tuple[str, ...]:
-    """What PyTorch can run on here."""
-    import torch
-
-    return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
-
-
-def versions() -> dict[str, str]:
-    """Versions of what decides how fast a step is."""
+def versions(libraries: tuple[str, ...] = ()) -> dict[str, str]:
+    """Versions of what decides how fast a step is; libraries: further distributions."""
     import torch
 
     found = {"torch": str(torch.__version__)}
-    for name in ("transformers", "numpy", "triton"):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
+    found |= process.versions((*libraries, "transformers", "numpy", "triton"))
     if torch.version.cuda:
         found["cuda"] = torch.version.cuda
         cudnn = torch.backends.cudnn.version()
@@ -84,12 +72,9 @@ def process_environment() -> dict[str, str]:
     """Threads and affinity of this process, and the variables that steer them."""
     import torch
 
-    found = {
+    return {
         "threads": str(torch.get_num_threads()),
         "interop threads": str(torch.get_num_interop_threads()),
-        "cpus": str(len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count()),
+        "cpus": process.cores(),
+        **process.variables(VARIABLES),
     }
-    for name in VARIABLES:
-        if name in os.environ:
-            found[name] = os.environ[name]
-    return found

@@ -20,14 +20,9 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
-from roofline.recording.contention import System
-from roofline.recording.protocol import SETTLING, settling
+from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
 from roofline.timing.timed import EventCost
 from roofline.traces.kineto import reader
-
-#: Prefix of the annotations that delimit profiled steps.
-STEP = "roofline:step"
-IN_FLIGHT = 2
 
 
 @contextmanager
@@ -116,29 +111,6 @@ def read(profiler: profile) -> reader.KinetoTrace:
         path = Path(folder) / "profiled.json"
         profiler.export_chrome_trace(str(path))
         return reader.read(path)
-
-
-def interleaved(
-    run: Callable[[], object], plain: int, watched: int, pace: float, system: System
-) -> tuple[list[float], list[profile]]:
-    """Plain and profiled steps on a CPU in turns: ([s each], one profiler per profiled step).
-
-    A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step see
-    the same of it. pace: what a step takes [s]; a few that do not count go before each stretch of either. system:
-    counts what it does for the plain ones.
-    """
-    times: list[float] = []
-    profilers: list[profile] = []
-    stretches = watched + 1
-    for number in range(stretches):
-        here = plain * (number + 1) // stretches - len(times)
-        for _ in range(1 if here and pace < 1 else 0):
-            run()
-        with system.counting():
-            times += steady(run, "cpu", here)
-        if number < watched:
-            profilers.append(profiled(run, "cpu", 1, settling(pace)))
-    return times, profilers
 
 
 def event_cost(calls: int = 500, rounds: int = 12) -> EventCost:

@@ -25,9 +25,10 @@ from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
 from roofline.pytorch.recording import verify as torch_verify
-from roofline.pytorch.recording.profiler import STEP, quiet, synchronize
+from roofline.pytorch.recording.profiler import quiet, synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
+from roofline.recording.protocol import STEP
 from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.traces import nesting
 
@@ -38,7 +39,11 @@ _EAGER, _TRACED = "roofline:run:eager", "roofline:run:traced"
 
 
 def record(step: Step, plan: Plan, say: Say) -> Recording:
-    """See `backends.torchscript.record`."""
+    """Time plain steps (T), profile a few (P) and count one (C) of the step with its model in TorchScript.
+
+    Raises InputError for a step without a model, for a model that cannot be traced, and for `freeze=on` where it
+    cannot be.
+    """
     if not isinstance(step.model, nn.Module):
         raise InputError(
             "The step names no model, so there is nothing to trace: return a roofline.Step with model=your nn.Module."
@@ -50,7 +55,8 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
         def counting(step: Step) -> Counted:
             return _count_beside_eager(step, run)
 
-        recording = torch_record.record(step, plan, say, counting, switches(plan.device, run.frozen))
+        variant = torch_record.Variant(count=counting, switches=switches(plan.device, run.frozen))
+        recording = torch_record.record(step, plan, say, variant)
     for note in run.notes():
         say(note)
     return msgspec.structs.replace(
@@ -68,13 +74,14 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
 def _record_scripted(step: Step, plan: Plan, say: Say) -> Recording:
     if "freeze" in plan.options:
         raise InputError("The step's model is a TorchScript module already and runs as it is: leave freeze out.")
-    recording = torch_record.record(step, plan, say, _count_scripted, switches(plan.device, None))
+    variant = torch_record.Variant(count=_count_scripted, switches=switches(plan.device, None))
+    recording = torch_record.record(step, plan, say, variant)
     compilation = Compilation(compiler="TorchScript", mode="the step's own", graphs=1)
     return msgspec.structs.replace(recording, compilation=compilation)
 
 
 def verify(step: Step) -> list[Check]:
-    """See `backends.torchscript.verify`."""
+    """FLOPs of the traced step beside FlopCounterMode's, and fvcore's of the model before tracing."""
     if not isinstance(step.model, nn.Module) or isinstance(step.model, torch.jit.ScriptModule):
         return torch_verify.verify(step)
     with traced(step, None):
@@ -161,7 +168,8 @@ def _known(nodes: Nodes, counted: Counted, inside: NDArray[np.bool_]) -> NDArray
     by_number = (ancestor[at] >= 0) & (sure[ancestor[at]] == 1)
     around = [*np.unique(counted.scope[inside]), *np.flatnonzero([not name for name in counted.scopes])]
     forward, backward = (counted.phase == PHASES.index(phase) for phase in ("forward", "backward"))
-    return ~np.isin(counted.scope, around) & (forward | (backward & by_number))
+    known: NDArray[np.bool_] = ~np.isin(counted.scope, around) & (forward | (backward & by_number))
+    return known
 
 
 def _node_of_an_op(name: str) -> int:
@@ -198,7 +206,8 @@ class _Part:
 
     @property
     def parent(self) -> NDArray[np.int64]:
-        return np.maximum(self._cut(self.whole.parent) - self.begin, -1)
+        parent: NDArray[np.int64] = np.maximum(self._cut(self.whole.parent) - self.begin, -1)
+        return parent
 
     @property
     def sequence(self) -> NDArray[np.int64]:

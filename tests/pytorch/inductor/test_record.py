@@ -10,8 +10,8 @@ import pytest
 torch = pytest.importorskip("torch")
 from torch import nn
 
-from roofline.backends import torch as eager
-from roofline.backends import torch_compile
+from roofline.backends.torch import BACKEND as EAGER
+from roofline.backends.torch_compile import BACKEND
 from roofline.core.cost import matrix
 from roofline.core.step import Step, scope
 from roofline.costs.counted import Costed
@@ -56,7 +56,7 @@ def train(model: nn.Module, *inputs: Any) -> Step:
 
 
 def compiled(step: Step, plan: Plan = COUNT) -> Recording:
-    return torch_compile.record(step, plan, quiet)
+    return BACKEND.recorder.record(step, plan, quiet)
 
 
 def products(recording: Recording, phase: str, column: str = "model_flops") -> float:
@@ -117,7 +117,7 @@ def test_a_kernel_moves_its_boundary_and_does_the_work_of_its_parts() -> None:
 
 def test_what_compilation_saves_is_the_traffic_between_fused_ops() -> None:
     step = infer(Residual(), torch.randn(ROWS, WIDTH))
-    before = eager.record(step, COUNT, quiet)
+    before = EAGER.recorder.record(step, COUNT, quiet)
     after = compiled(step)
     # eager: the sum of the residual is written and read again, and the norm writes its mean and deviation per row
     assert moved(before) - moved(after) == 2 * ROWS * WIDTH * 4 + 2 * ROWS * 4
@@ -128,7 +128,7 @@ def test_what_compilation_saves_is_the_traffic_between_fused_ops() -> None:
 
 def test_training_counts_as_eager_and_places_the_backward_pass() -> None:
     step = train(Residual(), torch.randn(ROWS, WIDTH, requires_grad=True))
-    before, after = eager.record(step, COUNT, quiet), compiled(step)
+    before, after = EAGER.recorder.record(step, COUNT, quiet), compiled(step)
     for phase in ("forward", "backward"):
         assert products(before, phase) == products(after, phase)
     assert products(after, "backward", "flops") == 2 * products(after, "forward")
@@ -315,7 +315,7 @@ class Branching(nn.Module):
 @pytest.mark.filterwarnings("ignore:The .grad attribute of a Tensor")  # Dynamo looks at it, and says so elsewhere
 def test_a_graph_break_is_counted_and_what_is_between_is_eager() -> None:
     step = train(Branching(), torch.randn(ROWS, WIDTH))
-    before, after = eager.record(step, COUNT, quiet), compiled(step)
+    before, after = EAGER.recorder.record(step, COUNT, quiet), compiled(step)
     for phase in ("forward", "backward"):
         assert products(before, phase) == products(after, phase)
     facts = after.compilation
@@ -438,7 +438,7 @@ class Custom(nn.Module):
 
 def test_a_custom_autograd_function_asks_for_all_that_it_says_and_runs_what_is_used() -> None:
     step = train(Custom(), torch.randn(ROWS, WIDTH))
-    before, after = eager.record(step, COUNT, quiet), compiled(step)
+    before, after = EAGER.recorder.record(step, COUNT, quiet), compiled(step)
     one = 2 * ROWS * WIDTH * WIDTH
     assert products(before, "backward") == products(after, "backward") == 2 * one
     assert products(after, "backward", "flops") == one, "the gradient of the input goes nowhere and is left out"
@@ -488,7 +488,7 @@ def test_the_users_own_compiled_module_is_left_as_it_is(wrapped: bool) -> None:
 def test_a_step_that_compiles_nothing_is_recorded_and_says_so() -> None:
     model, x, said = Wide(), torch.randn(ROWS, WIDTH), []
     torch.compile(model)  # and what it returns is not called
-    recording = torch_compile.record(Step(run=lambda: model(x)), COUNT, said.append)
+    recording = BACKEND.recorder.record(Step(run=lambda: model(x)), COUNT, said.append)
     assert "nothing-compiled" in recording.flags
     assert any("call what torch.compile returns" in text for text in said)
     assert recording.compilation.graphs == 0
@@ -496,7 +496,7 @@ def test_a_step_that_compiles_nothing_is_recorded_and_says_so() -> None:
 
 
 def test_eager_profiles_say_that_compiled_code_runs_in_them() -> None:
-    recording = eager.record(infer(torch.compile(Wide()), torch.randn(ROWS, WIDTH)), COUNT, quiet)
+    recording = EAGER.recorder.record(infer(torch.compile(Wide()), torch.randn(ROWS, WIDTH)), COUNT, quiet)
     assert "compiled-code" in recording.flags
 
 

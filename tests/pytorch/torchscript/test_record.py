@@ -16,7 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from roofline import plugins, scope
-from roofline.backends import torchscript
+from roofline.backends.torchscript import BACKEND
 from roofline.core.schema import load
 from roofline.core.step import Step, Workload
 from roofline.costs.counted import PHASES, Counted
@@ -26,6 +26,7 @@ from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import profiler, record
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript import record as _torchscript
+from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.timing.timed import EventCost
 
@@ -36,7 +37,7 @@ CPU = Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
 def _one_thread() -> Iterator[None]:
     threads = torch.get_num_threads()
     with pytest.MonkeyPatch.context() as patch, _step.user_state_kept():
-        patch.setattr(record, "_ceilings", lambda plan: {})
+        patch.setattr(measurement, "bandwidth", lambda plan, threads: {})
         patch.setattr(profiler, "event_cost", lambda: EventCost(2e-7, 2e-7))
         torch.set_num_threads(1)
         yield
@@ -92,7 +93,7 @@ def work(recording: Recording, by: str) -> dict[str, tuple[float, float]]:
 def test_a_traced_model_is_counted_as_the_eager_one(name: str, mode: str) -> None:
     eager = record.record(built(name, mode), Plan(device="cpu", threads=1, count_only=True), silent)
     step = built(name, mode)
-    recording = torchscript.record(step, CPU, silent)
+    recording = BACKEND.recorder.record(step, CPU, silent)
 
     assert recording.notes == ()
     assert recording.profiled is not None
@@ -113,7 +114,7 @@ def test_a_traced_model_is_counted_as_the_eager_one(name: str, mode: str) -> Non
 
 def test_dropout_and_its_gradient_are_where_the_dropout_layer_is() -> None:
     """In a differentiable graph dropout is native_dropout; eager on a CPU draws, scales and multiplies."""
-    recording = torchscript.record(built("bert", "train"), Plan(device="cpu", count_only=True), silent)
+    recording = BACKEND.recorder.record(built("bert", "train"), Plan(device="cpu", count_only=True), silent)
     found = {
         (recording.signatures[op.signature].name, recording.blocks[op.block])
         for op in recording.ops
@@ -248,7 +249,7 @@ class Branches(nn.Module):
 
 def test_a_value_that_tracing_makes_constant_is_told_and_warns_nobody() -> None:
     said: list[str] = []
-    recording = torchscript.record(infer(Branches(), torch.ones(3)), CPU, said.append)
+    recording = BACKEND.recorder.record(infer(Branches(), torch.ones(3)), CPU, said.append)
     assert recording.compilation is not None
     assert len(recording.compilation.notes) == 1
     assert "test_torchscript.py:" in recording.compilation.notes[0]
@@ -288,40 +289,40 @@ class Raises(nn.Module):
 
 def test_a_step_without_a_model_is_refused() -> None:
     with pytest.raises(InputError, match="names no model"):
-        torchscript.record(Step(run=lambda: None), CPU, silent)
+        BACKEND.recorder.record(Step(run=lambda: None), CPU, silent)
 
 
 def test_a_model_that_returns_an_object_is_refused() -> None:
     with pytest.raises(InputError, match="returns a Odd"):
-        torchscript.record(infer(Returns(), torch.ones(3)), CPU, silent)
+        BACKEND.recorder.record(infer(Returns(), torch.ones(3)), CPU, silent)
 
 
 def test_a_model_that_is_given_an_object_is_refused() -> None:
     with pytest.raises(InputError, match="is called with a Odd"):
-        torchscript.record(infer(Small(), Odd(1)), CPU, silent)
+        BACKEND.recorder.record(infer(Small(), Odd(1)), CPU, silent)
 
 
 def test_a_model_that_only_tracing_breaks_is_refused_with_the_reason() -> None:
     with pytest.raises(InputError, match=r"cannot trace Numpy \(.*expand.*\): give a step"):
-        torchscript.record(infer(Numpy(), torch.ones(3)), CPU, silent)
+        BACKEND.recorder.record(infer(Numpy(), torch.ones(3)), CPU, silent)
 
 
 def test_an_error_of_the_model_itself_passes_through() -> None:
     with pytest.raises(KeyError, match="mine"):
-        torchscript.record(infer(Raises(), torch.ones(3)), CPU, silent)
+        BACKEND.recorder.record(infer(Raises(), torch.ones(3)), CPU, silent)
 
 
 def test_frozen_training_is_refused() -> None:
     plan = Plan(device="cpu", options={"freeze": "on"})
     with pytest.raises(InputError, match="cannot train"):
-        torchscript.record(training(Small()), plan, silent)
+        BACKEND.recorder.record(training(Small()), plan, silent)
     with pytest.raises(InputError, match="leave freeze out"):
-        torchscript.record(infer(torch.jit.script(Small()), torch.ones(2, 4)), plan, silent)
+        BACKEND.recorder.record(infer(torch.jit.script(Small()), torch.ones(2, 4)), plan, silent)
 
 
 def test_inference_unfrozen_on_request() -> None:
     plan = Plan(device="cpu", count_only=True, options={"freeze": "off"})
-    recording = torchscript.record(infer(Small(), torch.ones(2, 4)), plan, silent)
+    recording = BACKEND.recorder.record(infer(Small(), torch.ones(2, 4)), plan, silent)
     assert recording.switches["TorchScript frozen"] == "False"
     assert recording.compilation is not None
     assert recording.compilation.mode == "traced"
@@ -373,7 +374,7 @@ def listed(counted: Counted) -> list[tuple[str, str, str, float]]:
 
 def test_a_module_that_came_scripted_runs_as_it_is_and_keeps_its_layers() -> None:
     said: list[str] = []
-    recording = torchscript.record(training(torch.jit.script(Controlled())), CPU, said.append)
+    recording = BACKEND.recorder.record(training(torch.jit.script(Controlled())), CPU, said.append)
     assert recording.profiled is not None
     assert recording.profiled.joined == 1
     assert recording.switches["TorchScript"] == "the step's own module"
@@ -426,7 +427,7 @@ class Chain(nn.Module):
 
 
 def test_a_fused_kernel_is_one_op_with_its_parts(fusing: None) -> None:
-    recording = torchscript.record(infer(Chain(), torch.ones(4, 8)), CPU, silent)
+    recording = BACKEND.recorder.record(infer(Chain(), torch.ones(4, 8)), CPU, silent)
     assert recording.switches["TorchScript fuser"] == "NNC"
     assert recording.profiled is not None
     assert recording.profiled.joined == 1
@@ -444,7 +445,7 @@ def test_a_fused_kernel_that_cannot_be_looked_into_is_unknown_by_name(
     fusing: None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fusion, "groups", lambda module, engine: [])
-    recording = torchscript.record(infer(Chain(), torch.ones(4, 8)), CPU, silent)
+    recording = BACKEND.recorder.record(infer(Chain(), torch.ones(4, 8)), CPU, silent)
     names = [recording.signatures[op.signature].name for op in recording.ops]
     assert names == ["aten::addmm", "fused_sigmoid_mul_add"]
     assert recording.signatures[recording.ops[1].signature].cost.flops is None
@@ -485,7 +486,7 @@ def test_kernels_of_one_name_are_told_apart_by_order_or_not_at_all(fusing: None)
 
 
 def test_verify_checks_what_the_traced_step_executes() -> None:
-    checks = torchscript.verify(built("mlp", "train"))
+    checks = BACKEND.recorder.verify(built("mlp", "train"))
     counter = [check for check in checks if check.reference_name == "FlopCounterMode"]
     assert {check.what for check in counter} == {"addmm", "mm"}
     assert all(check.verdict == "agrees" for check in counter)

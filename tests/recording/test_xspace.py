@@ -18,16 +18,19 @@ os.environ.setdefault("TF_CPP_MIN_LOG_LEVEL", "3")
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")
     tf = pytest.importorskip("tensorflow")
-    _tensorflow_framework = importlib.import_module("roofline.tensorflow.framework")
+    importlib.import_module("roofline.tensorflow.framework")
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
-from roofline.recording import executor
+from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
+from roofline.recording.xspace import probes, recorder
+from roofline.tensorflow.recorder import TensorFlowRecorder
 from roofline.xla.jax import Jax
+from roofline.xla.recorder import JaxRecorder
 
 # 2 x 32 x 64 x 64 FLOPs of one product.
 PRODUCT = 2 * 32 * 64 * 64
@@ -39,11 +42,19 @@ every_kind = pytest.mark.parametrize("kind", KINDS)
 def _no_ceilings() -> Iterator[None]:
     """What is not tested here, and takes time: bandwidth and most of the evaluations of functions."""
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(executor, "_bandwidth", lambda plan: {})
-        patch.setattr(executor, "FUNCTION_ELEMENTS", (1024,))
-        patch.setattr(executor, "TRIVIAL_RUNS", 3)
+        patch.setattr(measurement, "bandwidth", lambda plan, threads: {})
+        patch.setattr(probes, "FUNCTION_ELEMENTS", (1024,))
+        patch.setattr(probes, "TRIVIAL_RUNS", 3)
         yield
     recorded.cache_clear()
+
+
+def native_jax() -> Any:
+    return JaxRecorder().framework(Step(run=lambda: None))
+
+
+def native_tensorflow(compiled: bool) -> Any:
+    return TensorFlowRecorder(("yes",)).framework(Step(run=lambda: None, switches={"jit": "yes" if compiled else "no"}))
 
 
 def jax_step() -> Step:
@@ -85,14 +96,14 @@ def tensorflow_step(compiled: bool) -> Step:
 
 def make(kind: str) -> tuple[Step, Any]:
     if kind == "jax":
-        return jax_step(), Jax()
+        return jax_step(), native_jax()
     compiled = kind.endswith("compiled")
-    return tensorflow_step(compiled), _tensorflow_framework.TensorFlow(compiled)
+    return tensorflow_step(compiled), native_tensorflow(compiled)
 
 
 def record(kind: str, **plan: Any) -> Recording:
     step, framework = make(kind)
-    return executor.record(step, Plan(device="cpu", threads=1, steps=3, **plan), lambda text: None, framework)
+    return recorder.record(step, Plan(device="cpu", threads=1, steps=3, **plan), lambda text: None, framework)
 
 
 def analysed(recording: Recording, backend: str) -> Analysis:
@@ -195,9 +206,9 @@ def test_a_step_of_nodes_and_instructions_has_the_floor_of_the_faster_executor()
     x, w = tf.ones((32, 64)), tf.eye(64)
     compiled = tf.function(lambda x: tf.tanh(x @ w), jit_compile=True, autograph=False)
     graph = tf.function(lambda x: tf.nn.relu(x @ w), autograph=False)
-    framework = _tensorflow_framework.TensorFlow(compiled=False)
+    framework = native_tensorflow(compiled=False)
     step, plan = Step(run=lambda: compiled(graph(x))), Plan(device="cpu", threads=1, steps=3, profiled_steps=3)
-    recording = executor.record(step, plan, lambda text: None, framework)
+    recording = recorder.record(step, plan, lambda text: None, framework)
     # A node takes microseconds where an instruction takes nanoseconds: its floor would stand above instructions.
     assert recording.profiled is not None
     assert recording.profiled.mechanism == "xla-thunk"
@@ -215,7 +226,7 @@ def test_a_step_that_returns_nothing_is_waited_for() -> None:
     def run() -> None:
         state[:] = [step(x)]
 
-    framework = Jax()
+    framework = native_jax()
     run()
     for _ in range(3):
         framework.wait(run())
@@ -224,15 +235,15 @@ def test_a_step_that_returns_nothing_is_waited_for() -> None:
 
 def test_a_step_without_a_compiled_program_is_an_error() -> None:
     with pytest.raises(MeasurementError, match="no op of the step"):
-        executor.record(Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, Jax())
+        recorder.record(Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, native_jax())
 
 
 def test_what_a_step_compiles_anew_is_timed() -> None:
     """A function that each step jits is compiled each time, and one that was jitted before is not."""
-    x, framework = jnp.ones((64, 64)), Jax()
+    x, framework = jnp.ones((64, 64)), native_jax()
     jitted = jax.jit(lambda x: jnp.tanh(x @ x))
     plan = Plan(device="cpu", threads=1, steps=3)
-    once = executor.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
-    anew = executor.record(Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework)
+    once = recorder.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
+    anew = recorder.record(Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework)
     assert once.conditions["compiling_seconds_per_step"] == 0
     assert 0 < anew.conditions["compiling_seconds_per_step"] < max(anew.wall.steps)

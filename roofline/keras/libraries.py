@@ -1,0 +1,6 @@
+"""The distributions that Keras models are made of, by major version."""
+
+from __future__ import annotations
+
+KERAS_3 = ("keras", "keras-hub")
+KERAS_2 = ("tf_keras", "keras-nlp")

@@ -1,0 +1,22 @@
+"""A step of Keras 3 on PyTorch: recorded as any PyTorch program, with the names of Keras's layers."""
+
+from __future__ import annotations
+
+from roofline.core.step import Step
+from roofline.costs.counted import Counted
+from roofline.keras import libraries, torch_names
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.count import count
+from roofline.pytorch.recording import counting
+from roofline.pytorch.recording.record import Variant
+from roofline.pytorch.recording.record import record as torch_record
+from roofline.recording.recording import Plan, Recording, Say
+
+
+def record(step: Step, plan: Plan, say: Say) -> Recording:
+    """Time plain steps (T), profile a few (P) and count one (C)."""
+    return torch_record(step, plan, say, Variant(count=_count, libraries=libraries.KERAS_3))
+
+
+def _count(step: Step) -> Counted:
+    return count(counting.record(step, torch_names.name, torch_names.marked_training), Engine())

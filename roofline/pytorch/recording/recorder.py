@@ -1,0 +1,32 @@
+"""How backends on PyTorch run and record: nothing here imports it before it is asked for."""
+
+from __future__ import annotations
+
+from roofline.core.step import Step
+from roofline.recording.recording import Check, Plan, Recording, Say
+
+
+class TorchRecorder:
+    """See `recording.backend.Recorder`: a step that PyTorch dispatches op by op."""
+
+    def devices(self) -> tuple[str, ...]:
+        """What PyTorch can run on here."""
+        import torch
+
+        return ("cpu", "cuda") if torch.cuda.is_available() else ("cpu",)
+
+    def profiled_environment(self, device: str) -> dict[str, str]:
+        """Nothing: plain and profiled steps run in one process."""
+        return {}
+
+    def record(self, step: Step, plan: Plan, say: Say) -> Recording:
+        """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
+        from roofline.pytorch.recording import record
+
+        return record.record(step, plan, say)
+
+    def verify(self, step: Step) -> list[Check]:
+        """Our FLOPs beside FlopCounterMode's and fvcore's."""
+        from roofline.pytorch.recording import verify
+
+        return verify.verify(step)

@@ -1,0 +1,61 @@
+"""What a backend is: a description, which each file of roofline/backends/ holds as `BACKEND`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Protocol
+
+from roofline import plugins
+from roofline.core.step import Step
+from roofline.core.switch import Switch
+from roofline.recording.recording import Check, Plan, Recording, Say
+
+#: From threads, device and the options given to the variables that must be set before a framework is imported.
+Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
+
+
+class Recorder(Protocol):
+    """Runs and records steps of one framework, which is imported inside these methods only."""
+
+    def devices(self) -> tuple[str, ...]:
+        """What the framework can run on here, "cpu" first."""
+
+    def profiled_environment(self, device: str) -> dict[str, str]:
+        """Variables that the profiled run alone must have; plain steps then get a process of their own."""
+
+    def record(self, step: Step, plan: Plan, say: Say) -> Recording:
+        """The T, P and C runs. What the step raises passes through."""
+
+    def verify(self, step: Step) -> list[Check]:
+        """Our FLOPs beside those of independent references."""
+
+
+def _as_given(options: Mapping[str, str]) -> dict[str, str]:
+    return dict(options)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Backend:
+    """One way to run a step.
+
+    requires: modules without which it does not run at all. extras: of our installation; the first one holds what its
+    models are made of, any others what those run on. models: the package of its models. options: what `--backend
+    name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`. model_options:
+    from the options given to what the models are told.
+    """
+
+    requires: tuple[str, ...]
+    extras: tuple[str, ...]
+    models: str
+    recorder: Recorder
+    environment: Environment
+    options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    switches: tuple[Switch, ...] = ()
+    model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
+
+
+def load(name: str) -> Backend:
+    """The backend of that name. Raises InputError with the alternatives where there is none."""
+    backend: Backend = plugins.load("roofline.backends", name, "backend").BACKEND
+    return backend

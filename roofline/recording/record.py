@@ -1,0 +1,131 @@
+"""The plan of a measurement, whatever the framework: plain steps (T), profiled ones (P), and what they ran (C)."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Mapping
+from statistics import median
+from typing import Generic
+
+from roofline.core.device import Ceiling
+from roofline.core.schema import Wall
+from roofline.core.step import Step
+from roofline.costs.counted import NOTHING
+from roofline.recording import clocks, contention, protocol
+from roofline.recording.assemble import assemble
+from roofline.recording.bandwidth import bandwidth
+from roofline.recording.recording import Plan, Recording, Say
+from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
+from roofline.units import seconds
+
+
+def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> Recording:
+    """Time plain steps, profile a few and count what they ran. What the step raises passes through."""
+    with recorder.scopes():
+        first = recorder.first(step)
+        say(f"first step {seconds(first)}")
+        if plan.count_only:
+            work = Work(recorder.count(step))
+            return assemble(step, plan, recorder, _nothing(first), work)
+        if not plan.plain_only:
+            recorder.prepare(step)
+        typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(first))))
+        steps = plan.steps or protocol.plain_steps(plan.device, typical, plan.budget)
+        profiled = 0 if plan.plain_only else plan.profiled_steps or protocol.profiled_steps(typical, steps)
+        whole = seconds((steps + profiled) * typical)
+        say(f"{steps} plain steps of about {seconds(typical)}, {profiled} profiled: about {whole}")
+        recorder.note_memory(step)
+        plain, traces = _run(step, plan, recorder, first, typical, steps, profiled)
+        work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
+        return assemble(step, plan, recorder, plain, work)
+
+
+def _nothing(first: float) -> Plain:
+    """Of a run that only counts: the first step [s]."""
+    wall = Wall(steps=(first,), first=first)
+    return Plain(wall, contention.since(contention.start()), clocks.Clocks(None), contention.System())
+
+
+def _run(
+    step: Step, plan: Plan, recorder: StepRecorder[Trace], first: float, typical: float, steps: int, profiled: int
+) -> tuple[Plain, list[Trace]]:
+    """The plain steps and the profiled ones among them, with the bandwidth of the memory measured around them."""
+    before = bandwidth(plan, recorder.probing_threads())
+    gc.collect()
+    collecting = gc.isenabled()
+    gc.disable()  # a collection in one step would be taken for the step's own time
+    turns = _Turns(step, recorder)
+    begin = contention.start()
+    try:
+        with clocks.watched(plan.device) as watched:
+            if recorder.in_turns:
+                turns.take(steps, profiled, typical)
+            else:
+                turns.take_halves(steps, profiled)
+        usage = contention.since(begin)
+        single = [recorder.timed(step) for _ in range(min(protocol.SINGLE_STEPS, steps))]
+    finally:
+        if collecting:
+            gc.enable()
+    after = bandwidth(plan, recorder.probing_threads())
+    plain = Plain(
+        wall=Wall(steps=tuple(turns.times), first=first, single=tuple(single)),
+        usage=usage,
+        clocks=watched,
+        system=turns.system,
+        ran=turns.ran,
+        compiling=None if recorder.compiling() is None else turns.compiling,
+        ceilings=_better(before, after),
+    )
+    return plain, turns.traces
+
+
+def _better(before: Mapping[str, Ceiling], after: Mapping[str, Ceiling]) -> dict[str, Ceiling]:
+    return {name: max(before[name], after[name], key=lambda one: one.value) for name in before.keys() & after}
+
+
+class _Turns(Generic[Trace]):
+    """Runs stretches of plain steps and profiled steps between them, and keeps what came of both."""
+
+    def __init__(self, step: Step, recorder: StepRecorder[Trace]) -> None:
+        self._step, self._recorder = step, recorder
+        self.times: list[float] = []
+        self.traces: list[Trace] = []
+        self.system = contention.System()
+        self.ran, self.compiling = 0, 0.0
+
+    def take(self, steps: int, profiled: int, typical: float) -> None:
+        """Plain and profiled steps in turns.
+
+        A machine that others use too gets faster and slower by a quarter within seconds; in turns, both kinds of step
+        see the same of it. typical: what a step takes [s]; a few that do not count go before each stretch of either.
+        """
+        for number in range(profiled + 1):
+            here = steps * (number + 1) // (profiled + 1) - len(self.times)
+            if here:
+                if typical < 1:
+                    self._recorder.timed(self._step)
+                self._plain(here)
+            if number < profiled:
+                self._profiled(1, protocol.settling(typical))
+
+    def take_halves(self, steps: int, profiled: int) -> None:
+        """Half of the plain steps, the profiled ones, and the other half: the queue must stay filled, so no turns.
+
+        What the profiler recorded is read afterwards: meanwhile the device would cool down and lower its clock.
+        """
+        self._plain((steps + 1) // 2)
+        self._recorder.note_memory(self._step)
+        if profiled:
+            self._profiled(profiled + 1, 0)  # the first profiled step fills the queue and is not used
+        self._plain(steps - len(self.times))
+
+    def _plain(self, steps: int) -> None:
+        before = self._recorder.compiling() or 0.0
+        with self.system.counting():
+            self.times += self._recorder.steady(self._step, steps)
+        self.compiling += (self._recorder.compiling() or 0.0) - before
+        self.ran += steps + self._recorder.queued
+
+    def _profiled(self, steps: int, settling: int) -> None:
+        self.traces.append(self._recorder.profiled(self._step, steps, settling))

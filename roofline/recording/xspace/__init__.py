@@ -1,0 +1,1 @@
+"""Recording steps of frameworks that profile themselves into XSpace bytes: JAX, TensorFlow and Keras on them."""

@@ -1,0 +1,70 @@
+"""What differs between frameworks that write XSpace: how they wait, profile and read, and what they are."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from typing import Protocol
+
+from roofline.core.schema import Memory
+from roofline.core.step import Step
+from roofline.costs.counted import Counted
+from roofline.timing.executor import Owned
+from roofline.traces.xplane.reader import XTrace
+
+
+@dataclass(frozen=True, slots=True)
+class Read:
+    """What the traces of a few profiled steps say: the ops of a step, and which op each event belongs to."""
+
+    counted: Counted
+    owned: Sequence[Owned]
+
+
+class Framework(Protocol):
+    """What a framework that writes XSpace offers to the recorder."""
+
+    @property
+    def mechanism(self) -> str:
+        """The executor whose least op is the launch floor: "xla-thunk", "tensorflow-graph"."""
+
+    def first(self, run: Callable[[], float]) -> float:
+        """Run the first step, which builds and compiles, and keep what it shows of that; what `run` returned."""
+
+    def compiling(self) -> float | None:
+        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+
+    def wait(self, outputs: object) -> None:
+        """Block until `outputs` of a step are there."""
+
+    def profiled(self, run: Callable[[], None]) -> bytes:
+        """XSpace bytes of what ran inside `run`."""
+
+    def mark(self, name: str) -> AbstractContextManager[object]:
+        """An annotation on the host's line of the trace."""
+
+    def scope(self, name: str) -> AbstractContextManager[object]:
+        """Names the ops that are made inside it, while a program is traced."""
+
+    def read(self, traces: list[XTrace], prefix: str) -> Read:
+        """The ops of the traced steps, which annotations with `prefix` mark."""
+
+    def trivial(self) -> Callable[[], object]:
+        """A program of a few hundred ops on one element, compiled."""
+
+    def function(self, name: str, elements: int) -> Callable[[], object] | None:
+        """A compiled program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers;
+        None for one that the framework does not have."""
+
+    def versions(self) -> dict[str, str]:
+        """Versions of what decides how fast a step is."""
+
+    def switches(self) -> dict[str, str]:
+        """The process-wide switches that change what runs."""
+
+    def environment(self) -> dict[str, str]:
+        """Affinity of this process, and the variables that steer it."""
+
+    def memory(self, step: Step, device: str) -> Memory:
+        """What is known about the memory of the process now."""

@@ -1,0 +1,106 @@
+"""What an executor can do at best: its least op, its rate of each function, and what its profiler adds to an event."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from datetime import date
+from statistics import median
+
+from roofline.core.device import Ceiling
+from roofline.costs.counted import Counted
+from roofline.recording.protocol import STEP
+from roofline.recording.xspace.framework import Framework
+from roofline.timing.executor import PICOSECOND
+from roofline.traces.xplane import reader
+
+#: How often the program of ops that do nothing is run to learn what an op and an event cost.
+TRIVIAL_RUNS = 20
+#: Numbers that a function is evaluated on: enough that starting the op is little, few enough to stay in a cache. Three
+#: sizes, as frameworks give small and large ones to other code and to other numbers of threads.
+FUNCTION_ELEMENTS = (1 << 14, 1 << 17, 1 << 19)
+FUNCTION_RUNS = 25
+
+
+def launch(framework: Framework) -> tuple[dict[str, Ceiling], float]:
+    """The launch floor of the executor, and what one profiler event adds to the time around it [s].
+
+    Both from a program whose ops do nothing: the least event is the floor; with and without the profiler, in turns, the
+    difference of the least times, by event, is the cost.
+    """
+    run = framework.trivial()
+    framework.wait(run())
+    plain: list[float] = []
+    watched: list[float] = []
+    durations: list[float] = []
+    events = 1
+
+    def loop(times: list[float]) -> None:
+        begin = time.perf_counter()
+        for _ in range(TRIVIAL_RUNS):
+            framework.wait(run())
+        times.append(time.perf_counter() - begin)
+
+    for _ in range(3):
+        loop(plain)
+        trace, times = _profiled(framework, lambda: loop(watched))
+        durations += times
+        events = max(events, len(trace.start))
+    cost = max(0.0, (min(watched) - min(plain)) / events)
+    positive = [duration for duration in durations if duration > 0]
+    if not positive:
+        return {}, cost
+    source = f"measured: least event of an op on one element, {len(positive)} events"
+    return {f"launch.{framework.mechanism}": _ceiling(positive, min(positive), source)}, cost
+
+
+def functions(framework: Framework, counted: Counted) -> dict[str, Ceiling]:
+    """The rates of the functions that the step evaluates, by the framework's own code.
+
+    Each library computes a function in its own way, so that one's best is not another's: the device's ceiling is the
+    best that any of them was seen at.
+    """
+    names = sorted({name for op in counted.ops for name in op.costed.cost.functions or ()})
+    found: dict[str, Ceiling] = {}
+    for name in names:
+        rates = [rate for size in FUNCTION_ELEMENTS for rate in _rates(framework, name, size)]
+        if rates:
+            sizes = ", ".join(map(str, FUNCTION_ELEMENTS))
+            source = f"measured: {framework.mechanism} on {sizes} numbers, best of {len(rates)}"
+            found[f"function.{name}"] = _ceiling(rates, max(rates), source)
+    return found
+
+
+def _rates(framework: Framework, name: str, elements: int) -> list[float]:
+    """Evaluations per second of a function in each of a few runs; none where the framework does not have it."""
+    run = framework.function(name, elements)
+    if run is None:
+        return []
+    framework.wait(run())
+
+    def runs() -> None:
+        for _ in range(FUNCTION_RUNS):
+            framework.wait(run())
+
+    _, times = _profiled(framework, runs)
+    # The op that takes the time; beside it a framework may copy its result.
+    longest = [time for time in sorted(times, reverse=True)[:FUNCTION_RUNS] if time > 0]
+    return [elements / time for time in longest] if len(longest) == FUNCTION_RUNS else []
+
+
+def _profiled(framework: Framework, run: Callable[[], None]) -> tuple[reader.XTrace, list[float]]:
+    """The trace of what `run` does, and the time of each event of the executor [s], whether or not it knows its op."""
+
+    def marked() -> None:
+        with framework.mark(f"{STEP}#0"):
+            run()
+
+    trace = reader.read(framework.profiled(marked))
+    owned = framework.read([trace], STEP).owned[0]
+    ran = (owned.op >= 0) | owned.lost
+    return trace, ((owned.end - owned.start)[ran] * PICOSECOND).tolist()
+
+
+def _ceiling(values: list[float], best: float, source: str) -> Ceiling:
+    apart = abs(1 - median(values) / best) if median(values) < best else 1 - best / median(values)
+    return Ceiling(value=best, source=source, spread=round(apart, 4), date=date.today().isoformat())

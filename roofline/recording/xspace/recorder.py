@@ -1,0 +1,201 @@
+"""The recorder of a step whose framework profiles itself into XSpace bytes.
+
+Counting needs no run of its own: the trace of a profiled step holds the programs that ran and the time of each of their
+instructions.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
+
+from roofline.core.schema import Compilation, Memory
+from roofline.core.step import Step, scopes_through
+from roofline.costs.counted import PHASES, Counted
+from roofline.errors import MeasurementError
+from roofline.recording import record as protocol
+from roofline.recording.contention import Usage
+from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.recording import Plan, Recording, Say
+from roofline.recording.rows import Rows
+from roofline.recording.step_recorder import Plain, Work
+from roofline.recording.xspace import probes
+from roofline.recording.xspace.framework import Framework, Read
+from roofline.timing import executor
+from roofline.timing.timed import Timed, merge
+from roofline.traces.xplane import reader
+from roofline.traces.xplane.reader import XTrace
+
+
+def record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording:
+    """Time plain steps (T), profile a few (P), and count what the profiled ones ran (C)."""
+    return protocol.record(step, plan, say, XSpaceStepRecorder(plan, framework))
+
+
+def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 1) -> XTrace:
+    """The trace of marked steps, after `settling` ones that do not count."""
+
+    def run() -> None:
+        for _ in range(settling):
+            with framework.mark(SETTLING):
+                framework.wait(step.run())
+        for number in range(steps):
+            with framework.mark(f"{STEP}#{number}"):
+                framework.wait(step.run())
+
+    return reader.read(framework.profiled(run))
+
+
+class XSpaceStepRecorder:
+    """See `StepRecorder`; its traces are `XTrace`s."""
+
+    in_turns = True
+
+    def __init__(self, plan: Plan, framework: Framework) -> None:
+        """Nothing is known of the memory before the first step."""
+        self._plan, self._framework = plan, framework
+        self._memory = Memory()
+
+    @property
+    def queued(self) -> int:
+        """Beside a GPU, those in flight when a stretch begins."""
+        return 0 if self._plan.device == "cpu" else IN_FLIGHT
+
+    def scopes(self) -> AbstractContextManager[object]:
+        """Scopes name ops when a program is traced, whichever step that is in."""
+        return scopes_through(self._framework.scope)
+
+    def first(self, step: Step) -> float:
+        """The first step, which traces and compiles [s]."""
+        return self._framework.first(lambda: self.timed(step))
+
+    def count(self, step: Step) -> Counted:
+        """What one profiled step ran."""
+        return self._read([profiled_step(step, self._framework, 0)]).counted
+
+    def prepare(self, step: Step) -> None:
+        """The first start of a profiler in a process takes its time."""
+        self._framework.profiled(lambda: None)
+
+    def timed(self, step: Step) -> float:
+        """One step until its outputs are there [s]."""
+        begin = time.perf_counter()
+        self._framework.wait(step.run())
+        return time.perf_counter() - begin
+
+    def note_memory(self, step: Step) -> None:
+        """Keep what the framework says of its memory."""
+        self._memory = self._framework.memory(step, self._plan.device)
+
+    def probing_threads(self) -> int | None:
+        """Those of the framework, where they were said; torch, which probes, has others of its own."""
+        return self._plan.threads
+
+    def compiling(self) -> float | None:
+        """How long this process has compiled programs so far [s]; None where nobody counts it."""
+        return self._framework.compiling()
+
+    def steady(self, step: Step, steps: int) -> list[float]:
+        """`steps` steps back to back [s each].
+
+        On a CPU the host is the device, and a step ends before the next one begins. Beside a GPU two are in flight, and
+        a step's boundary is the moment at which its outputs are there.
+        """
+        if self._plan.device == "cpu":
+            return [self.timed(step) for _ in range(steps)]
+        wait = self._framework.wait
+        times: list[float] = []
+        waiting = [step.run() for _ in range(IN_FLIGHT)]
+        wait(waiting.pop(0))
+        mark = time.perf_counter()
+        for _ in range(steps):
+            waiting.append(step.run())
+            wait(waiting.pop(0))
+            now = time.perf_counter()
+            times.append(now - mark)
+            mark = now
+        for outputs in waiting:
+            wait(outputs)
+        return times
+
+    def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
+        """The trace of `steps` steps."""
+        return profiled_step(step, self._framework, settling, steps)
+
+    def work(self, traces: Sequence[XTrace], typical: float) -> Work:
+        """What the profiled steps ran, its times, and the ceilings of its executor."""
+        read = self._read(list(traces))
+        launch, event_cost = probes.launch(self._framework)
+        parts = [
+            timed
+            for trace, owned in zip(traces, read.owned, strict=True)
+            for timed in executor.time_steps(trace, owned, len(read.counted.ops), STEP, event_cost)
+        ]
+        if not parts:
+            raise MeasurementError(
+                "The profiler recorded no step, so there are no times: run again with fewer --steps."
+            )
+        timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
+        return Work(read.counted, timed, {**launch, **probes.functions(self._framework, read.counted)})
+
+    def _read(self, traces: list[XTrace]) -> Read:
+        read = self._framework.read(traces, STEP)
+        if not read.counted.ops:
+            raise MeasurementError(
+                "The profiler recorded no op of the step: it must run a compiled program, such as a jitted function."
+            )
+        return read
+
+    def threads(self) -> int:
+        """Those that were asked for: the frameworks do not tell."""
+        return self._plan.threads or 1
+
+    def contended(self, usage: Usage) -> bool:
+        """Whether the machine was full: with more threads than cores, switches are between our own."""
+        return usage.crowded()
+
+    def mechanism(self, timed: Timed) -> str:
+        """The executor."""
+        return self._framework.mechanism
+
+    def memory(self, step: Step) -> Memory:
+        """What the framework said before the plain steps."""
+        return self._memory
+
+    def versions(self) -> dict[str, str]:
+        """Those of the framework and its libraries."""
+        return self._framework.versions()
+
+    def switches(self, step: Step) -> dict[str, str]:
+        """Those of the framework and of the step."""
+        return {**self._framework.switches(), **step.switches}
+
+    def environment(self) -> dict[str, str]:
+        """Threads as they were asked for, and what the framework knows of the rest."""
+        return {"threads": str(self.threads()), **self._framework.environment()}
+
+    def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
+        """What others used, what was compiled and how many programs ran."""
+        usage, timed = plain.usage, work.timed
+        found = {"others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
+        if plain.compiling is not None and plain.ran:
+            found["compiling_seconds_per_step"] = plain.compiling / plain.ran
+        if timed is not None and timed.programs is not None:
+            found["programs_per_step"] = timed.programs
+        return found
+
+    def flags(self, step: Step, work: Work) -> tuple[str, ...]:
+        """What counting says; and where a training step shows no backward pass.
+
+        Ops that are compiled one by one do not say where they are.
+        """
+        counted = work.counted
+        backward = (counted.phase == PHASES.index("backward")).any()
+        products = any(op.costed.cost.flops for op in counted.ops)
+        unresolved = step.mode == "train" and products and not backward
+        return (*counted.flags, *(("phases-unresolved",) if unresolved else ()))
+
+    def compilation(self, rows: Rows) -> Compilation | None:
+        """Nothing is told of XLA's compilations but the time of them."""
+        return None

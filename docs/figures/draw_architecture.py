@@ -120,11 +120,12 @@ def direct(some: Iterable[Arrow]) -> list[Arrow]:
             raise ValueError(f"These rooms import each other in a circle: {' -> '.join((*path, name))}.")
         return {name}.union(*(reached(other, (*path, name)) for other in below.get(name, ())))
 
+    all_below = {name: reached(name) for name in {*below}.union(*below.values())}
     return sorted(
         (a, b)
         for a, targets in below.items()
         for b in targets
-        if not any(b in reached(other) for other in targets if other != b)
+        if not any(b in all_below[other] for other in targets if other != b)
     )
 
 

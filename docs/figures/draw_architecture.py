@@ -14,9 +14,9 @@ import ast
 import math
 import sys
 from collections.abc import Iterable, Mapping
-from itertools import pairwise
+from itertools import pairwise, product
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
@@ -90,10 +90,10 @@ def imported(tree: ast.AST) -> Iterable[str]:
 def named(tree: ast.AST) -> Iterable[str]:
     """The packages that a file looks into by name: first arguments like "roofline.backends" of `plugins.load`."""
     for node in ast.walk(tree):
-        if isinstance(node, ast.Call) and node.args and ast.unparse(node.func).startswith("plugins."):
-            first = node.args[0]
-            if isinstance(first, ast.Constant) and isinstance(first.value, str):
-                yield first.value
+        if isinstance(node, ast.Call) and node.args and isinstance(node.func, ast.Attribute):
+            owner, first = node.func.value, node.args[0]
+            if isinstance(owner, ast.Name) and owner.id == "plugins" and isinstance(first, ast.Constant):
+                yield str(first.value)
 
 
 def arrows() -> tuple[set[Arrow], set[Arrow]]:
@@ -179,13 +179,13 @@ def hits(points: list[tuple[float, float]], ends: Arrow, places: Mapping[str, Bo
 
 
 def route(arrow: Arrow, ends: tuple[float, float], places: Mapping[str, Box]) -> list[tuple[float, float]]:
-    """The straightest curve from box to box that meets no third one. ends: shifts of both ends along their sides."""
+    """The shortest curve from box to box that meets no third one. ends: shifts of both ends along their sides."""
     a, b = places[arrow[0]], places[arrow[1]]
     start = (a.x + ends[0], a.y - HEIGHT / 2)
     end = (b.x + ends[1], b.y + HEIGHT / 2)
     pulls = [x / 2 for x in range(-8, 9)]
-    curves = (curve(start, end, out, back) for out in pulls for back in pulls)
-    return min(curves, key=lambda points: (hits(points, arrow, places), length(points)))
+    curves = sorted((curve(start, end, *pulled) for pulled in product(pulls, pulls)), key=length)
+    return next((points for points in curves if not hits(points, arrow, places)), curves[0])
 
 
 def length(points: list[tuple[float, float]]) -> float:
@@ -260,10 +260,10 @@ def draw(imports: set[Arrow], by_name: set[Arrow], file: Path) -> None:
             )
         )
         up, down = (0.19, 0.1) if "\n" in box.words else (0.12, 0.14)
-        middle = {"ha": "center", "va": "center", "zorder": 3}
+        middle: dict[str, Any] = {"ha": "center", "va": "center", "zorder": 3}
         axes.text(box.x, box.y + up, name, fontsize=11, weight="bold", **middle)
         axes.text(box.x, box.y - down, box.words, fontsize=8, linespacing=1.05, **middle)
-    note = {"ha": "center", "va": "center", "color": "#444444"}
+    note: dict[str, Any] = {"ha": "center", "va": "center", "color": "#444444"}
     ground = f"below all of them: {' · '.join(GROUND)}"
     legend = "arrow: imports (left out where it follows from others)      dashed: finds by name, imports nothing"
     axes.text((LEFT + RIGHT) / 2, -0.04, ground, fontsize=9, **note)

@@ -15,27 +15,36 @@ FIGURES = Path(__file__).resolve().parents[2] / "docs" / "figures"
 @pytest.fixture(scope="module")
 def script() -> ModuleType:
     spec = importlib.util.spec_from_file_location("draw_architecture", FIGURES / "draw_architecture.py")
-    assert spec and spec.loader
+    assert spec
+    assert spec.loader
     module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-def test_what_it_was_drawn_from_is_what_the_code_says(script: ModuleType) -> None:
+Arrows = tuple[set[tuple[str, str]], set[tuple[str, str]]]
+
+
+@pytest.fixture(scope="module")
+def arrows(script: ModuleType) -> Arrows:
+    return script.arrows()
+
+
+def test_what_it_was_drawn_from_is_what_the_code_says(script: ModuleType, arrows: Arrows) -> None:
     """Where it is not: `python docs/figures/draw_architecture.py`, and look at the picture."""
-    assert (FIGURES / "architecture.txt").read_text(encoding="utf-8") == script.text(*script.arrows())
+    assert (FIGURES / "architecture.txt").read_text(encoding="utf-8") == script.text(*arrows)
     assert (FIGURES / "architecture.png").read_bytes().startswith(b"\x89PNG")
 
 
-def test_every_room_has_a_place_and_every_import_points_down(script: ModuleType) -> None:
-    imports, _ = script.arrows()
+def test_every_room_has_a_place_and_every_import_points_down(script: ModuleType, arrows: Arrows) -> None:
+    imports, _ = arrows
     assert set(script.PLACES) == set(script.drawn())
     assert len(imports) > 40
     assert [(a, b) for a, b in imports if script.PLACES[a].y <= script.PLACES[b].y] == []
 
 
-def test_no_arrow_crosses_a_box_that_it_does_not_belong_to(script: ModuleType) -> None:
-    imports, _ = script.arrows()
+def test_no_arrow_crosses_a_box_that_it_does_not_belong_to(script: ModuleType, arrows: Arrows) -> None:
+    imports, _ = arrows
     some = script.direct(imports)
     ends = script.shifts(some, script.PLACES)
     for arrow in some:

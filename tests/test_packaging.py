@@ -53,7 +53,7 @@ def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     folder = tmp_path_factory.mktemp("wheel")
     copy = folder / "source"
     copy.mkdir()
-    for name in ("pyproject.toml", "setup.py", PROJECT["project"]["readme"]):
+    for name in ("pyproject.toml", "setup.py", PROJECT["project"]["readme"], *PROJECT["project"]["license-files"]):
         shutil.copy(ROOT / name, copy / name)
     for top in TOPS:
         shutil.copytree(ROOT / top, copy / top, ignore=shutil.ignore_patterns("__pycache__", "*.egg-info", ".*"))

@@ -1,7 +1,7 @@
 """A switch: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
 
-A backend declares those that it has (`Backend.switches`); a cause names the kinds that take it away, and what can be set
-in every run (`proved_by` and `setting` of comparison/causes/cause.py).
+A backend declares those that it has (`Backend.switches`); a cause names the kinds that take it away, and what can be
+set in every run (`proved_by` and `setting` of comparison/causes/cause.py).
 """
 
 from __future__ import annotations

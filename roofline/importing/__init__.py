@@ -1,14 +1,26 @@
 """Traces recorded elsewhere, from their files to profiles: read, recognise the device, put the profile together.
 
-The parts: a trace of each kind (`from_kineto`, `from_xplane`), what their profiles have in common (`assembly`), and the
-`ranks` of one job.
+The parts: one file per trace format (`from_kineto`, `from_xplane`), what their profiles have in common (`assembly`),
+and the ranks of one job.
+
+A format is a module `from_<format>` with
+
+    SUFFIXES: tuple[str, ...]                   how its files are called
+    WORDS: str                                  what such a file is called in a message
+    profile(file, given, command, say)          the profile of one of them
+
+and is found by its name. What no format claims by its suffix is read as a trace of torch.profiler, the only one of
+which several (the ranks of one job) or a `--capture` can be given.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import Protocol
 
+from roofline import plugins
+from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.importing import from_kineto
@@ -20,10 +32,21 @@ from roofline.traces.chrome import reader
 from roofline.traces.kineto import reader as kineto
 
 
+class Format(Protocol):
+    """A trace format: see the docstring of this package."""
+
+    @property
+    def SUFFIXES(self) -> tuple[str, ...]: ...  # noqa: D102
+    @property
+    def WORDS(self) -> str: ...  # noqa: D102
+
+    def profile(self, file: Path, given: Device | None, command: str, say: Say) -> Profile: ...  # noqa: D102
+
+
 def ranks(paths: Sequence[str | Path]) -> list[int | None]:
     """The rank of each trace where its first few MiB say it, else None. InputError for a file that cannot be read."""
     files = [Path(path) for path in paths]
-    return [None if _is_xplane(file) else rank_of(reader.head(file)).number for file in files]
+    return [None if _format(file) else rank_of(reader.head(file)).number for file in files]
 
 
 def read(
@@ -44,12 +67,10 @@ def read(
 
     given = None if device is None else devices.load(device)
     files = [Path(path) for path in paths]
-    if any(_is_xplane(file) for file in files):
+    for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
-            raise InputError("An XPlane trace is imported by itself, without --capture and without other traces.")
-        from roofline.importing import from_xplane  # brings protobuf, which no other trace needs
-
-        return [from_xplane.profile(files[0], given, command, say)]
+            raise InputError(f"{form.WORDS} is imported by itself, without --capture and without other traces.")
+        return [form.profile(files[0], given, command, say)]
     traces = [kineto.read(file) for file in files]
     found = [rank_of(trace.metadata) for trace in traces]
     if len(files) > 1:
@@ -69,5 +90,8 @@ def read(
     return sorted(profiles, key=lambda one: (one.imported.rank or 0) if one.imported else 0)
 
 
-def _is_xplane(file: Path) -> bool:
-    return file.name.endswith((".pb", ".pb.gz"))
+def _format(file: Path) -> Format | None:
+    """The format that claims a file by its suffix; None for a trace of torch.profiler."""
+    formats = [name for name in plugins.names(__name__) if name.startswith("from-")]
+    found: list[Format] = [plugins.load(__name__, name, "trace format") for name in formats]
+    return next((form for form in found if file.name.endswith(form.SUFFIXES)), None)

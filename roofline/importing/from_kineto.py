@@ -30,6 +30,8 @@ from roofline.pytorch import time_cuda
 from roofline.timing.timed import Timed, profiled
 from roofline.traces.kineto.reader import KinetoTrace
 
+SUFFIXES = ()  # whatever no other format claims
+
 _SAME_MEMORY = 0.15  # drivers give up to so much less memory than a device is sold with, or keep it for themselves
 
 

@@ -8,7 +8,6 @@ from pathlib import Path
 
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile
-from roofline.importing import xplane as imported_xplane
 from roofline.importing.assembly import (
     LONGEST,
     Say,
@@ -21,7 +20,9 @@ from roofline.importing.assembly import (
     versions_of,
 )
 from roofline.timing.timed import profiled
-from roofline.traces.xplane import reader
+
+SUFFIXES = (".pb", ".pb.gz")
+WORDS = "An XPlane trace"
 
 BUFFERS = (
     "Kernels were replayed from command buffers, which name no instruction or the buffer as a whole: record with "
@@ -35,6 +36,9 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     given: the device whose ceilings are asked for; without it nothing has a floor, as such a trace names no device.
     say: gets each warning.
     """
+    from roofline.importing import xplane as imported_xplane  # these bring protobuf, which no other trace needs
+    from roofline.traces.xplane import reader
+
     trace = reader.read(file)
     found = imported_xplane.read(trace)
     counted, timed = found.counted, found.timed

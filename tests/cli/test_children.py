@@ -135,7 +135,7 @@ def test_an_interpreter_that_cannot_be_used(roofline: Run, tmp_path: Path, scrip
 
 @pytest.mark.slow
 def test_an_interpreter_without_roofline(roofline: Run, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=300)
     python = str(tmp_path / "venv" / "bin" / "python")
     sentence = f"{python} cannot import roofline: run `{python} -m pip install roofline` first."
     said(roofline(*COUNT, "--backend", "jax", "--python", python, *OUT), 3, sentence)

@@ -17,9 +17,9 @@ RECORDED = Path(os.environ.get("ROOFLINE_TRACES", HERE.parents[1] / "shared" / "
 sys.path.append(str(HERE))  # `import handmade`
 
 import parallel
-from parallel import pytest_xdist_make_scheduler  # noqa: F401 - a hook of pytest-xdist
+from parallel import pytest_ignore_collect, pytest_xdist_make_scheduler  # noqa: F401 - hooks
 
-parallel.limit_threads()
+parallel.set_variables()
 
 #: Examples of a property, unless all of them are asked for: `--hypothesis-profile=all`, which is `make test-all`.
 EXAMPLES = 15
@@ -34,7 +34,7 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    parallel.longest_first(items, HERE)
+    parallel.mark_and_sort(items)
     if settings.get_current_profile_name() == "all":
         return
     for item in items:

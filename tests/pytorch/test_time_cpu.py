@@ -382,7 +382,7 @@ def test_a_real_step():
 
 
 def test_the_cost_of_an_event_is_a_difference_of_least_times(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Rounds of 10 calls: a view 10 µs and 40 watched, a transposition 20 and 60; so 3 µs, and 4 - 3 = 1 for the inner."""
+    """Rounds of 10 calls: a view 10 µs and 40 watched, so 3 µs; a transposition 20 and 60, so 4 - 3 = 1 inside."""
     rounds = {"view": [12e-6, 40e-6, 10e-6, 45e-6], "transpose": [20e-6, 70e-6, 25e-6, 60e-6]}
     loops = iter(rounds.values())
 

@@ -21,6 +21,7 @@ ONE_THREAD = {
     "NPROC": "1",  # XLA's pool
     "TF_NUM_INTRAOP_THREADS": "1",
     "TF_NUM_INTEROP_THREADS": "1",
+    "TORCHINDUCTOR_COMPILE_THREADS": "1",  # in the process itself, not in a pool of processes that load torch too
 }
 #: XLA makes the same instructions of a program and leaves it to LLVM unoptimised: a third of the time to compile it.
 COMPILED_FAST = {"XLA_FLAGS": "--xla_backend_optimization_level=0 --xla_llvm_disable_expensive_passes=true"}
@@ -37,7 +38,10 @@ SLOW = (
     "models/test_keras2_models.py",
     "models/test_torch_models.py",
     "pytorch/torchscript/test_record.py",
+    "measuring/test_experiments.py",
     "recording/test_executor.py",
+    "backends/test_verify.py",
+    "recording/test_contention.py",
     "tensorflow/test_with_xla.py",
     "tensorflow/graph/test_graph.py",
     "pytorch/inductor/test_dynamo.py",

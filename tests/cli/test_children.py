@@ -288,6 +288,7 @@ def test_a_compiled_model(process: Run, roofline: Run) -> None:
     assert {"wide", "out"} <= set(document["blocks"])
 
 
+@pytest.mark.slow
 @needs("jax", "torch")
 @pytest.mark.parametrize("threads", [1, cpu.detect().cores])
 def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:

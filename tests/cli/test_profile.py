@@ -241,6 +241,7 @@ def test_without_optimizer(measuring: Run) -> None:
     assert document["memory"]["optimizer"] is None
 
 
+@pytest.mark.slow
 def test_layers_and_lengths(measuring: Run, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     words = ("profile", "bert", *SMALL, "--layers", "1", "--seq", "8", "--batch", "3", "--count-only", "-o", "p.json")

@@ -87,6 +87,7 @@ def test_threads_that_are_not_there_are_refused(cache):
         calibration.calibrate("cpu", threads=100_000)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("timing")
 def test_a_short_calibration_and_its_cache(cache, monkeypatch):
     pytest.importorskip("torch")
@@ -121,6 +122,7 @@ def test_a_short_calibration_and_its_cache(cache, monkeypatch):
     assert told == []
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("timing")
 def test_a_damaged_calibration_is_told_and_replaced(cache, monkeypatch):
     pytest.importorskip("torch")

@@ -1,5 +1,8 @@
 # make demo   sets everything up, profiles BERT-base on this machine, and draws it
-# make test   sets everything up and runs the whole test suite
+# make test   sets everything up and runs the whole test suite in two processes (WORKERS=n for more); test-all with all
+#             examples of every property, where test takes 15
+# make quick  what a developer needs between two edits: check, and the tests that record no whole step
+# make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
 #             where it was broken off)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
@@ -8,8 +11,10 @@
 PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
+WORKERS ?= 2
+PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test check bench cells plants clean
+.PHONY: demo test test-all quick check bench cells plants clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -20,7 +25,13 @@ demo: .venv/torch
 	done
 
 test: .venv/installed check
-	$(BIN)/python -m pytest
+	$(PYTEST)
+
+test-all: .venv/installed check
+	$(PYTEST) --hypothesis-profile=all
+
+quick: .venv/installed check
+	$(PYTEST) -q -m "not slow and not gpu"
 
 check: .venv/installed
 	$(BIN)/ruff check .

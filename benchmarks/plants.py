@@ -18,6 +18,7 @@ import time
 import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -93,6 +94,9 @@ class Pair:
     def profiles(self) -> tuple[Profile, Profile]:
         return _load(self.file("a")), _load(self.file("b"))
 
+    def compared(self) -> Comparison:
+        return _compared(self.file("a"), self.file("b"))
+
 
 def pairs(name: str = "first") -> dict[str, Pair]:
     """The manifest of a set, by name and in its order."""
@@ -103,6 +107,12 @@ def pairs(name: str = "first") -> dict[str, Pair]:
 
 def _load(file: Path) -> Profile:
     return load(file) if file.suffix == ".json" else decode(gzip.decompress(file.read_bytes()), str(file))
+
+
+@cache
+def _compared(a: Path, b: Path) -> Comparison:
+    """Once per pair, which stands alone and is what others are ranked by. Nothing is measured after it is compared."""
+    return compare(_load(a), _load(b))
 
 
 def _pair(entry: dict[str, Any], folder: Path) -> Pair:
@@ -227,7 +237,7 @@ class Verdict:
 
 def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
     """Explain a measured pair and hold it against its entry."""
-    comparison = compare(*pair.profiles())
+    comparison = pair.compared()
     findings = explain(comparison)
     named = tuple(_naming(findings, cause) for cause in pair.causes)
     costs = [
@@ -250,8 +260,7 @@ def _naming(findings: Iterable[Finding], cause: Cause) -> Finding | None:
 
 def _cost(pair: Pair) -> float:
     """What a cause costs alone [s]; always positive."""
-    a, b = pair.profiles()
-    return abs(compare(a, b).difference)
+    return abs(pair.compared().difference)
 
 
 def _share(comparison: Comparison, causes: tuple[Cause, ...], named: tuple[Finding | None, ...]) -> float | None:

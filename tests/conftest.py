@@ -16,13 +16,32 @@ HERE = Path(__file__).resolve().parent
 RECORDED = Path(os.environ.get("ROOFLINE_TRACES", HERE.parents[1] / "shared" / "traces"))
 sys.path.append(str(HERE))  # `import handmade`
 
+import parallel
+from parallel import pytest_ignore_collect, pytest_xdist_make_scheduler  # noqa: F401 - hooks
+
+parallel.set_variables()
+
+#: Examples of a property, unless all of them are asked for: `--hypothesis-profile=all`, which is `make test-all`.
+EXAMPLES = 15
 # How long an example takes says something about the machine, not about the code.
-settings.register_profile("untimed", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.load_profile("untimed")
+settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
+settings.register_profile("some", settings.get_profile("all"), max_examples=EXAMPLES)
+settings.load_profile("some")
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--update-golden", action="store_true", help="write what is rendered to tests/golden")
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    parallel.mark_and_sort(items)
+    if settings.get_current_profile_name() == "all":
+        return
+    for item in items:
+        # A test that says how many examples it has says how many it has in all.
+        own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
+        if own is not None and own.max_examples > EXAMPLES:
+            item.obj._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)
 
 
 @pytest.fixture(autouse=True)

@@ -25,7 +25,7 @@ def loaded(code: str) -> set[str]:
         "after = {name.partition('.')[0] for name in set(sys.modules) - before}\n"
         "import json\nprint('\\n' + json.dumps(sorted(after)))"
     )
-    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([sys.executable, "-c", probe], capture_output=True, text=True, timeout=300, check=False)
     assert done.returncode == 0, done.stderr
     return set(json.loads(done.stdout.splitlines()[-1]))
 

@@ -545,11 +545,11 @@ def test_ctrl_c_in_the_middle(
     """SIGINT reaches the whole group, as from a terminal; neither a file nor a process may stay behind."""
     child = child_of(running, tmp_path / "started" if step_runs else None)
     os.killpg(running.pid, signal.SIGINT)
-    out, err = running.communicate(timeout=30)
+    out, err = running.communicate()
 
     assert (running.returncode, out) == (130, "")
     assert err == "roofline: Stopped; nothing was written.\n"
-    wait_for(lambda: not alive(child), 10)
+    wait_for(lambda: not alive(child))
     assert not alive(child)
     assert not list(tmp_path_factory.getbasetemp().glob("scratch*/*"))
 
@@ -559,8 +559,8 @@ def test_ctrl_c_in_the_middle(
 def test_a_killed_parent_takes_its_child_along(running: subprocess.Popen[str], tmp_path: Path) -> None:
     child = child_of(running, tmp_path / "started")
     os.kill(running.pid, signal.SIGKILL)
-    running.communicate(timeout=30)
-    wait_for(lambda: not alive(child), 10)
+    running.communicate()
+    wait_for(lambda: not alive(child))
     assert not alive(child)
 
 
@@ -572,7 +572,8 @@ def alive(pid: int) -> bool:
     return True
 
 
-def wait_for(condition: Callable[[], bool], seconds: float = 60) -> None:
+def wait_for(condition: Callable[[], bool], seconds: float = 300) -> None:
+    """How long it takes is not what is tested: the limit is for what hangs."""
     end = time.monotonic() + seconds
     while not condition() and time.monotonic() < end:
         time.sleep(0.01)
@@ -613,7 +614,7 @@ def test_without_torch_the_rest_works(process: Run, recorded: Path, tmp_path: Pa
     code = (
         "import roofline\ntry:\n    roofline.profile(lambda: None)\nexcept Exception as e:\n    print(type(e).__name__)"
     )
-    done = subprocess.run([without_torch, "-c", code], capture_output=True, text=True, timeout=60, check=False)
+    done = subprocess.run([without_torch, "-c", code], capture_output=True, text=True, timeout=300, check=False)
     assert done.stdout == "MissingError\n", done.stderr
 
 

@@ -135,7 +135,7 @@ def test_an_interpreter_that_cannot_be_used(roofline: Run, tmp_path: Path, scrip
 
 @pytest.mark.slow
 def test_an_interpreter_without_roofline(roofline: Run, tmp_path: Path) -> None:
-    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=60)
+    subprocess.run([sys.executable, "-m", "venv", "--without-pip", str(tmp_path / "venv")], check=True, timeout=300)
     python = str(tmp_path / "venv" / "bin" / "python")
     sentence = f"{python} cannot import roofline: run `{python} -m pip install roofline` first."
     said(roofline(*COUNT, "--backend", "jax", "--python", python, *OUT), 3, sentence)
@@ -237,10 +237,10 @@ def mine(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("jax")
-def test_a_jitted_function(process: Run) -> None:
+def test_a_jitted_function(process: Run, roofline: Run) -> None:
     ended = process("profile", "mine_jax.py:make_step", "--backend", "jax", "--batch", "5", *QUICK, *OUT)
     assert ended.code == 0, ended.err
-    document = shown(process)
+    document = shown(roofline)
     assert (document["model"], document["batch"], document["samples"]) == ("mine_jax:make_step", 5, 5)
     assert document["parameters"] is None
     # 2 * 5 * 8 * 16 in the product; a hyperbolic tangent of each of its 5 * 16 results
@@ -253,10 +253,10 @@ def test_a_jitted_function(process: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("jax")
-def test_a_step_of_a_jitted_function(process: Run) -> None:
+def test_a_step_of_a_jitted_function(process: Run, roofline: Run) -> None:
     ended = process("profile", "mine_jax.py:make_whole", "--backend", "jax", *QUICK, *OUT)
     assert ended.code == 0, ended.err
-    document = shown(process)
+    document = shown(roofline)
     assert (document["batch"], document["samples"], document["parameters"]) == (2, 2, 32)
     assert "my block" in document["blocks"]
     # 2 * 2 * 8 * 4, however XLA wrote so small a product
@@ -266,10 +266,10 @@ def test_a_step_of_a_jitted_function(process: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("tensorflow")
-def test_a_tf_function(process: Run) -> None:
+def test_a_tf_function(process: Run, roofline: Run) -> None:
     ended = process("profile", "mine_tensorflow.py:make_step", "--backend", "tensorflow", "--batch", "5", *QUICK, *OUT)
     assert ended.code == 0, ended.err
-    document = shown(process)
+    document = shown(roofline)
     assert document["classes"]["contraction"]["model_flops"] == 2 * 5 * 8 * 16
     assert document["classes"]["pointwise"]["transcendentals"] == {"tanh": 80}
 
@@ -277,17 +277,18 @@ def test_a_tf_function(process: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("keras", "jax")
-def test_a_compiled_model(process: Run) -> None:
+def test_a_compiled_model(process: Run, roofline: Run) -> None:
     words = ("profile", "mine_keras.py:make_step", "--backend", "keras-jax", "--mode", "train", "--batch", "5")
     ended = process(*words, *QUICK, *OUT)
     assert ended.code == 0, ended.err
-    document = shown(process)
+    document = shown(roofline)
     asked = {name: row["model_flops"] for name, row in document["phases"].items() if row["model_flops"]}
     # Forward 2 * 5 * (8 * 16 + 16 * 4). Backward both weights' gradients, and the input's of the second layer alone.
     assert asked == {"forward": 2 * 5 * (128 + 64), "backward": 2 * 5 * (128 + 64 + 64)}
     assert {"wide", "out"} <= set(document["blocks"])
 
 
+@pytest.mark.slow
 @needs("jax", "torch")
 @pytest.mark.parametrize("threads", [1, cpu.detect().cores])
 def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threads: int) -> None:

@@ -148,9 +148,8 @@ def test_the_identities_hold(roofline: Run, recorded: Path) -> None:
     closes(document)
     assert set(document["phases"]) == {"forward", "backward", "optimizer"}
     assert set(document["blocks"]) == {"dense 1", "dense 2", "dense 3", "loss", "optimizer"}
-    assert document["coverage"]["time"] >= 0.999
-    assert document["coverage"]["flops"] >= 0.99
-    assert document["coverage"]["bytes"] >= 0.99
+    # All of it: shares of time that are less than 1 would say how long something took.
+    assert document["coverage"] == {"time": 1, "flops": 1, "bytes": 1}
 
 
 def test_the_check_of_the_identities_can_fail(roofline: Run, recorded: Path) -> None:
@@ -242,6 +241,7 @@ def test_without_optimizer(measuring: Run) -> None:
     assert document["memory"]["optimizer"] is None
 
 
+@pytest.mark.slow
 def test_layers_and_lengths(measuring: Run, tmp_path: Path) -> None:
     pytest.importorskip("transformers")
     words = ("profile", "bert", *SMALL, "--layers", "1", "--seq", "8", "--batch", "3", "--count-only", "-o", "p.json")

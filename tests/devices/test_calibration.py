@@ -87,6 +87,8 @@ def test_threads_that_are_not_there_are_refused(cache):
         calibration.calibrate("cpu", threads=100_000)
 
 
+@pytest.mark.slow
+@pytest.mark.xdist_group("timing")
 def test_a_short_calibration_and_its_cache(cache, monkeypatch):
     pytest.importorskip("torch")
     # On a busy machine it would rightly be measured again, which is another test's.
@@ -120,8 +122,11 @@ def test_a_short_calibration_and_its_cache(cache, monkeypatch):
     assert told == []
 
 
-def test_a_damaged_calibration_is_told_and_replaced(cache):
+@pytest.mark.slow
+@pytest.mark.xdist_group("timing")
+def test_a_damaged_calibration_is_told_and_replaced(cache, monkeypatch):
     pytest.importorskip("torch")
+    monkeypatch.setattr(calibration, "contended", lambda device: False)
     only, told = ("launch.torch-eager",), []
     path = calibration.location(calibration.key("cpu", 1, only))
     path.write_text('{"schema": 1, "key": {', encoding="utf-8")

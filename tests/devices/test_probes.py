@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import pytest
 
 from roofline.devices import cpu
@@ -9,6 +11,8 @@ from roofline.devices import cpu
 torch = pytest.importorskip("torch")
 
 from roofline.devices import probes_cpu, probes_cuda
+
+pytestmark = pytest.mark.xdist_group("timing")
 
 HOW = {"conditions": "1 thread", "date": "2026-01-01"}
 
@@ -62,14 +66,19 @@ def test_each_function_op_evaluates_every_element(name):
 
 
 def test_memory_patterns():
+    begin = time.perf_counter()
     found = probes_cpu._dram(("dram.read", "dram.inplace"), last=None, seconds=0.01, full=False, **HOW).ceilings
+    took = time.perf_counter() - begin
     assert set(found) == {"dram.read", "dram.inplace"}
-    assert all(ceiling.value > 1e6 for ceiling in found.values())
+    # However slow the machine is: an array was passed over once at least.
+    assert all(ceiling.value * took > probes_cpu.array_size(None, 1e9, full=False) for ceiling in found.values())
 
 
 def test_launch_is_a_time():
+    begin = time.perf_counter()
     found = probes_cpu._launch(("launch.torch-eager",), calls=20, **HOW).ceilings["launch.torch-eager"]
-    assert 1e-9 < found.value < 1e-2
+    # The profiler tells whole nanoseconds; the least of 20 calls is no more than their mean.
+    assert 1e-9 <= found.value < (time.perf_counter() - begin) / 20
     assert "20 calls" in found.source
 
 

@@ -17,6 +17,7 @@ from roofline.core.step import Step
 from roofline.recording.contention import System, Usage, since, start, was_contended
 from roofline.recording.recording import Plan
 
+pytestmark = pytest.mark.xdist_group("timing")
 CORES = os.cpu_count() or 1
 
 
@@ -39,12 +40,11 @@ def test_switching_between_its_own_threads_is_no_crowd() -> None:
 
 
 def test_what_this_process_takes_is_not_taken_by_others() -> None:
-    begin = start()
-    end = time.thread_time() + 0.2
-    while time.thread_time() < end:
+    begin, cpu = start(), time.process_time()
+    while time.process_time() < cpu + 0.2:
         pass
     used = since(begin)
-    assert used.cpu > 0.1
+    assert used.cpu >= 0.2
     # Clocks tick in hundredths of a second per core; others cannot have had more than there is.
     assert 0 <= used.others <= used.wall * CORES + 0.1
 
@@ -86,15 +86,14 @@ def test_a_thread_that_another_program_pushes_aside_is_not_away() -> None:
             other.stdout.readline()
             os.sched_setaffinity(0, [core])
             system = System()
-            begin, cpu = time.perf_counter(), time.thread_time()
+            begin, cpu, pushed_aside = time.perf_counter(), time.thread_time(), 0.0
             with system.counting():
-                while time.thread_time() < cpu + 0.2:
-                    pass
-            pushed_aside = time.perf_counter() - begin - 0.2
+                while pushed_aside < 0.1:  # however long that takes: it is what is measured below
+                    pushed_aside = time.perf_counter() - begin - (time.thread_time() - cpu)
         finally:
             os.sched_setaffinity(0, allowed)
             other.kill()
-    assert pushed_aside > 0.05
+    assert pushed_aside >= 0.1
     assert system.away < 0.5 * pushed_aside
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
@@ -117,9 +118,15 @@ def analysed(recording: Recording, backend: str) -> Analysis:
     return analyze(profile)
 
 
+#: How long recording took, by kind [s].
+took: dict[str, float] = {}
+
+
 @cache
 def recorded(kind: str) -> tuple[Recording, Analysis]:
+    begin = time.perf_counter()
     recording = record(kind, profiled_steps=3, in_process=True)
+    took[kind] = time.perf_counter() - begin
     return recording, analysed(recording, kind.partition(",")[0])
 
 
@@ -159,7 +166,10 @@ def test_the_executor_and_its_launch_floor_are_known(kind: str) -> None:
     assert recording.profiled is not None
     assert recording.profiled.mechanism == mechanism
     floor = recording.ceilings[f"launch.{mechanism}"]
-    assert 0 < floor.value < 1e-3
+    # The least of many events, one after the other: all of them lie in the time that recording took.
+    events = int(floor.source.split()[-2])
+    assert events > executor.TRIVIAL_RUNS
+    assert 0 < events * floor.value < took[kind]
     assert analysis.device.rate(f"launch.{mechanism}") == floor.value
     assert recording.ceilings["function.tanh"].value > 0
 
@@ -244,6 +254,15 @@ def test_what_a_step_compiles_anew_is_timed() -> None:
     jitted = jax.jit(lambda x: jnp.tanh(x @ x))
     plan = Plan(device="cpu", threads=1, steps=3)
     once = recorder.record(Step(run=lambda: jitted(x)), plan, lambda text: None, framework)
-    anew = recorder.record(Step(run=lambda: jax.jit(lambda x: jnp.tanh(x @ x))(x)), plan, lambda text: None, framework)
+    inside = []
+
+    def compiles() -> Any:
+        begin = time.perf_counter()
+        y = jax.jit(lambda x: jnp.tanh(x @ x))(x)
+        inside.append(time.perf_counter() - begin)
+        return y
+
+    anew = recorder.record(Step(run=compiles), plan, lambda text: None, framework)
     assert once.conditions["compiling_seconds_per_step"] == 0
-    assert 0 < anew.conditions["compiling_seconds_per_step"] < max(anew.wall.steps)
+    # Compiling lies inside the steps, of which at least the three that are timed count: an order, not a duration.
+    assert 0 < len(anew.wall.steps) * anew.conditions["compiling_seconds_per_step"] < sum(inside)

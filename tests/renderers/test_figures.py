@@ -84,6 +84,7 @@ for kind in figures.KINDS:
 """
 
 
+@pytest.mark.slow
 def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     save(handmade.profile(), tmp_path / "profile.json")
     sums = []
@@ -99,6 +100,7 @@ def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
     assert len(sums[0]) == 4 * len(figures.KINDS)
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("first", range(0, len(handmade.HOSTILE), 3))
 def test_hostile_names(kind: str, first: int, tmp_path: Path) -> None:

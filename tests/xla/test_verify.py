@@ -81,6 +81,7 @@ def graph(function: Callable[..., Any]) -> list[Check]:
     return by_name(BACKEND.recorder.verify(Step(run=tf.function(function))))
 
 
+@pytest.mark.slow
 def test_a_graph_is_compiled_by_xla_to_be_checked() -> None:
     tf = pytest.importorskip("tensorflow")
     x, w, image, taps = tf.ones((32, 64)), tf.ones((64, 128)), tf.ones((2, 16, 16, 8)), tf.ones((3, 3, 8, 8))

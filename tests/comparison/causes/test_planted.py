@@ -105,6 +105,7 @@ def test_planted_runs_do_the_same_work(name: str) -> None:
     assert a.parameters == b.parameters
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("pairs", LATER.values(), ids=LATER)
 def test_planted_runs_of_the_later_sets_do_the_same_work(pairs: dict[str, Any]) -> None:
     """But for one, whose hand-made recomputation counts as asked for (docs/plants.md)."""
@@ -174,6 +175,7 @@ def later(name: str) -> Any:
 RATES = {"second": (64 / 64, 45 / 57, 0), "third": (29 / 33, 22 / 30, 0)}
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", LATER)
 def test_rates_of_the_later_sets(name: str) -> None:
     least_causes, least_pairs, most_false = RATES[name]
@@ -187,6 +189,7 @@ def test_rates_of_the_later_sets(name: str) -> None:
     assert all(one.right for one in verdicts if one.pair.kind == "refused")
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("name", [name for pairs in LATER.values() for name in pairs])
 def test_the_terms_of_the_later_sets_add_up(name: str) -> None:
     there = later(name).comparison

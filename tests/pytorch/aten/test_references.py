@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 
+import pytest
 import torch
 
 from roofline.pytorch.aten.references import _DONE, _decorated, without_dynamo
@@ -23,6 +24,7 @@ print("torch._dynamo" in sys.modules)
 """
 
 
+@pytest.mark.slow
 def test_reference_implementations_run_without_the_compiler() -> None:
     ran = subprocess.run([sys.executable, "-c", _COSTS], capture_output=True, text=True, check=True)
     eq, logical_not, softmax, loaded = (line.strip() for line in ran.stdout.splitlines())

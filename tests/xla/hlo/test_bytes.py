@@ -53,6 +53,7 @@ def reason(module, instruction, ours, xla):
     raise AssertionError(f"{instruction.name}: {ours} bytes, XLA says {xla}")
 
 
+@pytest.mark.slow
 def test_traffic_is_xlas_or_differs_for_a_reason():
     reasons = Counter()
     equal = 0

@@ -168,7 +168,7 @@ def test_the_executor_and_its_launch_floor_are_known(kind: str) -> None:
     floor = recording.ceilings[f"launch.{mechanism}"]
     # The least of many events, one after the other: all of them lie in the time that recording took.
     events = int(floor.source.split()[-2])
-    assert events > executor.TRIVIAL_RUNS
+    assert events > probes.TRIVIAL_RUNS
     assert 0 < events * floor.value < took[kind]
     assert analysis.device.rate(f"launch.{mechanism}") == floor.value
     assert recording.ceilings["function.tanh"].value > 0

@@ -138,7 +138,7 @@ def test_two_prints_are_two_breaks_of_one_reason() -> None:
     # The second break ended the trace of what follows the first.
     lines = [Prints.forward.__code__.co_firstlineno + n for n in (0, 2)]
     assert reason.endswith(
-        f"(in forward at test_torch_dynamo.py:{lines[0]}, the rest of forward at test_torch_dynamo.py:{lines[1]})"
+        f"(in forward at test_dynamo.py:{lines[0]}, the rest of forward at test_dynamo.py:{lines[1]})"
     )
     assert len(reason) <= 200
     assert found.recompilations == found.notes == ()
@@ -168,7 +168,7 @@ def test_a_break_in_a_loop_leaves_the_whole_frame_to_python() -> None:
     assert number == 1  # PyTorch counts the reason, and again as the cause of giving up the loop
     assert reason.startswith("Call to `torch._dynamo.graph_break()`: User-inserted graph break")
     assert found.notes[0].startswith("nothing was compiled: no frame could be traced whole")
-    assert found.notes[1].startswith("forward at test_torch_dynamo.py:")
+    assert found.notes[1].startswith("forward at test_dynamo.py:")
     assert "was not compiled and runs as without compiling: Call to `torch._dynamo.graph_break()`" in found.notes[1]
     assert found.guards is None
     assert found.seconds is not None  # it was tried
@@ -182,7 +182,7 @@ def test_another_type_compiles_again() -> None:
     found = seen(lambda: function(X), lambda: function(X.double()))
     line = sine.__code__.co_firstlineno
     assert found.recompilations == (
-        f"sine at test_torch_dynamo.py:{line}: tensor 'x' dtype mismatch. expected Float, actual Double",
+        f"sine at test_dynamo.py:{line}: tensor 'x' dtype mismatch. expected Float, actual Double",
     )
 
 
@@ -203,7 +203,7 @@ def test_the_recompile_limit_is_a_note() -> None:
         found = seen(*(lambda n=n: function(torch.ones(n)) for n in range(2, 7)))
     assert len(found.recompilations) == 2  # three times in all
     assert found.notes == (
-        f"sine at test_torch_dynamo.py:{sine.__code__.co_firstlineno} reached the recompile limit and runs as without "
+        f"sine at test_dynamo.py:{sine.__code__.co_firstlineno} reached the recompile limit and runs as without "
         "compiling: tensor 'x' size mismatch at index 0. expected 4, actual 5",
     )
     assert found.breaks == {}

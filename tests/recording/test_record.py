@@ -1,0 +1,174 @@
+"""The plan of a measurement: in which order a recorder is asked for what, with one that only takes notes."""
+
+from __future__ import annotations
+
+import gc
+from contextlib import nullcontext
+from typing import Any
+
+import pytest
+
+from roofline.core.schema import Memory
+from roofline.core.step import Step
+from roofline.costs.counted import NOTHING
+from roofline.recording import record
+from roofline.recording.protocol import plain_steps, warm_up
+from roofline.recording.recording import Plan
+from roofline.recording.step_recorder import Work
+
+STEP = Step(run=lambda: None)
+
+
+class Notes:
+    """A recorder whose steps take 10 ms each, and of which 4 are in the queue when a stretch begins."""
+
+    queued = 4
+
+    def __init__(self, in_turns: bool) -> None:
+        self.in_turns = in_turns
+        self.asked: list[Any] = []
+        self.compiled = 0.0
+
+    def scopes(self) -> Any:
+        return nullcontext()
+
+    def first(self, step: Step) -> float:
+        self.asked.append("first")
+        return 1.0
+
+    def count(self, step: Step) -> Any:
+        self.asked.append("count")
+        return NOTHING
+
+    def prepare(self, step: Step) -> None:
+        self.asked.append("prepare")
+
+    def timed(self, step: Step) -> float:
+        self.asked.append("timed")
+        return 0.01
+
+    def note_memory(self, step: Step) -> None:
+        self.asked.append("memory")
+
+    def probing_threads(self) -> int:
+        return 7
+
+    def compiling(self) -> float:
+        return self.compiled
+
+    def steady(self, step: Step, steps: int) -> list[float]:
+        assert not gc.isenabled()
+        self.asked.append(("plain", steps))
+        self.compiled += 0.5
+        return [0.01] * steps
+
+    def profiled(self, step: Step, steps: int, settling: int) -> str:
+        self.asked.append(("profiled", steps, settling))
+        self.compiled += 100.0  # in no plain step
+        return "trace"
+
+    def work(self, traces: Any, typical: float) -> Work:
+        self.asked.append(("work", len(traces), typical))
+        return Work(NOTHING)
+
+    def threads(self) -> int:
+        return 1
+
+    def memory(self, step: Step) -> Memory:
+        return Memory(peak=5.0)
+
+    def versions(self) -> dict[str, str]:
+        return {}
+
+    def switches(self, step: Step) -> dict[str, str]:
+        return {}
+
+    def environment(self) -> dict[str, str]:
+        return {}
+
+    def conditions(self, plain: Any, work: Work) -> dict[str, float]:
+        self.plain = plain
+        return {}
+
+    def flags(self, step: Step, work: Work) -> tuple[str, ...]:
+        return ()
+
+    def compilation(self, rows: Any) -> None:
+        return None
+
+
+def ran(plan: Plan, in_turns: bool = True) -> Notes:
+    recorder = Notes(in_turns)
+    record.record(STEP, plan, lambda text: None, recorder)  # type: ignore[arg-type]
+    return recorder
+
+
+@pytest.fixture(autouse=True)
+def _bandwidth(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(record, "bandwidth", lambda plan, threads: {})
+
+
+BEFORE = ["first", "prepare", "timed", "timed", "memory"]
+SINGLE = ["timed"] * 3
+
+
+def test_plain_and_profiled_steps_take_turns() -> None:
+    """One step that does not count before each stretch; 3 steps of 10 ms settle a profiler."""
+    recorder = ran(Plan(device="cpu", steps=4, profiled_steps=2))
+    turn = ["timed", ("plain", 1), ("profiled", 1, 3)]
+    turns = [*turn, *turn, "timed", ("plain", 2)]
+    assert recorder.asked == [*BEFORE, *turns, *SINGLE, ("work", 2, 0.01)]
+    assert (recorder.plain.ran, recorder.plain.compiling) == (4 + 3 * 4, 3 * 0.5)
+    assert len(recorder.plain.wall.steps) == 4
+    assert recorder.plain.wall.single == (0.01,) * 3
+
+
+def test_a_queue_stays_filled_between_two_halves() -> None:
+    """The first profiled step fills it, and the memory is that of plain steps."""
+    recorder = ran(Plan(device="cpu", steps=5, profiled_steps=2), in_turns=False)
+    halves = [("plain", 3), "memory", ("profiled", 3, 0), ("plain", 2)]
+    assert recorder.asked == [*BEFORE, *halves, *SINGLE, ("work", 1, 0.01)]
+    alone = ran(Plan(device="cpu", steps=5, plain_only=True), in_turns=False)
+    assert alone.asked == ["first", "timed", "timed", "memory", ("plain", 3), "memory", ("plain", 2), *SINGLE]
+
+
+def test_few_steps_are_spread_over_the_profiled_ones() -> None:
+    recorder = ran(Plan(device="cpu", steps=3, profiled_steps=5))
+    assert [each for each in recorder.asked if each[0] in ("plain", "profiled")] == [
+        ("profiled", 1, 3), ("plain", 1), ("profiled", 1, 3), ("profiled", 1, 3), ("plain", 1), ("profiled", 1, 3),
+        ("profiled", 1, 3), ("plain", 1),
+    ]  # fmt: skip
+
+
+def test_plain_steps_alone_and_counting_alone() -> None:
+    plain = ran(Plan(device="cpu", steps=3, plain_only=True))
+    assert plain.asked == ["first", "timed", "timed", "memory", "timed", ("plain", 3), *SINGLE]
+    counted = ran(Plan(device="cpu", count_only=True))
+    assert counted.asked == ["first", "count"]
+    assert (counted.plain.ran, counted.plain.wall.steps) == (0, (1.0,))
+
+
+def test_collecting_garbage_is_as_before() -> None:
+    class Raises(Notes):
+        def steady(self, step: Step, steps: int) -> list[float]:
+            raise RuntimeError("mine")
+
+    assert gc.isenabled()
+    with pytest.raises(RuntimeError, match="mine"):
+        record.record(STEP, Plan(device="cpu", steps=3), lambda text: None, Raises(True))  # type: ignore[arg-type]
+    assert gc.isenabled()
+    ran(Plan(device="cpu", steps=3))
+    assert gc.isenabled()
+
+
+@pytest.mark.parametrize(
+    ("device", "typical", "steps"),
+    # 60 s hold 20 steps of 1 s, 6 of 10 s and one of a minute, of which there are 3
+    [("cuda", 1.0, 100), ("cpu", 0.0, 20), ("cpu", 1.0, 20), ("cpu", 10.0, 6), ("cpu", 60.0, 3)],
+)
+def test_as_many_plain_steps_as_the_time_allows(device: str, typical: float, steps: int) -> None:
+    assert plain_steps(device, typical, 60.0) == steps
+
+
+def test_long_steps_warm_up_once() -> None:
+    assert (warm_up(0.01), warm_up(4.9), warm_up(5.0)) == (2, 2, 1)

@@ -12,7 +12,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Switch:
-    """A switch, and the rules of core/explanation.py whose findings it answers.
+    """A switch, and the rules of comparison/causes/findings.py whose findings it answers.
 
     name: what people call it. reads: the recorded switch or option that says how it stands; where nothing is recorded
     it stands as `assumed`. turns: from how it stands to what it is set to; "*" is anything else. option: of the

@@ -64,7 +64,7 @@ def read(trace: KinetoTrace, costs: Costs) -> ImportedCpu:
 
 
 def _with_marks(trace: KinetoTrace, marks: steps.Steps) -> KinetoTrace:
-    """The trace with our marks around its steps and no other annotation: what `timing.time_cpu` reads."""
+    """The trace with our marks around its steps and no other annotation: what `pytorch.time_cpu` reads."""
     size = len(marks)
     zeros = np.zeros(size, np.int64)
     events = Events(

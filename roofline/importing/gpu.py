@@ -330,7 +330,7 @@ def _timed(
     counted: Counted,
     linked: NDArray[np.bool_],
 ) -> TimedCuda:
-    """The times of all rows in the kept steps; see `timing_cuda`, which does the same for a live trace.
+    """The times of all rows in the kept steps; see `pytorch.time_cuda`, which does the same for a live trace.
 
     A window holds what ran in it, of whichever step: steps that overlap on several streams lend each other as much as
     they borrow, and busy and idle time add up to the window.

@@ -2,7 +2,7 @@
 
 A compiler merges products, repeats them, or turns them into something else. What the eager step asks for under a phase
 and scope is given to what runs there, so that the sum over the step stays, and executed over model FLOPs shows where
-more is done than was asked for. The same idea as for XLA's programs in `xla_model_flops`.
+more is done than was asked for. The same idea as for XLA's programs in `xla.model_flops`.
 """
 
 from __future__ import annotations

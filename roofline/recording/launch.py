@@ -1,4 +1,4 @@
-"""Starts a measuring child and takes its result: the parent's half of `_child`."""
+"""Starts a measuring child and takes its result: the parent's half of child.py."""
 
 from __future__ import annotations
 

@@ -19,7 +19,7 @@ class Plan:
     """How much is run.
 
     steps None: the default of the device, within `budget` [s] of plain steps. profiled_steps None: 5, or 10 short ones
-    (`_settling`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: the user's
+    (protocol.py). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: the user's
     process, not a child of ours. options: of the backend, as the user gave them.
     """
 

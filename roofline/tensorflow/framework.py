@@ -26,7 +26,7 @@ from roofline.xla import flags as xla_flags
 TRIVIAL_OPS = 200
 
 
-#: The functions of `core.formulas` as TensorFlow has them.
+#: The functions of `costs.formulas` as TensorFlow has them.
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
         name: getattr(tf.math, name) for name in ("exp", "expm1", "log", "log1p", "sin", "cos", "tanh", "sqrt", "rsqrt")
@@ -38,7 +38,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 class TensorFlow:
-    """See `_executor_record.Framework`.
+    """See `recording.executor.Framework`.
 
     compiled: XLA compiles the whole step, so that its executor's least op is the launch floor; a step whose trace
         shows instructions is taken for one.

@@ -2,7 +2,7 @@
 
 TensorFlow keeps three graphs of every function that it makes ready to run: before grappler, after it, and cut into
 pieces for the devices, in which oneDNN's kernels have replaced some ops. The last is what the executor runs and what a
-trace names. None of them holds shapes: they are inferred by importing the graph again (`_tensorflow_shapes`).
+trace names. None of them holds shapes: they are inferred by importing the graph again (`tensorflow.shapes`).
 """
 
 from __future__ import annotations

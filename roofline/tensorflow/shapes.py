@@ -1,4 +1,4 @@
-"""Shapes of a TensorFlow graph, inferred by importing it: what `_tensorflow_graphs` knows of every edge.
+"""Shapes of a TensorFlow graph, inferred by importing it: what `tensorflow.graphs` knows of every edge.
 
 TensorFlow infers nothing through its loops: the node that enters one forgets the shape. For the inference alone the
 way back from the end of a body to its head is therefore cut. Where a trip changes a shape, that is found when the two

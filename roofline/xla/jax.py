@@ -29,7 +29,7 @@ TRIVIAL_OPS = 200
 _COMPILING = frozenset(f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile"))
 
 
-#: The functions of `core.formulas` as JAX has them.
+#: The functions of `costs.formulas` as JAX has them.
 _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     **{
         name: getattr(jnp, name)
@@ -43,7 +43,7 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 
 
 class Jax:
-    """See `_executor_record.Framework`. optimizers: top scopes whose ops are the optimizer's."""
+    """See `recording.executor.Framework`. optimizers: top scopes whose ops are the optimizer's."""
 
     mechanism = "xla-thunk"
 

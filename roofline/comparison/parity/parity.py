@@ -1,8 +1,8 @@
-"""The parity gate: whether two runs may be compared, before anything is said about their times (DESIGN section 5).
+"""The parity gate: whether two runs may be compared, before anything is said about their times (docs/comparing.md).
 
 Published comparisons were wrong by exactly this: TF32 on in one framework only, another intermediate size, CUDA graphs
-in one. The rules, each with its reason, are in `parity_work` (the same work), `parity_precision`, `parity_settings`
-(the same model in detail) and `parity_measurement` (the same conditions).
+in one. The rules, each with its reason, are beside this file: work.py (the same work), precision.py, settings.py (the
+same model in detail) and measurement.py (the same conditions).
 """
 
 from __future__ import annotations

@@ -96,7 +96,7 @@ class KinetoNodes:
 def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
     """The calls among `events` (rows of the trace's ops and annotations, in order of start), asking torch about each.
 
-    For traces that were recorded elsewhere `import_costs.Costs.nodes` knows more, and asks torch only where it must.
+    For traces that were recorded elsewhere `costs.Costs.nodes` knows more, and asks torch only where it must.
     """
     from roofline.pytorch.aten import schema
 

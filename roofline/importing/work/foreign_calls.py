@@ -1,6 +1,6 @@
 """What an imported trace holds beside torch's ops: Triton kernels, communication, calls of libraries, lone copies.
 
-`import_costs` says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
+costs.py says which calls are ops of torch's; here are the others that launch kernels, with what is known of them.
 """
 
 from __future__ import annotations

@@ -70,7 +70,7 @@ CLASS_OF: dict[str, OpClass] = {
     **dict.fromkeys(ATTENTION | ATTENTION_BACKWARD, "attention"),
 }
 
-#: aten primitives that are not called what core/formulas.py calls them.
+#: aten primitives that are not called what costs/formulas.py calls them.
 PRIMITIVE: dict[str, str] = {
     **{name: name for name in ("add sub mul div neg abs minimum maximum addcmul addcdiv lerp clamp remainder").split()},
     **{name: name for name in FUNCTIONS},

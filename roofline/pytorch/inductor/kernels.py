@@ -1,7 +1,7 @@
 """What Inductor generates, noted while it does: each kernel call with its buffers, its work and the ops it fused.
 
-All private interfaces of Inductor that we use are in this file, `_torch_inductor_loops.py` and
-`_torch_inductor_traffic.py`:
+All private interfaces of Inductor that we use are in this file, `pytorch/inductor/loops.py` and
+`pytorch/inductor/traffic.py`:
 
 - `debug.set_kernel_post_grad_provenance_tracing` is called once per emitted kernel call, in the order of the calls,
   while the scheduler's nodes are still there (torch 2.11 to 2.13);

@@ -27,7 +27,7 @@ _SAME_FLOPS = 1e-3
 _LEFT = 5e-3
 #: The share of the ops' time at places of both runs below which the places are not those of one model.
 _COMMON = 0.5
-#: What the parity gate calls runs of one backend (core/difference.py).
+#: What the parity gate calls runs of one backend (comparison/parity/difference.py).
 _UNNAMED = ("the first run", "the second run")
 MARKS = "* comparable with named differences; ! not comparable"
 

@@ -114,7 +114,7 @@ _PLAIN = {
     "Cast": "cast",
     **dict.fromkeys("Real Imag Conj".split(), "copy"),
 }
-#: Primitives of core/formulas.py applied once per output element, one after another.
+#: Primitives of costs/formulas.py applied once per output element, one after another.
 ELEMENTWISE: dict[str, tuple[str, ...]] = {
     **{op: (kind,) for op, kind in _PLAIN.items()},
     "SquaredDifference": ("sub", "mul"),

@@ -2,7 +2,7 @@
 
 A contraction is one whatever it became: a product that the compiler turned into multiply and reduce says so in its
 op_name. Norms and softmaxes are recognised by scope ("layer_norm", "log_softmax", "LayerNorm/moments") and, where a
-model is written out without scopes, by their dataflow (traces/hlo_patterns.py); what merely moves data in them is
+model is written out without scopes, by their dataflow (xla/hlo/patterns.py); what merely moves data in them is
 movement, as it is everywhere.
 """
 
@@ -66,7 +66,7 @@ def names_product(op_name: str, op_type: str) -> bool:
 
 
 def instruction_class(module: Module, instruction: Instruction) -> OpClass:
-    """The class of an instruction that stands for itself (of a fusion, see traces/hlo_cost.py)."""
+    """The class of an instruction that stands for itself (of a fusion, see xla/hlo/cost.py)."""
     plain = _plain_class(instruction)
     if plain in _COMPUTING:
         if instruction.opcode in ("multiply", "add", "reduce") and names_product(

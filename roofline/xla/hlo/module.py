@@ -2,7 +2,7 @@
 
 The bytes come from a profiler trace (the metadata plane holds every module that was loaded) or from XLA's dump files
 (`module_0050.jit_f.before_optimizations.hlo.pb`); no framework is imported. What an instruction costs is in
-traces/hlo_work.py (FLOPs), traces/hlo_bytes.py (traffic) and traces/hlo_cost.py (both, with its class).
+xla/hlo/flops.py (FLOPs), xla/hlo/bytes.py (traffic) and xla/hlo/cost.py (both, with its class).
 
 Instructions and computations are compared by identity: a module is a graph, and `name` is unique in it.
 """

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-#: Arithmetic per output element: the primitive of core/formulas.py. Floating: 1 FLOP each; else 1 integer operation.
+#: Arithmetic per output element: the primitive of costs/formulas.py. Floating: 1 FLOP each; else 1 integer operation.
 ARITHMETIC: dict[str, str] = {
     "add": "add",
     "subtract": "sub",

@@ -394,8 +394,10 @@ def test_a_second_import_asks_torch_nothing(make_kineto, tmp_path):
     program = f"""
 import sys
 from pathlib import Path
-from roofline.traces import import_costs, kineto, nesting
-trace = kineto.read({str(source)!r})
+from roofline.importing.work import costs as import_costs
+from roofline.traces import nesting
+from roofline.traces.kineto import reader
+trace = reader.read({str(source)!r})
 costs = import_costs.Costs(Path({str(cache)!r}))
 nodes = costs.nodes(trace, trace.ops)
 unit = set(nesting.outermost(nodes.parent, nodes.is_op).tolist()) - {{-1}}

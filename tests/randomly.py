@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import handmade
 from hypothesis import strategies as st
 from msgspec.structs import replace
@@ -9,7 +11,7 @@ from msgspec.structs import replace
 from roofline.core.cost import Cost, unknown
 from roofline.core.device import Cache, Device
 from roofline.core.schema import Op, Precision, Profile, Profiled, Signature, Wall
-from roofline.core.vocabulary import CLASSES, QUALITIES
+from roofline.core.vocabulary import CLASSES, Quality
 
 CEILINGS = (
     *("matrix.fp32", "matrix.bf16", "vector.fp32", "function.exp", "function.erf"),
@@ -58,7 +60,7 @@ def signatures(draw: st.DrawFn) -> Signature:
         functions=draw(st.dictionaries(st.sampled_from(["exp", "erf", "lgamma"]), sizes, max_size=2)),
         bytes_read=float(sum(reads)),
         bytes_written=float(sum(writes)),
-        quality=draw(st.sampled_from(QUALITIES)),
+        quality=draw(st.sampled_from(get_args(Quality))),
     )
     missing = draw(st.sampled_from(["", "all", "vector_flops", "bytes_read"]))
     if missing == "all":

@@ -1,4 +1,4 @@
-"""Floors and bounds: the least time an op can take on a device, and which roof says so (DESIGN section 5).
+"""Floors and bounds: the least time an op can take on a device, and which roof says so (docs/terms.md).
 
     t_compute = max(F_matrix / P_matrix, F_vector / P_vector, sum of T_f / P_f)
     t_memory  = max(B_cold / BW_dram, B_all / BW_cache)

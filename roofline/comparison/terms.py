@@ -6,7 +6,7 @@
 
 The terms come twice, and both times add up: the *work view* divides a fused kernel over its constituents and is what
 sentences rest on; the *kernel view* leaves it whole, in its dominant class. A floor is work times the time per unit of
-work, t = W r, and the difference of two products splits symmetrically (DESIGN section 5):
+work, t = W r, and the difference of two products splits symmetrically (docs/explaining.md):
 
     t_A - t_B = (W_A - W_B) (r_A + r_B) / 2  +  (r_A - r_B) (W_A + W_B) / 2      work, and ceiling
 

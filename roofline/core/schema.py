@@ -43,7 +43,7 @@ class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What ops with equal arguments share.
 
-    name: the framework's op; kind: our op kind (core/formulas.py); shapes: the arguments, for people.
+    name: the framework's op; kind: our op kind (costs/formulas.py); shapes: the arguments, for people.
     dtype: the type vector work is done in (fp32, ...).
     reads, writes: bytes of each distinct buffer touched, in the order of `Op.reads` and `Op.writes`.
     inplace: whether a written buffer is also read. executor: what launches it ("launch.<executor>" is its floor); "":

@@ -27,7 +27,6 @@ Quality = Literal["exact", "assumed", "unknown"]
 CLASSES: tuple[OpClass, ...] = get_args(OpClass)
 GROUPS: tuple[Group, ...] = get_args(Group)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
-QUALITIES: tuple[Quality, ...] = get_args(Quality)
 
 #: The first three groups are the classes of Ivanov et al., "Data Movement Is All You Need" (2021):
 #: tensor contraction, statistical normalization, element-wise.

@@ -1,4 +1,4 @@
-"""Which (query, key) pairs masks of fused attention leave, exactly, and the work on them (DESIGN section 3).
+"""Which (query, key) pairs masks of fused attention leave, exactly, and the work on them (docs/counting.md).
 
 Executed FLOPs are of the whole square, useful FLOPs of the pairs that the mask leaves. Sequences of one call may have
 different lengths (varlen); a trace records their number, their sum and the longest, not each of them.

@@ -27,7 +27,7 @@ _REASONS = {
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Snapshot:
-    """One GPU at one moment. Units: byte, Hz, W, degree Celsius. None: the driver does not say.
+    """One GPU at one moment. Units: byte, Hz, W. None: the driver does not say.
 
     throttle: why the clock is below its highest, in words; empty if it is not.
     mig: the GPU is divided into instances (MIG).
@@ -38,10 +38,8 @@ class Snapshot:
     memory: float | None = None
     sm_clock: float | None = None
     sm_clock_max: float | None = None
-    memory_clock: float | None = None
     power: float | None = None
     power_cap: float | None = None
-    temperature: float | None = None
     throttle: tuple[str, ...] = ()
     driver: str | None = None
     cuda: str | None = None
@@ -128,10 +126,8 @@ def _snapshot(nvml: ModuleType, index: int) -> Snapshot | None:
         memory=None if memory is None else float(memory.total),
         sm_clock=_scaled(_ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM), 1e6),
         sm_clock_max=_scaled(_ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM), 1e6),
-        memory_clock=_scaled(_ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_MEM), 1e6),
         power=_scaled(_ask(nvml, nvml.nvmlDeviceGetPowerUsage, handle), 1e-3),
         power_cap=_scaled(_ask(nvml, nvml.nvmlDeviceGetEnforcedPowerLimit, handle), 1e-3),
-        temperature=_scaled(_ask(nvml, nvml.nvmlDeviceGetTemperature, handle, nvml.NVML_TEMPERATURE_GPU), 1.0),
         throttle=_throttle(nvml, handle),
         driver=_ask(nvml, nvml.nvmlSystemGetDriverVersion),
         cuda=None if version is None else f"{version // 1000}.{version % 1000 // 10}",

@@ -15,8 +15,8 @@ unchanged, too, floor there + loss here. What a device has no ceiling for cannot
 what stands on one side only is left out on both, matrix products without their ceiling are not carried at all and
 named, and what belongs to the host (the gap, launch floors without a figure there) stays as it is.
 
-Both devices are brought to one measure in `whatif_devices`; the ratios above are in `whatif_roofs`, how far they may be
-wrong in `whatif_range`.
+Both devices are brought to one measure in devices.py; the ratios above are in roofs.py, how far they may be wrong in
+interval.py.
 """
 
 from __future__ import annotations

@@ -14,7 +14,7 @@ from roofline.projection.devices import is_sheet
 from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
-#: A measured ceiling down to this share of the datasheet's is believed (DESIGN section 4): where a measured ceiling
+#: A measured ceiling down to this share of the datasheet's is believed (docs/check.md): where a measured ceiling
 #: stands against a datasheet's, the other device's own may be as much lower than its datasheet.
 SHEET_LOW = 0.5
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.

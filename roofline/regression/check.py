@@ -4,8 +4,8 @@ Counts (FLOPs, bytes, kernels, ops of unknown work, graph breaks, opaque regions
 machine, so a limit is a limit. Times are not: a gate of a time fails only where the growth is beyond its limit and its
 95 % interval excludes the limit, too; between the two it is not resolved. A gate that cannot be judged says why.
 
-The limits are in `gate_limits`, one measure against its limit in `gate_growth`, the measures in `gate_counts` and
-`gate_times`. Here: which profiles can be judged, and by what.
+The limits are in limits.py, one measure against its limit in growth.py, the measures in counts.py and times.py. Here:
+which profiles can be judged, and by what.
 """
 
 from __future__ import annotations

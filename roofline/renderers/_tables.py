@@ -1,4 +1,4 @@
-"""The first table of a write-up: where the work is, where the time went, and which roof is above (DESIGN section 7).
+"""The first table of a write-up: where the work is, where the time went, and which roof is above.
 
 Rows close to the wall: the ops by a key, the gap, and their total.
 """

@@ -66,14 +66,11 @@ class Model:
         return sums
 
 
-def model_flops(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)) -> Model:
-    """The contractions that the functions of a step ask for, and which of the nodes that ran stand for them."""
-    places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
-    return assign(ran, graphs, places)
-
-
 def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Model:
-    """The same where the places of the nodes are known already."""
+    """The contractions that the functions of a step ask for, and which of the nodes that ran stand for them.
+
+    places: of the nodes of each function.
+    """
     asked: list[Asked] = []
     by_row: dict[int, float] = {}
     for number, function in enumerate(graphs.functions):

@@ -108,10 +108,6 @@ class Idle:
             owner[self.ended_by[ended]], np.where(python, 0, time), np.where(python, time, 0), owners
         )
 
-    def detail_seconds(self) -> dict[str, float]:
-        """Idle time of each detail [s], 0 where there is none."""
-        return _sums(LABELS, self.detail, self.end - self.start)
-
 
 def _sums(labels: tuple[str, ...], code: np.ndarray, time: np.ndarray) -> dict[str, float]:
     totals = np.bincount(code, weights=time, minlength=len(labels)) * 1e-9

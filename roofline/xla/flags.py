@@ -1,6 +1,6 @@
 """XLA's flags for a measuring process: where it leaves programs as they were before it optimised them.
 
-A trace holds only what XLA made of a program. What was asked for (DESIGN section 3: model FLOPs) is the program before
+A trace holds only what XLA made of a program. What was asked for (docs/counting.md: model FLOPs) is the program before
 optimisation, which XLA writes when told where; this is a public flag and works whoever builds the program. It costs no
 time that could be measured, and nothing after the first step.
 """

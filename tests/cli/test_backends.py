@@ -143,7 +143,7 @@ def test_the_keys_are_those_of_torch(once: Run, backend: str) -> None:
 
 @pytest.mark.parametrize("backend", OTHERS)
 def test_the_same_is_asked_for(once: Run, backend: str) -> None:
-    """Model FLOPs by phase, and parameters: DESIGN section 5, the parity gate."""
+    """Model FLOPs by phase, and parameters: docs/comparing.md, the parity gate."""
     document, torchs = profiled(once, backend, "train"), profiled(once, "torch", "train")
     asked = {phase: row["model_flops"] for phase, row in document["phases"].items() if phase != "(no op)"}
     assert asked == pytest.approx(

@@ -1,4 +1,4 @@
-"""Bad input gets one sentence, the right exit code and no half-written file (DESIGN section 7).
+"""Bad input gets one sentence, the right exit code and no half-written file (docs/errors.md).
 
 Exit 2: what the user gave cannot be used; 3: something is not installed; 4: a measurement failed; 130: Ctrl-C.
 """

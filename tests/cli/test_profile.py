@@ -20,7 +20,7 @@ Run = Callable[..., Any]
 SMALL = ("--size", "tiny", "--backend", "torch", "--device", "cpu", "--threads", "1", "--steps", "3")
 MLP = ("profile", "mlp", *SMALL, "--batch", "64")
 
-#: The contract of DESIGN section 7, level by level.
+#: What docs/json.md promises, level by level.
 TOP = {
     *("schema", "model", "backend", "options", "mode", "batch", "seq", "size", "precision", "command", "versions"),
     *("switches", "device", "wall", "busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted"),
@@ -57,7 +57,7 @@ def shown(run: Run, file: str | Path, *more: str) -> dict[str, Any]:
 
 
 def closes(document: dict[str, Any]) -> None:
-    """The identities of DESIGN section 7, each to 0.1 % of the wall."""
+    """The identities of docs/json.md, each to 0.1 % of the wall."""
     wall = document["wall"]["median"]
     near = pytest.approx
     small = 1e-3 * wall

@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import get_args
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import asdict, replace
 
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.core.vocabulary import QUALITIES
+from roofline.core.vocabulary import Quality
+
+#: From the best to the worst.
+QUALITIES = get_args(Quality)
 
 # Whole numbers up to 2^40 add and multiply exactly in floating point, so equality can be demanded.
 amounts = st.none() | st.integers(0, 2**40).map(float)

@@ -12,7 +12,7 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline import devices
+from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Wall, save
 from roofline.errors import InputError
@@ -20,7 +20,8 @@ from roofline.renderers import figures
 from roofline.renderers.figures import _style
 
 SMALLEST = 6.0  # pt
-kinds = pytest.mark.parametrize("kind", figures.KINDS)
+KINDS = plugins.names("roofline.renderers.figures")
+kinds = pytest.mark.parametrize("kind", KINDS)
 #: How many profiles a kind takes, where that is not any number.
 TAKES = {"waterfall": 2}
 #: Kinds that need times of ops.
@@ -28,7 +29,7 @@ TIMED = {"speedup", "waterfall"}
 
 
 def test_the_folder_is_the_list() -> None:
-    assert set(figures.KINDS) >= {"bound", "breakdown", "devices", "roofline"}
+    assert set(KINDS) >= {"bound", "breakdown", "devices", "roofline"}
 
 
 @kinds
@@ -75,9 +76,10 @@ import sys
 from pathlib import Path
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import load
+from roofline import plugins
 from roofline.renderers import figures
 folder = Path(sys.argv[2])
-for kind in figures.KINDS:
+for kind in plugins.names("roofline.renderers.figures"):
     for suffix in figures.SUFFIXES:
         items = [analyze(load(sys.argv[1]))] * (2 if kind == "waterfall" else 1)
         figures.draw(kind, items, folder / f"{kind}{suffix}")
@@ -97,7 +99,7 @@ def test_the_same_bytes_in_another_process(tmp_path: Path) -> None:
         sums.append({f.name: hashlib.sha256(f.read_bytes()).hexdigest() for f in folder.iterdir()})
     assert sums[0] == sums[1]
     # Each kind in three formats; their captions are named alike, FIG.txt.
-    assert len(sums[0]) == 4 * len(figures.KINDS)
+    assert len(sums[0]) == 4 * len(KINDS)
 
 
 @pytest.mark.slow

@@ -1,4 +1,4 @@
-"""The parity gate: whether two runs may be compared, before anything is said about their times (DESIGN section 5).
+"""The parity gate: whether two runs may be compared, before anything is said about their times (docs/comparing.md).
 
 Published comparisons were wrong by exactly this: TF32 on in one framework only, another intermediate size, CUDA graphs
 in one. The rules, each with its reason, are in `work` (the same work), `precision`, `settings` (the same model in

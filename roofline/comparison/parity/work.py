@@ -1,4 +1,4 @@
-"""Whether two runs do the same work: model FLOPs, parameters, batch and lengths (DESIGN section 5).
+"""Whether two runs do the same work: model FLOPs, parameters, batch and lengths (docs/comparing.md).
 
 Names and sizes say little: a user's file and a trace may be called anything. What decides is the work.
 """

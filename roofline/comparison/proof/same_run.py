@@ -10,7 +10,7 @@ from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Profile, slug
 
 Recorded = dict[str, str]
-#: Model FLOPs that differ by less are the same work (DESIGN section 5: parity).
+#: Model FLOPs that differ by less are the same work (docs/comparing.md).
 _SAME_WORK = 1e-3
 #: Versions that change no step.
 _OURS = frozenset(("roofline",))

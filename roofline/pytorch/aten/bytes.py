@@ -1,4 +1,4 @@
-"""Compulsory traffic of an aten call, tensor by tensor (DESIGN section 3).
+"""Compulsory traffic of an aten call, tensor by tensor (docs/counting.md).
 
 Each distinct input element is read once (stride 0 and repeated arguments count once), each output element is written
 once, destinations that are only written are not read, views cost nothing, gathers and scatters touch their rows.

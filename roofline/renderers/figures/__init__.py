@@ -24,7 +24,6 @@ if TYPE_CHECKING:
 
 #: One column of a two-column paper [in].
 WIDTH = 3.3
-KINDS = plugins.names(__name__)
 
 #: What must not be in a file for it to be the same when drawn again: dates, and the versions of what drew it.
 _METADATA: dict[str, dict[str, None]] = {

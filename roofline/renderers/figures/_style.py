@@ -25,7 +25,7 @@ TEXT = 7.0
 SMALL = 6.0
 
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
-SKY, PURPLE, BLACK, GREY = "#56B4E9", "#CC79A7", "#000000", "#808080"
+PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
 
 BOUND: dict[Bound, str] = {"compute": BLUE, "memory": ORANGE, "overhead": GREEN, "unknown": GREY}
 HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": ".....", "unknown": "xxxxx"}

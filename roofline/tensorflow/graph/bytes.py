@@ -1,4 +1,4 @@
-"""Compulsory traffic of a TensorFlow node, tensor by tensor (DESIGN section 3).
+"""Compulsory traffic of a TensorFlow node, tensor by tensor (docs/counting.md).
 
 Each distinct input is read once, each output written once; what only says how (shapes, axes, seeds) is no traffic;
 gathers, slices and scatters touch their rows; updates of parameters happen in place.

@@ -18,7 +18,6 @@ LIVE = "roofline:step#"
 PROFILER = "ProfilerStep#"
 PERIODIC = "(repetition)"
 _FAMILY = re.compile(r"(.*#)(\d{1,18})", re.DOTALL)
-_RAMP = 0.9  # a first step with fewer launches than this, of the median of the others, is not whole
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -92,30 +91,6 @@ def _family(trace: KinetoTrace) -> Steps | None:
     families = [steps for prefix in sorted(prefixes) if (steps := _annotated(trace, prefix)) is not None]
     families = [steps for steps in families if len(steps) > 1 and (np.diff(steps.number) > 0).all()]
     return families[0] if len(families) == 1 else None
-
-
-def whole(steps: Steps, trace: KinetoTrace, links: Links) -> tuple[Steps, str | None]:
-    """The steps without the first one, if launches of it are missing, and then a sentence that says so.
-
-    A recording that begins inside a step misses what was launched before: kernels run in it whose launch is not in
-    the trace, or it launches less than 90 % of what the others do. A single step is kept.
-    """
-    if len(steps) < 2:
-        return steps, None
-    time = trace.device.duration
-    first = assign(steps, trace, links) == 0
-    lost = first & (links.launch < 0)
-    calls = np.unique(links.launch[links.launch >= 0])
-    launched = np.bincount(within(steps, trace.launches.start[calls]) + 1, minlength=len(steps) + 1)[1:]
-    share = float(time[lost].sum() / max(1, time[first].sum()))
-    usual = float(np.median(launched[1:]))
-    if share > 0.01:
-        reason = f"{share:.0%} of its device time was launched before the trace begins"
-    elif len(steps) > 2 and launched[0] < _RAMP * usual:
-        reason = f"it has {launched[0]:,} launches, the others {usual:,.0f}"
-    else:
-        return steps, None
-    return steps.select(np.arange(1, len(steps))), f"the first step is left out: {reason}"
 
 
 def assign(steps: Steps, trace: KinetoTrace, links: Links) -> np.ndarray:

@@ -74,7 +74,7 @@ _CLASSES = messages(
       }
     }
 
-    // XEvent and XStat with every field repeated: see xplane_columns.
+    // XEvent and XStat with every field repeated: see traces.xplane.columns.
 
     message XEvents {
       repeated int64 metadata_id = 1;

@@ -1,4 +1,4 @@
-"""Compulsory traffic of an HLO instruction: which buffers it reads and writes, and how much of each (DESIGN section 3).
+"""Compulsory traffic of an HLO instruction: which buffers it reads and writes, and how much of each (docs/counting.md).
 
 Each distinct input element is read once and each output element written once. Which elements of its operands a fusion
 needs is found by walking it backwards from its results: element-wise instructions need the same elements of their

@@ -1,4 +1,4 @@
-"""The work of an HLO instruction when it runs once: FLOPs, functions and integer operations (DESIGN section 3).
+"""The work of an HLO instruction when it runs once: FLOPs, functions and integer operations (docs/counting.md).
 
 Contractions are those of the compiled program, valid positions only. Vector work is by our own table: XLA's own figure
 less its compares, selects, converts, clamps, roundings and integer work, which a test holds against XLA instruction by

@@ -23,6 +23,7 @@ from roofline.costs.counted import PHASES, Counted, CountedOp
 from roofline.tensorflow import count, events
 from roofline.tensorflow import model_flops as tf_graph_model
 from roofline.tensorflow.graph.graph import Graphs
+from roofline.tensorflow.places import Places
 from roofline.timing import executor
 from roofline.timing.timed import Timed
 from roofline.traces.xplane import reader
@@ -67,7 +68,8 @@ def record(run: Callable[[], object], folder: Path, optimizers: tuple[str, ...] 
     trace = reader.read(next(folder.rglob("*.xplane.pb")))
     counted, (owned,) = count.count([trace], PREFIX, collected, optimizers)
     ran = events.executed([trace], PREFIX, collected)
-    model = tf_graph_model.model_flops(ran, collected, optimizers)
+    places = [Places(function.after, function.before, optimizers) for function in collected.functions]
+    model = tf_graph_model.assign(ran, collected, places)
     return Recorded(collected, counted, executor.time_steps(trace, owned, len(counted.ops), PREFIX, 0.0), model)
 
 

@@ -170,52 +170,6 @@ def test_a_trace_of_a_cpu_repeats_nothing(make_kineto):
 # The first step
 
 
-def test_a_first_step_whose_launches_are_missing_is_left_out(make_kineto):
-    document = json.loads(make_kineto.training(3).write())
-    launches = [e for e in document["traceEvents"] if e["name"] == "cudaLaunchKernel"]
-    gone = {e["args"]["correlation"] for e in launches[:2]}  # of the gemm, 70 us, and the gelu, 20 us
-
-    def kept(event):
-        return event["cat"] != "cuda_runtime" or event["args"]["correlation"] not in gone
-
-    document["traceEvents"] = [event for event in document["traceEvents"] if kept(event)]
-    trace = reader.read(json.dumps(document).encode())
-    links = link.link(trace)
-    left, reason = steps.whole(steps.find(trace), trace, links)
-    assert left.number.tolist() == [1, 2]
-    # Device time of a step: 90 + 40 of gemm, gelu, norm, loss and copies; 204 backward; 120; 40 + 4 + 10 + 3 + 10.
-    device = trace.device
-    first = (device.start + trace.origin - make_kineto.FIRST) < 1_000_000
-    share = 90_000 / device.duration[first].sum()
-    assert reason == f"the first step is left out: {share:.0%} of its device time was launched before the trace begins"
-
-
-def test_a_first_step_that_launches_less_is_left_out(make_kineto):
-    document = json.loads(make_kineto.training(3).write())
-    first = min(e["ts"] for e in document["traceEvents"])
-
-    def kept(event):
-        return event["cat"] == "user_annotation" or event["ts"] >= first + 290
-
-    document["traceEvents"] = [event for event in document["traceEvents"] if kept(event)]
-    kernels = {e["args"]["correlation"] for e in document["traceEvents"] if e["cat"] == "cuda_runtime"}
-    document["traceEvents"] = [
-        e for e in document["traceEvents"] if e["args"].get("correlation") in kernels or e["cat"] != "kernel"
-    ]
-    trace = reader.read(json.dumps(document).encode())
-    left, reason = steps.whole(steps.find(trace), trace, link.link(trace))
-    assert left.number.tolist() == [1, 2]
-    # Of the 19 launches of a step, 10 begin after 290 us: those of the optimizer and of the backward pass from 294 on.
-    assert reason == "the first step is left out: it has 10 launches, the others 19"
-
-
-def test_whole_first_steps_and_single_ones_stay(trace, make_kineto):
-    found = steps.find(trace)
-    assert steps.whole(found, trace, link.link(trace)) == (found, None)
-    single = reader.read(make_kineto.training(1).write())
-    assert steps.whole(steps.find(single), single, link.link(single))[1] is None
-
-
 def test_a_device_event_belongs_where_it_was_launched(make_kineto):
     made = make_kineto.Trace()
     made.annotation("roofline:step#0", 0, 100)
@@ -299,12 +253,3 @@ def test_repetition_in_recorded_traces(recorded, name, count, share):
         return
     assert (repeated.count, repeated.steps) == (count, False)
     assert repeated.share == pytest.approx(share, abs=6e-3)
-
-
-def test_the_first_step_of_a_recorded_trace_is_not_whole(recorded):
-    trace = reader.read(recorded("v100_recsys_train.json.gz"))
-    left, said = steps.whole(steps.find(trace), trace, link.link(trace))
-    assert len(left) == 5
-    assert said == "the first step is left out: 27% of its device time was launched before the trace begins"
-    trace = reader.read(recorded("a100_recsys_train.json.gz"))
-    assert steps.whole(steps.find(trace), trace, link.link(trace))[1] is None

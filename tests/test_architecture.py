@@ -44,9 +44,12 @@ FRAMEWORKS = {
 #: folder of models/ -> what its files may import beside the standard library, roofline.models and PLAIN.
 MODELS: dict[str, set[str]] = {
     "models": set(),
+    "models/_float32": {"torch", "jax", "tensorflow"},
+    # Keras itself is an argument here; its backends are not.
+    "models/_keras": {"torch", "jax", "tensorflow", "numpy"},
     "models/torch": {"torch", "transformers"},
     "models/jax": {"jax", "flax", "optax", "numpy"},
-    "models/keras": {"keras", "keras_hub", "torch", "jax", "tensorflow", "numpy"},
+    "models/keras": {"keras", "keras_hub", "tensorflow", "numpy"},
     "models/keras2": {"tf_keras", "keras_nlp", "tensorflow", "numpy"},
     "models/tensorflow": {"tensorflow", "numpy"},
 }

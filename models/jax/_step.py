@@ -12,17 +12,17 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
-from roofline.errors import InputError, MissingError
-from roofline.models import dimensions, geometry
+from roofline.errors import MissingError
+from roofline.models import dimensions
+from roofline.models._adam import ADAMW, Adam
+from roofline.models._float32 import jax as float32
+from roofline.models._precision import Dtype, precision
+from roofline.models._step import described
 from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
-from roofline.models.jax._training import ADAMW, Adam, Loss, first_state, training
+from roofline.models.jax._training import Loss, first_state, training
 
-_CASTS = {"bf16": jnp.bfloat16, "fp16": jnp.float16}
-_MIXED = {"mixed-bf16": jnp.bfloat16, "mixed-fp16": jnp.float16}
-#: What `--precision` sets `jax_default_matmul_precision` to; the others leave it alone.
-_FLOAT32 = {"fp32": "highest", "tf32": "tensorfloat32"}
-#: Values of that setting that mean IEEE float32 in XLA.
+#: Values of `jax_default_matmul_precision` that mean IEEE float32 in XLA.
 _IEEE = frozenset(("highest", "float32"))
 
 
@@ -41,7 +41,8 @@ def prepare(workload: Workload, changes: Mapping[str, Any] | None = None) -> dic
     Raises InputError for what cannot be run, MissingError where there is no such device.
     """
     dims = {**dimensions(workload), **(changes or {})}
-    set_precision(workload, device_of(workload))
+    device_of(workload)
+    set_precision(workload)
     return dims
 
 
@@ -60,38 +61,27 @@ def make(workload: Workload, kernel: nnx.Initializer | None = None) -> Make:
     Under `mixed-*` weights stay float32 and every layer computes in the low precision, residual sums included, which
     is flax's convention: `torch.autocast` keeps the sums and the norms in float32.
     """
-    return Make(
-        rngs=nnx.Rngs(0),
-        dtype=_MIXED.get(workload.precision),
-        param_dtype=_CASTS.get(workload.precision, jnp.float32),
-        kernel=kernel,
-    )
+    asked = precision(workload)
+    mixed = None if asked.mixed is None else jnp.dtype(asked.mixed)
+    return Make(rngs=nnx.Rngs(0), dtype=mixed, param_dtype=jnp.dtype(asked.parameters), kernel=kernel)
 
 
 # Precision
 
 
-def set_precision(workload: Workload, device: jax.Device) -> None:
+def set_precision(workload: Workload) -> None:
     """Sets JAX's default matmul precision for `--precision fp32|tf32`; the others touch nothing.
 
     Raises InputError for a precision that is unknown or that the device does not have.
     """
-    if workload.precision == "tf32":
-        if workload.device == "cpu":
-            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
-        if not _has_tf32(device):
-            raise InputError("This GPU has no TF32 (it came with Ampere): use --precision fp32 or fp16.")
-    elif workload.precision not in {"default", *_FLOAT32, *_CASTS, *_MIXED}:
-        known = ", ".join(("default", *_FLOAT32, *_CASTS, *_MIXED))
-        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
-    if workload.precision in _FLOAT32:
-        jax.config.update("jax_default_matmul_precision", _FLOAT32[workload.precision])
+    if (arithmetic := precision(workload).float32) is not None:
+        float32.set_arithmetic(arithmetic)
 
 
 def precision_switches(device: jax.Device) -> dict[str, str]:
     """What XLA makes of a float32 contraction now: "ieee", or "tf32", which is its default on a GPU that has it."""
     setting = jax.config.jax_default_matmul_precision
-    arithmetic = "tf32" if _has_tf32(device) and setting not in _IEEE else "ieee"
+    arithmetic = "tf32" if float32.has_tf32(device) and setting not in _IEEE else "ieee"
     return {
         "float32 matmul (XLA)": arithmetic,
         "float32 convolution (XLA)": arithmetic,
@@ -102,19 +92,8 @@ def precision_switches(device: jax.Device) -> dict[str, str]:
 @contextmanager
 def user_state_kept() -> Iterator[None]:
     """Restores, on leaving, what building and running a step changes in the process: the matmul precision."""
-    before = jax.config.jax_default_matmul_precision
-    try:
+    with float32.kept():
         yield
-    finally:
-        jax.config.update("jax_default_matmul_precision", before)
-
-
-def _has_tf32(device: jax.Device) -> bool:
-    """Whether the device is an NVIDIA GPU of Ampere or later."""
-    try:
-        return device.platform != "cpu" and float(getattr(device, "compute_capability", "")) >= 8.0
-    except ValueError:  # an AMD GPU says "gfx90a"
-        return False
 
 
 # Steps
@@ -151,7 +130,7 @@ def step(
     parameters = jax.device_put(nnx.to_pure_dict(weights), device)
     count = sum(array.size for array in jax.tree.leaves(parameters))
     place = Placement(device, waits=workload.input == "host" and workload.device != "cpu")
-    cast = _CASTS.get(workload.precision)
+    cast = precision(workload).cast
     if learns:
         key = jax.device_put(jax.random.key(1), device) if dropout else None
         state = first_state(workload, parameters, optimizer, key)
@@ -166,19 +145,15 @@ def step(
         targets=place.stored(_cast(wanted, cast)) if learns else None,
         place=place,
     )
-    batch, seq = dims.get("batch"), dims.get("seq")
-    return Step(
+    return described(
+        workload,
+        dims,
+        "jax",
         run=program.run,
-        mode=workload.mode,
-        model=program,
         forward=program.forward,
+        model=program,
         parameters=count,
         trainable=count,
-        samples=batch,
-        tokens=None if batch is None or seq is None else batch * seq,
-        blocks=geometry(workload.model).blocks["jax"],
-        batch=batch,
-        seq=seq,
         switches={
             **switches,
             "input": workload.input,
@@ -199,5 +174,5 @@ def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
     return infer
 
 
-def _cast(value: Array, dtype: Any) -> Array:
+def _cast(value: Array, dtype: Dtype | None) -> Array:
     return value.astype(dtype) if dtype is not None and jnp.issubdtype(value.dtype, jnp.floating) else value

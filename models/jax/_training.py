@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 import jax
@@ -13,6 +12,8 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Workload
+from roofline.models._adam import Adam
+from roofline.models._precision import precision
 from roofline.models.jax._program import Inputs, Scaling, State, output_of
 
 Loss = Callable[[Array, Array], Array]
@@ -21,41 +22,18 @@ Loss = Callable[[Array, Array], Array]
 _FIRST_SCALE, _GROWTH_INTERVAL = 65536.0, 2000
 
 
-@dataclass(frozen=True, slots=True)
-class Adam:
-    """Adam, or AdamW where weight_decay is not 0, with PyTorch's defaults; the decay falls on all parameters."""
-
-    lr: float = 1e-3
-    weight_decay: float = 0.0
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-
-    def transformation(self) -> optax.GradientTransformation:
-        """The optax optimizer."""
-        rest = {"b1": self.betas[0], "b2": self.betas[1], "eps": self.eps}
-        if self.weight_decay:
-            return optax.adamw(self.lr, weight_decay=self.weight_decay, **rest)
-        return optax.adam(self.lr, **rest)
-
-    def switches(self) -> dict[str, str]:
-        """Its arguments under the names that the PyTorch models use."""
-        return {
-            "optimizer": "AdamW" if self.weight_decay else "Adam",
-            "optimizer lr": str(self.lr),
-            "optimizer betas": str(self.betas),
-            "optimizer eps": str(self.eps),
-            "optimizer weight_decay": f"{self.weight_decay:g}",
-            "optimizer amsgrad": "False",
-        }
-
-
-ADAMW = Adam(weight_decay=1e-2)
+def transformation(adam: Adam) -> optax.GradientTransformation:
+    """The optax optimizer with these arguments."""
+    rest = {"b1": adam.betas[0], "b2": adam.betas[1], "eps": adam.eps}
+    if adam.weight_decay:
+        return optax.adamw(adam.lr, weight_decay=adam.weight_decay, **rest)
+    return optax.adam(adam.lr, **rest)
 
 
 def first_state(workload: Workload, parameters: dict[str, Any], optimizer: Adam, key: Array | None) -> State:
     """What the first training step begins with."""
-    scaling = Scaling(jnp.float32(_FIRST_SCALE), jnp.int32(0)) if _is_scaled(workload) else None
-    moments = jax.jit(optimizer.transformation().init)(parameters) if workload.optimizer else None
+    scaling = Scaling(jnp.float32(_FIRST_SCALE), jnp.int32(0)) if precision(workload).scales_loss else None
+    moments = jax.jit(transformation(optimizer).init)(parameters) if workload.optimizer else None
     # All of it committed to the device, as what a step gives back is: otherwise the second step compiles again.
     return jax.device_put(State(parameters, moments, scaling, key), jax.tree.leaves(parameters)[0].device)
 
@@ -68,8 +46,8 @@ def training(
     The result is the loss. Without an optimizer it is loss and gradients, which a compiler would leave out if nobody
     asked for them, and parameters stay.
     """
-    change = optimizer.transformation() if workload.optimizer else None
-    mixed = workload.precision.startswith("mixed-")
+    change = transformation(optimizer) if workload.optimizer else None
+    mixed = precision(workload).mixed is not None
 
     def differentiated(state: State, inputs: Inputs, targets: Array) -> tuple[Array, Any, Array, State]:
         """(loss, gradients, whether they are finite, `state` with what does not take an optimizer changed)."""
@@ -108,14 +86,10 @@ def training(
 
     decided = {
         **(optimizer.switches() if change else {"optimizer": "none"}),
-        "gradient scaler": "on" if _is_scaled(workload) else "off",
+        "gradient scaler": "on" if precision(workload).scales_loss else "off",
         "donation": "on" if change else "off",
     }
     return jax.jit(train, donate_argnums=0) if change else jax.jit(train_without_update), decided
-
-
-def _is_scaled(workload: Workload) -> bool:
-    return workload.precision == "mixed-fp16"
 
 
 def _unscaled(gradients: Any, scaling: Scaling) -> tuple[Any, Array, Scaling]:

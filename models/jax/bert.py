@@ -18,6 +18,7 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
 from roofline.models.jax._step import prepare, step
 
@@ -173,7 +174,7 @@ def loss(logits: Array, labels: Array) -> Array:
 def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
     """One forward pass or one training step (cross entropy, AdamW) of BERT; changes: dimensions to replace."""
     dims = prepare(workload, changes)
-    shape, training = (dims["batch"], dims["seq"]), workload.mode == "train"
+    shape = (dims["batch"], dims["seq"])
     return step(
         workload,
         dims,
@@ -186,11 +187,5 @@ def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
         targets=lambda key, _: jax.random.randint(key, shape[:1], 0, dims["classes"], jnp.int32),
         loss=loss,
         dropout=dims["dropout"] > 0,
-        switches={
-            "attention": attention_form(workload, dims["dropout"]),
-            "attention mask": "all ones",
-            "gelu": dims["gelu"],
-            "dropout": str(dims["dropout"]) if training else "off",
-            **({"loss": "cross entropy"} if training else {}),
-        },
+        switches=transformer_switches(workload, dims, attention=attention_form(workload, dims["dropout"])),
     )

@@ -17,6 +17,7 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
 from roofline.models.jax._program import Inputs
 from roofline.models.jax._step import prepare, step
@@ -127,7 +128,7 @@ def following(inputs: Inputs) -> Array:
 def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
     """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2; changes: of dimensions."""
     dims = prepare(workload, changes)
-    shape, training = (dims["batch"], dims["seq"]), workload.mode == "train"
+    shape = (dims["batch"], dims["seq"])
     return step(
         workload,
         dims,
@@ -140,12 +141,12 @@ def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
         targets=lambda _, inputs: following(inputs),
         loss=loss,
         dropout=dims["dropout"] > 0,
-        switches={
-            "attention": attention_form(workload, dims["dropout"]),
-            "attention mask": "all ones, causal",
-            "kv cache": "off",
-            "gelu": dims["gelu"],
-            "dropout": str(dims["dropout"]) if training else "off",
-            **({"loss": "next-token cross entropy"} if training else {}),
-        },
+        switches=transformer_switches(
+            workload,
+            dims,
+            attention=attention_form(workload, dims["dropout"]),
+            mask="all ones, causal",
+            kv_cache="off",
+            loss="next-token cross entropy",
+        ),
     )

@@ -19,9 +19,10 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
+from roofline.models._adam import Adam
+from roofline.models._step import loss_switch
 from roofline.models.jax._layers import Make, named
 from roofline.models.jax._step import prepare, step
-from roofline.models.jax._training import Adam
 
 
 class LeNet5(nnx.Module):
@@ -73,5 +74,5 @@ def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
         targets=lambda key, _: jax.random.randint(key, (batch,), 0, dims["dense"][-1], jnp.int32),
         loss=loss,
         optimizer=Adam(lr=3e-4),
-        switches={"loss": "cross entropy"} if workload.mode == "train" else {},
+        switches=loss_switch(workload, "cross entropy"),
     )

@@ -17,10 +17,11 @@ from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
+from roofline.models._adam import Adam
+from roofline.models._step import loss_switch
 from roofline.models.jax._layers import Make, named
 from roofline.models.jax._program import Inputs
 from roofline.models.jax._step import prepare, step
-from roofline.models.jax._training import Adam
 
 
 class MLP(nnx.Module):
@@ -73,5 +74,5 @@ def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
         targets=lambda _, inputs: exponentials(inputs),
         loss=loss,
         optimizer=Adam(),
-        switches={"loss": "mean squared error"} if workload.mode == "train" else {},
+        switches=loss_switch(workload, "mean squared error"),
     )

@@ -1,56 +1,34 @@
-"""What the models in Keras 3 share: the backend's switches, and the steps made of a model and its batch."""
+"""Keras 3 and keras_hub, as the builders in `models/_keras` take them."""
 
 from __future__ import annotations
 
-import random
-from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager, contextmanager, nullcontext
+from contextlib import AbstractContextManager
 from types import ModuleType
-from typing import Any, Literal
+from typing import Any
 
 import keras
 import numpy as np
 
-from roofline.core.step import Step, Workload
-from roofline.errors import InputError, MissingError
-from roofline.models import dimensions, geometry
+from roofline.errors import MissingError
+from roofline.models._adam import Adam
+from roofline.models._keras import prepare
+from roofline.models._keras import step as steps
 
-Arrays = Mapping[str, np.ndarray]
-
-#: What `--precision` makes of Keras's dtype policy.
-_POLICIES = {
-    "bf16": "bfloat16",
-    "fp16": "float16",
-    "mixed-bf16": "mixed_bfloat16",
-    "mixed-fp16": "mixed_float16",
-}
-_JIT: dict[str | None, bool | Literal["auto"]] = {None: "auto", "on": True, "off": False}
+FOLDER = "keras"
 
 
-def prepare(workload: Workload) -> dict[str, Any]:
-    """The dimensions of `workload`, with the precision and the seed set as it asks.
-
-    Keras draws the seeds of initializers and dropouts from Python's generator, so that is what is seeded; on PyTorch
-    also PyTorch's own, from which dropout draws there.
-    Raises InputError for what cannot be run, MissingError where there is no such device.
-    """
-    dims = dimensions(workload)
-    _check_device(workload)
-    if workload.mode == "train" and not workload.optimizer:
-        raise InputError("Keras trains with train_on_batch, which always ends with the optimizer: drop --no-optimizer.")
-    set_precision(workload)
-    random.seed(0)
-    if keras.backend.backend() == "torch":
-        import torch
-
-        torch.manual_seed(0)
-    return dims
+def user_state_kept() -> AbstractContextManager[None]:
+    """Restores, on leaving, what building a step changes in the process (see `_keras.prepare`)."""
+    return prepare.user_state_kept(keras)
 
 
-def keras_hub() -> ModuleType:
+# Models
+
+
+def library() -> ModuleType:
     """The keras_hub library. Raises MissingError where it is not installed."""
     try:
-        import keras_hub as library
+        import keras_hub
     except ModuleNotFoundError as error:
         if error.name != "keras_hub":
             raise
@@ -58,190 +36,18 @@ def keras_hub() -> ModuleType:
             "This model is built from the keras_hub library, which is not installed: "
             "run `pip install 'roofline[keras]'`."
         ) from error
-    return library
+    return keras_hub
 
 
-def generator() -> np.random.Generator:
-    """Where inputs and targets are drawn from: the same numbers in every run."""
-    return np.random.default_rng(0)
+def classifier(family: str, backbone: Any, classes: int, dropout: float) -> keras.Model:
+    """The published classifier on a backbone, such as BertTextClassifier."""
+    kind = getattr(library().models, f"{family}TextClassifier")
+    return kind(backbone=backbone, num_classes=classes, preprocessor=None, dropout=dropout, compile=False)
 
 
-def _check_device(workload: Workload) -> None:
-    """Keras takes the accelerator that its backend sees, and the processor only where there is none."""
-    found = _on_gpu()
-    if workload.device == "cuda" and not found:
-        raise MissingError(f"Keras on {keras.backend.backend()} finds no CUDA device here: use --device cpu.")
-    if workload.device == "cpu" and found:
-        raise InputError("Keras runs on the GPU that it finds: set CUDA_VISIBLE_DEVICES= to use --device cpu.")
-
-
-def _on_gpu() -> bool:
-    """Whether the backend would put a model on a GPU."""
-    backend = keras.backend.backend()
-    if backend == "torch":
-        import torch
-
-        return torch.cuda.is_available()
-    if backend == "jax":
-        import jax
-
-        return jax.default_backend() == "gpu"
-    import tensorflow
-
-    return bool(tensorflow.config.list_physical_devices("GPU"))
-
-
-# Precision
-
-
-def set_precision(workload: Workload) -> None:
-    """Sets the dtype policy, and for `--precision fp32|tf32` the backend's float32 switches; "default" touches none.
-
-    Raises InputError for a precision that is unknown or that the device does not have.
-    """
-    if workload.precision in _POLICIES:
-        keras.config.set_dtype_policy(_POLICIES[workload.precision])
-    elif workload.precision in ("fp32", "tf32"):
-        if workload.precision == "tf32" and workload.device == "cpu":
-            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
-        _set_float32(workload.precision)
-    elif workload.precision != "default":
-        known = ", ".join(("default", "fp32", "tf32", *_POLICIES))
-        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
-
-
-def _set_float32(precision: str) -> None:
-    """Makes the backend compute float32 contractions in IEEE float32, or in TF32."""
-    backend = keras.backend.backend()
-    if backend == "torch":
-        import torch
-
-        torch.set_float32_matmul_precision("highest" if precision == "fp32" else "high")
-        torch.backends.cudnn.allow_tf32 = precision == "tf32"
-        if precision == "fp32":
-            # The older switches leave an op without a setting of its own to inherit a process-wide "tf32".
-            for op in _torch_float32_ops().values():
-                op.fp32_precision = "ieee"
-    elif backend == "jax":
-        import jax
-
-        jax.config.update("jax_default_matmul_precision", "highest" if precision == "fp32" else "tensorfloat32")
-    else:
-        import tensorflow
-
-        tensorflow.config.experimental.enable_tensor_float_32_execution(precision == "tf32")
-
-
-def precision_switches(workload: Workload) -> dict[str, str]:
-    """What the backend makes of a float32 contraction now, in the words of the native models."""
-    backend = keras.backend.backend()
-    if backend == "torch":
-        return {f"float32 {name}": op.fp32_precision for name, op in _torch_float32_ops().items()}
-    if backend == "jax":
-        import jax
-
-        asked = jax.config.jax_default_matmul_precision
-        return {"float32 matmul (XLA)": "ieee" if workload.device == "cpu" else str(asked or "default")}
-    import tensorflow
-
-    allowed = tensorflow.config.experimental.tensor_float_32_execution_enabled()
-    return {"float32 matmul (TensorFlow)": "tf32" if allowed and workload.device != "cpu" else "ieee"}
-
-
-def _torch_float32_ops() -> dict[str, Any]:
-    """The ops of PyTorch that have a float32 precision of their own, as its settable objects."""
-    from torch import backends
-
-    return {
-        "matmul (cuBLAS)": backends.cuda.matmul,
-        "convolution (cuDNN)": backends.cudnn.conv,
-        "rnn (cuDNN)": backends.cudnn.rnn,
-        "matmul (oneDNN)": backends.mkldnn.matmul,
-        "convolution (oneDNN)": backends.mkldnn.conv,
-        "rnn (oneDNN)": backends.mkldnn.rnn,
-    }
-
-
-@contextmanager
-def user_state_kept() -> Iterator[None]:
-    """Restores, on leaving, what building a step changes in the process.
-
-    That is Keras's dtype policy, the state of Python's random generator (and of PyTorch's, where that is the backend)
-    and the backend's float32 switches.
-    """
-    policy, state, restore = keras.config.dtype_policy(), random.getstate(), _float32_restorer()
-    with _torch_random_kept():
-        try:
-            yield
-        finally:
-            restore()
-            random.setstate(state)
-            keras.config.set_dtype_policy(policy)
-
-
-def _torch_random_kept() -> AbstractContextManager[None]:
-    """Restores the random state of PyTorch, on the CPU and the current GPU; nothing on the other backends."""
-    if keras.backend.backend() != "torch":
-        return nullcontext()
-    import torch
-
-    return torch.random.fork_rng([torch.cuda.current_device()] if torch.cuda.is_initialized() else [])
-
-
-def _float32_restorer() -> Callable[[], None]:
-    """What puts the backend's float32 switches back to what they are now."""
-    backend = keras.backend.backend()
-    if backend == "jax":
-        import jax
-
-        asked = jax.config.jax_default_matmul_precision
-        return lambda: jax.config.update("jax_default_matmul_precision", asked)
-    if backend == "tensorflow":
-        from tensorflow.config import experimental
-
-        allowed = experimental.tensor_float_32_execution_enabled()
-        return lambda: experimental.enable_tensor_float_32_execution(allowed)
-
-    import torch
-
-    ops = {op: op.fp32_precision for op in _torch_float32_ops().values()}
-    legacy: tuple[str, bool] | None
-    try:
-        legacy = torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    except RuntimeError:  # where the user set the newer switches, reading the older ones raises
-        legacy = None
-
-    def restore() -> None:
-        # The older switches write the newer ones, so they go first.
-        if legacy is not None:
-            torch.set_float32_matmul_precision(legacy[0])
-            torch.backends.cudnn.allow_tf32 = legacy[1]
-        for op, precision in ops.items():
-            op.fp32_precision = precision
-
-    return restore
-
-
-# Parts of models
-
-
-def gelu(form: str) -> Callable[[Any], Any]:
-    """The GELU of a geometry: "erf" (exact) or "tanh" (the approximation)."""
-    return {"erf": keras.activations.gelu, "tanh": _gelu_tanh}[form]
-
-
-def _gelu_tanh(x: Any) -> Any:
-    return keras.activations.gelu(x, approximate=True)
-
-
-def set_gelu(backbone: keras.Model, form: str) -> None:
-    """Gives the FFN of every transformer layer of a keras_hub backbone this GELU, whatever it was published with.
-
-    A dense layer reads its activation whenever it is called, and a model that has not run yet has not been traced.
-    """
-    for layer in backbone.transformer_layers:
-        layer.activation = gelu(form)
-        layer._feedforward_intermediate_dense.activation = layer.activation
+def language_model(family: str, backbone: Any) -> keras.Model:
+    """The published language model on a backbone, such as GPT2CausalLM."""
+    return getattr(library().models, f"{family}CausalLM")(backbone=backbone, preprocessor=None, compile=False)
 
 
 def attention(dropout: float) -> str:
@@ -256,11 +62,6 @@ def attention(dropout: float) -> str:
 
 
 # Steps
-
-
-def cross_entropy() -> keras.losses.Loss:
-    """Mean cross entropy of logits with class numbers."""
-    return keras.losses.SparseCategoricalCrossentropy(from_logits=True, name="loss")
 
 
 class AdamW(keras.optimizers.AdamW):
@@ -278,119 +79,37 @@ class AdamW(keras.optimizers.AdamW):
         super().update_step(tensorflow.convert_to_tensor(gradient), variable, learning_rate)
 
 
-def adamw() -> keras.optimizers.Optimizer:
-    """AdamW with PyTorch's defaults, on all parameters; Keras's own are weight decay 0.004 and epsilon 1e-7.
-
-    Keras adds epsilon before it corrects the bias of the second moment, so in step t it weighs 1/sqrt(1 - 0.999^t)
-    of PyTorch's: 32 times as much in the first step, which is seen where a gradient is below 1e-6.
-    """
+def optimizer(adam: Adam) -> keras.optimizers.Optimizer:
+    """Adam or AdamW as `_keras.step` makes them, but for embeddings in TensorFlow."""
     # On PyTorch, Keras puts another class, which updates all parameters at once, in the place of its own only.
-    kind = AdamW if keras.backend.backend() == "tensorflow" else keras.optimizers.AdamW
-    return kind(learning_rate=1e-3, weight_decay=1e-2, epsilon=1e-8, name="optimizer")
+    dense = adam.weight_decay and keras.backend.backend() == "tensorflow"
+    return steps.adam(AdamW if dense else getattr(keras.optimizers, adam.name), adam)
 
 
-def adam(learning_rate: float = 1e-3) -> keras.optimizers.Optimizer:
-    """Adam with PyTorch's defaults; for epsilon see `adamw`."""
-    return keras.optimizers.Adam(learning_rate=learning_rate, epsilon=1e-8, name="optimizer")
-
-
-def step(
-    workload: Workload,
-    dims: Mapping[str, Any],
-    model: keras.Model,
-    inputs: Arrays | np.ndarray,
-    *,
-    targets: np.ndarray,
-    weights: np.ndarray | None = None,
-    loss: Callable[[], keras.losses.Loss] = cross_entropy,
-    optimizer: Callable[[], keras.optimizers.Optimizer] = adamw,
-    switches: Mapping[str, str],
-) -> Step:
-    """The step that `workload` asks for, of `model` and one batch.
-
-    inputs, targets: what the model's calls take; floating-point numbers in float32.
-    weights: of the samples (or tokens) in the mean of the loss; None: all 1.
-    switches: what the model decided; for training, without loss and optimizer, which are added here.
-    Raises InputError where the model cannot be compiled as `jit=` asks.
-    """
-    train = workload.mode == "train"
-    jit = _compile(workload, model, loss() if train else None, optimizer() if train else None)
-    x = {name: _arriving(workload, value) for name, value in inputs.items()} if isinstance(inputs, Mapping) else None
-    x = _arriving(workload, inputs) if x is None else x
-
-    def forward() -> object:
-        return model.predict_on_batch(x)
-
-    decided = {"jit": jit, "keras backend": keras.backend.backend()}
-    run = forward
-    if train:
-        batch = [_arriving(workload, value) for value in (targets, weights) if value is not None]
-
-        def run() -> object:
-            return model.train_on_batch(x, *batch)
-
-        decided |= _optimizer_switches(model.optimizer)
-    size, seq = dims.get("batch"), dims.get("seq")
-    return Step(
-        run=run,
-        mode=workload.mode,
-        model=model,
-        forward=forward,
-        parameters=model.count_params(),
-        trainable=sum(int(np.prod(variable.shape)) for variable in model.trainable_variables),
-        samples=size,
-        tokens=None if size is None or seq is None else size * seq,
-        blocks=geometry(workload.model).blocks["keras"],
-        batch=size,
-        seq=seq,
-        switches={**switches, "input": workload.input, **precision_switches(workload), **decided},
-    )
-
-
-def _compile(
-    workload: Workload,
-    model: keras.Model,
-    loss: keras.losses.Loss | None,
-    optimizer: keras.optimizers.Optimizer | None,
-) -> str:
-    """Compiles the model that runs, and returns whether that is with its compiler: "on" or "off".
+def compiled(model: keras.Model, optimizer: Any, loss: Any, jit: bool | None) -> None:
+    """Compiles the model; jit None: as Keras decides.
 
     No metrics: the published tasks of keras_hub would add an accuracy, which native training loops do not compute.
     """
-    asked = workload.options.get("jit")
-    if asked not in _JIT:
-        raise InputError(f"There is no jit={asked}: use jit=on or jit=off, or leave it out for Keras's default.")
-    model.compile(optimizer=optimizer, loss=loss, metrics=None, weighted_metrics=None, jit_compile=_JIT[asked])
-    resolved = "on" if model.jit_compile else "off"
-    if asked not in (None, resolved):
-        raise InputError(f"Keras cannot run {workload.model} with jit={asked} here: leave the option out.")
-    return resolved
+    how = "auto" if jit is None else jit
+    model.compile(optimizer=optimizer, loss=loss, metrics=None, weighted_metrics=None, jit_compile=how)
 
 
-def _optimizer_switches(optimizer: Any) -> dict[str, str]:
-    """The optimizer and its arguments, by the names that PyTorch has for them."""
-    inner = getattr(optimizer, "inner_optimizer", optimizer)
-    settings = inner.get_config()
+def tensor(value: np.ndarray, dtype: str | None) -> Any:
+    """The array as a tensor of the backend on the device; dtype None: as it is."""
+    return keras.ops.convert_to_tensor(value, dtype=dtype)
+
+
+def switches() -> dict[str, str]:
+    """The backend."""
+    return {"keras backend": keras.backend.backend()}
+
+
+def optimizer_switches(optimizer: Any) -> dict[str, str]:
+    """The compiled optimizer, its arguments and how it runs."""
     return {
-        "optimizer": type(inner).__name__,
-        # Keras stores the rate in float32: 0.0010000000474974513.
-        "optimizer lr": f"{settings['learning_rate']:.6g}",
-        "optimizer betas": str((settings["beta_1"], settings["beta_2"])),
-        "optimizer eps": str(settings["epsilon"]),
-        "optimizer weight_decay": str(settings["weight_decay"] or 0),
-        "optimizer amsgrad": str(settings["amsgrad"]),
-        "gradient scaler": "off" if inner is optimizer else "on",
+        **steps.argument_switches(optimizer),
+        **steps.scaler_switch(optimizer),
         # On PyTorch, Keras updates all parameters with list ops; elsewhere one by one.
         "optimizer foreach": str(keras.backend.backend() == "torch"),
     }
-
-
-def _arriving(workload: Workload, value: np.ndarray) -> Any:
-    """What every step is given: a tensor on the device, its floating-point numbers in the dtype of the pure casts.
-
-    With `--input host` the array itself, which Keras casts after it has copied it.
-    """
-    if workload.input == "host":
-        return value
-    dtype = keras.config.dtype_policy().variable_dtype if np.issubdtype(value.dtype, np.floating) else None
-    return keras.ops.convert_to_tensor(value, dtype=dtype)

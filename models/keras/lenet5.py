@@ -1,56 +1,12 @@
-"""LeNet5 on 28 x 28 images of one channel, as in the SimpleChains comparison (keras.Sequential).
+"""LeNet5 as a keras.Sequential.
 
-Convolution 5 x 5 to 6 channels, ReLU, pooling 2, convolution 5 x 5 to 16, ReLU, pooling 2, dense 256-120-84-10:
-44,426 parameters. Training is cross entropy and Adam with lr 3e-4, as in PyTorch. The layout is Keras's default,
-channels last; on the torch backend Keras transposes every image to and from PyTorch's own around each convolution
-and pooling.
+On the torch backend Keras transposes every image to and from PyTorch's own layout around each convolution and pooling.
 """
 
-from __future__ import annotations
-
-from collections.abc import Mapping
 from functools import partial
-from typing import Any
 
-import keras
-import numpy as np
+from roofline.models._keras import lenet5
+from roofline.models.keras import _step
 
-from roofline.core.step import Step, Workload
-from roofline.models.keras._step import adam, generator, prepare, step
-
-
-def network(dims: Mapping[str, Any]) -> keras.Model:
-    """The convolutional network; (batch, image, image, 1) to (batch, 10)."""
-    dtype = keras.config.dtype_policy().variable_dtype
-    layers: list[Any] = [keras.Input((dims["image"], dims["image"], 1), dtype=dtype)]
-    for number, width in enumerate(dims["channels"], start=1):
-        layers.append(
-            keras.layers.Conv2D(
-                width, dims["kernel"], activation="relu", data_format="channels_last", name=f"conv{number}"
-            )
-        )
-        layers.append(keras.layers.MaxPooling2D(2, data_format="channels_last", name=f"conv{number}_pool"))
-    layers.append(keras.layers.Flatten(data_format="channels_last", name="dense1_flatten"))
-    last = len(dims["dense"])
-    for number, width in enumerate(dims["dense"], start=1):
-        activation = "relu" if number < last else None
-        layers.append(keras.layers.Dense(width, activation=activation, name=f"dense{number}"))
-    return keras.Sequential(layers, name="lenet5")
-
-
-def build(workload: Workload) -> Step:
-    """One forward pass or one training step (cross entropy, Adam 3e-4) of LeNet5."""
-    dims = prepare(workload)
-    draw = generator()
-    return step(
-        workload,
-        dims,
-        network(dims),
-        draw.standard_normal((dims["batch"], dims["image"], dims["image"], 1), np.float32),
-        targets=draw.integers(dims["dense"][-1], size=(dims["batch"],), dtype=np.int32),
-        optimizer=partial(adam, 3e-4),
-        switches={
-            "image layout": "channels last",
-            **({"loss": "cross entropy"} if workload.mode == "train" else {}),
-        },
-    )
+network = partial(lenet5.network, _step)
+build = partial(lenet5.build, _step)

@@ -3,45 +3,18 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 
 import tensorflow as tf
 
-
-@dataclass(frozen=True, slots=True)
-class Rule:
-    """Adam with its arguments, torch's defaults; decay is the decoupled one of AdamW.
-
-    Kingma and Ba 2015, arXiv 1412.6980, algorithm 1; Loshchilov and Hutter 2019, arXiv 1711.05101, algorithm 2.
-    """
-
-    name: str = "Adam"
-    lr: float = 1e-3
-    betas: tuple[float, float] = (0.9, 0.999)
-    eps: float = 1e-8
-    decay: float = 0
-
-    def switches(self) -> dict[str, str]:
-        """The rule in the words that torch's optimizers use."""
-        return {
-            "optimizer": self.name,
-            "optimizer lr": str(self.lr),
-            "optimizer betas": str(self.betas),
-            "optimizer eps": str(self.eps),
-            "optimizer weight_decay": str(self.decay),
-            "optimizer amsgrad": "False",
-        }
+from roofline.models._adam import Adam
 
 
-ADAMW = Rule("AdamW", decay=1e-2)
+class Optimizer(tf.Module):
+    """The state of Adam for some variables: two moments each, and the number of steps taken."""
 
-
-class Adam(tf.Module):
-    """The state of a rule for some variables: two moments each, and the number of steps taken."""
-
-    def __init__(self, rule: Rule, variables: Sequence[tf.Variable]) -> None:
+    def __init__(self, adam: Adam, variables: Sequence[tf.Variable]) -> None:
         super().__init__()
-        self.rule = rule
+        self.adam = adam
         self.learned = tuple(variables)
         self.steps = tf.Variable(0, dtype=tf.int64, name="optimizer/steps")
         self.means = [self._moment(variable, "mean") for variable in variables]
@@ -53,13 +26,13 @@ class Adam(tf.Module):
 
     def apply(self, gradients: Sequence[tf.Tensor]) -> None:
         """One update of all variables, in place, by their dense gradients."""
-        rule = self.rule
+        adam = self.adam
         with tf.name_scope("optimizer/"):
             step = tf.cast(self.steps.assign_add(1), tf.float32)
-            powers = tuple(tf.pow(beta, step) for beta in rule.betas)
+            powers = tuple(tf.pow(beta, step) for beta in adam.betas)
             for variable, mean, square, gradient in zip(self.learned, self.means, self.squares, gradients, strict=True):
-                if rule.decay:
-                    variable.assign_sub(tf.cast(rule.lr * rule.decay, variable.dtype) * variable)
+                if adam.weight_decay:
+                    variable.assign_sub(tf.cast(adam.lr * adam.weight_decay, variable.dtype) * variable)
                 # A moment in bfloat16 has no 0.999, so the kernel, which computes in the variable's dtype, cannot help.
                 update = self._fused if variable.dtype == tf.float32 else self._written_out
                 update(variable, mean, square, gradient, powers)
@@ -73,17 +46,17 @@ class Adam(tf.Module):
         powers: tuple[tf.Tensor, tf.Tensor],
     ) -> None:
         """One kernel. It adds epsilon before torch corrects the second moment's bias; scaled, that is the same."""
-        rule = self.rule
+        adam = self.adam
         tf.raw_ops.ResourceApplyAdam(
             var=variable.handle,
             m=mean.handle,
             v=square.handle,
             beta1_power=powers[0],
             beta2_power=powers[1],
-            lr=rule.lr,
-            beta1=rule.betas[0],
-            beta2=rule.betas[1],
-            epsilon=rule.eps * tf.sqrt(1.0 - powers[1]),
+            lr=adam.lr,
+            beta1=adam.betas[0],
+            beta2=adam.betas[1],
+            epsilon=adam.eps * tf.sqrt(1.0 - powers[1]),
             grad=gradient,
         )
 
@@ -96,12 +69,12 @@ class Adam(tf.Module):
         powers: tuple[tf.Tensor, tf.Tensor],
     ) -> None:
         """The same in float32, rounded to the variable's dtype where it is kept."""
-        rule, (first, second) = self.rule, self.rule.betas
+        adam, (first, second) = self.adam, self.adam.betas
         wide = tf.cast(gradient, tf.float32)
         new_mean = first * tf.cast(mean, tf.float32) + (1.0 - first) * wide
         new_square = second * tf.cast(square, tf.float32) + (1.0 - second) * tf.square(wide)
-        root = tf.sqrt(new_square / (1.0 - powers[1])) + rule.eps
-        change = rule.lr / (1.0 - powers[0]) * new_mean / root
+        root = tf.sqrt(new_square / (1.0 - powers[1])) + adam.eps
+        change = adam.lr / (1.0 - powers[0]) * new_mean / root
         mean.assign(tf.cast(new_mean, mean.dtype))
         square.assign(tf.cast(new_square, square.dtype))
         variable.assign_sub(tf.cast(change, variable.dtype))

@@ -11,15 +11,17 @@ import tensorflow as tf
 
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MissingError
-from roofline.models import dimensions, geometry
+from roofline.models import dimensions
+from roofline.models._adam import ADAMW, Adam
+from roofline.models._float32 import tensorflow as float32
+from roofline.models._precision import precision
+from roofline.models._step import described
 from roofline.models.tensorflow._layers import Dtypes, scoped, seed
-from roofline.models.tensorflow._optimizers import ADAMW, Adam, Rule
+from roofline.models.tensorflow._optimizers import Optimizer
 
 Inputs = Mapping[str, tf.Tensor]
 Loss = Callable[[tf.Tensor, tf.Tensor], tf.Tensor]
 
-_CASTS = {"bf16": tf.bfloat16, "fp16": tf.float16}
-_MIXED = {"mixed-bf16": tf.bfloat16, "mixed-fp16": tf.float16}
 _JIT = ("off", "compile", "autocluster")
 _DEVICES = {"cpu": "/CPU:0", "cuda": "/GPU:0"}
 
@@ -53,50 +55,36 @@ def set_precision(workload: Workload) -> None:
 
     Raises InputError for a precision that is unknown or that cannot be had.
     """
-    if workload.precision == "fp32":
-        tf.config.experimental.enable_tensor_float_32_execution(False)
-    elif workload.precision == "tf32":
-        if workload.device == "cpu":
-            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
-        if not _has_tf32():
-            raise InputError("This GPU has no TF32 (it came with Ampere): use --precision fp32 or fp16.")
-        tf.config.experimental.enable_tensor_float_32_execution(True)
-    elif workload.precision == "mixed-fp16" and workload.mode == "train":
+    asked = precision(workload)
+    if asked.scales_loss and workload.mode == "train":
         raise InputError(
             "Training in mixed fp16 needs loss scaling, which this model does not have: use --precision mixed-bf16."
         )
-    elif workload.precision not in {"default", *_CASTS, *_MIXED}:
-        known = ", ".join(("default", "fp32", "tf32", *_CASTS, *_MIXED))
-        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
-
-
-def _has_tf32() -> bool:
-    found = tf.config.experimental.get_device_details(tf.config.list_physical_devices("GPU")[0])
-    return found.get("compute_capability", (0, 0)) >= (8, 0)
+    if asked.float32 is not None:
+        float32.set_arithmetic(asked.float32)
 
 
 def precision_switches(workload: Workload) -> dict[str, str]:
     """What TensorFlow makes of a float32 contraction now: "ieee" or "tf32"."""
-    tf32 = workload.device != "cpu" and tf.config.experimental.tensor_float_32_execution_enabled() and _has_tf32()
+    tf32 = workload.device != "cpu" and float32.allows_tf32() and float32.has_tf32()
     return {"float32 matmul (TensorFlow)": "tf32" if tf32 else "ieee"}
 
 
 def dtypes(workload: Workload) -> Dtypes:
     """What `workload`'s precision keeps parameters in and computes in."""
-    kept = _CASTS.get(workload.precision, tf.float32)
-    return Dtypes(kept, _MIXED.get(workload.precision, kept))
+    asked = precision(workload)
+    return Dtypes(tf.as_dtype(asked.parameters), tf.as_dtype(asked.compute))
 
 
 @contextmanager
 def user_state_kept() -> Iterator[None]:
     """Restores, on leaving, what building a step changes in the process: TF32 and autoclustering."""
-    tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
     jit = tf.config.optimizer.get_jit()
-    try:
-        yield
-    finally:
-        tf.config.experimental.enable_tensor_float_32_execution(tf32)
-        tf.config.optimizer.set_jit(jit or False)
+    with float32.kept():
+        try:
+            yield
+        finally:
+            tf.config.optimizer.set_jit(jit or False)
 
 
 # Steps
@@ -129,7 +117,7 @@ def step(
     *,
     targets: tf.Tensor,
     loss: Loss,
-    rule: Rule = ADAMW,
+    optimizer: Adam = ADAMW,
     switches: Mapping[str, str],
 ) -> Step:
     """The step that `workload` asks for, of `network(...)` called as `model(**inputs, training=...)`.
@@ -146,23 +134,19 @@ def step(
         run, decided = forward, {}
         if workload.mode == "train":
             arguments = (*arguments, _arriving(workload, targets))
-            optimizer = Adam(rule, model.trainable_variables) if workload.optimizer else None
-            run = Launch(_training(workload, model, loss, optimizer), arguments)
-            decided = _optimizer_switches(optimizer)
+            updates = Optimizer(optimizer, model.trainable_variables) if workload.optimizer else None
+            run = Launch(_training(workload, model, loss, updates), arguments)
+            decided = _optimizer_switches(updates)
     sizes = [variable.shape.num_elements() for variable in model.trainable_variables]
-    batch, seq = dims.get("batch"), dims.get("seq")
-    return Step(
+    return described(
+        workload,
+        dims,
+        "tensorflow",
         run=run,
-        mode=workload.mode,
-        model=model,
         forward=forward,
+        model=model,
         parameters=sum(sizes),
         trainable=sum(sizes),
-        samples=batch,
-        tokens=None if batch is None or seq is None else batch * seq,
-        blocks=geometry(workload.model).blocks["tensorflow"],
-        batch=batch,
-        seq=seq,
         switches={
             **switches,
             "input": workload.input,
@@ -183,7 +167,7 @@ def _forward(workload: Workload, model: tf.Module) -> Any:
     return _traced(workload, forward)
 
 
-def _training(workload: Workload, model: tf.Module, loss: Loss, optimizer: Adam | None) -> Any:
+def _training(workload: Workload, model: tf.Module, loss: Loss, updates: Optimizer | None) -> Any:
     """One training step: (inputs, targets) -> the loss; without optimizer, (the loss, the gradients)."""
     variables = model.trainable_variables
 
@@ -196,9 +180,9 @@ def _training(workload: Workload, model: tf.Module, loss: Loss, optimizer: Adam 
             with scoped("gradient_tape"):
                 gradients = tape.gradient(value, variables)
                 gradients = [_dense(*pair) for pair in zip(gradients, variables, strict=True)]
-            if optimizer is None:
+            if updates is None:
                 return value, gradients
-            optimizer.apply(gradients)
+            updates.apply(gradients)
             return value
 
     return _traced(workload, train)
@@ -217,13 +201,13 @@ def _dense(gradient: tf.Tensor | tf.IndexedSlices, variable: tf.Variable) -> tf.
         return tf.math.unsorted_segment_sum(gradient.values, gradient.indices, variable.shape[0])
 
 
-def _optimizer_switches(optimizer: Adam | None) -> dict[str, str]:
+def _optimizer_switches(updates: Optimizer | None) -> dict[str, str]:
     """The optimizer, its arguments and how it runs."""
-    if optimizer is None:
+    if updates is None:
         return {"optimizer": "none", "gradient scaler": "off"}
-    fused = all(variable.dtype == tf.float32 for variable in optimizer.learned)
+    fused = all(variable.dtype == tf.float32 for variable in updates.learned)
     return {
-        **optimizer.rule.switches(),
+        **updates.adam.switches(),
         "optimizer kernel": "ResourceApplyAdam" if fused else "written out",
         "gradient scaler": "off",
     }
@@ -251,16 +235,6 @@ def numbers(name: str, below: int, shape: Sequence[int]) -> tf.Tensor:
 def gaussian(name: str, shape: Sequence[int]) -> tf.Tensor:
     """Random numbers of mean 0 and standard deviation 1 that follow from `name`."""
     return tf.random.stateless_normal(shape, [1, seed(name)])
-
-
-def attention_switches(workload: Workload, dims: Mapping[str, Any], mask: str, dropout: str) -> dict[str, str]:
-    """What transformers decide. `dropout`: while training."""
-    return {
-        "attention": "written out",
-        "attention mask": mask,
-        "gelu": dims["gelu"],
-        "dropout": dropout if workload.mode == "train" else "off",
-    }
 
 
 def classification_loss(output: tf.Tensor, labels: tf.Tensor) -> tf.Tensor:

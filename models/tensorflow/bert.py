@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.tensorflow._layers import (
     FLOAT32,
     Attention,
@@ -25,7 +26,7 @@ from roofline.models.tensorflow._layers import (
     padding_mask,
     scoped,
 )
-from roofline.models.tensorflow._step import attention_switches, classification_loss, numbers, prepare, step
+from roofline.models.tensorflow._step import classification_loss, numbers, prepare, step
 
 EPSILON = 1e-12
 
@@ -139,8 +140,5 @@ def build(workload: Workload) -> Step:
         },
         targets=numbers("labels", dims["classes"], shape[:1]),
         loss=classification_loss,
-        switches={
-            **attention_switches(workload, dims, "all ones", str(dims["dropout"])),
-            **({"loss": "cross entropy"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(workload, dims, attention="written out"),
     )

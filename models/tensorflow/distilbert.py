@@ -12,6 +12,7 @@ from typing import Any
 import tensorflow as tf
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.tensorflow._layers import (
     FLOAT32,
     Attention,
@@ -24,7 +25,7 @@ from roofline.models.tensorflow._layers import (
     padding_mask,
     scoped,
 )
-from roofline.models.tensorflow._step import attention_switches, classification_loss, numbers, prepare, step
+from roofline.models.tensorflow._step import classification_loss, numbers, prepare, step
 
 EPSILON = 1e-12
 
@@ -118,7 +119,6 @@ def build(workload: Workload) -> Step:
     """One forward pass or one training step (cross entropy, AdamW) of DistilBERT."""
     dims = prepare(workload)
     shape = (dims["batch"], dims["seq"])
-    dropout = f"{dims['dropout']}, {dims['head_dropout']} in the head"
     return step(
         workload,
         dims,
@@ -129,8 +129,5 @@ def build(workload: Workload) -> Step:
         },
         targets=numbers("labels", dims["classes"], shape[:1]),
         loss=classification_loss,
-        switches={
-            **attention_switches(workload, dims, "all ones", dropout),
-            **({"loss": "cross entropy"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(workload, dims, attention="written out"),
     )

@@ -13,6 +13,7 @@ from typing import Any
 import tensorflow as tf
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.tensorflow._layers import (
     FLOAT32,
     Attention,
@@ -25,7 +26,7 @@ from roofline.models.tensorflow._layers import (
     gelu,
     scoped,
 )
-from roofline.models.tensorflow._step import attention_switches, numbers, prepare, step
+from roofline.models.tensorflow._step import numbers, prepare, step
 
 EPSILON = 1e-5
 IGNORED = -100  # the label of a token that has no next one
@@ -122,9 +123,12 @@ def build(workload: Workload) -> Step:
         {"input_ids": tokens, "attention_mask": tf.ones_like(tokens)},
         targets=following,
         loss=loss,
-        switches={
-            **attention_switches(workload, dims, "all ones, causal", str(dims["dropout"])),
-            "kv cache": "off",
-            **({"loss": "next-token cross entropy"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(
+            workload,
+            dims,
+            attention="written out",
+            mask="all ones, causal",
+            kv_cache="off",
+            loss="next-token cross entropy",
+        ),
     )

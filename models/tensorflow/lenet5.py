@@ -13,8 +13,9 @@ from typing import Any
 import tensorflow as tf
 
 from roofline.core.step import Step, Workload
+from roofline.models._adam import Adam
+from roofline.models._step import loss_switch
 from roofline.models.tensorflow._layers import FLOAT32, Convolution, Dense, Dtypes, scoped, uniform
-from roofline.models.tensorflow._optimizers import Rule
 from roofline.models.tensorflow._step import classification_loss, gaussian, numbers, prepare, step
 
 
@@ -65,6 +66,6 @@ def build(workload: Workload) -> Step:
         {"images": gaussian("images", (dims["batch"], dims["image"], dims["image"], 1))},
         targets=numbers("labels", dims["dense"][-1], (dims["batch"],)),
         loss=classification_loss,
-        rule=Rule(lr=3e-4),
-        switches={"loss": "cross entropy"} if workload.mode == "train" else {},
+        optimizer=Adam(lr=3e-4),
+        switches=loss_switch(workload, "cross entropy"),
     )

@@ -12,8 +12,9 @@ from typing import Any
 import tensorflow as tf
 
 from roofline.core.step import Step, Workload
+from roofline.models._adam import Adam
+from roofline.models._step import loss_switch
 from roofline.models.tensorflow._layers import FLOAT32, Dense, Dtypes, scoped, uniform
-from roofline.models.tensorflow._optimizers import Rule
 from roofline.models.tensorflow._step import gaussian, prepare, step
 
 
@@ -58,6 +59,6 @@ def build(workload: Workload) -> Step:
         {"vectors": tf.reshape(matrices, (-1, 4))},
         targets=tf.reshape(tf.linalg.expm(matrices), (-1, 4)),
         loss=loss,
-        rule=Rule(),
-        switches={"loss": "mean squared error"} if workload.mode == "train" else {},
+        optimizer=Adam(),
+        switches=loss_switch(workload, "mean squared error"),
     )

@@ -12,14 +12,15 @@ from torch import Tensor, nn
 
 from roofline.core.step import Step, Workload, scope
 from roofline.errors import InputError, MissingError
-from roofline.models import dimensions, geometry
+from roofline.models import dimensions
+from roofline.models._float32 import torch as float32
+from roofline.models._precision import Dtype, precision
+from roofline.models._step import described
 
 Inputs = Mapping[str, Tensor]
 Loss = Callable[[Any, Tensor], Tensor]
 MakeOptimizer = Callable[..., torch.optim.Optimizer]
 
-_CASTS = {"bf16": torch.bfloat16, "fp16": torch.float16}
-_AUTOCASTS = {"mixed-bf16": torch.bfloat16, "mixed-fp16": torch.float16}
 #: What `--backend torch:optimizer=...` tells PyTorch's optimizers; not given, they decide.
 _OPTIMIZER_FORMS: dict[str | None, dict[str, bool]] = {
     None: {},
@@ -73,27 +74,8 @@ def set_precision(workload: Workload) -> None:
 
     Raises InputError for a precision that is unknown or that the device does not have.
     """
-    if workload.precision == "fp32":
-        torch.set_float32_matmul_precision("highest")
-        torch.backends.cudnn.allow_tf32 = False
-        # The two lines above leave an op without a setting of its own to inherit a process-wide "tf32".
-        for op in _float32_ops().values():
-            op.fp32_precision = "ieee"
-    elif workload.precision == "tf32":
-        if workload.device == "cpu":
-            raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
-        if torch.version.hip is None and torch.cuda.get_device_capability() < (8, 0):
-            raise InputError("This GPU has no TF32 (it came with Ampere): use --precision fp32 or fp16.")
-        torch.set_float32_matmul_precision("high")
-        torch.backends.cudnn.allow_tf32 = True
-    elif workload.precision not in {"default", *_CASTS, *_AUTOCASTS}:
-        known = ", ".join(("default", "fp32", "tf32", *_CASTS, *_AUTOCASTS))
-        raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
-
-
-def precision_switches() -> dict[str, str]:
-    """What PyTorch makes of a float32 contraction now, by op: "ieee", "tf32", "bf16" or "none" (unset: IEEE)."""
-    return {f"float32 {name}": op.fp32_precision for name, op in _float32_ops().items()}
+    if (arithmetic := precision(workload).float32) is not None:
+        float32.set_arithmetic(arithmetic)
 
 
 @contextmanager
@@ -102,45 +84,23 @@ def user_state_kept() -> Iterator[None]:
 
     That is the float32 switches and the random state of the CPU and of the current GPU.
     """
-    ops = {op: op.fp32_precision for op in _float32_ops().values()}
-    legacy = _legacy_switches()
     gpus = [torch.cuda.current_device()] if torch.cuda.is_initialized() else []
-    with torch.random.fork_rng(gpus):
-        try:
-            yield
-        finally:
-            # The older switches write the newer ones, so they go first.
-            if legacy is not None:
-                torch.set_float32_matmul_precision(legacy[0])
-                torch.backends.cudnn.allow_tf32 = legacy[1]
-            for op, precision in ops.items():
-                op.fp32_precision = precision
-
-
-def _float32_ops() -> dict[str, Any]:
-    """The ops that have a float32 precision of their own, as PyTorch's settable objects."""
-    backends = torch.backends
-    return {
-        "matmul (cuBLAS)": backends.cuda.matmul,
-        "convolution (cuDNN)": backends.cudnn.conv,
-        "rnn (cuDNN)": backends.cudnn.rnn,
-        "matmul (oneDNN)": backends.mkldnn.matmul,
-        "convolution (oneDNN)": backends.mkldnn.conv,
-        "rnn (oneDNN)": backends.mkldnn.rnn,
-    }
-
-
-def _legacy_switches() -> tuple[str, bool] | None:
-    """The two older float32 switches, or None where the user set the newer ones, when reading them raises."""
-    try:
-        return torch.get_float32_matmul_precision(), torch.backends.cudnn.allow_tf32
-    except RuntimeError:
-        return None
+    with float32.kept(), torch.random.fork_rng(gpus):
+        yield
 
 
 def autocast_dtype(workload: Workload) -> torch.dtype | None:
     """The dtype that autocast gives contractions under `--precision mixed-*`; None without autocast."""
-    return _AUTOCASTS.get(workload.precision)
+    return _dtype(precision(workload).mixed)
+
+
+def _cast_dtype(workload: Workload) -> torch.dtype | None:
+    """The dtype that weights and inputs are cast to under `--precision bf16|fp16`; None where they stay as they are."""
+    return _dtype(precision(workload).cast)
+
+
+def _dtype(name: Dtype | None) -> torch.dtype | None:
+    return None if name is None else getattr(torch, name)
 
 
 # Steps
@@ -164,8 +124,7 @@ def step(
     targets: the loss's second argument; without a loss, the gradient(s) of the output(s).
     loss: (output, targets) -> scalar.
     optimizer: made of the parameters and the form (foreach, fused) that was asked for, else with the framework's
-        defaults unless the model says otherwise; None: the
-        model has nothing to learn.
+        defaults unless the model says otherwise; None: the model has nothing to learn.
     differentiable: names of inputs whose gradients are computed too.
     switches: what the model decided; for training, without optimizer, which is added here.
     """
@@ -176,20 +135,16 @@ def step(
         parts = inference(workload, model, inputs)
     run, forward, decided = parts
     parameters = list(model.parameters())
-    batch, seq = dims.get("batch"), dims.get("seq")
-    return Step(
+    return described(
+        workload,
+        dims,
+        "torch",
         run=run,
-        mode=workload.mode,
-        model=model,
         forward=forward,
+        model=model,
         parameters=sum(p.numel() for p in parameters),
         trainable=sum(p.numel() for p in parameters if p.requires_grad),
-        samples=batch,
-        tokens=None if batch is None or seq is None else batch * seq,
-        blocks=geometry(workload.model).blocks["torch"],
-        batch=batch,
-        seq=seq,
-        switches={**switches, "input": workload.input, **precision_switches(), **decided},
+        switches={**switches, "input": workload.input, **float32.switches(), **decided},
     )
 
 
@@ -229,7 +184,7 @@ def training(
         optimizer = make_optimizer(list(model.parameters()), **_OPTIMIZER_FORMS[workload.options.get("optimizer")])
     elif "optimizer" in workload.options:
         raise InputError(f"{workload.model} has nothing to learn: leave optimizer= out.")
-    scaled = workload.precision == "mixed-fp16"
+    scaled = precision(workload).scales_loss
     scaler = torch.amp.GradScaler(workload.device, enabled=scaled)
     if loss is None:
         given = [targets] if isinstance(targets, Tensor) else targets
@@ -294,7 +249,7 @@ def _optimizer_switches(optimizer: torch.optim.Optimizer | None, workload: Workl
 
 def _place(workload: Workload, model: nn.Module) -> None:
     """Moves `model` to the device in the dtype of the pure casts."""
-    model.to(device=workload.device, dtype=_CASTS.get(workload.precision))
+    model.to(device=workload.device, dtype=_cast_dtype(workload))
 
 
 def _put(workload: Workload, value: Tensor) -> Tensor:
@@ -303,7 +258,7 @@ def _put(workload: Workload, value: Tensor) -> Tensor:
 
 
 def _cast(workload: Workload, value: Tensor) -> Tensor:
-    dtype = _CASTS.get(workload.precision)
+    dtype = _cast_dtype(workload)
     return value.to(dtype) if dtype is not None and value.is_floating_point() else value
 
 

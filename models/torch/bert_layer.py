@@ -15,6 +15,7 @@ import torch
 from torch import nn
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.torch._step import prepare, step, transformers
 
 
@@ -51,11 +52,11 @@ def build(workload: Workload) -> Step:
         {"hidden_states": torch.randn(shape)},
         targets=torch.randn(shape),
         differentiable=("hidden_states",),
-        switches={
-            "attention": model.attention.self.config._attn_implementation,
-            "attention mask": "none",
-            "gelu": dims["gelu"],
-            "dropout": str(dims["dropout"]) if workload.mode == "train" else "off",
-            **({"loss": "none: given output gradient"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(
+            workload,
+            dims,
+            attention=model.attention.self.config._attn_implementation,
+            mask="none",
+            loss="none: given output gradient",
+        ),
     )

@@ -14,6 +14,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.torch._step import prepare, step, transformers
 
 #: The library's names for the forms of GELU.
@@ -53,7 +54,6 @@ def build(workload: Workload) -> Step:
     dims = prepare(workload)
     model = network(dims, workload.options.get("attention"))
     shape = (dims["batch"], dims["seq"])
-    dropout = f"{dims['dropout']}, {dims['head_dropout']} in the head"
     return step(
         workload,
         dims,
@@ -64,11 +64,5 @@ def build(workload: Workload) -> Step:
         },
         targets=torch.randint(dims["classes"], shape[:1]),
         loss=loss,
-        switches={
-            "attention": model.config._attn_implementation,
-            "attention mask": "all ones",
-            "gelu": dims["gelu"],
-            "dropout": dropout if workload.mode == "train" else "off",
-            **({"loss": "cross entropy"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(workload, dims, attention=model.config._attn_implementation),
     )

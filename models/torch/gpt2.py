@@ -16,6 +16,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import transformer_switches
 from roofline.models.torch._step import prepare, step, transformers
 
 IGNORED = -100  # the label that cross_entropy leaves out
@@ -65,12 +66,12 @@ def build(workload: Workload) -> Step:
         {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)},
         targets=following,
         loss=loss,
-        switches={
-            "attention": model.config._attn_implementation,
-            "attention mask": "all ones, causal",
-            "kv cache": "off",
-            "gelu": dims["gelu"],
-            "dropout": str(dims["dropout"]) if workload.mode == "train" else "off",
-            **({"loss": "next-token cross entropy"} if workload.mode == "train" else {}),
-        },
+        switches=transformer_switches(
+            workload,
+            dims,
+            attention=model.config._attn_implementation,
+            mask="all ones, causal",
+            kv_cache="off",
+            loss="next-token cross entropy",
+        ),
     )

@@ -19,6 +19,7 @@ from torch import nn
 from torch.nn import functional
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import loss_switch
 from roofline.models.torch._step import prepare, step
 
 
@@ -52,5 +53,5 @@ def build(workload: Workload) -> Step:
         targets=torch.randint(dims["dense"][-1], (dims["batch"],)),
         loss=functional.cross_entropy,
         optimizer=partial(torch.optim.Adam, lr=3e-4),
-        switches={"loss": "cross entropy"} if workload.mode == "train" else {},
+        switches=loss_switch(workload, "cross entropy"),
     )

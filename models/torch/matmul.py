@@ -15,6 +15,7 @@ import torch
 from torch import Tensor, nn
 
 from roofline.core.step import Step, Workload, scope
+from roofline.models._step import loss_switch
 from roofline.models.torch._step import autocast_dtype, prepare, step
 
 
@@ -69,5 +70,5 @@ def build(workload: Workload) -> Step:
         targets=gradients,
         optimizer=None,
         differentiable=tuple(operands),
-        switches={"loss": "none: given output gradients"} if workload.mode == "train" else {},
+        switches=loss_switch(workload, "none: given output gradients"),
     )

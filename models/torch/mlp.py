@@ -16,6 +16,7 @@ from torch import nn
 from torch.nn import functional
 
 from roofline.core.step import Step, Workload
+from roofline.models._step import loss_switch
 from roofline.models.torch._step import prepare, step
 
 
@@ -42,5 +43,5 @@ def build(workload: Workload) -> Step:
         targets=torch.linalg.matrix_exp(matrices).flatten(1),
         loss=functional.mse_loss,
         optimizer=torch.optim.Adam,
-        switches={"loss": "mean squared error"} if workload.mode == "train" else {},
+        switches=loss_switch(workload, "mean squared error"),
     )

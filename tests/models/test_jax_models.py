@@ -25,6 +25,7 @@ from roofline import plugins
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
+from roofline.models._adam import ADAMW, Adam
 from roofline.models.jax import _layers, _step, _training
 from roofline.models.jax._program import Scaling
 
@@ -435,7 +436,7 @@ def test_the_optimizers_are_pytorchs(decay: float) -> None:
     kind = torch.optim.AdamW if decay else torch.optim.Adam
     theirs = torch.nn.Parameter(torch.tensor([1.0, -2.0, 3.0]))
     optimizer = kind([theirs], lr=0.1, weight_decay=decay)
-    change = _training.Adam(lr=0.1, weight_decay=decay).transformation()
+    change = _training.transformation(Adam(lr=0.1, weight_decay=decay))
     ours = jnp.array([1.0, -2.0, 3.0])
     state = change.init(ours)
     for gradient in ([1.0, 1e-3, -4.0], [-2.0, 1e-3, 1e-9], [0.5, 2.0, 1e-8]):
@@ -445,7 +446,7 @@ def test_the_optimizers_are_pytorchs(decay: float) -> None:
         ours = ours + updates
         np.testing.assert_allclose(ours, theirs.detach().numpy(), rtol=1e-5)
     defaults = torch.optim.AdamW([theirs]).defaults
-    assert _training.Adam(lr=defaults["lr"], weight_decay=defaults["weight_decay"]) == _training.ADAMW
+    assert Adam(lr=defaults["lr"], weight_decay=defaults["weight_decay"]) == ADAMW
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -114,7 +114,7 @@ def test_without_the_legacy_switch_the_cure_is_said() -> None:
         pytest.skip(f"{', '.join(missing)} is not installed")
     environment = {key: value for key, value in os.environ.items() if key != "TF_USE_LEGACY_KERAS"}
     environment |= {"KERAS_BACKEND": "tensorflow", "TF_CPP_MIN_LOG_LEVEL": "3"}
-    code = "from roofline.models.keras2._step import keras_nlp; keras_nlp()"
+    code = "from roofline.models.keras2._step import library; library()"
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=False)
     assert done.stderr.splitlines()[-1].startswith("roofline.errors.InputError: KerasNLP runs on another Keras here")
 

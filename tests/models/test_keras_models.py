@@ -222,9 +222,9 @@ def build(package: str, name: str, **asked: Any) -> Any:
 
 
 @contextmanager
-def dimensions_with(package: str, **changed: Any) -> Iterator[None]:
+def dimensions_with(**changed: Any) -> Iterator[None]:
     """While active, models are built with these dimensions changed (where they have them)."""
-    shared = import_module(f"{package}._step")
+    shared = import_module("roofline.models._keras.prepare")
     original = shared.dimensions
 
     def changing(asked: Any) -> dict[str, Any]:
@@ -247,7 +247,7 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
     forms = {"bert": ("erf", "tanh"), "distilbert": ("erf", "tanh")}.get(name, ("",))
     for form in forms:
         changed = {"gelu": form} if form else {}
-        with dimensions_with(package, **changed):
+        with dimensions_with(**changed):
             step = build(package, name, input="host")
         reference = _reference(name, **changed)
         weights.set_weights(step.model, _state(reference))
@@ -261,7 +261,7 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
         answer["erf against tanh"] = float(np.abs(outputs["erf"] - outputs["tanh"]).max())
 
     none = {"dropout": 0.0, "head_dropout": 0.0}
-    with dimensions_with(package, **none):
+    with dimensions_with(**none):
         step = build(package, name, mode="train", input="host")
     reference = _reference(name, **none)
     before = _state(reference)
@@ -370,7 +370,8 @@ def builds_on_torch() -> dict[str, Any]:
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
-    from roofline.models.keras import _step, mlp
+    from roofline.models._keras import mlp
+    from roofline.models.keras import _step
 
     def failure(**asked: Any) -> str:
         try:
@@ -508,11 +509,12 @@ def rows_of_a_token() -> list[float]:
     import keras
     import tensorflow
 
+    from roofline.models._adam import ADAMW
     from roofline.models.keras import _step
 
     table = keras.Variable(np.ones((3, 1), np.float32))
     rows = tensorflow.IndexedSlices(tensorflow.constant([[1.0], [3.0]]), [1, 1], (3, 1))
-    _step.adamw().apply([rows], [table])
+    _step.optimizer(ADAMW).apply([rows], [table])
     return table.numpy()[:, 0].tolist()
 
 

@@ -21,6 +21,7 @@ from roofline import plugins
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
+from roofline.models._adam import ADAMW, Adam
 from roofline.models.tensorflow import _optimizers, _step
 
 sys.path.append(str(Path(__file__).parent))
@@ -187,19 +188,19 @@ def test_the_same_gradients_as_torch(name: str) -> None:
 
 @pytest.mark.parametrize("dtype", ["float32", "bfloat16"])
 @pytest.mark.parametrize(
-    ("rule", "make"),
+    ("adam", "make"),
     [
-        (_optimizers.ADAMW, torch.optim.AdamW),
-        (_optimizers.Rule(lr=3e-4), lambda parameters: torch.optim.Adam(parameters, lr=3e-4)),
+        (ADAMW, torch.optim.AdamW),
+        (Adam(lr=3e-4), lambda parameters: torch.optim.Adam(parameters, lr=3e-4)),
     ],
 )
-def test_the_optimizer_is_torchs(rule: _optimizers.Rule, make: Any, dtype: str) -> None:
+def test_the_optimizer_is_torchs(adam: Adam, make: Any, dtype: str) -> None:
     rng = np.random.default_rng(0)
     start = rng.normal(size=(7, 5)).astype("f")
     gradients = rng.normal(size=(4, 7, 5)).astype("f") * 10.0 ** rng.integers(-9, 1, (7, 5))  # eps matters too
     other = torch.nn.Parameter(torch.from_numpy(start).to(getattr(torch, dtype)))
     variable = tf.Variable(tf.cast(start, dtype), name="weight")
-    mine, theirs = _optimizers.Adam(rule, [variable]), make([other])
+    mine, theirs = _optimizers.Optimizer(adam, [variable]), make([other])
     for gradient in gradients.astype("f"):
         mine.apply([tf.cast(gradient, dtype)])
         other.grad = torch.from_numpy(gradient).to(other.dtype)
@@ -210,10 +211,10 @@ def test_the_optimizer_is_torchs(rule: _optimizers.Rule, make: Any, dtype: str) 
     # bfloat16 has steps of 2^-8 of a number up to 4; of its three roundings per step one may fall the other way
     tolerance = 4 * 2**-7 if dtype == "bfloat16" else 1e-6
     np.testing.assert_allclose(moved, expected, rtol=1e-4 if dtype == "float32" else 0, atol=tolerance)
-    assert theirs.defaults["lr"] == rule.lr
-    assert theirs.defaults["betas"] == rule.betas
-    assert theirs.defaults["eps"] == rule.eps
-    assert theirs.defaults["weight_decay"] == rule.decay
+    assert theirs.defaults["lr"] == adam.lr
+    assert theirs.defaults["betas"] == adam.betas
+    assert theirs.defaults["eps"] == adam.eps
+    assert theirs.defaults["weight_decay"] == adam.weight_decay
 
 
 @pytest.mark.parametrize(

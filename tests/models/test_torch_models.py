@@ -21,6 +21,7 @@ from roofline import plugins
 from roofline.core.step import Step, Workload, scopes_through
 from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
+from roofline.models._float32 import torch as float32
 from roofline.models.torch import _step
 
 NAMES = plugins.names("roofline.models.torch")
@@ -327,32 +328,32 @@ def older_switches() -> tuple[str, bool, bool]:
 @pytest.mark.parametrize("chosen", ["highest", "high", "medium"])
 def test_the_users_switches_come_back(chosen: str) -> None:
     torch.set_float32_matmul_precision(chosen)
-    before = older_switches(), _step.precision_switches()
+    before = older_switches(), float32.switches()
     state = torch.get_rng_state()
     with _step.user_state_kept():
         step = build("mlp", precision="fp32")
         assert older_switches() == ("highest", False, False)
-        assert set(_step.precision_switches().values()) == {"ieee"}
+        assert set(float32.switches().values()) == {"ieee"}
         assert step.switches["float32 matmul (cuBLAS)"] == "ieee"
         step.run()
 
-    assert (older_switches(), _step.precision_switches()) == before
+    assert (older_switches(), float32.switches()) == before
     assert torch.equal(torch.get_rng_state(), state)
 
 
 def test_the_users_newer_switches_come_back_too() -> None:
     torch.backends.cuda.matmul.fp32_precision = "tf32"  # makes reading the older ones raise
     torch.backends.cudnn.conv.fp32_precision = "ieee"
-    before = _step.precision_switches()
+    before = float32.switches()
     with _step.user_state_kept():
         build("mlp", precision="fp32")
         assert older_switches() == ("highest", False, False)
 
-    assert _step.precision_switches() == before
+    assert float32.switches() == before
 
 
 def test_the_users_switches_come_back_after_an_error() -> None:
-    before = _step.precision_switches()
+    before = float32.switches()
 
     def fail() -> None:
         with _step.user_state_kept():
@@ -361,14 +362,14 @@ def test_the_users_switches_come_back_after_an_error() -> None:
 
     with pytest.raises(ZeroDivisionError):
         fail()
-    assert _step.precision_switches() == before
+    assert float32.switches() == before
 
 
 def test_default_precision_touches_nothing() -> None:
     torch.set_float32_matmul_precision("high")
-    before = _step.precision_switches()
+    before = float32.switches()
     build("mlp", mode="train").run()
-    assert _step.precision_switches() == before
+    assert float32.switches() == before
 
 
 @pytest.mark.gpu

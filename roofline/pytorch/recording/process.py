@@ -47,25 +47,14 @@ def switches() -> dict[str, str]:
     """The process-wide switches that change what runs."""
     import torch
 
-    found = {
+    from roofline.models._float32 import torch as float32
+
+    return {
         "deterministic": str(torch.are_deterministic_algorithms_enabled()),
         "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
         "oneDNN": str(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
+        **float32.switches(),
     }
-    backends = torch.backends
-    settings = {
-        "matmul (cuBLAS)": (backends.cuda, "matmul"),
-        "convolution (cuDNN)": (backends.cudnn, "conv"),
-        "rnn (cuDNN)": (backends.cudnn, "rnn"),
-        "matmul (oneDNN)": (backends.mkldnn, "matmul"),
-        "convolution (oneDNN)": (backends.mkldnn, "conv"),
-        "rnn (oneDNN)": (backends.mkldnn, "rnn"),
-    }
-    for name, (library, op) in settings.items():
-        precision = getattr(getattr(library, op, None), "fp32_precision", None)
-        if precision is not None:
-            found[f"float32 {name}"] = str(precision)
-    return found
 
 
 def process_environment() -> dict[str, str]:

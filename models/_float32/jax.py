@@ -1,0 +1,39 @@
+"""JAX's float32 switch: one setting for all contractions, which XLA reads."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+import jax
+
+from roofline.models._float32 import missing
+from roofline.models._precision import Arithmetic
+
+#: What sets `jax_default_matmul_precision` to an arithmetic.
+_SETTINGS = {"ieee": "highest", "tf32": "tensorfloat32"}
+
+
+def set_arithmetic(arithmetic: Arithmetic) -> None:
+    """Has every float32 contraction computed so. Raises InputError where the GPU has no TF32."""
+    if arithmetic == "tf32" and not has_tf32(jax.devices("gpu")[0]):
+        raise missing()
+    jax.config.update("jax_default_matmul_precision", _SETTINGS[arithmetic])
+
+
+def has_tf32(device: jax.Device) -> bool:
+    """Whether the device is an NVIDIA GPU of Ampere or later."""
+    try:
+        return device.platform != "cpu" and float(getattr(device, "compute_capability", "")) >= 8.0
+    except ValueError:  # an AMD GPU says "gfx90a"
+        return False
+
+
+@contextmanager
+def kept() -> Iterator[None]:
+    """Puts the switch back on leaving."""
+    before = jax.config.jax_default_matmul_precision
+    try:
+        yield
+    finally:
+        jax.config.update("jax_default_matmul_precision", before)

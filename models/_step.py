@@ -1,0 +1,75 @@
+"""What the steps of all frameworks say about themselves."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from roofline.core.step import Step, Workload
+from roofline.models import geometry
+
+
+def described(
+    workload: Workload,
+    dims: Mapping[str, Any],
+    framework: str,
+    *,
+    run: Callable[[], object],
+    forward: Callable[[], object],
+    model: Any,
+    parameters: int,
+    trainable: int,
+    switches: Mapping[str, str],
+) -> Step:
+    """The step with how much it works on and the blocks of its scopes.
+
+    framework: whose rows of the model's geometry map scopes to blocks ("torch").
+    parameters, trainable: numbers of elements.
+    switches: all of them.
+    """
+    batch, seq = dims.get("batch"), dims.get("seq")
+    return Step(
+        run=run,
+        mode=workload.mode,
+        model=model,
+        forward=forward,
+        parameters=parameters,
+        trainable=trainable,
+        samples=batch,
+        tokens=None if batch is None or seq is None else batch * seq,
+        blocks=geometry(workload.model).blocks[framework],
+        batch=batch,
+        seq=seq,
+        switches=dict(switches),
+    )
+
+
+def transformer_switches(
+    workload: Workload,
+    dims: Mapping[str, Any],
+    *,
+    attention: str,
+    mask: str = "all ones",
+    kv_cache: str | None = None,
+    loss: str = "cross entropy",
+) -> dict[str, str]:
+    """What a transformer decides, under the names that all frameworks use.
+
+    attention: the form that runs. kv_cache: for a decoder. loss: while training.
+    """
+    rate = str(dims["dropout"])
+    if "head_dropout" in dims:
+        rate = f"{rate}, {dims['head_dropout']} in the head"
+    return {
+        "attention": attention,
+        "attention mask": mask,
+        **({} if kv_cache is None else {"kv cache": kv_cache}),
+        "gelu": dims["gelu"],
+        "dropout": rate if workload.mode == "train" else "off",
+        **loss_switch(workload, loss),
+    }
+
+
+def loss_switch(workload: Workload, loss: str) -> dict[str, str]:
+    """What a training step minimises; nothing in inference."""
+    return {"loss": loss} if workload.mode == "train" else {}

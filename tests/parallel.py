@@ -39,7 +39,7 @@ SLOW = (
     "models/test_torch_models.py",
     "pytorch/torchscript/test_record.py",
     "measuring/test_experiments.py",
-    "recording/test_executor.py",
+    "recording/test_xspace.py",
     "backends/test_verify.py",
     "recording/test_contention.py",
     "tensorflow/test_with_xla.py",

@@ -22,7 +22,7 @@ from roofline.models._step import loss_switch
 
 def network(version: Version, dims: Mapping[str, Any]) -> Any:
     """The convolutional network; (batch, image, image, 1) to (batch, 10)."""
-    keras = version.keras
+    keras = version.KERAS
     dtype = keras.mixed_precision.global_policy().variable_dtype
     layers: list[Any] = [keras.Input((dims["image"], dims["image"], 1), dtype=dtype)]
     for number, width in enumerate(dims["channels"], start=1):

@@ -22,7 +22,7 @@ from roofline.models._step import loss_switch
 
 def network(version: Version, dims: Mapping[str, Any]) -> Any:
     """The dense network; (batch, 4) to (batch, 4)."""
-    keras, (first, *widths) = version.keras, dims["widths"]
+    keras, (first, *widths) = version.KERAS, dims["widths"]
     layers: list[Any] = [keras.Input((first,), dtype=keras.mixed_precision.global_policy().variable_dtype)]
     for number, width in enumerate(widths, start=1):
         activation = "tanh" if number < len(widths) else None
@@ -64,5 +64,7 @@ def exponential(matrices: np.ndarray) -> np.ndarray:
     slope = np.where(root == 0, 1.0, np.sinh(root) / np.where(root == 0, 1.0, root)).real
     identity = np.eye(2)
     shifted = a - s[:, None, None] * identity
-    result = np.exp(s)[:, None, None] * (np.cosh(root).real[:, None, None] * identity + slope[:, None, None] * shifted)
+    result: np.ndarray = np.exp(s)[:, None, None] * (
+        np.cosh(root).real[:, None, None] * identity + slope[:, None, None] * shifted
+    )
     return result.astype(np.float32)

@@ -26,7 +26,7 @@ def prepare(version: Version, workload: Workload) -> dict[str, Any]:
     Raises InputError for what cannot be run, MissingError where there is no such device.
     """
     dims = dimensions(workload)
-    engine = version.keras.backend.backend()
+    engine = version.KERAS.backend.backend()
     _check_device(engine, workload)
     if workload.mode == "train" and not workload.optimizer:
         raise InputError("Keras trains with train_on_batch, which always ends with the optimizer: drop --no-optimizer.")
@@ -55,7 +55,7 @@ def _set_precision(version: Version, engine: str, workload: Workload) -> None:
     asked = precision(workload)
     policy = f"mixed_{asked.mixed}" if asked.mixed else asked.cast
     if policy is not None:
-        version.keras.mixed_precision.set_global_policy(policy)
+        version.KERAS.mixed_precision.set_global_policy(policy)
     if asked.float32 is not None:
         backend.set_arithmetic(engine, asked.float32)
 

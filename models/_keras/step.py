@@ -46,7 +46,7 @@ def step(
     Raises InputError where the model cannot be compiled as `jit=` asks.
     """
     train = workload.mode == "train"
-    given = (version.optimizer(optimizer), loss(version.keras)) if train else (None, None)
+    given = (version.optimizer(optimizer), loss(version.KERAS)) if train else (None, None)
     decided = {"jit": _compile(version, workload, model, *given), **version.switches()}
     x = (
         {name: _arriving(version, workload, value) for name, value in inputs.items()}
@@ -77,7 +77,7 @@ def step(
         switches={
             **switches,
             "input": workload.input,
-            **backend.float32_switches(version.keras.backend.backend(), workload),
+            **backend.float32_switches(version.KERAS.backend.backend(), workload),
             **decided,
         },
     )
@@ -138,5 +138,5 @@ def _arriving(version: Version, workload: Workload, value: np.ndarray) -> Any:
     """
     if workload.input == "host":
         return value
-    policy = version.keras.mixed_precision.global_policy()
+    policy = version.KERAS.mixed_precision.global_policy()
     return version.tensor(value, policy.variable_dtype if np.issubdtype(value.dtype, np.floating) else None)

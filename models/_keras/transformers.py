@@ -23,7 +23,7 @@ def backbone(version: Version, family: str, dims: Mapping[str, Any], **more: Any
         max_sequence_length=dims["positions"],
         **more,
     )
-    _set_gelu(version.keras, made, dims["gelu"])
+    _set_gelu(version.KERAS, made, dims["gelu"])
     return made
 
 

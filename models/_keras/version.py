@@ -18,7 +18,7 @@ class Version(Protocol):
         """The folder of its models, by which the geometry maps scopes to blocks."""
 
     @property
-    def keras(self) -> ModuleType:
+    def KERAS(self) -> ModuleType:
         """Keras itself. Both versions have `layers`, `losses`, `optimizers`, `activations`, `mixed_precision`."""
 
     def library(self) -> ModuleType:

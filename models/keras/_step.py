@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -15,6 +16,7 @@ from roofline.models._keras import prepare
 from roofline.models._keras import step as steps
 
 FOLDER = "keras"
+KERAS = keras
 
 
 def user_state_kept() -> AbstractContextManager[None]:
@@ -28,7 +30,7 @@ def user_state_kept() -> AbstractContextManager[None]:
 def library() -> ModuleType:
     """The keras_hub library. Raises MissingError where it is not installed."""
     try:
-        import keras_hub
+        return import_module("keras_hub")
     except ModuleNotFoundError as error:
         if error.name != "keras_hub":
             raise
@@ -36,16 +38,15 @@ def library() -> ModuleType:
             "This model is built from the keras_hub library, which is not installed: "
             "run `pip install 'roofline[keras]'`."
         ) from error
-    return keras_hub
 
 
-def classifier(family: str, backbone: Any, classes: int, dropout: float) -> keras.Model:
+def classifier(family: str, backbone: Any, classes: int, dropout: float) -> Any:
     """The published classifier on a backbone, such as BertTextClassifier."""
     kind = getattr(library().models, f"{family}TextClassifier")
     return kind(backbone=backbone, num_classes=classes, preprocessor=None, dropout=dropout, compile=False)
 
 
-def language_model(family: str, backbone: Any) -> keras.Model:
+def language_model(family: str, backbone: Any) -> Any:
     """The published language model on a backbone, such as GPT2CausalLM."""
     return getattr(library().models, f"{family}CausalLM")(backbone=backbone, preprocessor=None, compile=False)
 
@@ -79,7 +80,7 @@ class AdamW(keras.optimizers.AdamW):
         super().update_step(tensorflow.convert_to_tensor(gradient), variable, learning_rate)
 
 
-def optimizer(adam: Adam) -> keras.optimizers.Optimizer:
+def optimizer(adam: Adam) -> Any:
     """Adam or AdamW as `_keras.step` makes them, but for embeddings in TensorFlow."""
     # On PyTorch, Keras puts another class, which updates all parameters at once, in the place of its own only.
     dense = adam.weight_decay and keras.backend.backend() == "tensorflow"

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from contextlib import AbstractContextManager
+from importlib import import_module
 from types import ModuleType
 from typing import Any
 
@@ -16,6 +17,7 @@ from roofline.models._keras import prepare
 from roofline.models._keras import step as steps
 
 FOLDER = "keras2"
+KERAS = keras
 
 
 def user_state_kept() -> AbstractContextManager[None]:
@@ -32,7 +34,7 @@ def library() -> ModuleType:
     Raises MissingError where it is not installed, InputError where it was set up for Keras 3.
     """
     try:
-        import keras_nlp
+        found = import_module("keras_nlp")
     except ModuleNotFoundError as error:
         if error.name not in ("keras_nlp", "keras_core", "tree"):
             raise
@@ -40,22 +42,22 @@ def library() -> ModuleType:
             f"This model is built from KerasNLP 0.8.2, of which {error.name} is not installed: "
             "run `pip install --no-deps keras-nlp==0.8.2 keras-core==0.1.7 dm-tree==0.1.10`."
         ) from error
-    if not issubclass(keras_nlp.models.BertBackbone, keras.Model):
+    if not issubclass(found.models.BertBackbone, keras.Model):
         raise InputError("KerasNLP runs on another Keras here: set TF_USE_LEGACY_KERAS=1 and install keras-nlp==0.8.2.")
-    return keras_nlp
+    return found
 
 
-def classifier(family: str, backbone: Any, classes: int, dropout: float) -> keras.Model:
+def classifier(family: str, backbone: Any, classes: int, dropout: float) -> Any:
     """The published classifier on a backbone, such as BertClassifier."""
     return _plain(getattr(library().models, f"{family}Classifier")(backbone, classes, dropout=dropout), family)
 
 
-def language_model(family: str, backbone: Any) -> keras.Model:
+def language_model(family: str, backbone: Any) -> Any:
     """The published language model on a backbone, such as GPT2CausalLM."""
     return _plain(getattr(library().models, f"{family}CausalLM")(backbone), family)
 
 
-def _plain(task: keras.Model, family: str) -> keras.Model:
+def _plain(task: keras.Model, family: str) -> Any:
     """The model in a KerasNLP task.
 
     A task turns every batch over to a preprocessor by way of `tf.data` and cannot take a dict of arrays without one.
@@ -71,7 +73,7 @@ def attention(dropout: float) -> str:
 # Steps
 
 
-def optimizer(adam: Adam) -> keras.optimizers.Optimizer:
+def optimizer(adam: Adam) -> Any:
     """Keras's own Adam or AdamW."""
     return steps.adam(getattr(keras.optimizers, adam.name), adam)
 

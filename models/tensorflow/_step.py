@@ -129,7 +129,7 @@ def step(
     """
     with placed(workload):
         model = network(dims, dtypes(workload))
-        arguments = ({name: _arriving(workload, value) for name, value in inputs.items()},)
+        arguments: tuple[Any, ...] = ({name: _arriving(workload, value) for name, value in inputs.items()},)
         forward = Launch(_forward(workload, model), arguments)
         run, decided = forward, {}
         if workload.mode == "train":

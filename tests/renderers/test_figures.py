@@ -57,6 +57,7 @@ def test_text_is_legible_and_inside_the_figure(kind: str, width: float, number: 
         assert high <= 9.0  # a page
 
 
+@pytest.mark.slow
 @kinds
 @pytest.mark.parametrize("suffix", figures.SUFFIXES)
 def test_file_and_caption(kind: str, suffix: str, tmp_path: Path) -> None:

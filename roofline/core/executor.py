@@ -9,13 +9,12 @@ _OPTIONS = ("mode", "jit", "command_buffers")
 
 
 def executor_of(profile: Profile) -> str:
-    """What launches the ops of a step, as the launch floors of a device are named.
-
-    One executor serves many backends: all that XLA compiles runs as its thunks. What says no more than "eager" is
-    PyTorch's dispatch.
-    """
+    """What launches the ops of a step, as the launch floors of a device are named."""
     mechanism = profile.profiled.mechanism if profile.profiled else "eager"
-    return mechanism if "-" in mechanism else f"torch-{mechanism}"
+    if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
+        return mechanism
+    family = "torch" if "torch" in profile.backend else profile.backend
+    return f"{family}-{mechanism}"
 
 
 def dispatched_alike(a: Profile, b: Profile) -> bool:

@@ -358,10 +358,10 @@ def state() -> dict[str, Any]:
     from torch.nn.modules import module
     from torch.optim import optimizer
 
-    from roofline.models.torch import _step
+    from roofline.models._float32 import torch as float32
 
     return {
-        "switches": (_step.precision_switches(), torch.get_float32_matmul_precision()),
+        "switches": (float32.switches(), torch.get_float32_matmul_precision()),
         "grad": torch.is_grad_enabled(),
         "random": torch.get_rng_state().tolist(),
         "hooks": [list(vars(module)[name]) for name in sorted(vars(module)) if name.startswith("_global_")

@@ -10,7 +10,8 @@ import pytest
 from roofline.tensorflow.count import count, count_nodes
 from roofline.tensorflow.events import Ran, executed, holds_instructions
 from roofline.tensorflow.graph.graph import Function, Graph, Graphs, Node, Tensor
-from roofline.tensorflow.model_flops import model_flops
+from roofline.tensorflow.model_flops import Model, assign
+from roofline.tensorflow.places import Places
 from roofline.timing import executor
 from roofline.traces.xplane.reader import Line, XTrace
 
@@ -70,6 +71,10 @@ SIMPLE = graphs(matmul(op="_MklMatMul"), relu(), Node("a/Read", "ReadVariableOp"
 def timed(one: XTrace, some: Graphs):
     counted, (owned,) = count([one], PREFIX, some)
     return counted, executor.time_steps(one, owned, len(counted.ops), PREFIX, 0.0)
+
+
+def model_flops(ran: list[Ran], some: Graphs) -> Model:
+    return assign(ran, some, [Places(one.after, one.before, ("optimizer",)) for one in some.functions])
 
 
 def test_events_are_matched_by_node_name_and_type():

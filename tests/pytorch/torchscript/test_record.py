@@ -252,7 +252,7 @@ def test_a_value_that_tracing_makes_constant_is_told_and_warns_nobody() -> None:
     recording = BACKEND.recorder.record(infer(Branches(), torch.ones(3)), CPU, said.append)
     assert recording.compilation is not None
     assert len(recording.compilation.notes) == 1
-    assert "test_record.py:" in recording.compilation.notes[0]
+    assert "torchscript/test_record.py:" in recording.compilation.notes[0]
     assert recording.compilation.notes[0] in said
 
 

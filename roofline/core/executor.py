@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from roofline.core.framework import framework
 from roofline.core.schema import Profile
 
 #: Options of backends that change who dispatches.
@@ -13,8 +14,7 @@ def executor_of(profile: Profile) -> str:
     mechanism = profile.profiled.mechanism if profile.profiled else "eager"
     if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
         return mechanism
-    family = "torch" if "torch" in profile.backend else profile.backend
-    return f"{family}-{mechanism}"
+    return f"{framework(profile)}-{mechanism}"
 
 
 def dispatched_alike(a: Profile, b: Profile) -> bool:

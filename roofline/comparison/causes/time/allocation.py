@@ -20,12 +20,9 @@ from roofline.core.switch import MALLOC, Setting
 _MANY_FAULTS = 256.0
 #: The share of the step that time in the system is worth a thought from. By choice.
 _MUCH_OF_A_STEP = 0.05
-#: What a fault costs, with giving the page back [s], in profiles that did not record the system's time: about 1.7 us on
-#: the machine of docs/plants.md. A machine's own, which no calibration measures.
-_A_FAULT = 2e-6
-#: What a fault is given at most [s]: a page of 2 MiB, cleared at 4 GB/s, a tenth of what one core of that machine
-#: writes.
-_A_HUGE_FAULT = 500e-6
+#: A fault clears a page of at most 2 MiB (huge pages of x86 and of ARM), at a tenth or more of the rate at which the
+#: device's memory is written. A tenth by choice: it only keeps the system's other work out.
+_HUGE_PAGE, _SLOWEST = 2.0**21, 0.1
 #: glibc's malloc told to keep what was freed: no block is mapped for itself, the heap is never trimmed, and grows by
 #: 64 MiB at once.
 _KEPT = dict(zip(MALLOC, ("0", str(1 << 40), str(1 << 26)), strict=True))
@@ -35,21 +32,19 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Of what is left as much as the system itself took more time for the process.
 
     An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Where the
-    system's time was not recorded, `_A_FAULT` for each fault.
+    system's time was not recorded nothing is claimed: what a fault costs is the machine's own.
     """
     runs = attribution.comparison.a, attribution.comparison.b
     faults, system = of_both(attribution, "page_faults_per_step"), of_both(attribution, "system_seconds_per_step")
     many = _far_apart(faults, _MANY_FAULTS)
     slow = _far_apart(system, _MUCH_OF_A_STEP * attribution.wall) and (faults is None or _far_apart(faults, 1))
-    if system is not None and (many or slow):
-        cost = system[0] - system[1]
-        if faults is not None:  # the system does other things as well, such as waking threads
-            most = _A_HUGE_FAULT * (faults[0] - faults[1])
-            cost = min(max(cost, min(0.0, most)), max(0.0, most))
-    elif faults is not None and many:
-        cost = _A_FAULT * (faults[0] - faults[1])
-    else:
+    if system is None or not (many or slow):
         return
+    cost = system[0] - system[1]
+    written = runs[0].device.rate("dram.write")
+    if faults is not None and written:  # the system does other things as well, such as waking threads
+        most = _HUGE_PAGE / (_SLOWEST * written) * (faults[0] - faults[1])
+        cost = min(max(cost, min(0.0, most)), max(0.0, most))
     rows = left(attribution, ALL)
     gaps = attribution.gap_a * _awake(runs[0]), attribution.gap_b * _awake(runs[1])
     slower = float((attribution.a.seconds[rows[0]] * attribution.left_a[rows[0]]).sum())
@@ -59,7 +54,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         return  # the run that fetches more is not the slower one
     part = min(1.0, cost / slower)
     told = [f"{count:,.0f} page faults" for count in faults or ()]
-    if system is not None and not many:
+    if not many:
         times = [f"{counter(value)} of the system's time" for value in system]
         told = [f"{time} in {count}" for time, count in zip(times, told, strict=True)] if told else times
     about = {"a": told[0], "b": told[1]}

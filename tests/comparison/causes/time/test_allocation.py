@@ -14,12 +14,14 @@ from synthetic import (
 from roofline.comparison.causes.findings import explain
 from roofline.comparison.terms import compare
 
+#: The system took longer than the ops did: all that they take longer is explained.
+MANY = {"page_faults_per_step": 5000.0, "system_seconds_per_step": 10e-3}
+FEW = {"page_faults_per_step": 3.0, "system_seconds_per_step": 0.0}
+
 
 def test_page_faults() -> None:
     slow = tuple(change(row, own=3 * row.own) if not row.flops else row for row in LAYER * 4)
-    found = only(
-        step(slow, conditions={"page_faults_per_step": 5000.0}), step(conditions={"page_faults_per_step": 3.0})
-    )
+    found = only(step(slow, conditions=MANY), step(conditions=FEW))
     assert found.rule == "allocation"
     assert found.seconds == near(4 * 2 * 100)
     assert "5,000 page faults per step against 3" in found.text
@@ -27,9 +29,15 @@ def test_page_faults() -> None:
 
 def test_page_faults_inside_products_that_have_another_name() -> None:
     out = tuple(change(row, name="aten::addmm_out", own=2 * row.own) if row == LINEAR else row for row in LAYER * 4)
-    found = only(step(out, conditions={"page_faults_per_step": 5000.0}), step(conditions={"page_faults_per_step": 3.0}))
+    found = only(step(out, conditions=MANY), step(conditions=FEW))
     assert found.rule == "allocation"
     assert found.seconds == near(8 * 300)
+
+
+def test_page_faults_without_the_systems_time_explain_nothing() -> None:
+    """What a fault costs is the machine's own, so their number says nothing about seconds."""
+    a = step(slower(3.0), conditions={"page_faults_per_step": 5000.0})
+    assert "allocation" not in found(a, step(conditions={"page_faults_per_step": 3.0}))
 
 
 def test_page_faults_explain_no_more_than_the_system_took() -> None:

@@ -31,7 +31,7 @@ test-all: .venv/installed check
 	$(PYTEST) --hypothesis-profile=all
 
 quick: .venv/installed check
-	$(PYTEST) -q -m "not slow and not gpu"
+	$(PYTEST) -q -m "not slow and not gpu" --hypothesis-profile=few
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -21,11 +21,12 @@ from parallel import pytest_ignore_collect, pytest_xdist_make_scheduler  # noqa:
 
 parallel.set_variables()
 
-#: Examples of a property, unless all of them are asked for: `--hypothesis-profile=all`, which is `make test-all`.
-EXAMPLES = 15
+#: Examples of a property by `--hypothesis-profile`: "few" is `make quick`, "some" `make test`; `make test-all` has all.
+EXAMPLES = {"few": 5, "some": 15}
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
-settings.register_profile("some", settings.get_profile("all"), max_examples=EXAMPLES)
+for name, number in EXAMPLES.items():
+    settings.register_profile(name, settings.get_profile("all"), max_examples=number)
 settings.load_profile("some")
 
 
@@ -35,13 +36,14 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     parallel.mark_and_sort(items)
-    if settings.get_current_profile_name() == "all":
+    most = EXAMPLES.get(settings.get_current_profile_name())
+    if most is None:
         return
     for item in items:
         # A test that says how many examples it has says how many it has in all.
         own = getattr(getattr(item, "obj", None), "_hypothesis_internal_use_settings", None)
-        if own is not None and own.max_examples > EXAMPLES:
-            item.obj._hypothesis_internal_use_settings = settings(own, max_examples=EXAMPLES)
+        if own is not None and own.max_examples > most:
+            item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)
 
 
 @pytest.fixture(autouse=True)

@@ -46,9 +46,14 @@ SLOW = (
     "tensorflow/graph/test_graph.py",
     "pytorch/inductor/test_dynamo.py",
     "test_packaging.py",
+    "cli/test_children.py",
+    "renderers/test_figures.py",
+    "cli/test_profile.py",
+    "docs/test_architecture_figure.py",
+    "xla/test_verify.py",
 )
 #: The longest of the others.
-LONG = ("cli/test_children.py", "cli/test_bad_input.py", "comparison/causes/test_planted.py")
+LONG = ("cli/test_bad_input.py", "comparison/causes/test_planted.py")
 
 
 def set_variables() -> None:
@@ -62,12 +67,13 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def mark_and_sort(items: list[pytest.Item]) -> None:
-    """The longest files first, and the tests of slow ones marked."""
+    """The longest files first; the tests of slow ones, and those that read a recorded trace, marked."""
     slow, order = _paths(SLOW), _paths((*SLOW, *LONG))
     if gone := [path.name for path in order if not path.is_file()]:
         raise pytest.UsageError(f"tests/parallel.py names files that are not there: {', '.join(gone)}.")
     for item in items:
-        if item.path in slow:
+        # A recorded trace is read in a second or two; those made by hand have the same events.
+        if item.path in slow or "recorded" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
     items.sort(key=lambda item: order.index(item.path) if item.path in order else len(order))
 

@@ -96,6 +96,7 @@ def test_a_graph_is_compiled_by_xla_to_be_checked() -> None:
     assert (check.ours, check.reference, check.verdict) == (flops, flops, "agrees")
 
 
+@pytest.mark.slow
 def test_a_gradient_that_nobody_takes_is_not_asked_for() -> None:
     """TensorFlow makes it where it differentiates a convolution, and grappler takes it out."""
     tf = pytest.importorskip("tensorflow")

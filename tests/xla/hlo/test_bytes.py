@@ -182,6 +182,7 @@ ENTRY e {{
 # ------------------------------------------------------------------------------------------ buffers
 
 
+@pytest.mark.slow
 def test_a_donated_argument_and_the_result_in_its_place_are_one_buffer():
     kept, donated = read("cache update"), read("cache update, donated")
     for module, same in ((kept, False), (donated, True)):

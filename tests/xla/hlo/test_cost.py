@@ -22,6 +22,7 @@ def costs(name):
     return module, [(unit, cost(module, unit.instruction)[0]) for unit in schedule(module) if not unit.control]
 
 
+@pytest.mark.slow
 def test_reads_and_writes_align_with_buffers():
     for name in hlo_programs.programs():
         module, _ = costs(name)

@@ -13,7 +13,7 @@ The switch to turn is chosen in `settings`; what is recorded of both forms is in
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 from typing import Literal
@@ -261,8 +261,8 @@ def _proof(experiment: Experiment, found: Verdict, text: str, **measured: object
     )
 
 
-def _named(names: object) -> str:
-    listed = [plain(str(name)) for name in names]  # type: ignore[attr-defined]
+def _named(names: Iterable[object]) -> str:
+    listed = [plain(str(name)) for name in names]
     more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
     return ", ".join(listed[:3]) + more
 

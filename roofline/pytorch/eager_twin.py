@@ -255,7 +255,7 @@ def _by_order(
             if len(i) and len(j):
                 twin = align(a[i], b[j])
                 found = np.flatnonzero(twin >= 0)
-                pairs += zip(i[found].tolist(), j[twin[found]].tolist(), strict=True)
+                pairs = [*pairs, *zip(i[found].tolist(), j[twin[found]].tolist(), strict=True)]
             begin = end
         pairs = sorted(
             (i, j) for i, j in set(pairs) if mine[here[i]] < 0 or theirs[there[j]] == mine[here[i]]

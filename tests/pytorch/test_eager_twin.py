@@ -107,6 +107,13 @@ def test_a_constant_that_a_frozen_graph_keeps_once_tells_nothing():
     assert scopes_of(with_scopes(frozen, eager, shared=True)) == ["a", "b"]
 
 
+def test_what_stands_in_another_order_is_matched_although_others_were_matched_in_order():
+    eager = step([Op(kind, "pointwise", scope) for kind, scope in (("add", "a"), ("mul", "b"), ("exp", "c"))])
+    compiled = step([Op(kind, "pointwise") for kind in ("exp", "add", "mul")])
+    # add and mul have one order in both; exp is left, and no product stands between its two places.
+    assert scopes_of(with_scopes(compiled, eager)) == ["c", "a", "b"]
+
+
 def test_a_weight_shared_by_a_lookup_and_a_product_is_told_apart_by_class():
     eager = step([Op("embedding", "embedding", "words", reads=(9, 1)), mm("head", reads=(9, 2))])
     compiled = step([mm(reads=(2, 9)), Op("embedding", "embedding", reads=(9, 1))])

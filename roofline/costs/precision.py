@@ -11,8 +11,9 @@ from roofline.core.device import Device
 from roofline.core.schema import Precision, Signature
 
 _TF32 = re.compile(r"tf32|s1688|s16816.*tf32", re.IGNORECASE)
-# scudnn: cuDNN's own convolutions in fp32, from before there was TF32.
-_IEEE = re.compile(r"sgemm|simt|ffma|f32f32_f32f32_f32|scudnn", re.IGNORECASE)
+# scudnn: cuDNN's own convolutions in fp32, from before there was TF32. gemv: products with a vector, which cuBLAS and
+# rocBLAS compute outside of the matrix units, whatever the switch.
+_IEEE = re.compile(r"sgemm|simt|ffma|f32f32_f32f32_f32|scudnn|gemv", re.IGNORECASE)
 
 #: Settings of torch's fp32_precision and what arithmetic they give; "none" is unset, which is IEEE.
 SWITCH = {"ieee": "fp32", "none": "fp32", "tf32": "tf32", "bf16": "bf16"}

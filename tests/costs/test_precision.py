@@ -24,8 +24,12 @@ IEEE = [
     "cutlass_simt_sfprop_optimized_128x128_8x2_nhwc_align1",
     "volta_scudnn_128x64_relu_interior_nn_v1",
     "sm80_xmma_gemm_f32f32_f32f32_f32_tn_n_tilesize128x128x8_stage3_warpsize2x2x1_ffma_aligna4_alignc4_execute_kernel",
+    # Products with a vector: no tensor cores, also where the switch allows them.
+    "void gemv2T_kernel_val<int, int, float, float, float, float, 128, 16, 4, 4, false, false>",
+    "void gemvNSP_kernel<float, float, float, float, 1, 32, 4, 1024>",
+    "std::enable_if<!(false), void>::type internal::gemvx::kernel<int, int, float, float, float, float, false, true>",
 ]
-SILENT = ["void gemv2T_kernel_val<int, int, float>", "some_kernel", ""]
+SILENT = ["void cublasLt::splitKreduce_kernel<32, 16, int, float, float, float, float>", "some_kernel", ""]
 
 
 @pytest.mark.parametrize("kernel", TF32)

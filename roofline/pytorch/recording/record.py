@@ -19,6 +19,7 @@ from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import counting, process, profiler
+from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
 from roofline.recording import contention, protocol
 from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
@@ -69,6 +70,7 @@ class TorchStepRecorder:
         self._optimizers: list[Any] = []
         self._optimizer: float | None = None
         self._peak: float | None = None
+        self._source = ALLOCATED if self._device == "cuda" else RESIDENT
         self._counted: Counted | None = None
         self._reference: KinetoTrace | None = None
 
@@ -114,12 +116,11 @@ class TorchStepRecorder:
     def note_memory(self, step: Step) -> None:
         """On a GPU the allocator's peak since the last call; on a CPU the process's, before ceilings take memory."""
         if self._device == "cuda":
-            self._peak = float(torch.cuda.max_memory_allocated())
-            torch.cuda.reset_peak_memory_stats()
+            self._peak, self._source = peak_on_gpu()
         else:
             self._peak = contention.peak_memory()
         if self._optimizer is None and self._optimizers:
-            self._optimizer = _state_bytes(self._optimizers)
+            self._optimizer = of_optimizers(self._optimizers)
 
     def probing_threads(self) -> int | None:
         """Those of this process."""
@@ -165,12 +166,7 @@ class TorchStepRecorder:
         parameters = None
         if isinstance(step.model, torch.nn.Module):
             parameters = float(sum(p.numel() * p.element_size() for p in step.model.parameters()))
-        return Memory(
-            peak=self._peak,
-            parameters=parameters,
-            optimizer=self._optimizer,
-            source=ALLOCATED if self._device == "cuda" else RESIDENT,
-        )
+        return Memory(peak=self._peak, parameters=parameters, optimizer=self._optimizer, source=self._source)
 
     def versions(self) -> dict[str, str]:
         """PyTorch's and those of the libraries around it."""
@@ -198,16 +194,3 @@ class TorchStepRecorder:
     def compilation(self, rows: Rows) -> Compilation | None:
         """What the compiler did, if there was one."""
         return self._variant.compilation(rows)
-
-
-def _state_bytes(optimizers: Sequence[Any]) -> float:
-    """Bytes of the optimizers' state."""
-    return float(
-        sum(
-            value.numel() * value.element_size()
-            for optimizer in optimizers
-            for state in optimizer.state.values()
-            for value in state.values()
-            if isinstance(value, torch.Tensor)
-        )
-    )

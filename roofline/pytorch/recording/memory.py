@@ -1,0 +1,45 @@
+"""The memory of a step on PyTorch: its peak on a GPU, also where CUDA graphs run, and what the optimizers hold."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from roofline.recording.process import ALLOCATED
+
+#: Where a peak is from that holds the memory of CUDA graphs.
+WITH_GRAPHS = f"{ALLOCATED}, CUDA graphs with all that they reserve"
+_DEFAULT = (0, 0)  # id of the pool that everything but graphs is allocated from
+
+
+def peak_on_gpu() -> tuple[float, str]:
+    """The peak since the last call [B], and where it is from."""
+    unseen = of_graphs(torch.cuda.memory_snapshot())
+    peak = float(torch.cuda.max_memory_allocated()) + unseen
+    torch.cuda.reset_peak_memory_stats()
+    return peak, WITH_GRAPHS if unseen else ALLOCATED
+
+
+def of_graphs(segments: Iterable[Mapping[str, Any]]) -> float:
+    """What graphs use while they are replayed and the allocator takes for free [B].
+
+    A graph keeps its pool. What it computes with is allocated there while it is captured and freed at the end of the
+    capture; a replay asks nobody for it. segments: of `torch.cuda.memory_snapshot()`.
+    """
+    pools = [one for one in segments if tuple(one.get("segment_pool_id", _DEFAULT)) != _DEFAULT]
+    return float(sum(one["total_size"] - one["allocated_size"] for one in pools))
+
+
+def of_optimizers(optimizers: Sequence[Any]) -> float:
+    """What the optimizers' state takes [B]."""
+    return float(
+        sum(
+            value.numel() * value.element_size()
+            for optimizer in optimizers
+            for state in optimizer.state.values()
+            for value in state.values()
+            if isinstance(value, torch.Tensor)
+        )
+    )

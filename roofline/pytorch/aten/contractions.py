@@ -21,6 +21,11 @@ def _mm(a: Any, b: Any, *_: Any, **__: Any) -> Cost:
     return formulas.matmul(a.shape[0], b.shape[1], a.shape[1])
 
 
+def _mm_plus_mm(a: Any, b: Any, c: Any, d: Any, *_: Any, **__: Any) -> Cost:
+    """Inductor's own, where a mode tries several kernels: the second product is added to the first as it is made."""
+    return _mm(a, b) + _mm(c, d) + Cost(vector_flops=float(a.shape[0] * b.shape[1]))
+
+
 def _added(kwargs: dict[str, Any], out: Any) -> Cost:
     """What `beta * self` adds to a product: nothing where beta is 0, and then `self` is not even read."""
     return Cost() if kwargs.get("beta") == 0 else _bias(out)
@@ -215,6 +220,7 @@ def by_name(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
 #: The formula of each, called with the op's arguments and its result as `out`.
 CONTRACTION: dict[str, Callable[..., Cost]] = {
     "mm": _mm,
+    "_mm_plus_mm": _mm_plus_mm,
     "_int_mm": _mm,
     "_scaled_mm": _mm,
     "_sparse_mm": _mm,

@@ -8,7 +8,7 @@ from roofline.costs.formulas import FUNCTIONS, RMS_NORM
 CONTRACTIONS = frozenset(
     (
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
-        "_sparse_mm convolution _convolution convolution_overrideable cudnn_convolution "
+        "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
     ).split()

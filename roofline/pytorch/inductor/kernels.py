@@ -1,9 +1,10 @@
 """What Inductor generates, noted while it does: each kernel call with its buffers, its work and the ops it fused.
 
-All private interfaces of Inductor that we use are in this file, loops.py and traffic.py:
+All private interfaces of Inductor that we use are in this file, sites.py, loops.py, mix_order.py and
+traffic.py:
 
 - `debug.set_kernel_post_grad_provenance_tracing` is called once per emitted kernel call, in the order of the calls,
-  while the scheduler's nodes are still there (torch 2.11 to 2.13);
+  while the scheduler's nodes are still there (torch 2.11 to 2.13), but for mix-order reductions;
 - `CompiledFxGraph` is what runs a compiled graph; it is made from the graph that was lowered, and called with its
   inputs.
 
@@ -24,34 +25,12 @@ from typing import Any
 import torch
 from torch.profiler import record_function
 
-from roofline.pytorch.inductor import loops as torch_inductor_loops
-from roofline.pytorch.inductor import traffic
-from roofline.pytorch.inductor.traffic import Access
+from roofline.pytorch.inductor import mix_order, sites
+from roofline.pytorch.inductor.sites import Site
 
 #: Annotation around each run of a compiled graph in the counting run, followed by the number of the run.
 REGION = "roofline:region:"
 _HOOK = "set_kernel_post_grad_provenance_tracing"
-
-
-@dataclass(frozen=True, slots=True)
-class Site:
-    """One kernel call in the code of a compiled graph.
-
-    event: its name in a profile; name: Inductor's own. extern: a library's kernel, which the profiler shows as the op
-    that it is. origins: the nodes of the graph that it does; templates: those of them that a template kernel does as a
-    whole. loops: its work, empty where Inductor has no loops of it. sizes: of the first of its loops.
-    """
-
-    event: str
-    name: str
-    extern: bool
-    reads: tuple[Access, ...]
-    writes: tuple[Access, ...]
-    inplace: bool
-    origins: tuple[torch.fx.Node, ...]
-    templates: tuple[torch.fx.Node, ...] = ()
-    loops: tuple[torch_inductor_loops.LoopWork, ...] = ()
-    sizes: tuple[Any, ...] = ()
 
 
 @dataclass(slots=True)
@@ -111,6 +90,7 @@ class Recorder:
         self._lowered: dict[int, tuple[Any, Graph]] = {}  # by id; the lowered graph is kept, so that ids stay unique
         self._compiled: dict[int, tuple[Any, Graph]] = {}
         self._noting = False
+        self._mixed = ""  # the last mix-order reduction, until its call has been emitted
 
     @contextmanager
     def compiling(self) -> Iterator[None]:
@@ -128,7 +108,14 @@ class Recorder:
             "fx_graph_remote_cache": False,
         }
         known = {name: value for name, value in settings.items() if _has(config, name)}
-        with config.patch(known), _no_autograd_cache(), self._hooked(), self._made(), self._called():
+        with (
+            config.patch(known),
+            _no_autograd_cache(),
+            self._hooked(),
+            mix_order.noted(self._reduced),
+            self._made(),
+            self._called(),
+        ):
             yield
 
     @contextmanager
@@ -148,7 +135,8 @@ class Recorder:
 
         @functools.wraps(original)
         def hook(schedule: Any, kernel_name: str, *args: Any, **kwargs: Any) -> Any:
-            self._emitted(schedule, kernel_name, bool(kwargs.get("is_extern", args[0] if args else False)))
+            if kernel_name != self._mixed:  # else another PyTorch names it here too
+                self._emitted(schedule, kernel_name, bool(kwargs.get("is_extern", args[0] if args else False)))
             return original(schedule, kernel_name, *args, **kwargs)
 
         # Imported by name in several modules; those imported later get it from `debug`.
@@ -173,6 +161,15 @@ class Recorder:
         return found[1]
 
     def _emitted(self, schedule: Any, name: str, extern: bool) -> None:
+        self._note(
+            name, lambda lowered: [sites.extern(schedule, name) if extern else sites.generated(lowered, schedule, name)]
+        )
+
+    def _reduced(self, schedule: Any, name: str, partial: Callable[[], mix_order.Partial]) -> None:
+        self._mixed = name
+        self._note(name, lambda lowered: sites.mixed(lowered, schedule, name, partial()))
+
+    def _note(self, name: str, make: Callable[[Any], list[Site]]) -> None:
         from torch._inductor.virtualized import V
 
         lowered = outer = V.graph
@@ -180,8 +177,7 @@ class Recorder:
             outer = outer.parent
         graph = self._graph(outer)
         try:
-            site = _extern(schedule, name) if extern else _generated(lowered, schedule, name)
-            (graph.sites if outer is lowered else graph.inner).append(site)
+            (graph.sites if outer is lowered else graph.inner).extend(make(lowered))
         except Exception as error:  # private interfaces: whatever they raise, the compilation must go on
             graph.broken = f"{name}: {type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
 
@@ -265,84 +261,9 @@ def _no_autograd_cache() -> Iterator[None]:
         yield
 
 
-# ------------------------------------------------------------------------------------- while it is compiled
-
-
-def _nodes(schedule: Any) -> list[Any]:
-    """The scheduler's nodes of a kernel, taken out of fused ones."""
-    return [one for node in schedule if hasattr(node, "get_nodes") for one in node.get_nodes()]
-
-
-def _generated(lowered: Any, schedule: Any, name: str) -> Site:
-    nodes = _nodes(schedule)
-    origins: dict[Any, None] = {}
-    templates: dict[Any, None] = {}
-    loops: dict[int, torch_inductor_loops.LoopWork] = {}
-    for node in nodes:
-        if node.node is None:
-            continue
-        body = getattr(node, "_body", None)
-        if body is not None:
-            loops[id(node)] = torch_inductor_loops.count(body, lowered.get_dtype)
-            origins |= dict.fromkeys(node.node.origins)
-        else:
-            origin = node.node.get_origin_node()
-            known = [origin] if origin is not None else list(node.node.origins)
-            origins |= dict.fromkeys(known)
-            templates |= dict.fromkeys(known)
-    reads, writes = traffic.traffic(lowered, nodes, loops)
-    over = {access.buffer for access in reads} & {access.buffer for access in writes}
-    first = next((node for node in nodes if id(node) in loops), None)
-    on_cpu = any(device.type == "cpu" for device in (node.get_device() for node in nodes) if device is not None)
-    prefixed = on_cpu and lowered.graph_id is not None  # a graph inside another has no number
-    return Site(
-        event=f"graph_{lowered.graph_id}_{name}" if prefixed else name,
-        name=name,
-        extern=False,
-        reads=reads,
-        writes=writes,
-        inplace=bool(over) or traffic.reuses(lowered, nodes),
-        origins=tuple(origins),
-        templates=tuple(templates),
-        loops=tuple(loops.values()),
-        sizes=() if first is None else tuple(size for sizes in first._body.sizes for size in sizes),
-    )
-
-
-def _extern(node: Any, name: str) -> Site:
-    """A library's kernel. Its work comes from the op that the profiler shows; here only buffers and origin."""
-    overload = getattr(node, "op_overload", None)
-    origin = node.get_origin_node()
-    known = [origin] if origin is not None else list(node.origins)
-    exact = [one for one in known if one.target is overload]
-    names = [each.get_name() for each in node.inputs if hasattr(each, "get_name")]
-    return Site(
-        event=_event(name, overload),
-        name=name,
-        extern=True,
-        reads=tuple(Access(each, None) for each in dict.fromkeys(names)),
-        writes=(Access(node.get_name(), None),),
-        inplace=False,
-        origins=tuple(exact or known),
-    )
-
-
-def _event(name: str, overload: Any) -> str:
-    """`extern_kernels.addmm`, `torch.ops.aten.sort.default`, `aten.randint.low_out`: as the profiler names the op."""
-    plain = name.removeprefix("torch.ops.").removeprefix("extern_kernels.")
-    parts = plain.split(".")
-    if name.startswith("extern_kernels.") or len(parts) == 1:
-        schema = getattr(overload, "_schema", None)
-        return str(schema.name) if schema is not None else f"aten::{parts[0]}"
-    return f"{parts[0]}::{parts[1]}"
-
-
 def _sizes(value: Any) -> tuple[Any, ...]:
     """The sizes of an input, as expressions; of a number, itself."""
     return tuple(value.get_size()) if hasattr(value, "get_size") else (value,)
-
-
-# ------------------------------------------------------------------------------------------- while it runs
 
 
 def _pairs(names: tuple[str, ...], values: list[Any]) -> Iterator[tuple[str, torch.Tensor]]:

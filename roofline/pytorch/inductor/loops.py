@@ -35,7 +35,7 @@ WORKLESS = frozenset(
     "load store store_reduction constant index_expr indirect_indexing check_bounds to_dtype to_dtype_bitcast where "
     "eq ne lt le gt ge isnan isinf signbit sign copysign floor ceil round trunc floor_to_int ceil_to_int round_to_int "
     "trunc_to_int identity output placeholder load_seed bucketize device_assert_async nextafter value_expr "
-    "get_index partial_accumulate halide_clamp sort getitem".split()
+    "get_index halide_clamp sort getitem".split()
 )
 _COMPARES = frozenset("eq ne lt le gt ge isnan isinf signbit logical_and logical_or logical_xor logical_not".split())
 #: Numbers drawn by Inductor's counter-based generator on a CPU: scalar code, unlike the library's generator.
@@ -80,22 +80,22 @@ class LoopWork:
             self.strange.add(name)
 
 
-def count(body: Any, dtype_of: Callable[[str], torch.dtype]) -> LoopWork:
-    """The work of a `LoopBody`. dtype_of: buffer name -> dtype.
+def count(body: Any, dtype_of: Callable[[str], torch.dtype], partial: Any = 0) -> LoopWork:
+    """The work of a `LoopBody`. dtype_of: buffer name -> dtype; partial: results of a reduction left in parts.
 
     What does not depend on a loop's variable is done once outside that loop, as the C++ and Triton compilers do it.
     """
-    loops = _Loops(body)
+    loops = _Loops(body, partial)
     work = LoopWork()
     _block(loops, body.root_block.graph, frozenset(loops.sizes), dtype_of, work)
     return work
 
 
 class _Loops:
-    """The variables of a nest of loops with their sizes; `inner`: those that are reduced over."""
+    """The variables of a nest of loops with their sizes; `inner`: those that are reduced over; `partial`: as above."""
 
-    def __init__(self, body: Any) -> None:
-        self.body = body
+    def __init__(self, body: Any, partial: Any) -> None:
+        self.body, self.partial = body, partial
         self.sizes = dict(zip((*body.iter_vars, *body.reduce_vars), (*body.sizes[0], *body.sizes[1]), strict=True))
         self.inner = frozenset(body.reduce_vars)
         self.found: dict[str, frozenset[Any]] = {}  # an index found through a table: the variables that it depends on
@@ -157,6 +157,8 @@ def _block(
             results = loops.times(around - loops.inner)
             _reduction(node, results, loops.times(around), work)
             variables = around - loops.inner
+        elif name == "partial_accumulate":  # a sum or a product: n - 1 applications per result, of which it has several
+            work.add("add", loops.times(around) - loops.partial, _floating(kind))
         else:
             operands: list[torch.dtype | None] = [types[one] for one in inputs if one in types] or [kind]
             work.add(name, loops.times(variables), any(map(_floating, operands)))

@@ -22,8 +22,9 @@ from roofline.pytorch.aten.engine import classify
 from roofline.pytorch.aten.schema import DTYPE
 from roofline.pytorch.aten.tables import CONTRACTIONS, base
 from roofline.pytorch.compiled import Launch, Part, Run
-from roofline.pytorch.inductor.kernels import Graph, Region, Site, value
+from roofline.pytorch.inductor.kernels import Graph, Region, value
 from roofline.pytorch.inductor.loops import PHILOX
+from roofline.pytorch.inductor.sites import Site
 from roofline.pytorch.inductor.traffic import Access
 
 _NAMES = {dtype: DTYPES[name][0] for name, dtype in DTYPE.items()}
@@ -80,11 +81,10 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
 
 def _launches(graph: Graph, sizes: Mapping[Any, int], names: frozenset[str]) -> tuple[Launches, Launches]:
     """The launches of a graph, and those of the graphs in it."""
-    elsewhere = {node for site in (*graph.sites, *graph.inner) if site.extern for node in site.origins}
-    outer, inner = (
-        tuple(_launch(site, sizes, names, elsewhere) for site in sites) for sites in (graph.sites, graph.inner)
-    )
-    return outer, inner
+    sites = (*graph.sites, *graph.inner)
+    elsewhere = {node for site in sites if site.extern and not site.finishes for node in site.origins}
+    outer, inner = ([_launch(one, sizes, names, elsewhere) for one in some] for some in (graph.sites, graph.inner))
+    return tuple(outer), tuple(inner)
 
 
 def _launch(site: Site, sizes: Mapping[Any, int], names: frozenset[str], elsewhere: set[Any]) -> Launch:

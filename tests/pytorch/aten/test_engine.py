@@ -115,6 +115,13 @@ def test_an_integer_product_is_matrix_work():
     assert found.dtype == "int8"
 
 
+def test_two_products_that_inductor_adds_in_one_op():
+    inputs = tensor(*A), tensor(*B), tensor(*A), tensor(*B), tensor(3, 7)
+    found = ENGINE.cost(Call("inductor::_mm_plus_mm", "", inputs, None))
+    # 2*3*5*7 = 210 FLOP each, and one addition per result.
+    assert (found.cost.flops, found.cost.vector_flops, found.op_class) == (2 * 210, 21, "contraction")
+
+
 def test_types_of_inputs_and_output():
     half = [tensor(*shape, dtype="c10::Half") for shape in (A, B)]
     found = costed("mm", *half, outputs=(tensor(3, 7, dtype="c10::Half"),))

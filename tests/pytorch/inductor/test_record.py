@@ -18,7 +18,9 @@ from roofline.costs.counted import Costed
 from roofline.pytorch.compiled import Part
 from roofline.pytorch.inductor import kernels as torch_inductor
 from roofline.pytorch.inductor import parts as torch_inductor_parts
+from roofline.pytorch.inductor import sites
 from roofline.pytorch.inductor.loops import PHILOX, LoopWork
+from roofline.pytorch.inductor.sites import Site
 from roofline.recording.recording import Plan, Recording
 
 ROWS, WIDTH = 32, 64
@@ -221,8 +223,8 @@ def product_of(flops: float, vector: float) -> torch_inductor_parts._Made:
     return torch_inductor_parts._Made(Part(costed, "", 1.0), vector)
 
 
-def site(vector: float, templates: tuple[Any, ...] = ()) -> torch_inductor.Site:
-    return torch_inductor.Site("", "", False, (), (), False, (), templates, (LoopWork(vector=vector),))
+def site(vector: float, templates: tuple[Any, ...] = ()) -> Site:
+    return Site("", "", False, (), (), False, (), templates, (LoopWork(vector=vector),))
 
 
 def test_a_sum_done_by_two_kernels_is_one_product() -> None:
@@ -507,18 +509,49 @@ def test_this_pytorch_has_the_interfaces_that_we_use() -> None:
     assert torch_inductor.missing() == ""
 
 
+@pytest.mark.parametrize("name", ["addmm", "bias_addmm", "mm", "baddbmm", "_mm_plus_mm", "conv1x1_via_mm", "_int_mm"])
+def test_a_librarys_kernel_goes_by_the_op_that_it_calls(name: str) -> None:
+    """bias_addmm and conv1x1_via_mm are functions of Inductor's own, and no ops."""
+    from torch._inductor.kernel import bmm, conv, mm, mm_plus_mm
+    from torch._inductor.select_algorithm import ExternKernelChoice, extern_kernels
+    from torch.profiler import profile
+
+    a, b, c = torch.randn(32, 64), torch.randn(64, 16), torch.randn(32, 16)
+    batches = (torch.randn(2, 4, 8), torch.randn(2, 4, 3), torch.randn(2, 3, 8))
+    image = torch.randn(2, 3, 4, 4).to(memory_format=torch.channels_last)
+    arguments, out = {
+        "addmm": ((c, a, b), c.clone()),
+        "bias_addmm": ((torch.randn(16).expand(32, 16), a, b), c.clone()),
+        "mm": ((a, b), c.clone()),
+        "baddbmm": (batches, batches[0].clone()),
+        "_mm_plus_mm": ((a, b, a, b), c.clone()),
+        "conv1x1_via_mm": ((image, torch.randn(5, 3, 1, 1)), torch.empty(2, 4, 4, 5).permute(0, 3, 1, 2)),
+        "_int_mm": ((a.to(torch.int8), b.to(torch.int8)), c.to(torch.int32)),
+    }[name]
+    choices = [*vars(mm).values(), *vars(mm_plus_mm).values(), *vars(conv).values(), *vars(bmm).values()]
+    known = {one.name: one.op_overload for one in choices if isinstance(one, ExternKernelChoice)}
+    with profile() as profiler, torch.no_grad():
+        getattr(extern_kernels, name)(*arguments, out=out)
+    called = [event.name for event in profiler.events()]
+    assert sites.event(f"extern_kernels.{name}", known[name]) in called
+
+
 def _raise(*_: Any) -> Any:
     raise KeyError("gone")
 
 
 @pytest.mark.parametrize(
-    ("name", "replacement", "bytes_known"),
-    [("missing", lambda: "V.graph", False), ("_generated", _raise, True), ("_sizes", _raise, True)],
+    ("module", "name", "replacement", "bytes_known"),
+    [
+        (torch_inductor, "missing", lambda: "V.graph", False),
+        (sites, "generated", _raise, True),
+        (torch_inductor, "_sizes", _raise, True),
+    ],
 )
 def test_where_inductor_changed_a_region_is_one_op_with_its_boundary(
-    monkeypatch: pytest.MonkeyPatch, name: str, replacement: Callable[..., Any], bytes_known: bool
+    monkeypatch: pytest.MonkeyPatch, module: Any, name: str, replacement: Callable[..., Any], bytes_known: bool
 ) -> None:
-    monkeypatch.setattr(torch_inductor, name, replacement)
+    monkeypatch.setattr(module, name, replacement)
     recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)))
     (op,) = recording.ops
     region = recording.signatures[op.signature]

@@ -27,13 +27,15 @@ class TimedCuda(Timed):
     """Times of a GPU's steps, and what of them was launched by replaying graphs. Figures are means per kept step.
 
     graph_launches: replays. replayed: (n,) for each row how many of its device events a replay launched. unattributed:
-    replayed device events that stayed without an op, and unattributed_time: their summed time [s].
+    replayed device events that stayed without an op, and unattributed_time: their summed time [s]. by_order: the
+    profiler wrote no ids of graph nodes, as torch 2.11's does not: ops of replays rest on order, name, grid and block.
     """
 
     graph_launches: int = 0
     replayed: NDArray[np.int64] | None = None
     unattributed: int = 0
     unattributed_time: float = 0.0
+    by_order: bool = False
 
 
 def mechanism(timed: Timed) -> str:
@@ -43,9 +45,12 @@ def mechanism(timed: Timed) -> str:
 
 def flags(timed: Timed) -> tuple[str, ...]:
     """What a reader must know of kernels that graphs replayed."""
+    found = []
     if isinstance(timed, TimedCuda) and timed.unattributed:
-        return (f"replays-unattributed: {timed.unattributed} kernels per step",)
-    return ()
+        found.append(f"replays-unattributed: {timed.unattributed} kernels per step")
+    if isinstance(timed, TimedCuda) and timed.by_order:
+        found.append("replays-by-order")
+    return tuple(found)
 
 
 def time_cuda(
@@ -82,8 +87,9 @@ def time_cuda(
     inner = np.append(twin, -1)[links.op]  # the counted call around each device event
     op = np.where(inner >= 0, np.append(counted.op_of, -1)[inner], -1)
     here = np.isin(step, kept)
+    by_order = False
     if reference is not None and (links.graph & here).any():
-        op, joined, unmatched = _replayed(trace, links, step, op, reference, counted, prefix)
+        op, joined, unmatched, by_order = _replayed(trace, links, step, op, reference, counted, prefix)
     names, owner = _owners(trace, op, len(counted.ops))
     total = len(counted.ops) + len(names)
 
@@ -124,6 +130,7 @@ def time_cuda(
         replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
         unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
+        by_order=by_order,
     )
 
 
@@ -135,10 +142,10 @@ def _replayed(
     reference: KinetoTrace,
     counted: Counted,
     prefix: str | None,
-) -> tuple[NDArray[np.int64], float, dict[str, float]]:
+) -> tuple[NDArray[np.int64], float, dict[str, float], bool]:
     """The counted op of each device event, by order in the steps that replay graphs; joined share, what was unmatched.
 
-    The joined share is the reference's: of a replayed step the host records next to no op.
+    And whether there was nothing but order to tell by. The joined share is the reference's: of a replayed step the host records next to no op.
     """
     marks = steps.find(reference, None if prefix is None else f"{prefix}#")
     there = link(reference)
@@ -153,7 +160,7 @@ def _replayed(
     replayed, plain = replays.columns((trace, links, step, wanted), (reference, there, placed, rows))
     op = op.copy()
     op[wanted] = replays.owners(replayed, plain, known, op[wanted])
-    return op, joined, unmatched
+    return op, joined, unmatched, not (replayed.node >= 0).any()
 
 
 def _typical(trace: KinetoTrace, step: NDArray[np.int64], number: int) -> int:

@@ -46,6 +46,8 @@ FLAGS = {
     "nothing-compiled": "Nothing of the step was compiled: what ran is eager PyTorch, whatever was asked for.",
     "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
     "their work is unknown. An import gets them with --capture.",
+    "replays-by-order": "The profiler of this PyTorch writes no ids of graph nodes, so the ops of kernels that a CUDA "
+    "graph replayed rest on the kernels' order, names, grids and blocks.",
     "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
 }
 

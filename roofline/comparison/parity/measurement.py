@@ -33,6 +33,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "no-shapes": ("named", "A trace was recorded without shapes, so no work can be verified"),
     "command-buffers": ("named", "Kernels were replayed from command buffers, so their work cannot be verified"),
     "replays-unattributed": ("named", "Replayed kernels could not be traced back, so their work cannot be verified"),
+    "replays-by-order": ("warning", "Replayed kernels were given their ops by order, without ids of graph nodes"),
     "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
 }
 

@@ -452,6 +452,7 @@ def test_a_replay_has_the_ops_of_its_reference(make_kineto, layers, part, launch
     assert found.launches.tolist() == [1] * 15
     assert (found.graph_launches, int(found.replayed.sum())) == (launches, replayed)
     assert (found.unattributed, found.unattributed_time) == (0, 0)
+    assert time_cuda.flags(found) == (() if nodes else ("replays-by-order",))
     assert (found.joined, found.unmatched) == (1, {})
     assert found.walls == pytest.approx(expected.walls)
     assert found.idle == pytest.approx(expected.idle)

@@ -7,8 +7,7 @@ where kernels were launched by a command buffer (a CUDA graph made by XLA) event
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, replace
-from typing import Any
+from dataclasses import dataclass
 
 import numpy as np
 
@@ -20,7 +19,8 @@ from roofline.timing.executor import PICOSECOND
 from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
 from roofline.traces.rows import Rows
-from roofline.traces.xplane.reader import Line, XTrace
+from roofline.traces.xplane import marks
+from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count as xla
 
 _MARK = "roofline:step"
@@ -73,7 +73,8 @@ def read(trace: XTrace) -> XlaStep:
     )
     rows = worked[device]
     windows, steps, warnings = _windows(trace, rows)
-    marked = _with_marks(_without(trace, [plane for plane in planes if plane != device]), windows)
+    others = np.asarray([line.plane in planes and line.plane != device for line in trace.lines] + [False], bool)
+    marked = marks.with_marks(marks.without(trace, others[trace.line]), windows, _MARK)
     counted, owned = xla.count([marked], _MARK)
     size = len(counted.ops)
     parts = executor.aligned(executor.time_steps(marked, owned[0], size, _MARK, 0.0), size)
@@ -156,31 +157,3 @@ def _executions(trace: XTrace, rows: Rows) -> Rows:
         if not rest and np.array_equal(code[period:], code[:-period]):
             return np.arange(len(rows)) // period
     return np.zeros(len(rows), np.int64)
-
-
-_COLUMNS = (
-    *("start", "end", "name", "line", "hlo_op", "program", "run", "produces", "consumes", "scope", "bytes", "graph"),
-)
-
-
-def _without(trace: XTrace, planes: list[str]) -> XTrace:
-    """The trace without the events of some devices."""
-    gone = np.asarray([line.plane in planes for line in trace.lines] + [False], bool)
-    rows = np.flatnonzero(~gone[trace.line])
-    columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in _COLUMNS}
-    return replace(trace, **columns)
-
-
-def _with_marks(trace: XTrace, windows: list[tuple[int, int]]) -> XTrace:
-    """The trace with our marks around its steps, on a line of their own: what a live trace has."""
-    size = len(windows)
-    made = {name: np.full(size, -1) for name in ("hlo_op", "produces", "consumes", "scope", "bytes")}
-    made |= {name: np.zeros(size, np.int64) for name in ("program", "run", "graph")}
-    made["start"], made["end"] = np.asarray(windows, np.int64).T
-    made["name"] = np.arange(len(trace.names), len(trace.names) + size)
-    made["line"] = np.full(size, len(trace.lines))
-    columns: dict[str, Any] = {
-        name: np.concatenate([getattr(trace, name), made[name].astype(getattr(trace, name).dtype)]) for name in _COLUMNS
-    }
-    names = (*trace.names, *(f"{_MARK}#{number}" for number in range(size)))
-    return replace(trace, names=names, lines=(*trace.lines, Line("/host:CPU", "roofline")), **columns)

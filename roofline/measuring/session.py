@@ -10,6 +10,7 @@ from importlib import import_module
 from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
+from tempfile import TemporaryDirectory
 from typing import get_args
 
 import msgspec
@@ -37,29 +38,34 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
 
     backend, request = ready(request)
     device = None if request.count_only else _ceilings(request, say, progress)
-    variables: dict[str, str] = {}
-    recording = _record_apart(request, backend)
-    if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
-        say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
-        again = _record_apart(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"})
-        if median(again.wall.steps) < median(recording.wall.steps):
-            recording, variables = again, {"OMP_WAIT_POLICY": "PASSIVE"}
-    others = []
-    for number in range(2, rounds + 1):
-        say(f"Round {number} of {rounds}.")
-        others.append(record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps)
+    with TemporaryDirectory(prefix="roofline-") as shared:
+        recording = _recorded(request, backend, rounds, say, Path(shared))
     for note in recording.notes:
         say(f"not known: {note}")
-    if others:
-        recording = msgspec.structs.replace(
-            recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others))
-        )
     if device is None:
         device = Device(name="not measured", kind=request.workload.device, ceilings={})
     elif calibration.contended(device):
         flags = (*recording.flags, "contended-ceilings")
         recording = msgspec.structs.replace(recording, flags=flags)
     return to_profile(recording, request, device, command)
+
+
+def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
+    """The first round, again where it was contended, with the plain steps of the others; shared: see `launch.run`."""
+    variables: dict[str, str] = {}
+    recording = _record_apart(request, backend, {}, shared)
+    if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
+        say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
+        again = _record_apart(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"}, shared)
+        if median(again.wall.steps) < median(recording.wall.steps):
+            recording, variables = again, {"OMP_WAIT_POLICY": "PASSIVE"}
+    others = []
+    for number in range(2, rounds + 1):
+        say(f"Round {number} of {rounds}.")
+        others.append(record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared).wall.steps)
+    if not others:
+        return recording
+    return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others)))
 
 
 def ready(request: Request) -> tuple[Backend, Request]:
@@ -102,21 +108,26 @@ def _installed(name: str) -> bool:
         return False
 
 
-def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str] | None = None) -> Recording:
+def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str], shared: Path) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
     special = {} if request.count_only else backend.recorder.profiled_environment(request.workload.device)
-    recording = record(request, backend, {**special, **(variables or {})})
+    recording = record(request, backend, {**special, **variables}, shared)
     if not special:
         return recording
-    plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables)
+    plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared)
     return msgspec.structs.replace(recording, wall=plain.wall, conditions=plain.conditions, memory=plain.memory)
 
 
-def record(request: Request, backend: Backend, variables: Mapping[str, str] | None = None) -> Recording:
-    """What one child process recorded; `variables` are set in its environment beside the backend's own."""
+def record(
+    request: Request, backend: Backend, variables: Mapping[str, str] | None = None, shared: Path | None = None
+) -> Recording:
+    """What one child process recorded; `variables` are set in its environment beside the backend's own.
+
+    shared: a folder that it shares with others, see `launch.run`.
+    """
     from roofline.recording import launch
 
-    recording = launch.run(request, {**_environment(request, backend), **(variables or {})}).recording
+    recording = launch.run(request, {**_environment(request, backend), **(variables or {})}, shared).recording
     assert recording is not None  # a result without an error and without checks
     return recording
 

@@ -23,6 +23,8 @@ from roofline.version import __version__
 
 #: Stands for the folder of a measuring process in the values of its environment, until there is one.
 SCRATCH = "{scratch}"
+#: Stands for a folder that the processes of one measurement share.
+SHARED = "{shared}"
 #: A line of the C++ libraries' log that tells of no failure: of information or a warning, such as
 #: "W1121 05:07:22.883056   18089 hlo_module.cc:767] ...", and of the missing driver where no GPU was asked for.
 _REMARK = re.compile(
@@ -50,11 +52,12 @@ class Result(msgspec.Struct):
     code: int = 4
 
 
-def run(request: Request, variables: Mapping[str, str]) -> Result:
+def run(request: Request, variables: Mapping[str, str], shared: Path | None = None) -> Result:
     """Record or verify in a fresh process with `variables` in its environment.
 
     request.python: an interpreter that `interpreter` has passed; None: this one.
-    `{scratch}` in a variable is a folder that lives as long as the child. What the child prints goes to standard error.
+    `{scratch}` in a variable is a folder that lives as long as the child, `{shared}` one that lives on: `shared`, or
+    where it is None that same folder. What the child prints goes to standard error.
     Raises what it reported, or MeasurementError where it died without a word. Ctrl-C ends both.
     """
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
@@ -62,7 +65,9 @@ def run(request: Request, variables: Mapping[str, str]) -> Result:
         ask.write_bytes(msgspec.json.encode(request))
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
         command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(ask), str(answer)]
-        variables = {name: value.replace(SCRATCH, folder) for name, value in variables.items()}
+        places = {SCRATCH: folder, SHARED: str(shared or folder)}
+        for place, path in places.items():
+            variables = {name: value.replace(place, path) for name, value in variables.items()}
         child = None
         try:
             with _relayed() as printed:

@@ -73,6 +73,15 @@ class TensorFlow:
         if tf.config.list_logical_devices("GPU"):
             tf.test.experimental.sync_devices()
 
+    def end(self, outputs: object) -> object:
+        """Nothing: `wait` waits for all that was enqueued."""
+
+    token_program = None
+
+    def token(self, outputs: object) -> object:
+        """No program is known to run after all others of a device."""
+        raise NotImplementedError
+
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""
         options = tf.profiler.experimental.ProfilerOptions(
@@ -120,13 +129,22 @@ class TensorFlow:
         graph: Callable[[], object] = tf.function(updates)
         return graph
 
-    def function(self, name: str, elements: int) -> Callable[[], object] | None:
-        """A program that evaluates function `name` on `elements` numbers; None for one TensorFlow does not have."""
+    def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
+        """A program that evaluates function `name` on `elements` numbers; None for one TensorFlow does not have.
+
+        Several times in a row only where XLA compiles it: a graph goes to memory and back for each.
+        """
         call = _FUNCTIONS.get(name)
-        if call is None:
+        if call is None or (times > 1 and not self._compiled):
             return None
+
+        def repeated(x: Any) -> Any:
+            for _ in range(times - 1):
+                x = x + 1e-30 * call(x)  # a number as before, though no compiler can know
+            return call(x)
+
         many = tf.linspace(tf.constant(0.1), tf.constant(0.9), elements)
-        compiled = tf.function(call, jit_compile=self._compiled)
+        compiled = tf.function(repeated, jit_compile=self._compiled)
         return lambda: compiled(many)
 
     def versions(self) -> dict[str, str]:

@@ -48,7 +48,8 @@ def windows(trace: XTrace, prefix: str) -> list[tuple[int, int]]:
 
 
 def time_steps(trace: XTrace, owned: Owned, ops: int, prefix: str, event_cost: float) -> list[Timed]:
-    """The times of `ops` ops in each marked step. event_cost: what one event adds to the time around it [s]."""
+    """The times of `ops` ops in each marked step. event_cost: what one event adds to the time around it [s], on a CPU;
+    a GPU's times are its own."""
     return [_time(trace, owned, ops, low, high, prefix, event_cost) for low, high in windows(trace, prefix)]
 
 
@@ -68,7 +69,9 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     np.minimum.at(first, owner, start)
     events = int(((trace.start >= low) & (trace.start < high)).sum())
     wall = (high - low) * PICOSECOND
-    corrected = max(wall - event_cost * events, float(share.sum()), 1e-9)
+    # Events of a device cost the host time, which the device does not wait for as long as its queue is filled.
+    cost = 0.0 if owned.device else event_cost * events
+    corrected = max(wall - cost, float(share.sum()), 1e-9)
     idle = corrected - float(share.sum())
     all_time = float(share.sum())
     framework = _framework(trace, low, high, prefix)

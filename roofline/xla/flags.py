@@ -7,15 +7,17 @@ time that could be measured, and nothing after the first step.
 
 from __future__ import annotations
 
+import mmap
 import os
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from pathlib import Path
 
 from roofline.errors import InputError
-from roofline.recording.launch import SCRATCH
+from roofline.recording.launch import SCRATCH, SHARED
 
 _TO = "--xla_dump_to="
+_AUTOTUNED = "--xla_gpu_per_fusion_autotune_cache_dir="
 _NAME = re.compile(r"module_(\d+)\.(.*)\.before_optimizations\.hlo\.pb$")
 
 
@@ -45,10 +47,39 @@ def without_command_buffers(device: str) -> dict[str, str]:
     return {"XLA_FLAGS": f"{dumping(device)['XLA_FLAGS']} --xla_gpu_enable_command_buffer="}
 
 
-def recorded() -> dict[str, str]:
-    """XLA_FLAGS as the user would know them, without our dump folder; nothing where none are left."""
+def with_autotuning(variables: Mapping[str, str], device: str) -> dict[str, str]:
+    """`variables` with XLA_FLAGS that, on a GPU, keep which kernel was the fastest for the measurement's next process.
+
+    Plain and profiled steps run in processes of their own, and two kernels that are nearly as fast may win in turns.
+    `keep_known` goes before XLA reads the flag, in the process itself. The user's own folder stands.
+    """
+    flags = variables.get("XLA_FLAGS", "")
+    if device == "cpu" or _AUTOTUNED in flags:
+        return dict(variables)
+    return {**variables, "XLA_FLAGS": f"{flags} {_AUTOTUNED}{SHARED}"}
+
+
+def keep_known(libraries: Iterable[Path]) -> None:
+    """Take our flag for autotuning from XLA_FLAGS where one of `libraries` does not know it: XLA would end the process.
+
+    libraries: the files that hold XLA. A flag is known where its name is in them.
+    """
     words = os.environ.get("XLA_FLAGS", "").split()
-    own = " ".join(w for w in words if not w.startswith(_TO) and w != "--xla_dump_hlo_as_proto")
+    kept = [word for word in words if not word.startswith(_AUTOTUNED)]
+    name = _AUTOTUNED.strip("-=").encode()
+    if len(kept) < len(words) and not all(_holds(library, name) for library in libraries):
+        os.environ["XLA_FLAGS"] = " ".join(kept)
+
+
+def _holds(file: Path, text: bytes) -> bool:
+    with file.open("rb") as opened, mmap.mmap(opened.fileno(), 0, access=mmap.ACCESS_READ) as content:
+        return content.find(text) >= 0
+
+
+def recorded() -> dict[str, str]:
+    """XLA_FLAGS as the user would know them, without our folders; nothing where none are left."""
+    words = os.environ.get("XLA_FLAGS", "").split()
+    own = " ".join(w for w in words if not w.startswith((_TO, _AUTOTUNED)) and w != "--xla_dump_hlo_as_proto")
     return {"XLA_FLAGS": own} if own else {}
 
 

@@ -2,13 +2,17 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
+from importlib.util import find_spec
+from pathlib import Path
 from typing import Any
 
 import jax
 import jax.numpy as jnp
+import jaxlib
+import numpy as np
 
 from roofline.core.schema import Memory
 from roofline.core.step import Step
@@ -44,6 +48,18 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 }
 
 
+def roofline_token(step: Any, number: Any) -> Any:
+    """The program of `Jax.token`, which the trace knows by this name."""
+    return number + 1
+
+
+_jitted_token = jax.jit(roofline_token, keep_unused=True)
+
+
+def _arrays(outputs: object) -> list[jax.Array]:
+    return [leaf for leaf in jax.tree.leaves(outputs) if isinstance(leaf, jax.Array)]
+
+
 class Jax:
     """See `recording.xspace.framework.Framework`.
 
@@ -56,6 +72,9 @@ class Jax:
         """From now on what the process compiles is timed."""
         self._optimizers, self._libraries = optimizers, libraries
         self._compiling = 0.0
+        self._token: jax.Array | None = None
+        #: Whether a step was seen to take all that the one before returned.
+        self._given_away = False
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
     def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
@@ -76,12 +95,34 @@ class Jax:
     def wait(self, outputs: object) -> None:
         """Block until all arrays in `outputs` are there; what is no array is there already.
 
-        A step that keeps its results to itself returns none: then until all arrays of the process are there.
+        Arrays that a later step was given to write over are gone. Where none is left, and after a step that keeps its
+        results to itself: until all arrays of the process are there.
         """
-        if any(isinstance(leaf, jax.Array) for leaf in jax.tree.leaves(outputs)):
-            jax.block_until_ready(outputs)
-        else:
-            jax.block_until_ready([array for array in jax.live_arrays() if not array.is_deleted()])
+        arrays = _arrays(outputs)
+        alive = [array for array in arrays if not array.is_deleted()]
+        self._given_away |= bool(arrays) and not alive
+        jax.block_until_ready(alive or [array for array in jax.live_arrays() if not array.is_deleted()])
+
+    def end(self, outputs: object) -> object:
+        """The arrays in `outputs`, one of which must outlive the next step; else a token."""
+        arrays = _arrays(outputs)
+        return arrays if arrays and not self._given_away else self.token(outputs)
+
+    token_program = f"jit_{roofline_token.__name__}"
+
+    def token(self, outputs: object) -> object:
+        """The number of the token, which the device adds up after the step.
+
+        A GPU runs programs in the order in which they were enqueued; elsewhere an output that the token is given, and
+        does not read, keeps the order.
+        """
+        alone = [array for array in _arrays(outputs) if not array.is_deleted() and len(array.devices()) == 1]
+        given = min(alone, key=lambda array: array.size, default=None)
+        device = jax.devices()[0] if given is None else next(iter(given.devices()))
+        if self._token is None or self._token.devices() != {device}:
+            self._token = jax.device_put(np.int32(0), device)
+        self._token = _jitted_token(given, self._token)
+        return self._token
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: executed instructions and host annotations, no Python calls."""
@@ -108,7 +149,12 @@ class Jax:
         return Read(counted, owned)
 
     def trivial(self) -> Callable[[], object]:
-        """Many results that are copies of one number each: the cheapest thunk there is, and none fuses with another."""
+        """On a CPU many results that are copies of one number each: the cheapest thunk there is, and none fuses with
+        another. On a GPU they would, or become copies without a kernel: there a program of one addition, many times.
+        """
+        if jax.default_backend() != "cpu":
+            one, number = jax.jit(lambda x: x + 1), jnp.asarray(1.0)
+            return lambda: [one(number) for _ in range(TRIVIAL_OPS)]
 
         @jax.jit
         def copies(many: list[Any]) -> list[Any]:
@@ -117,13 +163,19 @@ class Jax:
         start = [jnp.asarray(number) for number in range(TRIVIAL_OPS)]
         return lambda: copies(start)
 
-    def function(self, name: str, elements: int) -> Callable[[], object] | None:
+    def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
         """A jitted program that evaluates function `name` on `elements` numbers; None for one JAX does not have."""
         call = _FUNCTIONS.get(name)
         if call is None:
             return None
+
+        def repeated(x: Any) -> Any:
+            for _ in range(times - 1):
+                x = x + 1e-30 * call(x)  # a number as before, though no compiler can know
+            return call(x)
+
         many = jnp.linspace(0.1, 0.9, elements, dtype=jnp.float32)
-        jitted = jax.jit(call)
+        jitted = jax.jit(repeated)
         return lambda: jitted(many)
 
     def versions(self) -> dict[str, str]:
@@ -163,6 +215,15 @@ def _held(step: Step) -> dict[str, float | None]:
         arrays = [leaf for leaf in jax.tree.leaves(getattr(state, name, None)) if isinstance(leaf, jax.Array)]
         found[name] = float(sum(array.nbytes for array in arrays)) if arrays else None
     return found
+
+
+def libraries() -> Iterator[Path]:
+    """The files of jaxlib, and of JAX's plugins for GPUs, that hold XLA: all that are installed read its flags."""
+    folder = Path(jaxlib.__file__).parent
+    yield from (path for name in ("libjax_common.so", "xla_extension.so") if (path := folder / name).is_file())
+    plugins = find_spec("jax_plugins")
+    for place in plugins.submodule_search_locations or () if plugins else ():
+        yield from Path(place).glob("*/xla_*_plugin.so")
 
 
 def devices() -> tuple[str, ...]:

@@ -8,7 +8,9 @@ from roofline.xla import flags
 
 
 def variables(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
-    """The size of XLA's thread pools, the platform, and XLA's flags: where it leaves programs, and command buffers."""
+    """The size of XLA's thread pools, the platform, and XLA's flags: where it leaves programs, command buffers, and
+    where it keeps which kernels are the fastest."""
     pool = {} if threads is None else {"NPROC": str(threads), "OMP_NUM_THREADS": str(threads)}
     platform = {"JAX_PLATFORMS": "cpu"} if device == "cpu" else {}
-    return {**pool, **platform, **flags.asked(device, options.get("command_buffers"))}
+    asked = flags.asked(device, options.get("command_buffers"))
+    return {**pool, **platform, **flags.with_autotuning(asked, device)}

@@ -49,10 +49,15 @@ class JaxRecorder(XSpaceRecorder):
     optimizers: tuple[str, ...] = ("optimizer",)
     libraries: tuple[str, ...] = ("flax", "optax")
 
+    def profiled_environment(self, device: str) -> dict[str, str]:
+        """No command buffers, and the kernels that plain steps have, too."""
+        return flags.with_autotuning(flags.without_command_buffers(device), device)
+
     def devices(self) -> tuple[str, ...]:
-        """What JAX can run on here."""
+        """What JAX can run on here. XLA reads its flags now."""
         from roofline.xla import jax
 
+        flags.keep_known(jax.libraries())
         return jax.devices()
 
     def framework(self, step: Step) -> Framework:

@@ -86,6 +86,13 @@ def test_events_cost_and_never_more_than_there_is() -> None:
     assert step.corrected[0] == pytest.approx(60e-6)  # the ops' own time
 
 
+def test_what_a_gpu_did_is_not_made_shorter_by_what_events_cost_the_host() -> None:
+    made = trace(("s#0", 0, 100), ("a", 10, 50), ("b", 50, 70))
+    (step,) = time_steps(made, owned(made, [-1, 0, 1], device=True), 2, "s", 5e-6)
+    assert step.corrected[0] == step.walls[0] == pytest.approx(100e-6)
+    assert step.idle[0] == pytest.approx(40e-6)  # 100 - 40 - 20
+
+
 def test_lost_events_have_rows_of_their_own_and_steps_get_the_same_ones() -> None:
     made = trace(("s#0", 0, 50), ("x", 0, 10), ("a", 10, 30), ("s#1", 50, 100), ("y", 50, 70), ("a", 70, 100))
     steps = time_steps(made, owned(made, [-1, -2, 0, -1, -2, 0]), 1, "s", 0.0)

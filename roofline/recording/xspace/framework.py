@@ -36,7 +36,18 @@ class Framework(Protocol):
         """How long this process has compiled programs so far [s]; None where nobody counts it."""
 
     def wait(self, outputs: object) -> None:
-        """Block until `outputs` of a step are there."""
+        """Block until `outputs` of a step are there, or what `end` or `token` made of them."""
+
+    def end(self, outputs: object) -> object:
+        """What tells that the step which returned `outputs` is done, also when further steps have been enqueued."""
+
+    @property
+    def token_program(self) -> str | None:
+        """The name of the program that `token` runs; None for a framework without one, whose steps are waited for one
+        at a time."""
+
+    def token(self, outputs: object) -> object:
+        """The result of a program that the device runs after the step which returned `outputs`."""
 
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`."""
@@ -51,11 +62,11 @@ class Framework(Protocol):
         """The ops of the traced steps, which annotations with `prefix` mark."""
 
     def trivial(self) -> Callable[[], object]:
-        """A program of a few hundred ops on one element, compiled."""
+        """A few hundred ops on one element, compiled."""
 
-    def function(self, name: str, elements: int) -> Callable[[], object] | None:
-        """A compiled program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers;
-        None for one that the framework does not have."""
+    def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
+        """A compiled program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers,
+        on each `times` times in a row; None for one that the framework does not have."""
 
     def versions(self) -> dict[str, str]:
         """Versions of what decides how fast a step is."""

@@ -16,11 +16,11 @@ from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
 from roofline.recording import record as protocol
 from roofline.recording.contention import Usage
-from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.protocol import SETTLING, STEP
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import Rows
 from roofline.recording.step_recorder import Plain, Work
-from roofline.recording.xspace import probes
+from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.timing import executor
 from roofline.timing.timed import Timed, merge
@@ -50,17 +50,20 @@ def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 
 class XSpaceStepRecorder:
     """See `StepRecorder`; its traces are `XTrace`s."""
 
-    in_turns = True
-
     def __init__(self, plan: Plan, framework: Framework) -> None:
         """Nothing is known of the memory before the first step."""
         self._plan, self._framework = plan, framework
         self._memory = Memory()
 
     @property
+    def in_turns(self) -> bool:
+        """A GPU's queue must stay filled."""
+        return self._plan.device == "cpu"
+
+    @property
     def queued(self) -> int:
-        """Beside a GPU, those in flight when a stretch begins."""
-        return 0 if self._plan.device == "cpu" else IN_FLIGHT
+        """Beside a GPU, those that fill the queue when a stretch begins."""
+        return 0 if self._plan.device == "cpu" else queue.UNTIMED
 
     def scopes(self) -> AbstractContextManager[object]:
         """Scopes name ops when a program is traced, whichever step that is in."""
@@ -72,7 +75,7 @@ class XSpaceStepRecorder:
 
     def count(self, step: Step) -> Counted:
         """What one profiled step ran."""
-        return self._read([profiled_step(step, self._framework, 0)]).counted
+        return self._read([self.profiled(step, 1, 0)]).counted
 
     def prepare(self, step: Step) -> None:
         """The first start of a profiler in a process takes its time."""
@@ -97,31 +100,17 @@ class XSpaceStepRecorder:
         return self._framework.compiling()
 
     def steady(self, step: Step, steps: int) -> list[float]:
-        """`steps` steps back to back [s each].
-
-        On a CPU the host is the device, and a step ends before the next one begins. Beside a GPU two are in flight, and
-        a step's boundary is the moment at which its outputs are there.
-        """
+        """`steps` steps back to back [s each]; on a CPU, which is the host, a step ends before the next one begins."""
         if self._plan.device == "cpu":
             return [self.timed(step) for _ in range(steps)]
-        wait = self._framework.wait
-        times: list[float] = []
-        waiting = [step.run() for _ in range(IN_FLIGHT)]
-        wait(waiting.pop(0))
-        mark = time.perf_counter()
-        for _ in range(steps):
-            waiting.append(step.run())
-            wait(waiting.pop(0))
-            now = time.perf_counter()
-            times.append(now - mark)
-            mark = now
-        for outputs in waiting:
-            wait(outputs)
-        return times
+        return queue.steady(step, steps, self._framework)
 
     def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
-        """The trace of `steps` steps."""
-        return profiled_step(step, self._framework, settling, steps)
+        """The trace of `steps` steps; beside a GPU the first of several fills the queue and is not marked."""
+        program = self._framework.token_program
+        if self._plan.device == "cpu" or program is None:
+            return profiled_step(step, self._framework, settling, steps)
+        return queue.profiled(step, steps, self._framework, program)
 
     def work(self, traces: Sequence[XTrace], typical: float) -> Work:
         """What the profiled steps ran, its times, and the ceilings of its executor."""
@@ -137,7 +126,8 @@ class XSpaceStepRecorder:
                 "The profiler recorded no step, so there are no times: run again with fewer --steps."
             )
         timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
-        return Work(read.counted, timed, {**launch, **probes.functions(self._framework, read.counted)})
+        functions = probes.functions(self._framework, read.counted, self._plan.device)
+        return Work(read.counted, timed, {**launch, **functions})
 
     def _read(self, traces: list[XTrace]) -> Read:
         read = self._framework.read(traces, STEP)

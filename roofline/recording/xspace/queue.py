@@ -1,0 +1,84 @@
+"""Steps beside a GPU: two are in flight, as in a program that does not wait, and the device says where each one ends.
+
+A step may take over the memory of what the one before returned (donation), and may return nothing at all: so what is
+waited for is an output that lives on, else the result of a program that the device runs after the step, its token.
+Profiled steps all have one. Its event lies on the device between two steps, whoever launched their kernels, and when.
+"""
+
+from __future__ import annotations
+
+import time
+from itertools import pairwise
+
+import numpy as np
+
+from roofline.core.step import Step
+from roofline.errors import MeasurementError
+from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.xspace.framework import Framework
+from roofline.traces.xplane import marks, reader
+from roofline.traces.xplane.reader import XTrace
+
+#: Steps that a stretch of plain ones runs untimed: the queue, and two in a row that show what lives on.
+UNTIMED = IN_FLIGHT + 2
+
+
+def steady(step: Step, steps: int, framework: Framework) -> list[float]:
+    """`steps` steps back to back [s each]; a step's boundary is the moment at which the host knows of its end."""
+    if not steps:
+        return []
+    before = framework.end(step.run())
+    step.run()
+    framework.wait(before)  # learns whether a step takes what the one before returned
+    waiting = [framework.end(step.run()) for _ in range(IN_FLIGHT)]
+    framework.wait(waiting.pop(0))
+    times: list[float] = []
+    mark = time.perf_counter()
+    for _ in range(steps):
+        waiting.append(framework.end(step.run()))
+        framework.wait(waiting.pop(0))
+        now = time.perf_counter()
+        times.append(now - mark)
+        mark = now
+    for each in waiting:
+        framework.wait(each)
+    return times
+
+
+def profiled(step: Step, steps: int, framework: Framework, program: str) -> XTrace:
+    """The trace of `steps` steps, of which the first fills the queue and is not marked where there are more.
+
+    program: what makes tokens. A marked step begins where the one before ends on the device; a single one on the host.
+    """
+
+    def run() -> None:
+        waiting: list[object] = []
+        for _ in range(steps):
+            with framework.mark(SETTLING):
+                waiting.append(framework.token(step.run()))
+            if len(waiting) == IN_FLIGHT:
+                framework.wait(waiting.pop(0))
+        for each in waiting:
+            framework.wait(each)
+
+    return marked(reader.read(framework.profiled(run)), steps, program)
+
+
+def marked(trace: XTrace, steps: int, program: str) -> XTrace:
+    """The trace with `STEP` annotations where tokens end, and without the tokens; see `profiled`.
+
+    Raises MeasurementError where the trace does not show the ends of all steps.
+    """
+    numbers = [number for number, (name, _) in trace.modules.items() if name == program]
+    on_device = np.asarray([line.plane.startswith("/device:") for line in trace.lines] + [False], bool)[trace.line]
+    token = np.isin(trace.program, numbers) & (trace.hlo_op >= 0)
+    ends = np.sort(trace.end[token & on_device if on_device.any() else token]).tolist()
+    begun = np.asarray([name == SETTLING for name in trace.names] + [False], bool)[trace.name]
+    if len(ends) != steps or not begun.any():
+        raise MeasurementError(
+            f"The profiler shows the ends of {len(ends)} of {steps} steps: see whether the driver lets you profile, "
+            "or run again with fewer --steps."
+        )
+    ends = ends if steps > 1 else [int(trace.start[begun].min()), *ends]
+    windows = list(pairwise(ends))
+    return marks.with_marks(marks.without(trace, token | begun), windows, STEP)

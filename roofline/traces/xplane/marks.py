@@ -1,0 +1,38 @@
+"""Steps of a trace as annotations that mark them: what somebody else recorded gets them, and a GPU's are moved."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.traces.xplane.reader import Line, XTrace
+
+_COLUMNS = (
+    *("start", "end", "name", "line", "hlo_op", "program", "run", "produces", "consumes", "scope", "bytes", "graph"),
+)
+
+
+def without(trace: XTrace, gone: NDArray[np.bool_]) -> XTrace:
+    """The trace without the events for which `gone` is true; shape (n,)."""
+    rows = np.flatnonzero(~gone)
+    columns: dict[str, Any] = {name: getattr(trace, name)[rows] for name in _COLUMNS}
+    return replace(trace, **columns)
+
+
+def with_marks(trace: XTrace, windows: Sequence[tuple[int, int]], prefix: str) -> XTrace:
+    """The trace with annotations prefix#0, prefix#1, ... at `windows`, (start, end) [ps], on a line of their own."""
+    size = len(windows)
+    made = {name: np.full(size, -1) for name in ("hlo_op", "produces", "consumes", "scope", "bytes")}
+    made |= {name: np.zeros(size, np.int64) for name in ("program", "run", "graph")}
+    made["start"], made["end"] = np.asarray(windows, np.int64).reshape(-1, 2).T
+    made["name"] = np.arange(len(trace.names), len(trace.names) + size)
+    made["line"] = np.full(size, len(trace.lines))
+    columns: dict[str, Any] = {
+        name: np.concatenate([getattr(trace, name), made[name].astype(getattr(trace, name).dtype)]) for name in _COLUMNS
+    }
+    names = (*trace.names, *(f"{prefix}#{number}" for number in range(size)))
+    return replace(trace, names=names, lines=(*trace.lines, Line("/host:CPU", "roofline")), **columns)

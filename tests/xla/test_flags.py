@@ -1,0 +1,95 @@
+"""XLA's flags of measuring processes: one folder for what autotuning found, and only where XLA knows the flag."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline.backends.jax import BACKEND
+from roofline.core.step import Workload
+from roofline.measuring import session
+from roofline.recording import launch
+from roofline.recording.request import Request
+from roofline.xla import flags, jax_environment
+
+FLAG = "--xla_gpu_per_fusion_autotune_cache_dir="
+
+
+def test_plain_and_profiled_steps_find_the_same_kernels(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.delenv("XLA_FLAGS", raising=False)
+    plain = jax_environment.variables(1, "cuda", {})["XLA_FLAGS"].split()
+    profiled = BACKEND.recorder.profiled_environment("cuda")["XLA_FLAGS"].split()
+    assert f"{FLAG}{launch.SHARED}" in plain
+    assert set(profiled) - set(plain) == {"--xla_gpu_enable_command_buffer="}
+    # Both processes are given the folder that stands for it.
+    given: list[Any] = []
+
+    def stand_in(*asked: Any) -> Any:
+        given.append(asked)
+        if len(given) == 2:
+            raise KeyboardInterrupt  # what is returned is not looked at here
+        return launch.Result(recording=object())  # type: ignore[arg-type]
+
+    monkeypatch.setattr(launch, "run", stand_in)
+    request = Request(backend="jax", workload=Workload(model="mlp", device="cuda"))
+    with pytest.raises(KeyboardInterrupt):
+        session._record_apart(request, BACKEND, {}, tmp_path)
+    assert [shared for _, _, shared in given] == [tmp_path, tmp_path]
+    assert all(launch.SHARED in variables["XLA_FLAGS"] for _, variables, _ in given)
+
+
+@pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # from JAX, where another test has loaded it
+def test_a_child_is_told_the_folder(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """The variable of a real child, which is another program here."""
+    script = tmp_path / "python"
+    script.write_text(f'#!/bin/sh\necho "$PLACES" > {tmp_path}/said\nexit 3\n')
+    script.chmod(0o755)
+    request = Request(backend="jax", workload=Workload(model="mlp", device="cpu"), python=str(script))
+    with pytest.raises(launch.MeasurementError):
+        launch.run(request, {"PLACES": f"{launch.SHARED} {launch.SCRATCH}"}, tmp_path)
+    shared, scratch = (tmp_path / "said").read_text().split()
+    assert (shared, scratch == shared) == (str(tmp_path), False)
+    with pytest.raises(launch.MeasurementError):
+        launch.run(request, {"PLACES": f"{launch.SHARED} {launch.SCRATCH}"})
+    shared, scratch = (tmp_path / "said").read_text().split()
+    assert shared == scratch
+
+
+def test_nothing_is_autotuned_on_a_cpu_and_the_users_folder_stands(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert FLAG not in jax_environment.variables(1, "cpu", {})["XLA_FLAGS"]
+    assert BACKEND.recorder.profiled_environment("cpu") == {}
+    monkeypatch.setenv("XLA_FLAGS", f"{FLAG}/mine")
+    assert jax_environment.variables(1, "cuda", {})["XLA_FLAGS"].count(FLAG) == 1
+
+
+def test_a_library_that_does_not_know_the_flag_is_not_given_it(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    known, unknown = tmp_path / "libnew.so", tmp_path / "libold.so"
+    known.write_bytes(b"\x7fELF\0xla_gpu_per_fusion_autotune_cache_dir\0")
+    unknown.write_bytes(b"\x7fELF\0xla_gpu_autotune_level\0")
+    monkeypatch.setenv("XLA_FLAGS", f"--mine {FLAG}/there")
+    flags.keep_known([known])
+    assert os.environ["XLA_FLAGS"] == f"--mine {FLAG}/there"
+    assert flags.recorded() == {"XLA_FLAGS": "--mine"}
+    flags.keep_known([known, unknown])
+    assert os.environ["XLA_FLAGS"] == "--mine"
+
+
+def test_the_installed_xla_takes_our_flags_and_dies_of_others(tmp_path: Path) -> None:
+    pytest.importorskip("jax")
+    program = (
+        "from roofline.xla.recorder import JaxRecorder; import jax; "
+        "assert JaxRecorder().devices(); print(jax.jit(lambda x: x + 1)(1))"
+    )
+
+    def ends(given: str) -> int:
+        environment = {**os.environ, "JAX_PLATFORMS": "cpu", "XLA_FLAGS": given}
+        return subprocess.run([sys.executable, "-c", program], env=environment, capture_output=True).returncode
+
+    ours = BACKEND.recorder.profiled_environment("cuda")["XLA_FLAGS"]
+    assert ends(ours.replace(launch.SHARED, str(tmp_path)).replace(launch.SCRATCH, str(tmp_path))) == 0
+    assert ends("--xla_no_such_flag=1") != 0

@@ -172,8 +172,8 @@ def usable(
     working set that reaches 75 % of the plateau: beyond it the next level serves too much of the traffic for
     the plateau to be a fair ceiling. A dip on the way does not count, as others' load makes dips but no peaks.
     `cap`: the size that the system reports; a next level of the same speed would hide the edge.
-    `beyond`: the bandwidth of the next level, where the same code measured it: if it is lower, the edge is midway between
-    the two instead of at 75 %.
+    `beyond`: the bandwidth of the next level, where the same code measured it: if it is lower, the edge is midway
+    between the two instead of at 75 %.
     None where no working set lies in the range.
     """
     inside = [(rate, size) for size, rate in curve if above < size <= up_to]

@@ -10,13 +10,13 @@ from roofline.devices.sampling import Probe
 
 
 def probes(full: bool, date: str) -> list[Probe]:
-    """All probes of the current GPU; one turn of them takes about four seconds, or twenty when `full`.
+    """All probes of the current GPU; one turn of them takes about three seconds, or seventeen when `full`.
 
-    The first turn also compiles kernels, and runs products without a pause for some seconds.
+    The first turn also compiles kernels, and runs the products of each precision without a pause for a while.
     """
     import torch
 
-    factor = 2.5 if full else 0.5
+    factor = 2.5 if full else 0.4
     conditions = f"torch {torch.__version__}, CUDA {torch.version.cuda or torch.version.hip}"
     shared: dict[str, Any] = {"conditions": conditions, "date": date}
     lasting = 2.0 if full else 0.25

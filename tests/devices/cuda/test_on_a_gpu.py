@@ -11,7 +11,7 @@ torch = pytest.importorskip("torch")
 
 from roofline import devices
 from roofline.devices import calibration
-from roofline.devices.cuda import card, kernels, memory, nvrtc, probes, products
+from roofline.devices.cuda import card, kernels, memory, nvrtc, probes, products, timer
 
 #: What an older GPU says of precisions that it has not got.
 LACKS = "needs compute capability"
@@ -135,6 +135,15 @@ def test_our_kernel_reads_every_number():
         out.zero_()
         candidate.run()
         assert out.item() == -1.0, place
+
+
+def test_what_a_first_call_prepares_is_not_timed():
+    calls = []
+    assert len(timer.events(lambda: calls.append(1), 0.0)) == 1
+    assert len(calls) == 2
+    # Later calls are told by their time alone: one to see how long it takes, then as many as fit, at most 1000.
+    assert len(timer.events(lambda: calls.append(1), 1.0)) == 1001
+    assert len(calls) == 2 + 1001
 
 
 def test_code_that_does_not_compile_says_so():

@@ -58,6 +58,8 @@ def as_text(device: Device) -> str:
     ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
     if any(ridge is not None for ridge in ridges.values()):
         lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
+    lasting = [_sustained(name, ceiling) for name, ceiling in device.ceilings.items() if ceiling.sustained is not None]
+    lines += ["", "Without a pause: " + ", ".join(lasting) + "."] if lasting else []
     flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
     lines += ["", *flags] if flags else []
     if device.conditions:
@@ -164,6 +166,13 @@ def _order(name: str) -> tuple[int, str]:
     families = ("matrix", "vector", "dram", "cache", "function", "launch", "link")
     family = name.partition(".")[0]
     return (families.index(family) if family in families else len(families)), name
+
+
+def _sustained(name: str, ceiling: Ceiling) -> str:
+    import msgspec
+
+    clock = f" at {ceiling.clock / 1e6:.0f} MHz" if ceiling.clock is not None else ""
+    return f"{name} {_value(name, msgspec.structs.replace(ceiling, value=ceiling.sustained))}{clock}"
 
 
 def _value(name: str, ceiling: Ceiling) -> str:

@@ -4,10 +4,11 @@ Names of ceilings are `family.variant`:
 
     matrix.<precision>        [FLOP/s]  dense matrix products; fp64, fp32, tf32, bf16, fp16, fp8, int8
     vector.<precision>        [FLOP/s]  fused multiply-adds outside matrix units
-    function.<name>           [1/s]     evaluations of exp, tanh, erf, ..., and of `random` (numbers drawn)
+    function.<name>           [1/s]     evaluations of exp, tanh, erf, ..., and of `random` and `random (Philox)`, the
+                                        numbers that a library and that generated code draw
     dram.<pattern>            [byte/s]  main memory; read, write, copy, triad, inplace, update (see roofline.py)
     cache.<level>             [byte/s]  cache bandwidth of level l1, l2, llc; valid up to the level's usable size
-    launch.<executor>         [s]       least time of one launch, by executor (torch-eager, graph, ...)
+    launch.<executor>         [s]       least time of one launch, by executor (torch-eager, cuda-graph, ...)
     link.<name>               [byte/s]  host link and network
 
 A ceiling that is not known is absent: it drops its term from the floor and the verdict names it.
@@ -28,6 +29,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spread: (best - median) / best within the measurement; None for a datasheet figure.
     drift: how much lower it was another time: 1 - low / high of two measurements; what hangs on it is near the ridge.
     date: the day it was measured or read, ISO 8601.
+    sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
+    milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
     """
 
     value: float
@@ -36,6 +39,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     drift: float | None = None
     date: str | None = None
     flag: str | None = None
+    sustained: float | None = None
+    clock: float | None = None
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -46,10 +46,10 @@ def measure(
     today = Date.today().isoformat()
     start = time.perf_counter()
     if device == "cuda":
-        from roofline.devices import probes_cuda
+        from roofline.devices.cuda import card, probes
 
-        base = probes_cuda.describe()
-        found = probes_cuda.probes(full, today)
+        base = card.describe()
+        found = probes.probes(full, today)
     else:
         from roofline.devices import probes_cpu
 
@@ -105,8 +105,11 @@ def _run(
             start = Load.now()
             try:
                 finding = probe.run(names)
-            except RuntimeError as error:  # torch's for what a processor or build lacks, and for no memory
-                finding = Finding(notes=dict.fromkeys(names, str(error).partition("\n")[0]))
+            # What a processor or a build lacks, no memory, what compilers and private calls of torch raise: these
+            # errors have no common class, and what the other probes find must not be lost.
+            except Exception as error:
+                why = str(error).strip().partition("\n")[0]
+                finding = Finding(notes=dict.fromkeys(names, why or type(error).__name__))
             busy += Load.now() - start if probe.busy else Load()
             found = found.joined(finding)
         total += busy

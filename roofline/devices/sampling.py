@@ -159,7 +159,11 @@ def better(name: str, one: Ceiling | None, other: Ceiling) -> Ceiling:
 
 
 def usable(
-    curve: Sequence[tuple[float, float]], above: float, up_to: float, cap: float | None = None
+    curve: Sequence[tuple[float, float]],
+    above: float,
+    up_to: float,
+    cap: float | None = None,
+    beyond: float | None = None,
 ) -> tuple[float, float] | None:
     """Where a cache level is fastest, and its usable size [byte], from bandwidth against working set.
 
@@ -168,11 +172,14 @@ def usable(
     working set that reaches 75 % of the plateau: beyond it the next level serves too much of the traffic for
     the plateau to be a fair ceiling. A dip on the way does not count, as others' load makes dips but no peaks.
     `cap`: the size that the system reports; a next level of the same speed would hide the edge.
+    `beyond`: the bandwidth of the next level, where the same code measured it: if it is lower, the edge is midway
+    between the two instead of at 75 %.
     None where no working set lies in the range.
     """
     inside = [(rate, size) for size, rate in curve if above < size <= up_to]
     if not inside:
         return None
     plateau, at = max(inside)
-    edge = max(size for size, rate in curve if rate >= 0.75 * plateau)
+    least = 0.75 * plateau if beyond is None or beyond >= plateau else (beyond + plateau) / 2
+    edge = max(size for size, rate in curve if rate >= least)
     return at, edge if cap is None else min(edge, cap)

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from roofline.analysis.floors import terms
+from roofline.cli.devices import as_text
 from roofline.core.cost import Cost
 from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Signature
@@ -66,3 +68,23 @@ def test_without_a_link_a_transfer_is_uncosted() -> None:
     found = terms(transfer("communication"), one, "eager", 1, 8e6, 8e6)
     assert (found.compute, found.memory, found.launch) == (None, None, None)
     assert found.missing == ("link.network",)
+
+
+def test_a_ceiling_may_tell_what_lasts_and_older_ones_do_not() -> None:
+    burst = Ceiling(value=800e12, source="s", sustained=620e12, clock=1.41e9)
+    assert msgspec.json.decode(msgspec.json.encode(burst), type=Ceiling) == burst
+    older = msgspec.json.decode(b'{"value": 8e14, "source": "s", "spread": 0.1}', type=Ceiling)
+    assert older.sustained is None
+    assert older.clock is None
+    assert b"sustained" not in msgspec.json.encode(older)
+
+
+def test_what_lasts_is_shown_beside_the_peaks() -> None:
+    peaks = {
+        "matrix.bf16": Ceiling(value=800e12, source="s", sustained=620e12, clock=1.41e9),
+        "matrix.int8": Ceiling(value=1500e12, source="s", sustained=1200e12),
+        "dram.copy": Ceiling(value=3e12, source="s"),
+    }
+    text = as_text(Device(name="round", kind="cuda", ceilings=peaks))
+    assert "Without a pause: matrix.bf16 620 TFLOP/s at 1410 MHz, matrix.int8 1.20 POP/s." in text
+    assert "Without a pause" not in as_text(device(dram_copy=1e12))

@@ -110,6 +110,12 @@ def test_a100_variants_differ_in_bandwidth_alone():
     assert small.family("matrix") == large.family("matrix")
 
 
+def test_caches_are_what_the_driver_reports():
+    # as torch.cuda.get_device_properties prints them: 50 and 60 MiB
+    assert devices.load("h100-sxm").llc == 50 * 2**20
+    assert devices.load("h200").llc == 60 * 2**20
+
+
 def test_one_bandwidth_serves_every_pattern():
     device = devices.load("h100")
     assert device.family("dram") == dict.fromkeys(devices.PATTERNS, 3350e9)

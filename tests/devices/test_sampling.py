@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from roofline.core.device import Cache, Ceiling
-from roofline.devices.measure import Load, ranges
-from roofline.devices.sampling import Best, Candidate, Finding, better, ceiling, race, usable
+from roofline.devices.measure import Load, _run, ranges
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, race, usable
 
 
 class Clock:
@@ -85,6 +85,14 @@ def test_usable_size_is_the_largest_that_reaches_three_quarters():
     assert usable(CURVE, 64.0, 128.0) is None
 
 
+def test_usable_size_is_midway_where_the_next_level_is_known():
+    # (100 + 50) / 2 = 75: 16 with 74 is below, 32 with 90 above; (100 + 90) / 2 = 95: 4 with 98 is the last
+    assert usable(CURVE, 0.0, 16.0, beyond=50.0) == (2.0, 32.0)
+    assert usable(CURVE, 0.0, 16.0, beyond=90.0) == (2.0, 4.0)
+    # a next level that is faster says nothing: 75 % again, and no more than what is reported
+    assert usable(CURVE, 0.0, 16.0, cap=16.0, beyond=120.0) == (2.0, 16.0)
+
+
 def test_the_better_of_two_turns():
     slow, fast = Ceiling(value=1.0, source="a"), Ceiling(value=2.0, source="b")
     assert better("dram.copy", slow, fast) is fast
@@ -101,6 +109,25 @@ def test_findings_join_by_ceiling_and_keep_the_later_caches():
     assert joined.ceilings["cache.llc"].value == 400.0
     assert joined.caches[0].size == 9e6
     assert joined.notes == {"matrix.fp8": "no unit"}
+
+
+def test_a_probe_that_fails_is_a_note_and_the_others_go_on():
+    class OfACompiler(Exception):
+        """Triton's and others' errors are no RuntimeErrors."""
+
+    def fail(names):
+        raise OfACompiler("no compiler\nand a long log")
+
+    def silent(names):
+        raise AttributeError
+
+    def work(names):
+        return Finding({"dram.copy": Ceiling(value=1.0, source="s")})
+
+    probes = [Probe(("matrix.fp32",), fail), Probe(("vector.fp32",), silent), Probe(("dram.copy",), work)]
+    found, _ = _run([(probe, probe.names) for probe in probes], 1, None)
+    assert set(found.ceilings) == {"dram.copy"}
+    assert found.notes == {"matrix.fp32": "no compiler", "vector.fp32": "AttributeError"}
 
 
 def test_contention_is_waiting_over_the_threads_time():

@@ -1,0 +1,67 @@
+"""The current GPU as torch and its driver describe it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roofline.core.device import Device
+from roofline.devices import nvidia
+from roofline.errors import MissingError
+
+
+def describe() -> Device:
+    """The current GPU without ceilings; `conditions` hold its driver, power cap and highest clock.
+
+    Raises MissingError where torch sees none.
+    """
+    import torch
+
+    if not torch.cuda.is_available():
+        reason = nvidia.unavailable() or "The installed torch is built without CUDA."
+        raise MissingError(f"torch sees no GPU: {reason} Use `--device cpu`.")
+    properties = torch.cuda.get_device_properties(0)
+    conditions = {"cuda": str(torch.version.cuda or torch.version.hip)}
+    state = nvidia.snapshot(nvidia.visible_index())
+    if state is not None and state.name == properties.name:
+        if state.driver:
+            conditions["driver"] = state.driver
+        if state.power_cap is not None:
+            conditions["power cap"] = f"{state.power_cap:.0f} W"
+        if state.sm_clock_max is not None:
+            conditions["highest clock"] = f"{state.sm_clock_max / 1e6:.0f} MHz"
+    return Device(
+        name=properties.name,
+        kind="cuda" if torch.version.hip is None else "rocm",
+        ceilings={},
+        memory=float(properties.total_memory),
+        conditions=conditions,
+    )
+
+
+def l2_size() -> int:
+    """The size of the cache [byte], 0 where this build of torch does not tell."""
+    import torch
+
+    return int(getattr(torch.cuda.get_device_properties(0), "L2_cache_size", 0))
+
+
+@dataclass(frozen=True, slots=True)
+class Grid:
+    """A launch whose blocks all run at once: none waits for another to end."""
+
+    blocks: int
+    threads: int
+
+    @property
+    def total(self) -> int:
+        """Threads of all blocks."""
+        return self.blocks * self.threads
+
+
+def grid(threads_per_processor: int | None = None, threads: int = 256) -> Grid:
+    """Blocks of `threads`, as many as give every multiprocessor that many threads; None: as many as it can hold."""
+    import torch
+
+    properties = torch.cuda.get_device_properties(0)
+    each = threads_per_processor or int(properties.max_threads_per_multi_processor)
+    return Grid(int(properties.multi_processor_count) * (each // threads), threads)

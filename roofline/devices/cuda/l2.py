@@ -1,0 +1,86 @@
+"""The last-level cache of a GPU: bandwidth against working set, by one kernel that reads its slice again and again."""
+
+from __future__ import annotations
+
+import ctypes
+from collections.abc import Collection, Sequence
+from functools import partial
+from typing import Any
+
+from roofline.core.device import Cache
+from roofline.devices.cuda import kernels, nvrtc, timer
+from roofline.devices.cuda.card import Grid, grid, l2_size
+from roofline.devices.sampling import Best, Candidate, Finding, ceiling, race, usable
+
+#: Working sets as shares of the size that the driver tells. The last is main memory's: the cache holds 6 % of it.
+SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 16.0)
+#: Bytes that one launch reads at least: a fifth of a millisecond on an H100, many times what starting it takes.
+PER_LAUNCH = 2**30
+#: How often a launch reads its working set at least.
+PASSES = 8
+
+_MIB = 2**20
+
+
+def cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, conditions: str, date: str) -> Finding:
+    """The best bandwidth and the usable size. seen: the best of each working set, kept from turn to turn."""
+    import torch
+
+    cached = l2_size()
+    if not cached:
+        return Finding(notes={"cache.llc": "the driver does not tell the size of the cache"})
+    whole = grid(kernels.READERS)
+    slices = sorted({slice_of(share * cached, whole) for share in SHARES})
+    turn = whole.total * kernels.LOAD
+    data = torch.rand(slices[-1] * turn // 4, device="cuda")
+    out = torch.empty((), device="cuda")
+    kernel = nvrtc.kernel(kernels.reread(), "reread")
+    for each in slices:
+        best = race([_reading(kernel, whole, data, out, each)], seconds / len(slices), timer.events, rounds=1)[0]
+        size = each * turn
+        if size not in seen or best.rate > seen[size].rate:
+            seen[size] = best
+    edge = edges(seen, float(cached))
+    if edge is None:
+        return Finding(notes={"cache.llc": "no working set fits the cache"})
+    at, held = edge
+    where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
+    source = (
+        "measured: the largest working set whose bandwidth is above the middle between the cache's and that of "
+        f"{max(seen) / _MIB:.0f} MiB, {conditions}"
+    )
+    return Finding({"cache.llc": ceiling(seen[int(at)], where, date)}, (Cache(level="llc", size=held, source=source),))
+
+
+def slice_of(size: float, whole: Grid) -> int:
+    """Loads of each thread that together read about `size` bytes once; at least one."""
+    return max(1, round(size / (whole.total * kernels.LOAD)))
+
+
+def loads(each: int, whole: Grid) -> int:
+    """Loads of each thread in one launch that reads slices of `each` loads: a multiple of those in flight."""
+    wanted = max(PASSES * each, -(-PER_LAUNCH // (whole.total * kernels.LOAD)))
+    return -(-wanted // kernels.IN_FLIGHT) * kernels.IN_FLIGHT
+
+
+def edges(seen: dict[int, Best], cached: float) -> tuple[float, float] | None:
+    """Where the cache is fastest and its usable size [byte]; None if no working set fits it."""
+    curve: Sequence[tuple[float, float]] = [(float(size), seen[size].rate) for size in sorted(seen)]
+    return usable(curve, 0.0, cached, cap=cached, beyond=curve[-1][1])
+
+
+def _reading(kernel: nvrtc.Kernel, whole: Grid, data: Any, out: Any, each: int) -> Candidate:
+    """Reading a slice again and again: neighbouring threads of a block read neighbouring numbers."""
+    number = loads(each, whole)
+    run = partial(
+        kernel,
+        whole,
+        data,
+        out,
+        ctypes.c_longlong(each * whole.threads),
+        ctypes.c_longlong(whole.threads),
+        ctypes.c_int(each),
+        ctypes.c_int(number),
+    )
+    label = f"reading slices of {each * whole.threads * kernels.LOAD // 1024} KiB again and again"
+    return Candidate(label, float(number * whole.total * kernels.LOAD), run)

@@ -1,0 +1,29 @@
+"""The link between a GPU and its host."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from functools import partial
+
+from roofline.devices.cuda import timer
+from roofline.devices.sampling import Candidate, Finding, ceiling, race
+
+_MIB = 2**20
+
+
+def link(wanted: Collection[str], *, seconds: float, conditions: str, date: str) -> Finding:
+    """The bandwidth of copies each way, from and to pinned memory."""
+    import torch
+
+    size = 256 * _MIB
+    host = torch.empty(size, dtype=torch.uint8, pin_memory=True)
+    card = torch.empty(size, dtype=torch.uint8, device="cuda")
+    copies = {"h2d": (card, host), "d2h": (host, card)}
+    found = {}
+    for name, (target, source) in copies.items():
+        if f"link.{name}" in wanted:
+            run = partial(target.copy_, source, non_blocking=True)
+            label = f"copy of {size // _MIB} MiB, pinned memory"
+            best = race([Candidate(label, float(size), run)], seconds / 2, timer.events)[0]
+            found[f"link.{name}"] = ceiling(best, conditions, date)
+    return Finding(found)

@@ -7,6 +7,8 @@
 #             where it was broken off)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
+# make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
+#             goes on where it was; gpu-wheels makes what it installs, gpu-report prints what it found (docs/a100.md)
 
 PYTHON ?= python3
 BIN := .venv/bin
@@ -14,7 +16,7 @@ DEMO := demo
 WORKERS ?= 2
 PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check bench cells plants clean
+.PHONY: demo test test-all quick check bench cells plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -63,6 +65,16 @@ plants: .venv/installed
 	$(BIN)/python benchmarks/plants.py
 	$(BIN)/python benchmarks/plants.py --set second
 	$(BIN)/python benchmarks/plants.py --set third
+
+# On the machine with the GPU, whose Python has the frameworks; from gpu-wheels/ where it has no network.
+gpu:
+	$(PYTHON) benchmarks/gpu/run.py $(foreach piece,$(PIECE),--piece $(piece)) $(if $(MINUTES),--minutes $(MINUTES))
+
+gpu-wheels: .venv/installed
+	$(BIN)/python benchmarks/gpu/wheels.py gpu-wheels
+
+gpu-report: .venv/installed
+	$(BIN)/python benchmarks/gpu/run.py --report
 
 clean:
 	rm -rf .venv $(DEMO) build dist *.egg-info

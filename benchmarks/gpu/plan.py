@@ -1,0 +1,276 @@
+"""What `make gpu` measures: pieces of under ten minutes, each a list of items in the order of their importance.
+
+Expected seconds are guesses for an H100 from what the same commands take on a CPU at tiny size, to be corrected by the
+first run. Precision is always said: JAX's default for float32 products is TF32, PyTorch's is not.
+"""
+
+from __future__ import annotations
+
+import tomllib
+from collections.abc import Callable, Mapping
+from pathlib import Path
+
+from item import Item, Setting
+
+ROOT = Path(__file__).resolve().parents[2]
+PUBLISHED = Path(__file__).with_name("published.toml")
+
+#: Its profiles are what the reports and predictions call a row.
+Pieces = Mapping[str, tuple[Item, ...]]
+
+
+def profile(
+    setting: Setting,
+    backend: str,
+    mode: str,
+    batch: int,
+    precision: str,
+    *,
+    model: str = "bert",
+    seq: int = 128,
+    more: tuple[str, ...] = (),
+    seconds: float = 25,
+    limit: float = 150,
+) -> Item:
+    """One `roofline profile`; the name says all that distinguishes it."""
+    name = row(backend, mode, batch, precision, model=model, seq=seq)
+    words = ("roofline", "profile", model, "--backend", setting.backend(backend), "--mode", mode)
+    words += ("--batch", str(setting.batch(batch)), "--seq", str(setting.seq(seq)))
+    words += ("--precision", setting.precision(precision), "--size", setting.size, "--device", setting.device)
+    words += (*more, *(("--steps", "3") if setting.rehearsal else ()), "-o", f"{{out}}/{name}.json", "--force")
+    return Item(name=name, command=words, seconds=seconds, limit=limit, outputs=(f"{name}.json",))
+
+
+def row(backend: str, mode: str, batch: int, precision: str, *, model: str = "bert", seq: int = 128) -> str:
+    """The name of a row: `bert-torch-compile-default-train-b32-tf32`."""
+    words = backend.replace("command_buffers=", "buffers=").replace("mode=", "")
+    words = "".join(letter if letter.isalnum() else "-" for letter in words)
+    length = "" if seq == 128 else f"-s{seq}"
+    return f"{model}-{words}-{mode}-b{batch}{length}-{precision}"
+
+
+def environment(setting: Setting) -> Item:
+    """What the machine is, and the clocks that it keeps; first in every piece."""
+    return Item(
+        name="environment",
+        command=("script", "environment.py", "--device", setting.device),
+        seconds=12,
+        limit=60,
+        stdout="environment.json",
+        each=True,
+    )
+
+
+def ceilings(setting: Setting) -> Item:
+    """This machine's ceilings, before a profile needs them; kept ones are not measured again."""
+    words = ("roofline", "calibrate", "--device", setting.device, "--format", "json")
+    return Item(name="ceilings", command=words, seconds=30, limit=150, stdout="ceilings.json", each=True)
+
+
+def calibration(setting: Setting) -> tuple[Item, ...]:
+    """Short twice and full once, beside an independent measurement."""
+
+    def calibrate(name: str, more: tuple[str, ...], seconds: float, limit: float) -> Item:
+        words = ("roofline", "calibrate", "--device", setting.device, "--force", "--format", "json", *more)
+        return Item(name=name, command=words, seconds=seconds, limit=limit, stdout=f"{name}.json")
+
+    independent = Item(
+        name="independent",
+        command=("script", "ceilings.py"),
+        seconds=40,
+        limit=150,
+        stdout="independent.json",
+        machine=("gpu",),
+    )
+    return (
+        calibrate("short-1", (), 30, 150),
+        independent,
+        calibrate("short-2", (), 30, 150),
+        calibrate("full", ("--full",), 100, 300),
+    )
+
+
+def tests(setting: Setting) -> tuple[Item, ...]:
+    """The tests that need a GPU, PyTorch's and JAX's in processes of their own: each wants the memory for itself."""
+    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if _for_gpu(path)]
+    groups: dict[str, list[Path]] = {"torch": [], "jax": []}
+    for path in files:
+        groups["jax" if _of_jax(path) else "torch"].append(path)
+    return tuple(
+        Item(
+            name=name,
+            command=(
+                *("pytest", "-c", "{root}/pyproject.toml", "--rootdir", "{root}", "-p", "no:cacheprovider"),
+                # Another version of a framework may warn of what the pinned one does not.
+                *("-W", "default", "-v", "-m", "gpu", "--timeout", "150", f"--junitxml={{out}}/{name}.xml"),
+                *(f"{{root}}/{path.relative_to(ROOT)}" for path in paths),
+            ),
+            seconds=100,
+            limit=280,
+            outputs=(f"{name}.xml",),
+            # The flags with which the other tests compile fast are not what a GPU is measured with.
+            variables={"XLA_FLAGS": "", "XLA_PYTHON_CLIENT_PREALLOCATE": "false"},
+        )
+        for name, paths in groups.items()
+    )
+
+
+def _for_gpu(path: Path) -> bool:
+    return "mark.gpu" in path.read_text(encoding="utf-8")
+
+
+def _of_jax(path: Path) -> bool:
+    place = path.relative_to(ROOT / "tests")
+    return "jax" in path.name or place.parts[0] == "xla" or "xspace" in path.name
+
+
+def torch(setting: Setting) -> tuple[Item, ...]:
+    """Eager PyTorch in three precisions, and TorchScript."""
+    eager = [
+        profile(setting, "torch", mode, batch, precision)
+        for precision in ("tf32", "bf16", "fp32")
+        for mode in ("infer", "train")
+        for batch in (32, 1)
+    ]
+    scripted = [profile(setting, "torchscript", "infer", batch, "tf32", seconds=30) for batch in (32, 1)]
+    return (ceilings(setting), *eager, *scripted)
+
+
+def compiled(setting: Setting) -> tuple[Item, ...]:
+    """torch.compile without and with CUDA graphs; batch 64 has Inductor's mix-order reductions."""
+
+    def one(how: str, mode: str, batch: int, precision: str, seconds: float) -> Item:
+        return profile(setting, f"torch-compile:mode={how}", mode, batch, precision, seconds=seconds, limit=280)
+
+    return (
+        ceilings(setting),
+        one("default", "infer", 32, "bf16", 60),
+        one("default", "train", 32, "bf16", 90),
+        one("reduce-overhead", "infer", 1, "bf16", 80),
+        one("reduce-overhead", "train", 32, "bf16", 130),
+        one("default", "train", 64, "bf16", 90),
+        one("default", "infer", 32, "tf32", 60),
+        one("reduce-overhead", "infer", 32, "bf16", 80),
+        one("default", "infer", 1, "bf16", 60),
+        one("default", "train", 32, "tf32", 90),
+        one("default", "train", 1, "bf16", 90),
+        one("reduce-overhead", "train", 1, "bf16", 130),
+    )
+
+
+def xla(setting: Setting) -> tuple[Item, ...]:
+    """JAX with and without command buffers, Keras on JAX and, beside it, Keras on PyTorch."""
+
+    def one(backend: str, mode: str, batch: int, precision: str, seconds: float) -> Item:
+        return profile(setting, backend, mode, batch, precision, seconds=seconds, limit=280)
+
+    on, off = "jax:command_buffers=on", "jax:command_buffers=off"
+    return (
+        ceilings(setting),
+        one(on, "infer", 32, "tf32", 60),
+        one(off, "infer", 32, "tf32", 60),
+        one(on, "train", 32, "tf32", 100),
+        one("keras-jax", "infer", 32, "tf32", 60),
+        one("keras-torch", "infer", 32, "tf32", 35),
+        one("keras-jax", "train", 32, "tf32", 100),
+        one("keras-torch", "train", 32, "tf32", 40),
+        one(off, "train", 32, "tf32", 100),
+        one(on, "infer", 1, "tf32", 50),
+        one(on, "train", 32, "bf16", 100),
+        one(on, "infer", 32, "bf16", 60),
+    )
+
+
+def counters(setting: Setting) -> tuple[Item, ...]:
+    """Bytes by hardware counters of one step, beside the profile of the same step."""
+    items = [ceilings(setting)]
+    for mode, seconds in (("infer", 60.0), ("train", 150.0)):
+        one = profile(setting, "torch", mode, 32, "tf32")
+        items.append(one)
+        for control in ("none", "all"):
+            name = f"ncu-{mode}-{control}"
+            words = ("script", "counters.py", "--profile", f"{{out}}/{one.name}.json", "--cache-control", control)
+            words += ("--rows", f"{{out}}/{name}.csv")
+            items.append(
+                Item(
+                    name=name,
+                    command=words,
+                    seconds=seconds,
+                    limit=290,
+                    stdout=f"{name}.json",
+                    outputs=(f"{name}.csv",),
+                    needs=(one.name,),
+                    machine=("gpu", "ncu"),
+                )
+            )
+    return tuple(items)
+
+
+def published(setting: Setting) -> tuple[Item, ...]:
+    """Rows that others published for the same model, size, batch, length and precision."""
+    entries = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["row"]
+    return (
+        ceilings(setting),
+        *(
+            profile(
+                setting,
+                one["backend"],
+                one["mode"],
+                one["batch"],
+                one["precision"],
+                model=one["model"],
+                seq=one["seq"],
+                more=(*one.get("arguments", ()), *(() if setting.rehearsal else ("--steps", "30"))),
+                seconds=one["seconds"],
+                limit=250,
+            )
+            for one in entries
+        ),
+    )
+
+
+def traces(setting: Setting) -> tuple[Item, ...]:
+    """Raw traces of a few steps of the tiny BERT, each with the profile that the same run made of it."""
+    steps = [
+        (backend, mode)
+        for mode in ("infer", "train")
+        for backend in (
+            *("torch", "torch-compile:mode=default", "torch-compile:mode=reduce-overhead"),
+            *("jax:command_buffers=on", "jax:command_buffers=off"),
+        )
+    ]
+    items = []
+    for backend, mode in steps:
+        name = row(backend, mode, 2, "tf32", model="tiny")
+        words = (
+            "script",
+            "keep_trace.py",
+            "--backend",
+            setting.backend(backend),
+            "--mode",
+            mode,
+            "--device",
+            setting.device,
+        )
+        words += ("--precision", setting.precision("tf32"), "--out", f"{{out}}/{name}")
+        limit, seconds = (200, 45) if "compile" in backend else (150, 30)
+        outputs = (f"{name}.profile.json.gz", f"{name}.kept.json")
+        items.append(Item(name=name, command=words, seconds=seconds, limit=limit, outputs=outputs))
+    return tuple(items)
+
+
+PIECES: Mapping[str, Callable[[Setting], tuple[Item, ...]]] = {
+    "calibration": calibration,
+    "tests": tests,
+    "torch": torch,
+    "compile": compiled,
+    "xla": xla,
+    "counters": counters,
+    "traces": traces,
+    "published": published,
+}
+
+
+def pieces(setting: Setting) -> Pieces:
+    """All pieces, in the order in which they are worth running."""
+    return {name: (environment(setting), *make(setting)) for name, make in PIECES.items()}

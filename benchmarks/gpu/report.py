@@ -1,0 +1,123 @@
+"""What the results say: each row's evidence, and its least time as predicted beside what was measured.
+
+python benchmarks/gpu/report.py FOLDER...        archives (PIECE.tar.gz) or unpacked pieces; later ones count
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import sys
+import tarfile
+import tempfile
+from pathlib import Path
+from typing import Any
+
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.schema import load
+from roofline.devices import datasheet
+from roofline.errors import RooflineError
+
+PREDICTIONS = Path(__file__).with_name("predictions.json")
+COLUMNS = (
+    *("row", "wall ms", "predicted ms", "attained", "joined", "known FLOPs", "known bytes", "unknown ops"),
+    *("opaque", "unattributed", "idle", "compute", "memory", "launch", "no verdict", "above", "flags"),
+)
+
+
+def main() -> int:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("folders", nargs="+", type=Path)
+    asked = parser.parse_args()
+    with tempfile.TemporaryDirectory() as scratch:
+        profiles, states = gathered(asked.folders, Path(scratch))
+        if not states:
+            print("Nothing was measured yet.")
+            return 1
+        print("\n".join([*table(profiles), "", *ended(states)]))
+    return 0
+
+
+def gathered(folders: list[Path], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
+    """The profiles by their rows, and the entries of all items by PIECE/ITEM."""
+    places = []
+    for number, folder in enumerate(folders):
+        for archive in sorted(folder.glob("*.tar.gz")):
+            with tarfile.open(archive) as file:
+                file.extractall(scratch / str(number), filter="data")
+        places += sorted((scratch / str(number)).glob("*/state.json")) + sorted(folder.glob("*/state.json"))
+    profiles: dict[str, Path] = {}
+    states: dict[str, Any] = {}
+    for place in places:
+        kept = json.loads(place.read_text(encoding="utf-8"))["items"]
+        states |= {f"{place.parent.name}/{name}": entry for name, entry in kept.items()}
+        for name, entry in kept.items():
+            if (
+                entry["how"] == "well"
+                and (file := place.parent / f"{name}.json").is_file()
+                and "profile" in entry["command"]
+            ):
+                profiles[name] = file
+    return profiles, states
+
+
+def table(profiles: dict[str, Path]) -> list[str]:
+    """A Markdown table, one line per profile."""
+    predicted = json.loads(PREDICTIONS.read_text(encoding="utf-8")) if PREDICTIONS.is_file() else {"rows": {}}
+    lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
+    for name, file in profiles.items():
+        try:
+            cells = row(name, analyze(load(file)), predicted["rows"])
+        except RooflineError as error:
+            cells = [name, str(error)]
+        lines.append("| " + " | ".join(cells) + " |")
+    return lines
+
+
+def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
+    """The cells of one profile; what is not known is a dash."""
+    profile, total = analysis.profile, analysis.total
+    unknown = sum(profile.signatures[op.signature].cost.quality == "unknown" for op in profile.ops)
+    compilation = profile.compilation
+    lost = [flag for flag in analysis.flags if "unattributed" in flag]
+    coverage = analysis.coverage
+    bounds = {bound: seconds / analysis.busy for bound, seconds in total.bounds.items()} if analysis.busy else {}
+    least = least_time(name, analysis, predicted)
+    return [
+        name,
+        f"{analysis.wall * 1e3:.3f}",
+        "–" if least is None else f"{least * 1e3:.3f}",
+        share(total.attained),
+        share(coverage["time"], 2),
+        share(coverage["flops"]),
+        share(coverage["bytes"]),
+        str(unknown),
+        "–" if compilation is None else str(compilation.opaque),
+        ", ".join(lost) or "0",
+        share(None if analysis.idle is None else analysis.idle / analysis.wall),
+        *(share(bounds.get(bound, 0.0)) for bound in ("compute", "memory", "overhead", "unknown")),
+        str(analysis.above_ceiling),
+        ", ".join(flag for flag in analysis.flags if flag not in lost) or "none",
+    ]
+
+
+def least_time(name: str, analysis: Analysis, predicted: dict[str, Any]) -> float | None:
+    """What was predicted for the row on the device that it ran on [s]; None where nothing was."""
+    sheet = datasheet(analysis.device.name, analysis.device.memory, analysis.device.kind)
+    return None if sheet is None else predicted.get(name, {}).get(sheet.name, {}).get("least")
+
+
+def ended(states: dict[str, Any]) -> list[str]:
+    """What did not end well, and what all of it took."""
+    lines = [f"{name}: {entry['how']}, {entry['why']}" for name, entry in states.items() if entry["how"] != "well"]
+    seconds = sum(entry["seconds"] for entry in states.values())
+    well = sum(entry["how"] == "well" for entry in states.values())
+    return [f"{well} of {len(states)} items ended well; together they took {seconds / 60:.1f} min.", *lines]
+
+
+def share(value: float | None, digits: int = 1) -> str:
+    return "–" if value is None else f"{100 * value:.{digits}f} %"
+
+
+if __name__ == "__main__":
+    sys.exit(main())

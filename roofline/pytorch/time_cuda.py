@@ -143,9 +143,10 @@ def _replayed(
     counted: Counted,
     prefix: str | None,
 ) -> tuple[NDArray[np.int64], float, dict[str, float], bool]:
-    """The counted op of each device event, by order in the steps that replay graphs; joined share, what was unmatched.
+    """The counted op of each device event, by order in the steps that replay graphs; joined share, what was unmatched;
+    whether there was nothing but order to tell by.
 
-    And whether there was nothing but order to tell by. The joined share is the reference's: of a replayed step the host records next to no op.
+    The joined share is the reference's: of a replayed step the host records next to no op.
     """
     marks = steps.find(reference, None if prefix is None else f"{prefix}#")
     there = link(reference)

@@ -29,7 +29,7 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
             return assemble(step, plan, recorder, _nothing(first), work)
         if not plan.plain_only:
             recorder.prepare(step)
-        typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(first))))
+        typical = min(first, *(recorder.timed(step) for _ in range(protocol.warm_up(plan.device, first))))
         steps = plan.steps or protocol.plain_steps(plan.device, typical, plan.budget)
         profiled = 0 if plan.plain_only else plan.profiled_steps or protocol.profiled_steps(typical, steps)
         whole = seconds((steps + profiled) * typical)

@@ -171,4 +171,8 @@ def test_as_many_plain_steps_as_the_time_allows(device: str, typical: float, ste
 
 
 def test_long_steps_warm_up_once() -> None:
-    assert (warm_up(0.01), warm_up(4.9), warm_up(5.0)) == (2, 2, 1)
+    assert (warm_up("cpu", 0.01), warm_up("cpu", 4.9), warm_up("cpu", 5.0)) == (2, 2, 1)
+
+
+def test_beside_a_gpu_a_graph_is_recorded_and_replayed_before_anything_is_timed() -> None:
+    assert warm_up("cuda", 60.0) == 3

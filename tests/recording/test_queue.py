@@ -23,7 +23,7 @@ from roofline.xla.jax import Jax
 
 # 2 x 32 x 64 x 64 FLOPs of one product.
 PRODUCT = 2 * 32 * 64 * 64
-X = jnp.ones((32, 64))
+X = np.ones((32, 64), np.float32)
 
 
 @pytest.fixture(autouse=True)

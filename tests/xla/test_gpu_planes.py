@@ -10,6 +10,7 @@ import pytest
 pytest.importorskip("jax")
 import hlo_oracle
 
+from roofline.costs import kernel_names
 from roofline.errors import MeasurementError
 from roofline.recording.recording import Plan
 from roofline.recording.xspace import recorder
@@ -98,6 +99,12 @@ def test_kernels_are_their_instructions_and_no_line_counts_twice() -> None:
     assert timed.idle[0] == pytest.approx(650e-12)
     assert timed.launches is not None
     assert timed.launches.tolist() == [2, 12, 2, 1]
+
+
+def test_copies_between_host_and_device_are_transfers_as_xla_spells_them() -> None:
+    classes = {name: kernel_names.classify(name) for name in ("MemcpyH2D", "MemcpyD2H", "MemcpyD2D", "Memset")}
+    assert classes == {"MemcpyH2D": "transfer", "MemcpyD2H": "transfer", "MemcpyD2D": "movement", "Memset": "movement"}
+    assert [kernel_names.crossing(name) for name in classes] == ["in", "out", "", ""]
 
 
 class Framework:

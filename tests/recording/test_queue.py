@@ -56,11 +56,14 @@ def test_a_step_may_take_what_the_one_before_returned(returns: bool) -> None:
     step.run()
     assert before.is_deleted()  # what makes waiting for it impossible
     jaxs = framework()
+    queue.prepare(step, jaxs)
     assert len(queue.steady(step, 3, jaxs)) == 3
     plan = Plan(device="cuda", threads=1, steps=4, profiled_steps=2)
     recording = recorder.record(step, plan, lambda text: None, jaxs)
     assert recording.profiled is not None
     assert (len(recording.wall.steps), len(recording.profiled.walls) + recording.profiled.dropped) == (4, 2)
+    # What tells the end of a step was compiled with the first one, and is no compilation of those that are timed.
+    assert recording.conditions["compiling_seconds_per_step"] == 0
     # The product and that of its gradient, and no token among the ops.
     assert recording.profiled.joined == 1.0
     assert sum(recording.signatures[op.signature].cost.flops or 0 for op in recording.ops) == 2 * PRODUCT
@@ -85,9 +88,7 @@ def test_two_steps_are_in_flight(returns: bool) -> None:
 def test_once_everything_was_given_away_a_token_tells_the_end() -> None:
     step, _ = training(returns=True)
     jaxs = framework()
-    first = jaxs.end(step.run())
-    step.run()
-    jaxs.wait(first)
+    queue.prepare(step, jaxs)
     outputs = step.run()
     token = jaxs.end(outputs)
     assert isinstance(token, jax.Array)

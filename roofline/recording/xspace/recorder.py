@@ -16,7 +16,7 @@ from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
 from roofline.recording import record as protocol
 from roofline.recording.contention import Usage
-from roofline.recording.protocol import SETTLING, STEP
+from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import Rows
 from roofline.recording.step_recorder import Plain, Work
@@ -65,15 +65,18 @@ class XSpaceStepRecorder:
     @property
     def queued(self) -> int:
         """Beside a GPU, those that fill the queue when a stretch begins."""
-        return 0 if self._plan.device == "cpu" else queue.UNTIMED
+        return 0 if self._plan.device == "cpu" else IN_FLIGHT
 
     def scopes(self) -> AbstractContextManager[object]:
         """Scopes name ops when a program is traced, whichever step that is in."""
         return scopes_through(self._framework.scope)
 
     def first(self, step: Step) -> float:
-        """The first step, which traces and compiles [s]."""
-        return self._framework.first(lambda: self.timed(step))
+        """The first step, which traces and compiles [s]; beside a GPU two more, which show how it is waited for."""
+        took = self._framework.first(lambda: self.timed(step))
+        if self._plan.device != "cpu":
+            queue.prepare(step, self._framework)
+        return took
 
     def count(self, step: Step) -> Counted:
         """What one profiled step ran."""

@@ -10,6 +10,8 @@ import jax
 from roofline.models._float32 import missing
 from roofline.models._precision import Arithmetic
 
+#: Values of `jax_default_matmul_precision` that mean IEEE float32 in XLA.
+_IEEE = frozenset(("highest", "float32"))
 #: What sets `jax_default_matmul_precision` to an arithmetic.
 _SETTINGS = {"ieee": "highest", "tf32": "tensorfloat32"}
 
@@ -19,6 +21,11 @@ def set_arithmetic(arithmetic: Arithmetic) -> None:
     if arithmetic == "tf32" and not has_tf32(jax.devices("gpu")[0]):
         raise missing()
     jax.config.update("jax_default_matmul_precision", _SETTINGS[arithmetic])
+
+
+def arithmetic(device: jax.Device) -> Arithmetic:
+    """What XLA makes of a float32 contraction now: TF32 is its default on a GPU that has it."""
+    return "tf32" if has_tf32(device) and jax.config.jax_default_matmul_precision not in _IEEE else "ieee"
 
 
 def has_tf32(device: jax.Device) -> bool:

@@ -47,8 +47,10 @@ def float32_switches(backend: str, workload: Workload) -> dict[str, str]:
     if backend == "jax":
         import jax
 
-        asked = jax.config.jax_default_matmul_precision
-        return {"float32 matmul (XLA)": "ieee" if workload.device == "cpu" else str(asked or "default")}
+        from roofline.models._float32 import jax as jax_float32
+
+        arithmetic = jax_float32.arithmetic(jax.devices("cpu" if workload.device == "cpu" else "gpu")[0])
+        return {"float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
     from roofline.models._float32 import tensorflow as tensorflow_float32
 
     tf32 = tensorflow_float32.allows_tf32() and workload.device != "cpu"

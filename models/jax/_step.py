@@ -22,9 +22,6 @@ from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
 from roofline.models.jax._training import Loss, first_state, training
 
-#: Values of `jax_default_matmul_precision` that mean IEEE float32 in XLA.
-_IEEE = frozenset(("highest", "float32"))
-
 
 def model_of(step: Step) -> nnx.Module:
     """The network of a step with its present parameters; call it as `model(**step.model.inputs)`."""
@@ -80,12 +77,11 @@ def set_precision(workload: Workload) -> None:
 
 def precision_switches(device: jax.Device) -> dict[str, str]:
     """What XLA makes of a float32 contraction now: "ieee", or "tf32", which is its default on a GPU that has it."""
-    setting = jax.config.jax_default_matmul_precision
-    arithmetic = "tf32" if float32.has_tf32(device) and setting not in _IEEE else "ieee"
+    arithmetic = float32.arithmetic(device)
     return {
         "float32 matmul (XLA)": arithmetic,
         "float32 convolution (XLA)": arithmetic,
-        "jax_default_matmul_precision": str(setting),
+        "jax_default_matmul_precision": str(jax.config.jax_default_matmul_precision),
     }
 
 

@@ -27,6 +27,8 @@ class Costed:
     reads, writes: one access per distinct tensor touched. view: nothing is computed and nothing moves.
     dtype: of the arithmetic's inputs ("fp32", ...); output: of the first result; None where there is no tensor.
     executor: what launches it; "": what launches the ops around it.
+    arithmetic: of a product of fp32 inputs, what the program asks for by name ("ieee", "tf32", "bf16"), whatever the
+    switches of the process; "" where it leaves that to them.
     parts: what a fused kernel is made of, each with the work and the traffic that it would have alone; empty for an
     op that stands for itself.
     """
@@ -43,6 +45,7 @@ class Costed:
     view: bool = False
     parts: tuple[Costed, ...] = ()
     executor: str = ""
+    arithmetic: str = ""
 
 
 class Same:
@@ -66,6 +69,7 @@ class Same:
             costed.inplace,
             costed.view,
             costed.executor,
+            costed.arithmetic,
             tuple(id(part) for part in costed.parts),
         )
         return self._known.setdefault(key, costed)

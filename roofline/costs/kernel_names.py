@@ -13,7 +13,7 @@ from functools import lru_cache
 from roofline.core.vocabulary import OpClass
 from roofline.costs.dtypes import COLLECTIVE
 
-_CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|host ?to ?device)|(dtoh|device ?to ?host))"
+_CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|h2d|host ?to ?device)|(dtoh|d2h|device ?to ?host))"
 _PATTERNS: tuple[tuple[OpClass, str], ...] = (
     ("transfer", _CROSSING),
     ("movement", r"^memcpy|^memset|^__amd_rocclr_(fill|copy)"),

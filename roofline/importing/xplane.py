@@ -6,7 +6,6 @@ where kernels were launched by a command buffer (a CUDA graph made by XLA) event
 
 from __future__ import annotations
 
-import re
 from dataclasses import dataclass
 
 import numpy as np
@@ -19,12 +18,11 @@ from roofline.timing.executor import PICOSECOND
 from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
 from roofline.traces.rows import Rows
-from roofline.traces.xplane import marks
+from roofline.traces.xplane import command_buffers, marks
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count as xla
 
 _MARK = "roofline:step"
-_BUFFER = re.compile(r"command_buffer", re.IGNORECASE)
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,8 +78,6 @@ def read(trace: XTrace) -> XlaStep:
     parts = executor.aligned(executor.time_steps(marked, owned[0], size, _MARK, 0.0), size)
     walls = [float(part.walls[0]) for part in parts]
     timed = timed_steps.merge(parts, float(np.median(walls)))
-    named = np.asarray([bool(_BUFFER.search(name)) for name in trace.names] + [False], bool)
-    by_buffer = (trace.graph[rows] != 0) | named[trace.hlo_op[rows]]
     length = (trace.end - trace.start)[rows]
     return XlaStep(
         counted=counted,
@@ -93,7 +89,7 @@ def read(trace: XTrace) -> XlaStep:
         device=device,
         others=len(worked) - 1,
         rocm=any(name.startswith("hip") for name in trace.names),
-        buffers=int(by_buffer.sum()),
+        buffers=int(command_buffers.replayed(trace)[rows].sum()),
         kernels=len(rows),
         warnings=(*trace.warnings, *warnings),
     )
@@ -101,8 +97,7 @@ def read(trace: XTrace) -> XlaStep:
 
 def _events(trace: XTrace, plane: str) -> Rows:
     """The events of a device, in order of start."""
-    derived = xla._DERIVED  # what a viewer adds is no event of the device
-    mine = np.asarray([line.plane == plane and line.name not in derived for line in trace.lines] + [False], bool)
+    mine = np.asarray([line.plane == plane and xla.is_stream(line) for line in trace.lines] + [False], bool)
     rows = np.flatnonzero(mine[trace.line] & (trace.end > trace.start))
     return rows[np.argsort(trace.start[rows], kind="stable")]
 

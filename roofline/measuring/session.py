@@ -110,12 +110,18 @@ def _installed(name: str) -> bool:
 
 def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str], shared: Path) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
-    special = {} if request.count_only else backend.recorder.profiled_environment(request.workload.device)
-    recording = record(request, backend, {**special, **variables}, shared)
-    if not special:
+    recording = record(request, backend, variables, shared)
+    if request.count_only or not backend.recorder.profiled_environment(request.workload.device):
         return recording
     plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared)
-    return msgspec.structs.replace(recording, wall=plain.wall, conditions=plain.conditions, memory=plain.memory)
+    # What is compared are plain steps: theirs is the environment, too.
+    return msgspec.structs.replace(
+        recording,
+        wall=plain.wall,
+        conditions=plain.conditions,
+        memory=plain.memory,
+        environment=plain.environment,
+    )
 
 
 def record(
@@ -141,8 +147,10 @@ def verify(request: Request) -> list[Check]:
 
 
 def _environment(request: Request, backend: Backend) -> dict[str, str]:
-    """What the backend wants set before its framework is imported."""
-    return backend.environment(request.threads, request.workload.device, request.workload.options)
+    """What the backend wants set before its framework is imported; to profile, which is how XLA counts, has its own."""
+    device = request.workload.device
+    variables = backend.environment(request.threads, device, request.workload.options)
+    return variables if request.plain_only else {**variables, **backend.recorder.profiled_environment(device)}
 
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:

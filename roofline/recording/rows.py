@@ -132,7 +132,7 @@ class _Tables:
             # Each framework has its own switches, and each of torch's libraries as well.
             torchs = {"cpu": "oneDNN"}.get(self._device, "cuDNN" if what == "convolution" else "cuBLAS")
             names = (f"float32 {what} ({library})" for library in (torchs, "XLA", "TensorFlow"))
-            switch = next((self._switches[name] for name in names if name in self._switches), None)
+            switch = costed.arithmetic or next((self._switches[name] for name in names if name in self._switches), None)
             arithmetic = precision.contraction(costed.dtype, costed.output, kernels, switch)
         return Signature(
             name=name,

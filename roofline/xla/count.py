@@ -9,6 +9,7 @@ An instruction that a step runs more than once is one op with the work of all it
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
@@ -18,7 +19,7 @@ from numpy.typing import NDArray
 from roofline.costs.counted import Access, Costed, Counted, CountedOp, Same
 from roofline.timing import executor
 from roofline.timing.executor import Owned
-from roofline.traces.xplane.reader import XTrace
+from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla import model_flops, names
 from roofline.xla import scopes as xla_scopes
 from roofline.xla.executed import Executed, Key
@@ -33,9 +34,10 @@ Accesses = tuple[Access, ...]
 #: From an instruction's op_name to its phase and scope.
 Placing = Callable[[str], Place]
 
-#: Lines of a device plane that a viewer derived from the others.
-_DERIVED = frozenset(
-    ("XLA Ops", "XLA Modules", "Steps", "Framework Ops", "Framework Name Scope", "Source code", "XLA TraceMe")
+#: Lines of a device plane that are no stream of it: derived by a viewer from the others, and what profiling cost.
+_DERIVED = re.compile(
+    r"(Async )?XLA (Async )?(Ops|Modules|TraceMe)|Steps|Framework (Ops|Name Scope)|Source code|.*overhead.*",
+    re.IGNORECASE,
 )
 CONTROL = frozenset(("while", "conditional", "call", "async-start"))
 
@@ -72,11 +74,13 @@ def count(
     times, order = _times(traces, events, prefix)
     programs = _programs(traces, order)
     known = [key for key in order if key[0] in programs and key[1] in programs[key[0]].instructions]
+    runs = {program: _runs(module, program, times) for program, module in programs.items()}
+    if any(one.device for one in events):
+        times |= _of_the_entry(known, programs, times, runs)
     kept = _without_parents(known, programs)
     same = Same()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
-    runs = {program: _runs(module, program, times) for program, module in programs.items()}
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
     number = {key: row for row, key in enumerate(kept)}
     parents = set(known) - set(kept)
@@ -97,9 +101,14 @@ def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
 # ---------------------------------------------------------------------------------------------- events
 
 
+def is_stream(line: Line) -> bool:
+    """Whether it holds what a device ran, as it was recorded."""
+    return line.plane.startswith("/device:") and not _DERIVED.fullmatch(line.name)
+
+
 def _events(trace: XTrace) -> _Events:
     """The events of executed instructions: kernels where there is a device, thunks where there is none."""
-    on_device = np.asarray([line.plane.startswith("/device:") and line.name not in _DERIVED for line in trace.lines])
+    on_device = np.asarray([is_stream(line) for line in trace.lines])
     device = bool(on_device.any() and on_device[trace.line].any())
     rows = np.flatnonzero(on_device[trace.line] if device else trace.hlo_op >= 0)
     pairs = np.stack((trace.program[rows], trace.hlo_op[rows].astype(np.int64)), axis=1)
@@ -243,6 +252,14 @@ def _runs(module: hlo.Module, program: int, times: Mapping[Key, float]) -> float
     known = ((program, instruction.name) for instruction in module.entry.instructions)
     counts = sorted(times[key] for key in known if key in times)
     return counts[len(counts) // 2] if counts else 1.0
+
+
+def _of_the_entry(
+    keys: Sequence[Key], programs: Programs, times: Mapping[Key, float], runs: Mapping[int, float]
+) -> dict[Key, float]:
+    """How often what lies in no loop ran: no more often than its program, though a sort is many equal kernels."""
+    entries = {program: {each.name for each in module.entry.instructions} for program, module in programs.items()}
+    return {key: min(times[key], runs[key[0]]) for key in keys if key[1] in entries[key[0]]}
 
 
 # ---------------------------------------------------------------------------------------------- tables

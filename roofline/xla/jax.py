@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import os
+import re
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from functools import partial
@@ -32,6 +34,11 @@ TRIVIAL_OPS = 200
 _VARIABLES = (
     *("NPROC", "OMP_NUM_THREADS", "NVIDIA_TF32_OVERRIDE", "XLA_PYTHON_CLIENT_PREALLOCATE", "OMP_WAIT_POLICY"),
     *MALLOC,
+)
+#: JAX's plugins for CUDA, and NVIDIA's libraries that XLA calls.
+_CUDA = (
+    *("jax-cuda12-plugin", "jax-cuda13-plugin", "nvidia-cublas-cu12", "nvidia-cublas"),
+    *("nvidia-cudnn-cu12", "nvidia-cudnn-cu13"),
 )
 #: Events of `jax.monitoring`, none inside another. The duration of a trace holds those of the functions in it.
 _COMPILING = frozenset(f"/jax/core/compile/{part}_duration" for part in ("jaxpr_to_mlir_module", "backend_compile"))
@@ -180,16 +187,15 @@ class Jax:
 
     def versions(self) -> dict[str, str]:
         """JAX, its compiler, and what models are made of."""
-        others = ("jaxlib", "numpy", *self._libraries, "jax-cuda12-plugin", "jax-cuda13-plugin")
+        others = ("jaxlib", "numpy", *self._libraries, *_CUDA)
         return {"jax": jax.__version__, **process.versions(others)}
 
     def switches(self) -> dict[str, str]:
         """What decides the arithmetic and the compilation."""
         options = ("jax_default_matmul_precision", "jax_enable_x64")
         found = {**{name: str(getattr(jax.config, name)) for name in options}, "jit": "on"}
-        if jax.default_backend() == "cpu":  # XLA's CPU backend has no lower precision for float32
-            found["float32 matmul (XLA)"] = found["float32 convolution (XLA)"] = "ieee"
-        return found
+        arithmetic = "tf32" if _takes_tf32(found[options[0]]) else "ieee"
+        return {**found, "float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
 
     def environment(self) -> dict[str, str]:
         """Affinity of this process, and the variables that steer XLA."""
@@ -202,6 +208,18 @@ class Jax:
         statistics = jax.devices()[0].memory_stats() or {}
         peak = statistics.get("peak_bytes_in_use")
         return Memory(peak=None if peak is None else float(peak), source=ALLOCATED, **_held(step))
+
+
+def _takes_tf32(asked: str) -> bool:
+    """Whether XLA takes TF32 for products of float32: on NVIDIA's GPUs since Ampere, unless told not to.
+
+    asked: `jax_default_matmul_precision`.
+
+    Its CPU backend has no lower precision for float32, and AMD's GPUs name their architecture otherwise ("gfx90a").
+    """
+    capability = getattr(jax.devices()[0], "compute_capability", "") if jax.default_backend() != "cpu" else ""
+    modern = bool(re.fullmatch(r"\d+\.\d+", str(capability))) and float(capability) >= 8
+    return modern and asked not in ("highest", "float32") and os.environ.get("NVIDIA_TF32_OVERRIDE") != "0"
 
 
 def _held(step: Step) -> dict[str, float | None]:

@@ -23,7 +23,7 @@ from roofline.xla.jax import Jax
 
 # 2 x 32 x 64 x 64 FLOPs of one product.
 PRODUCT = 2 * 32 * 64 * 64
-X = jnp.ones((32, 64))
+X = np.ones((32, 64), np.float32)
 
 
 @pytest.fixture(autouse=True)
@@ -56,11 +56,14 @@ def test_a_step_may_take_what_the_one_before_returned(returns: bool) -> None:
     step.run()
     assert before.is_deleted()  # what makes waiting for it impossible
     jaxs = framework()
+    queue.prepare(step, jaxs)
     assert len(queue.steady(step, 3, jaxs)) == 3
     plan = Plan(device="cuda", threads=1, steps=4, profiled_steps=2)
     recording = recorder.record(step, plan, lambda text: None, jaxs)
     assert recording.profiled is not None
     assert (len(recording.wall.steps), len(recording.profiled.walls) + recording.profiled.dropped) == (4, 2)
+    # What tells the end of a step was compiled with the first one, and is no compilation of those that are timed.
+    assert recording.conditions["compiling_seconds_per_step"] == 0
     # The product and that of its gradient, and no token among the ops.
     assert recording.profiled.joined == 1.0
     assert sum(recording.signatures[op.signature].cost.flops or 0 for op in recording.ops) == 2 * PRODUCT
@@ -85,9 +88,7 @@ def test_two_steps_are_in_flight(returns: bool) -> None:
 def test_once_everything_was_given_away_a_token_tells_the_end() -> None:
     step, _ = training(returns=True)
     jaxs = framework()
-    first = jaxs.end(step.run())
-    step.run()
-    jaxs.wait(first)
+    queue.prepare(step, jaxs)
     outputs = step.run()
     token = jaxs.end(outputs)
     assert isinstance(token, jax.Array)
@@ -176,3 +177,49 @@ def test_a_function_in_a_row_is_evaluated_so_often() -> None:
     # 3 x 1000 evaluations, none of which a compiler could take for another.
     assert sum((op.costed.cost.functions or {}).get("tanh", 0) for op in ops) == 3 * 1000
     np.testing.assert_allclose(run(), np.tanh(np.linspace(0.1, 0.9, 1000)), rtol=1e-5)
+
+
+def test_on_a_gpu_the_least_op_is_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Many results of one program would be fused, or become copies: each op is a program, of one addition."""
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    jaxs = framework()
+    trace = recorder.profiled_step(Step(run=jaxs.trivial()), jaxs, 1)
+    counted = jaxs.read([trace], STEP).counted
+    assert [op.times for op in counted.ops] == [200]
+    assert counted.ops[0].costed.cost.vector_flops == 200
+
+
+@pytest.mark.parametrize(
+    ("capability", "asked", "override", "arithmetic"),
+    [
+        ("9.0", None, "", "tf32"),
+        ("9.0", "tensorfloat32", "", "tf32"),
+        ("9.0", "highest", "", "ieee"),
+        ("9.0", None, "0", "ieee"),
+        ("7.5", None, "", "ieee"),
+        ("gfx90a", None, "", "ieee"),
+    ],
+)
+def test_float32_products_are_tf32_where_there_is_nothing_against_it(
+    monkeypatch: pytest.MonkeyPatch, capability: str, asked: str | None, override: str, arithmetic: str
+) -> None:
+    jaxs = framework()
+    assert jaxs.switches()["float32 matmul (XLA)"] == "ieee"  # whatever is asked for: a CPU has nothing else
+
+    class Gpu:
+        compute_capability = capability
+
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    monkeypatch.setattr(jax, "devices", lambda: [Gpu()])
+    monkeypatch.setenv("NVIDIA_TF32_OVERRIDE", override)
+    with jax.default_matmul_precision(asked):
+        switches = jaxs.switches()
+    assert switches["float32 matmul (XLA)"] == switches["float32 convolution (XLA)"] == arithmetic
+
+
+def test_a_token_waits_for_whatever_a_step_returns() -> None:
+    jaxs = framework()
+    outputs = {"key": jax.random.key(0), "state": [jnp.ones((3, 3), jnp.bfloat16), None, 2.0], "number": np.ones(2)}
+    first, second = jaxs.token(outputs), jaxs.token({"loss": 1.0})
+    jaxs.wait([first, second])
+    assert int(second) == int(first) + 1  # type: ignore[call-overload]

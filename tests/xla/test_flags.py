@@ -8,6 +8,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from roofline.backends.jax import BACKEND
@@ -17,6 +18,7 @@ from roofline.recording import launch
 from roofline.recording.request import Request
 from roofline.xla import flags, jax_environment
 
+OFF = "--xla_gpu_enable_command_buffer="
 FLAG = "--xla_gpu_per_fusion_autotune_cache_dir="
 
 
@@ -25,22 +27,32 @@ def test_plain_and_profiled_steps_find_the_same_kernels(monkeypatch: pytest.Monk
     plain = jax_environment.variables(1, "cuda", {})["XLA_FLAGS"].split()
     profiled = BACKEND.recorder.profiled_environment("cuda")["XLA_FLAGS"].split()
     assert f"{FLAG}{launch.SHARED}" in plain
-    assert set(profiled) - set(plain) == {"--xla_gpu_enable_command_buffer="}
-    # Both processes are given the folder that stands for it.
+    assert set(profiled) - set(plain) == {OFF}
+    # Both processes are given the folder that stands for it. What is profiled has no command buffers, in which kernels
+    # name no op: so has what is counted alone, and what is verified.
     given: list[Any] = []
 
-    def stand_in(*asked: Any) -> Any:
-        given.append(asked)
-        if len(given) == 2:
-            raise KeyboardInterrupt  # what is returned is not looked at here
-        return launch.Result(recording=object())  # type: ignore[arg-type]
+    def stand_in(request: Request, variables: dict[str, str], shared: Path | None = None) -> Any:
+        given.append((request.plain_only, OFF in variables["XLA_FLAGS"], shared))
+        return launch.Result(recording=Recorded(environment="plain" if request.plain_only else "profiled"))  # type: ignore[arg-type]
 
     monkeypatch.setattr(launch, "run", stand_in)
     request = Request(backend="jax", workload=Workload(model="mlp", device="cuda"))
-    with pytest.raises(KeyboardInterrupt):
-        session._record_apart(request, BACKEND, {}, tmp_path)
-    assert [shared for _, _, shared in given] == [tmp_path, tmp_path]
-    assert all(launch.SHARED in variables["XLA_FLAGS"] for _, variables, _ in given)
+    found: Any = session._record_apart(request, BACKEND, {}, tmp_path)
+    assert given == [(False, True, tmp_path), (True, False, tmp_path)]
+    assert found.environment == "plain"
+    session.record(msgspec.structs.replace(request, count_only=True), BACKEND)
+    session.verify(request)
+    assert given[2:] == [(False, True, None), (False, True, None)]
+
+
+class Recorded(msgspec.Struct):
+    """The parts of a recording that two processes share out."""
+
+    wall: Any = None
+    conditions: Any = None
+    memory: Any = None
+    environment: str = ""
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # from JAX, where another test has loaded it

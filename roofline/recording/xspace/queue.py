@@ -19,17 +19,19 @@ from roofline.recording.xspace.framework import Framework
 from roofline.traces.xplane import marks, reader
 from roofline.traces.xplane.reader import XTrace
 
-#: Steps that a stretch of plain ones runs untimed: the queue, and two in a row that show what lives on.
-UNTIMED = IN_FLIGHT + 2
+
+def prepare(step: Step, framework: Framework) -> None:
+    """Two steps in a row: whether one takes what the one before returned is known now, and the token is compiled."""
+    before = framework.end(step.run())
+    outputs = step.run()
+    framework.wait(before)
+    framework.wait(outputs if framework.token_program is None else framework.token(outputs))
 
 
 def steady(step: Step, steps: int, framework: Framework) -> list[float]:
     """`steps` steps back to back [s each]; a step's boundary is the moment at which the host knows of its end."""
     if not steps:
         return []
-    before = framework.end(step.run())
-    step.run()
-    framework.wait(before)  # learns whether a step takes what the one before returned
     waiting = [framework.end(step.run()) for _ in range(IN_FLIGHT)]
     framework.wait(waiting.pop(0))
     times: list[float] = []

@@ -16,7 +16,7 @@ from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
 from roofline.recording import record as protocol
 from roofline.recording.contention import Usage
-from roofline.recording.protocol import SETTLING, STEP
+from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import Rows
 from roofline.recording.step_recorder import Plain, Work
@@ -24,7 +24,7 @@ from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.timing import executor
 from roofline.timing.timed import Timed, merge
-from roofline.traces.xplane import reader
+from roofline.traces.xplane import command_buffers, reader
 from roofline.traces.xplane.reader import XTrace
 
 
@@ -54,6 +54,8 @@ class XSpaceStepRecorder:
         """Nothing is known of the memory before the first step."""
         self._plan, self._framework = plan, framework
         self._memory = Memory()
+        #: Kernels of the traces that command buffers launched, and of how many.
+        self._replayed = (0, 0)
 
     @property
     def in_turns(self) -> bool:
@@ -63,15 +65,18 @@ class XSpaceStepRecorder:
     @property
     def queued(self) -> int:
         """Beside a GPU, those that fill the queue when a stretch begins."""
-        return 0 if self._plan.device == "cpu" else queue.UNTIMED
+        return 0 if self._plan.device == "cpu" else IN_FLIGHT
 
     def scopes(self) -> AbstractContextManager[object]:
         """Scopes name ops when a program is traced, whichever step that is in."""
         return scopes_through(self._framework.scope)
 
     def first(self, step: Step) -> float:
-        """The first step, which traces and compiles [s]."""
-        return self._framework.first(lambda: self.timed(step))
+        """The first step, which traces and compiles [s]; beside a GPU two more, which show how it is waited for."""
+        took = self._framework.first(lambda: self.timed(step))
+        if self._plan.device != "cpu":
+            queue.prepare(step, self._framework)
+        return took
 
     def count(self, step: Step) -> Counted:
         """What one profiled step ran."""
@@ -131,11 +136,19 @@ class XSpaceStepRecorder:
 
     def _read(self, traces: list[XTrace]) -> Read:
         read = self._framework.read(traces, STEP)
-        if not read.counted.ops:
+        replayed = [command_buffers.replayed(trace) for trace in traces]
+        kernels = sum(int(owned.device and ((owned.op >= 0) | owned.lost).sum()) for owned in read.owned)
+        self._replayed = (sum(int(one.sum()) for one in replayed), kernels)
+        if read.counted.ops:
+            return read
+        if self._replayed[0]:
             raise MeasurementError(
-                "The profiler recorded no op of the step: it must run a compiled program, such as a jitted function."
+                "All kernels ran in command buffers, which name no op: set XLA_FLAGS=--xla_gpu_enable_command_buffer= "
+                "before the framework is imported."
             )
-        return read
+        raise MeasurementError(
+            "The profiler recorded no op of the step: it must run a compiled program, such as a jitted function."
+        )
 
     def threads(self) -> int:
         """Those that were asked for: the frameworks do not tell."""
@@ -184,7 +197,9 @@ class XSpaceStepRecorder:
         backward = (counted.phase == PHASES.index("backward")).any()
         products = any(op.costed.cost.flops for op in counted.ops)
         unresolved = step.mode == "train" and products and not backward
-        return (*counted.flags, *(("phases-unresolved",) if unresolved else ()))
+        replayed, kernels = self._replayed
+        found = (*counted.flags, *(("phases-unresolved",) if unresolved else ()))
+        return (*found, f"command-buffers: {replayed} of {kernels} kernels") if replayed else found
 
     def compilation(self, rows: Rows) -> Compilation | None:
         """Nothing is told of XLA's compilations but the time of them."""

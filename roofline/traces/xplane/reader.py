@@ -32,6 +32,7 @@ LARGEST = 1 << 30
 
 _DAY = 86_400 * 10**12  # [ps] no trace lasts a day: what lies further off is damage
 _SINCE_1970 = 10**17  # [ns] a line's time is since 1970 if it is later than this, else since the profiler started
+_OWN_NUMBERS = -(1 << 62)  # programs get numbers from here on where theirs is another's
 _PIECE = 1 << 16  # events that are decoded at a time
 _LISTENER = b"ThreadpoolListener::"
 _ENVIRONMENT = "Task Environment"  # the plane that tells when the profiler started
@@ -137,6 +138,7 @@ class _Found:
     module_names: Names = field(default_factory=Names)
     copies: Names = field(default_factory=Names)
     modules: dict[int, Program] = field(default_factory=dict)
+    renumbered: dict[tuple[int, str], int] = field(default_factory=dict)
     lines: list[Line] = field(default_factory=list)
     timestamps: list[int] = field(default_factory=list)
     columns: list[dict[str, np.ndarray]] = field(default_factory=list)
@@ -216,8 +218,12 @@ def _take_programs(plane: Any, stat_names: Mapping[int, bytes], found: _Found) -
                 number = stats[b"program_id"].uint64_value or stats[b"program_id"].int64_value
             number = _signed(number)
             program = name, stats[stat].bytes_value or stats[stat].str_value
-            if found.modules.setdefault(number, program) != program:
-                found.mended["programs with the number of another"] += 1
+            known = found.modules.setdefault(number, program)
+            if known[0] != name:  # of another copy of XLA in the process: that of a GPU counts anew
+                number = found.renumbered.setdefault((number, name), _OWN_NUMBERS + len(found.renumbered))
+                known = found.modules.setdefault(number, program)
+            if known != program:
+                found.mended["programs with the number and name of another"] += 1
 
 
 def _metadata(plane: Any, stat_names: dict[int, bytes], found: _Found) -> _Metadata:
@@ -319,10 +325,16 @@ def _together(timestamps: Sequence[int]) -> tuple[list[int], int]:
 
 
 def _programs(hlo_op: np.ndarray, program: np.ndarray, module: np.ndarray, found: _Found) -> np.ndarray:
-    """The program of each event; older traces give its module's name only, which may be that of one program."""
+    """The program of each event; older traces give its module's name only, which may be that of one program.
+
+    Where two programs have one number, the module's name says which of them it is.
+    """
+    names = found.module_names.decoded()
+    for (shared, name), own in found.renumbered.items():
+        program[(program == shared) & (np.array([*(each == name for each in names), False])[module])] = own
     times = Counter(name for name, _ in found.modules.values())
     number = {name: number for number, (name, _) in found.modules.items() if times[name] == 1}
-    of_module = np.array([-1, *(number.get(name, -1) for name in found.module_names.decoded())], np.int64)
+    of_module = np.array([-1, *(number.get(name, -1) for name in names)], np.int64)
     return np.where(hlo_op < 0, 0, np.where(program == -1, of_module[module + 1], program))
 
 

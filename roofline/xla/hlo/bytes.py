@@ -116,7 +116,12 @@ def _written(
         leaves = results(instruction)
     else:
         leaves = instruction.shape.leaves()
+    scratch = (
+        {index for index, root in _roots(instruction) if _is_scratch(root)} if instruction.opcode == "fusion" else ()
+    )
     for index, shape in leaves:
+        if index in scratch:
+            continue
         update = in_place.get(index)
         if update is None and index and instruction.opcode == "scatter":
             update = in_place.get(())
@@ -124,6 +129,14 @@ def _written(
             yield index, float(shape.bytes)
         else:
             yield index, min(float(shape.bytes), _rows(update) * shape.bits / 8)
+
+
+def _is_scratch(value: Instruction) -> bool:
+    """Whether it is what a call of a library took to work in: a fusion of such a call and slices returns it, too."""
+    value = view_source(value)
+    if value.opcode != "get-tuple-element" or value.operands[0].opcode != "custom-call":
+        return False
+    return (value.number,) not in {index for index, _ in custom_calls.results(value.operands[0])}
 
 
 def _rows(update: Instruction) -> int:

@@ -30,6 +30,16 @@ _ROUNDS = 8
 #: Equal layers are equal costs, in all modules of a process.
 _same = Same()
 _SUFFIX = re.compile(r"(\.(\d+|clone|remat\d*))+$")
+#: PrecisionConfig.Precision of XLA; and its algorithms for fp32 inputs, by number and name (xla_data.proto).
+_HIGHEST = 2
+_ALGORITHMS: dict[int | str, str] = {
+    **dict.fromkeys((6, 7, 8, 13), "bf16"),
+    **dict.fromkeys((9, 10), "tf32"),
+    11: "ieee",
+    **dict.fromkeys((f"ALG_DOT_BF16_BF16_F32{times}" for times in ("", "_X3", "_X6", "_X9")), "bf16"),
+    **dict.fromkeys(("ALG_DOT_TF32_TF32_F32", "ALG_DOT_TF32_TF32_F32_X3"), "tf32"),
+    "ALG_DOT_F32_F32_F32": "ieee",
+}
 #: Kinds that do matrix work.
 _KIND: dict[str, str] = {"dot": "matmul", "ragged-dot": "matmul", "convolution": "convolution"}
 
@@ -94,6 +104,7 @@ def _costed(module: Module, instruction: Instruction, moved: Accesses) -> Costed
             inplace=bool(shared),
             view=view,
             parts=parts,
+            arithmetic=_arithmetic(module, instruction) if done.flops else "",
         )
     )
 
@@ -261,6 +272,18 @@ def _dtypes(module: Module, instruction: Instruction) -> tuple[str | None, str |
         amount = (done.vector_flops or 0.0) + sum((done.functions or {}).values()) or (done.int_ops or 0.0) * 1e-9
         heaviest = max(heaviest, (amount, dtype), key=lambda pair: pair[0])
     return heaviest[1] or output, output
+
+
+def _arithmetic(module: Module, instruction: Instruction) -> str:
+    """What the first product in it must be computed in, by its name; "" where XLA is free to choose.
+
+    Asked for by an algorithm, or by the precision "highest", which rules TF32 out; "default" and "high" do not.
+    """
+    for each in inside(instruction):
+        if work(module, each).flops:
+            precision, algorithm = custom_calls.asked_precision(each)
+            return _ALGORITHMS.get(algorithm, "ieee" if precision == _HIGHEST else "")
+    return ""
 
 
 def _input_dtype(instruction: Instruction) -> str | None:

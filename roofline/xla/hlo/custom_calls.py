@@ -86,6 +86,21 @@ def configuration(instruction: Instruction) -> dict[str, Any]:
     return value if isinstance(value, dict) else {}
 
 
+def asked_precision(instruction: Instruction) -> tuple[int, int | str]:
+    """(highest precision that a product asks of its operands, algorithm), as XLA numbers or names them.
+
+    A call of a library keeps them in its configuration, everything else in the instruction.
+    """
+    own = instruction.message.precision_config
+    whole = configuration(instruction) if instruction.custom_call_target else {}
+    noted = whole.get("gemm_backend_config", whole).get("precision_config")
+    if not isinstance(noted, dict):
+        return max(own.operand_precision, default=0), own.algorithm
+    names = noted.get("operand_precision", [])
+    order = ("DEFAULT", "HIGH", "HIGHEST")
+    return max((order.index(name) for name in names if name in order), default=0), str(noted.get("algorithm", ""))
+
+
 def work(instruction: Instruction) -> Cost:
     """What one execution of a custom call computes, without bytes."""
     target = instruction.custom_call_target

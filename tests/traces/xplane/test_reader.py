@@ -386,14 +386,27 @@ def test_the_program_of_an_event_without_its_number_is_the_only_one_of_its_modul
     assert trace.program[trace.line == [line.name for line in trace.lines].index("old")].tolist() == [-1, -1, -1]
 
 
-def test_two_programs_of_one_number_are_told():
+def test_of_two_programs_of_one_number_the_name_of_the_module_tells():
+    """The copy of XLA that runs a GPU numbers its programs from 1 on as that of the CPU does."""
     w = small()
     entry = w.space.planes[0].event_metadata.add(key=9)
     entry.value.name = "jit_other(50)"
     w.stat(w.space.planes[0], entry.value, "Hlo Proto", ("bytes_value", b"another"))
+    gpu = w.space.planes[2]
+    w.event(gpu, gpu.lines[0], "add_kernel", 9, 1, hlo_op="add.2", hlo_module="jit_other", program_id=50)
+    trace = reader.read(w.encoded())
+    names = [trace.names[code] for code in trace.name]
+    of_kernel, of_thunk = (trace.program[names.index(name)] for name in ("add_kernel", "dot.3"))
+    assert trace.modules[of_kernel] == ("jit_other", b"another")
+    assert trace.modules[of_thunk] == ("jit_f", b"hlo f")
+    assert trace.warnings == ()
+    # Of equal names, too, nothing tells.
+    same = w.space.planes[0].event_metadata.add(key=10)
+    same.value.name = "jit_f(50)"
+    w.stat(w.space.planes[0], same.value, "Hlo Proto", ("bytes_value", b"a third"))
     trace = reader.read(w.encoded())
     assert trace.modules[50] == ("jit_f", b"hlo f")
-    assert trace.warnings == ("Left out 1 programs with the number of another.",)
+    assert trace.warnings == ("Left out 1 programs with the number and name of another.",)
 
 
 # Times

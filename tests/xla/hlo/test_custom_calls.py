@@ -294,3 +294,66 @@ ENTRY e {{
     assert (found.kind, found.op_class, found.dtype) == ("matmul", "contraction", "bf16")
     assert contractions(module, module.entry.root) == [("x/dot_general", PRODUCT)]
     assert title(module.entry.root) == "gemm_fusion"
+
+
+def test_what_a_fused_call_worked_in_is_no_traffic():
+    """A product of one layer's slice of the weights: XLA fuses the slice with the call, scratch memory included."""
+    config = json.dumps(json.dumps(gemm()))
+    module = hlo.read(
+        hlo_oracle.proto(
+            f"""HloModule m
+            f {{
+              p0 = bf16[128,512] parameter(0)
+              p1 = bf16[4,512,256] parameter(1)
+              at = s32[] parameter(2)
+              zero = s32[] constant(0)
+              one = bf16[1,512,256] dynamic-slice(p1, at, zero, zero), dynamic_slice_sizes={{1,512,256}}
+              w = bf16[512,256] bitcast(one)
+              call = (bf16[128,256], s8[4194304]) custom-call(p0, w), custom_call_target="__cublas$gemm",
+                backend_config={config}
+              result = bf16[128,256] get-tuple-element(call), index=0
+              scratch = s8[4194304] get-tuple-element(call), index=1
+              ROOT r = (bf16[128,256], s8[4194304]) tuple(result, scratch)
+            }}
+            ENTRY e {{
+              p0 = bf16[128,512] parameter(0)
+              p1 = bf16[4,512,256] parameter(1)
+              at = s32[] parameter(2)
+              ROOT r = (bf16[128,256], s8[4194304]) fusion(p0, p1, at), kind=kCustom, calls=f
+            }}"""
+        )
+    )
+    done = cost(module, module.entry.root)[0].cost
+    assert done.flops == PRODUCT
+    assert done.bytes_written == 2 * RESULT
+    assert done.bytes_read == 2 * 128 * 512 + 2 * 512 * 256 + 4  # of the weights one layer of four
+
+
+def with_precision(operands, algorithm="ALG_UNSET"):
+    config = gemm()
+    config["gemm_backend_config"]["precision_config"] = {"operand_precision": operands, "algorithm": algorithm}
+    module, instruction = call("__cublas$gemm", "f32[128,256]", "f32[128,512]", "f32[512,256]", config=config)
+    return cost(module, instruction)[0].arithmetic
+
+
+def test_a_product_may_say_what_it_is_computed_in():
+    """Of fp32 inputs a GPU makes TF32 unless the highest precision is asked for, on either side."""
+    assert with_precision(["DEFAULT", "DEFAULT"]) == with_precision(["HIGH", "DEFAULT"]) == ""
+    assert with_precision(["HIGHEST", "DEFAULT"]) == "ieee"
+    assert with_precision(["DEFAULT", "DEFAULT"], "ALG_DOT_TF32_TF32_F32") == "tf32"
+    assert with_precision(["HIGHEST", "HIGHEST"], "ALG_DOT_BF16_BF16_F32_X3") == "bf16"
+    product = "f32[4,8] dot(p0, p1), lhs_contracting_dims={1}, rhs_contracting_dims={0}"
+    for attribute, arithmetic in (
+        ("", ""),
+        (", operand_precision={highest,default}", "ieee"),
+        (", operand_precision={high,high}", ""),
+        (", algorithm=dot_f32_f32_f32", "ieee"),
+        (", algorithm=dot_tf32_tf32_f32", "tf32"),
+        (", algorithm=dot_bf16_bf16_f32_x3", "bf16"),
+    ):
+        text = f"p0 = f32[4,6] parameter(0)\n p1 = f32[6,8] parameter(1)\n ROOT r = {product}{attribute}\n"
+        fused = f"HloModule m\nf {{ {text} }}\nENTRY e {{ p0 = f32[4,6] parameter(0)\n p1 = f32[6,8] parameter(1)\n"
+        root = "ROOT r = f32[4,8] fusion(p0, p1), kind=kCustom, calls=f }"
+        for data in (f"HloModule m\nENTRY e {{ {text} }}", fused + root):
+            module = hlo.read(hlo_oracle.proto(data))
+            assert cost(module, module.entry.root)[0].arithmetic == arithmetic

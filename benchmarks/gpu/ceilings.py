@@ -21,12 +21,17 @@ from statistics import median
 from typing import Any
 
 import torch
-import triton
-import triton.language as tl
-from triton.testing import do_bench
+
+try:
+    import triton
+    import triton.language as tl
+    from triton.testing import do_bench
+except ImportError:
+    sys.exit("This needs Triton, which CUDA builds of torch bring on Linux.")
 
 PRODUCTS = (4096, 8192)
-ARRAY = 2**30  # bytes, many times every last-level cache
+#: Bytes. do_bench leaves the cache full of what is still to be written: of 4 GiB its 50 or 60 MiB are 1.5 %.
+ARRAY = 2**32
 #: Shares of the last-level cache that are read again and again, and how many bytes each launch reads at least.
 SHARES = (0.2, 0.35, 0.5)
 REREAD = 2**31
@@ -86,14 +91,25 @@ def read(size: float, least: float, what: str) -> dict[str, Any]:
     return found
 
 
-def independent() -> dict[str, dict[str, Any]]:
-    cache = torch.cuda.get_device_properties(0).L2_cache_size
-    return {
-        "matrix.bf16": products(),
-        "dram.copy": copy(),
-        "dram.read": read(ARRAY, ARRAY, "reading once"),
-        "cache.llc": fastest([read(share * cache, REREAD, "reading again and again") for share in SHARES]),
-    }
+def cache() -> dict[str, Any]:
+    size = torch.cuda.get_device_properties(0).L2_cache_size
+    return fastest([read(share * size, REREAD, "reading again and again") for share in SHARES])
+
+
+MEASURED: dict[str, Callable[[], dict[str, Any]]] = {
+    "matrix.bf16": products,
+    "dram.copy": copy,
+    "dram.read": lambda: read(ARRAY, ARRAY, "reading once"),
+    "cache.llc": cache,
+}
+
+
+def attempt(run: Callable[[], dict[str, Any]]) -> dict[str, Any]:
+    """What `run` returns, or why it failed: what else is measured must not be lost with it."""
+    try:
+        return run()
+    except Exception as error:
+        return {"error": f"{type(error).__name__}: {error}"}
 
 
 def calibrated(file: Path | None, full: bool) -> dict[str, Any]:
@@ -106,10 +122,12 @@ def calibrated(file: Path | None, full: bool) -> dict[str, Any]:
 
 
 def beside(calibration: dict[str, Any], ours: dict[str, dict[str, Any]]) -> dict[str, dict[str, float | None]]:
-    """The calibration's values over ours, best and sustained."""
+    """The calibration's values over ours, best and sustained; null where one of the two was not measured."""
     found: dict[str, dict[str, float | None]] = {}
     for name, one in ours.items():
-        ceiling = calibration["ceilings"].get(name) or {}
+        if "error" in one:
+            continue
+        ceiling = calibration.get("ceilings", {}).get(name) or {}
         value, lasting = ceiling.get("value"), ceiling.get("sustained")
         found[name] = {
             "calibrated / best": value / one["best"] if value else None,
@@ -128,8 +146,8 @@ def main() -> None:
     if not torch.cuda.is_available():
         sys.exit("This needs a CUDA GPU: torch.cuda.is_available() is False.")
     # The calibration first, in a process of its own: it must not find the card warm from what is measured here.
-    calibration = calibrated(options.calibration, options.full)
-    ours = independent()
+    calibration = attempt(lambda: calibrated(options.calibration, options.full))
+    ours = {name: attempt(run) for name, run in MEASURED.items()}
     content = {
         "device": torch.cuda.get_device_name(),
         "versions": {"torch": torch.__version__, "triton": triton.__version__, "cuda": torch.version.cuda},
@@ -142,6 +160,8 @@ def main() -> None:
         print(text)
     else:
         options.out.write_text(text + "\n", encoding="utf-8")
+    if failed := [name for name, one in {"calibration": calibration, **ours}.items() if "error" in one]:
+        sys.exit(f"Not measured: {', '.join(failed)}; the JSON says why.")
 
 
 if __name__ == "__main__":

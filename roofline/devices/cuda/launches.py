@@ -6,7 +6,9 @@ No kernel ends sooner, however little it does. A replayed graph starts its kerne
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
+from functools import partial
 from statistics import median
+from typing import Any
 
 from roofline.core.device import Ceiling
 from roofline.devices.sampling import Finding
@@ -57,14 +59,15 @@ def _graph() -> Callable[[], None]:
     with torch.cuda.graph(graph):
         for _ in range(KERNELS):
             x.neg_()
-
-    def run() -> None:
-        for _ in range(REPLAYS):
-            graph.replay()
-        assert x.numel() == 1  # the graph holds its address, and only this holds the tensor
-
+    run = partial(_replay, graph, x)
     run()
     return run
+
+
+def _replay(graph: Any, held: Any) -> None:
+    """held: the tensor whose address the graph has; it must live as long."""
+    for _ in range(REPLAYS):
+        graph.replay()
 
 
 def _durations(run: Callable[[], None]) -> list[float]:

@@ -10,7 +10,11 @@ from triton.language.extra import libdevice
 
 
 def evaluate(out: tl.tensor, turns: tl.tensor, NAME: tl.constexpr, BLOCK: tl.constexpr, UNROLL: tl.constexpr) -> None:
-    """x = f(x), UNROLL x turns times, by what torch._inductor's TritonOverrides write for each function."""
+    """x = f(x), UNROLL x turns times, by the functions that torch._inductor's TritonOverrides write into kernels.
+
+    Of several forms (with `use_fast_math` or without, rounded as IEEE asks or not) the one of fewest instructions: a
+    ceiling holds for all.
+    """
     lane = tl.arange(0, BLOCK)
     x = lane.to(tl.float32) / BLOCK
     for _turn in range(turns):

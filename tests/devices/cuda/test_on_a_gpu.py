@@ -20,6 +20,7 @@ pytestmark = [
     pytest.mark.gpu,
     pytest.mark.skipif(not torch.cuda.is_available(), reason="needs a CUDA GPU: torch.cuda.is_available() is False"),
     pytest.mark.xdist_group("timing"),
+    pytest.mark.filterwarnings("default"),  # what compilers and drivers warn of is no defect of ours
 ]
 
 

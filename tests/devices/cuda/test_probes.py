@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-pytest.importorskip("torch")
+torch = pytest.importorskip("torch")
 
 import handmade
 import msgspec
@@ -13,6 +13,7 @@ import msgspec
 from roofline.core.executor import executor_of
 from roofline.devices.cuda import generated, kernels, l2, probes, timer
 from roofline.devices.cuda.card import Grid
+from roofline.devices.measure import _run
 from roofline.devices.sampling import Best
 from roofline.pytorch import time_cuda
 from roofline.pytorch.inductor import loops
@@ -47,6 +48,15 @@ def test_each_mechanism_that_launches_kernels_has_a_probe(names, replays):
 def test_numbers_drawn_by_generated_code_have_a_probe(names):
     assert generated.PHILOX == loops.PHILOX
     assert f"function.{loops.PHILOX}" in names
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="needs a machine without a GPU")
+def test_where_nothing_works_everything_is_a_note(names):
+    all_probes = [(probe, probe.names) for probe in probes.probes(False, "2026-01-01")]
+    found, _ = _run(all_probes, 1, None)
+    assert found.ceilings == {}
+    assert found.notes.keys() >= set(names)
+    assert all(found.notes.values())
 
 
 def test_slices_and_passes():

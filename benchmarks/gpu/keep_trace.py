@@ -34,15 +34,19 @@ STEPS = 3
 MOST = 2 * 2**20
 
 
+def parser() -> argparse.ArgumentParser:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--backend", required=True)
+    words.add_argument("--mode", choices=("infer", "train"), required=True)
+    words.add_argument("--precision", required=True)
+    words.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    words.add_argument("--batch", type=int, default=2)
+    words.add_argument("--out", type=Path, required=True)
+    return words
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backend", required=True)
-    parser.add_argument("--mode", choices=("infer", "train"), required=True)
-    parser.add_argument("--precision", required=True)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--batch", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
+    asked = parser().parse_args()
     request = make_request(
         "bert",
         asked.backend,

@@ -76,10 +76,11 @@ def calibration(setting: Setting) -> tuple[Item, ...]:
 
     independent = Item(
         name="independent",
-        command=("script", "ceilings.py"),
+        command=("script", "ceilings.py", "--calibration", "{out}/short-1.json"),
         seconds=40,
         limit=150,
         stdout="independent.json",
+        needs=("short-1",),
         machine=("gpu",),
     )
     return (

@@ -13,12 +13,13 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from predictions import COUNTED, predict, rows
+
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
 from roofline.devices import datasheet
 from roofline.errors import RooflineError
 
-PREDICTIONS = Path(__file__).with_name("predictions.json")
 COLUMNS = (
     *("row", "wall ms", "predicted ms", "attained", "joined", "known FLOPs", "known bytes", "unknown ops"),
     *("opaque", "unattributed", "idle", "compute", "memory", "launch", "no verdict", "above", "flags"),
@@ -63,18 +64,18 @@ def gathered(folders: list[Path], scratch: Path) -> tuple[dict[str, Path], dict[
 
 def table(profiles: dict[str, Path]) -> list[str]:
     """A Markdown table, one line per profile."""
-    predicted = json.loads(PREDICTIONS.read_text(encoding="utf-8")) if PREDICTIONS.is_file() else {"rows": {}}
+    counted = json.loads(COUNTED.read_text(encoding="utf-8"))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for name, file in profiles.items():
         try:
-            cells = row(name, analyze(load(file)), predicted["rows"])
+            cells = row(name, analyze(load(file)), counted)
         except RooflineError as error:
             cells = [name, str(error)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
-def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
+def row(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
     """The cells of one profile; what is not known is a dash."""
     profile, total = analysis.profile, analysis.total
     unknown = sum(profile.signatures[op.signature].cost.quality == "unknown" for op in profile.ops)
@@ -82,7 +83,7 @@ def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
     lost = [flag for flag in analysis.flags if "unattributed" in flag]
     coverage = analysis.coverage
     bounds = {bound: seconds / analysis.busy for bound, seconds in total.bounds.items()} if analysis.busy else {}
-    least = least_time(name, analysis, predicted)
+    least = least_time(name, analysis, counted)
     return [
         name,
         f"{analysis.wall * 1e3:.3f}",
@@ -101,10 +102,12 @@ def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
     ]
 
 
-def least_time(name: str, analysis: Analysis, predicted: dict[str, Any]) -> float | None:
+def least_time(name: str, analysis: Analysis, counted: dict[str, Any]) -> float | None:
     """What was predicted for the row on the device that it ran on [s]; None where nothing was."""
     sheet = datasheet(analysis.device.name, analysis.device.memory, analysis.device.kind)
-    return None if sheet is None else predicted.get(name, {}).get(sheet.name, {}).get("least")
+    asked = rows().get(name)
+    found = predict(asked, sheet, counted) if sheet is not None and asked is not None else None
+    return None if found is None else found.least
 
 
 def ended(states: dict[str, Any]) -> list[str]:

@@ -48,7 +48,7 @@ def main() -> int:
     if asked.wheels.is_dir():
         wheels.install(asked.wheels.resolve(), site)
     if asked.report:
-        words = [sys.executable, "-P", str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
+        words = [sys.executable, str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
         return subprocess.run(words, env=piece.environment(work, site), check=False).returncode
     signal.signal(signal.SIGTERM, _leave)
     here = piece.Run(

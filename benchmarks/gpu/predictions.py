@@ -4,8 +4,8 @@
     python benchmarks/gpu/predictions.py             write the table into docs/a100.md
 
 The rule is `roofs["ideal"]` of the analysis: no less than the model FLOPs at the matrix peak of the precision, and no
-less than the bytes that come from before the step or outlive it (parameters, gradients' targets, optimizer state,
-inputs, outputs), once, at the bandwidth of main memory. It holds whatever the kernels are and however they are
+less than the bytes that come from before the step or outlive it (parameters, optimizer state, inputs,
+results), once, at the bandwidth of main memory. It holds whatever the kernels are and however they are
 launched; so batch 1 will take many times as long. Work is counted with PyTorch at two batches and continued in a
 straight line, which all of it is; the models of the other frameworks ask for the same.
 """
@@ -37,6 +37,8 @@ MARKS = ("<!-- written by benchmarks/gpu/predictions.py -->", "<!-- to here -->"
 DATE = "2026-11-22"
 DEVICES = ("a100-sxm", "a100-40gb", "h100-sxm")
 BATCHES = (2, 4)
+#: What is counted in place of a precision, and has as many bytes: a CPU has no TF32, and float16 only slowly.
+COUNTED_AS = {"tf32": "fp32", "fp16": "bf16"}
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +54,9 @@ class Workload:
 
     @property
     def key(self) -> str:
-        """Of its count: TF32 reads and writes what float32 does."""
-        kept = "fp32" if self.precision == "tf32" else self.precision
-        return " ".join((self.model, self.mode, f"s{self.seq}", kept, *self.options))
+        """Of its count, which rows of several batches share."""
+        counted = COUNTED_AS.get(self.precision, self.precision)
+        return " ".join((self.model, self.mode, f"s{self.seq}", counted, *self.options))
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +124,7 @@ def count(asked: Workload, folder: Path) -> dict[str, dict[str, float]]:
         file = folder / "counted.json"
         words = [sys.executable, "-P", "-m", "roofline", "profile", asked.model, "--backend", "torch"]
         words += ["--mode", asked.mode, "--batch", str(batch), "--seq", str(asked.seq), "--device", "cpu"]
-        words += ["--precision", "fp32" if asked.precision == "tf32" else asked.precision, *asked.options]
+        words += ["--precision", COUNTED_AS.get(asked.precision, asked.precision), *asked.options]
         subprocess.run(
             [*words, "--count-only", "-o", str(file), "--force"], cwd=folder, check=True, capture_output=True
         )

@@ -93,7 +93,7 @@ def calibration(setting: Setting) -> tuple[Item, ...]:
 
 def tests(setting: Setting) -> tuple[Item, ...]:
     """The tests that need a GPU, PyTorch's and JAX's in processes of their own: each wants the memory for itself."""
-    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if _for_gpu(path)]
+    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if _needs_gpu(path)]
     groups: dict[str, list[Path]] = {"torch": [], "jax": []}
     for path in files:
         groups["jax" if _of_jax(path) else "torch"].append(path)
@@ -116,8 +116,9 @@ def tests(setting: Setting) -> tuple[Item, ...]:
     )
 
 
-def _for_gpu(path: Path) -> bool:
-    return "mark.gpu" in path.read_text(encoding="utf-8")
+def _needs_gpu(path: Path) -> bool:
+    """The tests of this plan speak of the mark and have none."""
+    return path.parent.name != "benchmarks" and "mark.gpu" in path.read_text(encoding="utf-8")
 
 
 def _of_jax(path: Path) -> bool:

@@ -4,10 +4,10 @@
     python benchmarks/gpu/predictions.py             write the table into docs/a100.md
 
 The rule is `roofs["ideal"]` of the analysis: no less than the model FLOPs at the matrix peak of the precision, and no
-less than the bytes that come from before the step or outlive it (parameters, optimizer state, inputs,
-results), once, at the bandwidth of main memory. It holds whatever the kernels are and however they are
-launched; so batch 1 will take many times as long. Work is counted with PyTorch at two batches and continued in a
-straight line, which all of it is; the models of the other frameworks ask for the same.
+less than the bytes that come from before the step or outlive it (parameters, optimizer state, inputs, results), once,
+at the bandwidth of main memory. It holds whatever the kernels are and however they are launched; so batch 1 will take
+many times as long. Work is counted with PyTorch at two batches and continued in a straight line; the models of the
+other frameworks ask for the same.
 """
 
 from __future__ import annotations
@@ -112,8 +112,13 @@ def predict(asked: Workload, device: Device, counted: dict[str, Any]) -> Predict
 
 
 def line(values: dict[str, float], batch: int) -> float:
-    """The straight line through the values at two batches, at another one."""
+    """The straight line through the values at two batches, at another one; the lower value of what falls.
+
+    A training step moves as many bytes at every batch, up to buffers of a few rows that it happens to use again.
+    """
     (low, at_low), (high, at_high) = ((int(each), value) for each, value in values.items())
+    if at_high <= at_low:
+        return at_high
     return at_low + (at_high - at_low) / (high - low) * (batch - low)
 
 

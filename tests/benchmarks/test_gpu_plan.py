@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import importlib
+import json
+import re
 from collections.abc import Iterator
 from functools import cache
 from pathlib import Path
@@ -92,8 +94,12 @@ def test_every_item_ends_within_a_piece_and_every_piece_has_its_archive() -> Non
 
 def test_tests_of_a_gpu_are_all_planned() -> None:
     planned = {word for item in pieces(GPU)["tests"] for word in item.command if word.endswith(".py")}
-    marked = [path for path in (ROOT / "tests").rglob("test_*.py") if "pytest.mark.gpu\n" in path.read_text("utf-8")]
-    assert {f"{{root}}/{path.relative_to(ROOT)}" for path in marked if path != Path(__file__)} <= planned
+    marked = [
+        path
+        for path in (ROOT / "tests").rglob("test_*.py")
+        if re.search(r"^(@|pytestmark = )pytest\.mark\.gpu$", path.read_text(encoding="utf-8"), re.MULTILINE)
+    ]
+    assert {f"{{root}}/{path.relative_to(ROOT)}" for path in marked} == planned
 
 
 # Predictions
@@ -114,6 +120,7 @@ COUNTS = {
 def test_a_straight_line_through_two_batches() -> None:
     assert line({"2": 1.1e9, "4": 1.2e9}, 1) == pytest.approx(1.05e9)  # 1 GB of parameters and 0.05 GB a sample
     assert line({"2": 1.1e9, "4": 1.2e9}, 32) == pytest.approx(2.6e9)
+    assert line({"2": 1.3e9, "4": 1.2e9}, 32) == 1.2e9
 
 
 def test_the_least_time_is_the_longer_of_flops_and_bytes() -> None:
@@ -136,8 +143,6 @@ def test_what_was_not_counted_or_has_no_ceiling_is_not_predicted() -> None:
 
 
 def test_every_row_is_predicted_and_the_page_says_so() -> None:
-    import json
-
     counted = json.loads(COUNTED.read_text(encoding="utf-8"))
     assert [name for name, asked in rows().items() if asked.key not in counted["counts"]] == []
     text = PAGE.read_text(encoding="utf-8")

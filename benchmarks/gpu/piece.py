@@ -48,7 +48,8 @@ def run(name: str, items: Sequence[Item], here: Run) -> int:
     state = State(piece / "state.json", here.setting)
     open_ = [item for item in items if not item.each and _open(item, state, here.again)]
     if not open_:
-        print(f"{name}: nothing is left to run", flush=True)
+        failed = sum(not item.each and not _has_ended_well(item, state) for item in items)
+        print(f"{name}: nothing is left to run{f', {failed} failed (see --again)' if failed else ''}", flush=True)
         return 0
     left = 0
     for item in [*(item for item in items if item.each), *open_]:
@@ -110,6 +111,11 @@ def _open(item: Item, state: State, again: str | None) -> bool:
     if entry is None or entry.how == BEGUN:
         return True
     return again is not None and (entry.how == FAILED if again == "" else fnmatch.fnmatch(item.name, again))
+
+
+def _has_ended_well(item: Item, state: State) -> bool:
+    entry = state.of(item)
+    return entry is not None and entry.how == WELL
 
 
 def _failure(item: Item, piece: Path, code: int | None) -> str:

@@ -13,6 +13,7 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from evidence import ceilings, counted_bytes
 from predictions import COUNTED, predict, rows
 
 from roofline.analysis.analysis import Analysis, analyze
@@ -31,34 +32,38 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        profiles, states = gathered(asked.folders, Path(scratch))
-        if not states:
+        folders = pieces(asked.folders, Path(scratch))
+        if not folders:
             print("Nothing was measured yet.")
             return 1
-        print("\n".join([*table(profiles), "", *ended(states)]))
+        profiles, states = gathered(folders)
+        evidence = [*ceilings(folders), *counted_bytes(folders)]
+        print("\n".join([*evidence, *table(profiles), "", *ended(states)]))
     return 0
 
 
-def gathered(folders: list[Path], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
-    """The profiles by their rows, and the entries of all items by PIECE/ITEM."""
-    places = []
+def pieces(folders: list[Path], scratch: Path) -> list[Path]:
+    """The folders of all pieces, the archived ones unpacked into `scratch`; of one piece the last one counts."""
+    places: list[Path] = []
     for number, folder in enumerate(folders):
         for archive in sorted(folder.glob("*.tar.gz")):
             with tarfile.open(archive) as file:
                 file.extractall(scratch / str(number), filter="data")
         places += sorted((scratch / str(number)).glob("*/state.json")) + sorted(folder.glob("*/state.json"))
+    return [place.parent for place in places]
+
+
+def gathered(folders: list[Path]) -> tuple[dict[str, Path], dict[str, Any]]:
+    """The profiles by their rows, and the entries of all items by PIECE/ITEM. A row of a second piece names that."""
     profiles: dict[str, Path] = {}
     states: dict[str, Any] = {}
-    for place in places:
-        kept = json.loads(place.read_text(encoding="utf-8"))["items"]
-        states |= {f"{place.parent.name}/{name}": entry for name, entry in kept.items()}
+    for folder in folders:
+        kept = json.loads((folder / "state.json").read_text(encoding="utf-8"))["items"]
+        states |= {f"{folder.name}/{name}": entry for name, entry in kept.items()}
         for name, entry in kept.items():
-            if (
-                entry["how"] == "well"
-                and (file := place.parent / f"{name}.json").is_file()
-                and "profile" in entry["command"]
-            ):
-                profiles[name] = file
+            file = folder / f"{name}.json"
+            if entry["how"] == "well" and entry["command"][:2] == ["roofline", "profile"] and file.is_file():
+                profiles[f"{name} ({folder.name})" if name in profiles else name] = file
     return profiles, states
 
 
@@ -105,7 +110,7 @@ def row(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
 def least_time(name: str, analysis: Analysis, counted: dict[str, Any]) -> float | None:
     """What was predicted for the row on the device that it ran on [s]; None where nothing was."""
     sheet = datasheet(analysis.device.name, analysis.device.memory, analysis.device.kind)
-    asked = rows().get(name)
+    asked = rows().get(name.partition(" ")[0])
     found = predict(asked, sheet, counted) if sheet is not None and asked is not None else None
     return None if found is None else found.least
 

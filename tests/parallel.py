@@ -50,6 +50,7 @@ SLOW = (
     "renderers/test_figures.py",
     "cli/test_profile.py",
     "docs/test_architecture_figure.py",
+    "benchmarks/test_gpu_traces.py",
     "xla/test_verify.py",
 )
 #: The longest of the others.

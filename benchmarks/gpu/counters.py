@@ -68,12 +68,16 @@ class Row:
     l2: float | None
 
 
+def parser() -> argparse.ArgumentParser:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--profile", type=Path, required=True)
+    words.add_argument("--cache-control", choices=("all", "none"), required=True)
+    words.add_argument("--rows", type=Path, required=True, help="where the table of ops goes (.csv)")
+    return words
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--profile", type=Path, required=True)
-    parser.add_argument("--cache-control", choices=("all", "none"), required=True)
-    parser.add_argument("--rows", type=Path, required=True, help="where the table of ops goes (.csv)")
-    asked = parser.parse_args()
+    asked = parser().parse_args()
     with tempfile.TemporaryDirectory() as folder:
         log = Path(folder) / "ncu.csv"
         done = subprocess.run(command(asked.profile, asked.cache_control, log), check=False)

@@ -29,10 +29,14 @@ CLOCKS = ("clocks.sm", "clocks.mem", "power.draw", "temperature.gpu", "clocks_ev
 LOAD = 4.0
 
 
+def parser() -> argparse.ArgumentParser:
+    words = argparse.ArgumentParser(description=__doc__)
+    words.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    return words
+
+
 def main() -> None:
-    parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    asked = parser.parse_args()
+    asked = parser().parse_args()
     found: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.partition(" ")[0],

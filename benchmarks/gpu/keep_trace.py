@@ -34,15 +34,19 @@ STEPS = 3
 MOST = 2 * 2**20
 
 
+def parser() -> argparse.ArgumentParser:
+    words = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    words.add_argument("--backend", required=True)
+    words.add_argument("--mode", choices=("infer", "train"), required=True)
+    words.add_argument("--precision", required=True)
+    words.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
+    words.add_argument("--batch", type=int, default=2)
+    words.add_argument("--out", type=Path, required=True)
+    return words
+
+
 def main() -> int:
-    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("--backend", required=True)
-    parser.add_argument("--mode", choices=("infer", "train"), required=True)
-    parser.add_argument("--precision", required=True)
-    parser.add_argument("--device", choices=("cuda", "cpu"), default="cuda")
-    parser.add_argument("--batch", type=int, default=2)
-    parser.add_argument("--out", type=Path, required=True)
-    asked = parser.parse_args()
+    asked = parser().parse_args()
     request = make_request(
         "bert",
         asked.backend,
@@ -76,18 +80,18 @@ def main() -> int:
             _watch_jax(keep)
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
-        if code := child.main([str(ask), str(answer)]):
-            return code
-        result = msgspec.json.decode(answer.read_bytes(), type=Result)
-    if result.error is not None or result.recording is None:
+        code = child.main([str(ask), str(answer)])
+        result = msgspec.json.decode(answer.read_bytes(), type=Result) if code == 0 else Result(error=f"exit {code}")
+    said = {"backend": asked.backend, "mode": asked.mode, "precision": asked.precision, "error": result.error}
+    text = json.dumps({**said, "traces": kept}, indent=1)
+    _beside(asked.out, ".kept.json").write_text(text + "\n", encoding="utf-8")
+    for one in kept:
+        print(f"{one['file']}: {one['bytes']} bytes, {one['of']}")
+    if result.recording is None:  # a trace that could not be read is worth most
         print(f"{asked.backend}, {asked.mode}: {result.error}", file=sys.stderr)
         return result.code
     profile = session.to_profile(result.recording, request, ceilings, "benchmarks/gpu/keep_trace.py")
     _beside(asked.out, ".profile.json.gz").write_bytes(gzip.compress(encode(profile), mtime=0))
-    said = {"backend": asked.backend, "mode": asked.mode, "precision": asked.precision, "traces": kept}
-    _beside(asked.out, ".kept.json").write_text(json.dumps(said, indent=1) + "\n", encoding="utf-8")
-    for one in kept:
-        print(f"{one['file']}: {one['bytes']} bytes, {one['of']}")
     return 0
 
 

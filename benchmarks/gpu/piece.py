@@ -21,8 +21,6 @@ from state import BEGUN, FAILED, WELL, Entry, State
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
-#: Nothing is begun when less is left [s].
-_LEAST = 5.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -50,7 +48,8 @@ def run(name: str, items: Sequence[Item], here: Run) -> int:
     state = State(piece / "state.json", here.setting)
     open_ = [item for item in items if not item.each and _open(item, state, here.again)]
     if not open_:
-        print(f"{name}: nothing is left to run", flush=True)
+        failed = sum(not item.each and not _has_ended_well(item, state) for item in items)
+        print(f"{name}: nothing is left to run{f', {failed} failed (see --again)' if failed else ''}", flush=True)
         return 0
     left = 0
     for item in [*(item for item in items if item.each), *open_]:
@@ -59,7 +58,7 @@ def run(name: str, items: Sequence[Item], here: Run) -> int:
             continue
         missing = next((one for one in item.machine if not _has(one, here.setting)), "")
         waits = next((one for one in item.needs if not state.ended_well(one)), "")
-        if missing or waits or here.end - time.monotonic() < max(item.seconds, _LEAST):
+        if missing or waits or here.end - time.monotonic() < item.seconds:
             why = f"needs {missing or waits}" if missing or waits else "no time is left"
             print(f"{name}/{item.name}: not run, {why}", flush=True)
             left += not item.each and not missing
@@ -114,6 +113,11 @@ def _open(item: Item, state: State, again: str | None) -> bool:
     return again is not None and (entry.how == FAILED if again == "" else fnmatch.fnmatch(item.name, again))
 
 
+def _has_ended_well(item: Item, state: State) -> bool:
+    entry = state.of(item)
+    return entry is not None and entry.how == WELL
+
+
 def _failure(item: Item, piece: Path, code: int | None) -> str:
     """What is wrong with how it ended; "" where nothing is."""
     if code is None:
@@ -140,7 +144,7 @@ def _last_lines(log: Path) -> str:
 
 def words(item: Item, piece: Path) -> list[str]:
     """The words of a command as they are executed. -P: nothing of the folder that it runs in is imported."""
-    first, *rest = [word.format(out=piece, root=ROOT) for word in item.command]
+    first, *rest = [word.replace("{out}", str(piece)).replace("{root}", str(ROOT)) for word in item.command]
     if first == "script":
         return [sys.executable, "-P", str(HERE / rest[0]), *rest[1:]]
     if first in ("roofline", "pytest"):

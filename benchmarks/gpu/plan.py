@@ -76,10 +76,11 @@ def calibration(setting: Setting) -> tuple[Item, ...]:
 
     independent = Item(
         name="independent",
-        command=("script", "ceilings.py"),
+        command=("script", "ceilings.py", "--calibration", "{out}/short-1.json"),
         seconds=40,
         limit=150,
         stdout="independent.json",
+        needs=("short-1",),
         machine=("gpu",),
     )
     return (
@@ -92,7 +93,7 @@ def calibration(setting: Setting) -> tuple[Item, ...]:
 
 def tests(setting: Setting) -> tuple[Item, ...]:
     """The tests that need a GPU, PyTorch's and JAX's in processes of their own: each wants the memory for itself."""
-    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if _for_gpu(path)]
+    files = [path for path in sorted((ROOT / "tests").rglob("test_*.py")) if _needs_gpu(path)]
     groups: dict[str, list[Path]] = {"torch": [], "jax": []}
     for path in files:
         groups["jax" if _of_jax(path) else "torch"].append(path)
@@ -115,8 +116,9 @@ def tests(setting: Setting) -> tuple[Item, ...]:
     )
 
 
-def _for_gpu(path: Path) -> bool:
-    return "mark.gpu" in path.read_text(encoding="utf-8")
+def _needs_gpu(path: Path) -> bool:
+    """The tests of this plan speak of the mark and have none."""
+    return path.parent.name != "benchmarks" and "mark.gpu" in path.read_text(encoding="utf-8")
 
 
 def _of_jax(path: Path) -> bool:

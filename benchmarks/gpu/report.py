@@ -13,12 +13,14 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+from evidence import ceilings, counted_bytes
+from predictions import COUNTED, predict, rows
+
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
 from roofline.devices import datasheet
 from roofline.errors import RooflineError
 
-PREDICTIONS = Path(__file__).with_name("predictions.json")
 COLUMNS = (
     *("row", "wall ms", "predicted ms", "attained", "joined", "known FLOPs", "known bytes", "unknown ops"),
     *("opaque", "unattributed", "idle", "compute", "memory", "launch", "no verdict", "above", "flags"),
@@ -30,51 +32,55 @@ def main() -> int:
     parser.add_argument("folders", nargs="+", type=Path)
     asked = parser.parse_args()
     with tempfile.TemporaryDirectory() as scratch:
-        profiles, states = gathered(asked.folders, Path(scratch))
-        if not states:
+        folders = pieces(asked.folders, Path(scratch))
+        if not folders:
             print("Nothing was measured yet.")
             return 1
-        print("\n".join([*table(profiles), "", *ended(states)]))
+        profiles, states = gathered(folders)
+        evidence = [*ceilings(folders), *counted_bytes(folders)]
+        print("\n".join([*evidence, *table(profiles), "", *ended(states)]))
     return 0
 
 
-def gathered(folders: list[Path], scratch: Path) -> tuple[dict[str, Path], dict[str, Any]]:
-    """The profiles by their rows, and the entries of all items by PIECE/ITEM."""
-    places = []
+def pieces(folders: list[Path], scratch: Path) -> list[Path]:
+    """The folders of all pieces, the archived ones unpacked into `scratch`; of one piece the last one counts."""
+    places: list[Path] = []
     for number, folder in enumerate(folders):
         for archive in sorted(folder.glob("*.tar.gz")):
             with tarfile.open(archive) as file:
                 file.extractall(scratch / str(number), filter="data")
         places += sorted((scratch / str(number)).glob("*/state.json")) + sorted(folder.glob("*/state.json"))
+    return [place.parent for place in places]
+
+
+def gathered(folders: list[Path]) -> tuple[dict[str, Path], dict[str, Any]]:
+    """The profiles by their rows, and the entries of all items by PIECE/ITEM. A row of a second piece names that."""
     profiles: dict[str, Path] = {}
     states: dict[str, Any] = {}
-    for place in places:
-        kept = json.loads(place.read_text(encoding="utf-8"))["items"]
-        states |= {f"{place.parent.name}/{name}": entry for name, entry in kept.items()}
+    for folder in folders:
+        kept = json.loads((folder / "state.json").read_text(encoding="utf-8"))["items"]
+        states |= {f"{folder.name}/{name}": entry for name, entry in kept.items()}
         for name, entry in kept.items():
-            if (
-                entry["how"] == "well"
-                and (file := place.parent / f"{name}.json").is_file()
-                and "profile" in entry["command"]
-            ):
-                profiles[name] = file
+            file = folder / f"{name}.json"
+            if entry["how"] == "well" and entry["command"][:2] == ["roofline", "profile"] and file.is_file():
+                profiles[f"{name} ({folder.name})" if name in profiles else name] = file
     return profiles, states
 
 
 def table(profiles: dict[str, Path]) -> list[str]:
     """A Markdown table, one line per profile."""
-    predicted = json.loads(PREDICTIONS.read_text(encoding="utf-8")) if PREDICTIONS.is_file() else {"rows": {}}
+    counted = json.loads(COUNTED.read_text(encoding="utf-8"))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|" + "---|" * len(COLUMNS)]
     for name, file in profiles.items():
         try:
-            cells = row(name, analyze(load(file)), predicted["rows"])
+            cells = row(name, analyze(load(file)), counted)
         except RooflineError as error:
             cells = [name, str(error)]
         lines.append("| " + " | ".join(cells) + " |")
     return lines
 
 
-def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
+def row(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
     """The cells of one profile; what is not known is a dash."""
     profile, total = analysis.profile, analysis.total
     unknown = sum(profile.signatures[op.signature].cost.quality == "unknown" for op in profile.ops)
@@ -82,7 +88,7 @@ def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
     lost = [flag for flag in analysis.flags if "unattributed" in flag]
     coverage = analysis.coverage
     bounds = {bound: seconds / analysis.busy for bound, seconds in total.bounds.items()} if analysis.busy else {}
-    least = least_time(name, analysis, predicted)
+    least = least_time(name, analysis, counted)
     return [
         name,
         f"{analysis.wall * 1e3:.3f}",
@@ -101,10 +107,12 @@ def row(name: str, analysis: Analysis, predicted: dict[str, Any]) -> list[str]:
     ]
 
 
-def least_time(name: str, analysis: Analysis, predicted: dict[str, Any]) -> float | None:
+def least_time(name: str, analysis: Analysis, counted: dict[str, Any]) -> float | None:
     """What was predicted for the row on the device that it ran on [s]; None where nothing was."""
     sheet = datasheet(analysis.device.name, analysis.device.memory, analysis.device.kind)
-    return None if sheet is None else predicted.get(name, {}).get(sheet.name, {}).get("least")
+    asked = rows().get(name.partition(" ")[0])
+    found = predict(asked, sheet, counted) if sheet is not None and asked is not None else None
+    return None if found is None else found.least
 
 
 def ended(states: dict[str, Any]) -> list[str]:

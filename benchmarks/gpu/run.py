@@ -33,6 +33,7 @@ ROOT = piece.ROOT
 
 def main() -> int:
     asked = _parser().parse_args()
+    end = time.monotonic() + 60 * asked.minutes
     plan = pieces(Setting(device=asked.device, size=asked.size))
     chosen = {name: plan.get(name, ()) for name in asked.piece or plan}
     if unknown := [name for name in chosen if name not in plan]:
@@ -48,7 +49,7 @@ def main() -> int:
     if asked.wheels.is_dir():
         wheels.install(asked.wheels.resolve(), site)
     if asked.report:
-        words = [sys.executable, "-P", str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
+        words = [sys.executable, str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
         return subprocess.run(words, env=piece.environment(work, site), check=False).returncode
     signal.signal(signal.SIGTERM, _leave)
     here = piece.Run(
@@ -56,7 +57,7 @@ def main() -> int:
         work=work,
         out=out,
         site=site,
-        end=time.monotonic() + 60 * asked.minutes,
+        end=end,
         again=asked.again,
     )
     left = 0
@@ -75,7 +76,7 @@ def _parser() -> argparse.ArgumentParser:
     parser.add_argument(
         "--again", metavar="GLOB", nargs="?", const="", help="repeat what failed; with a GLOB what is named so"
     )
-    parser.add_argument("--minutes", type=float, default=9.5, help="end after so long (default: 9.5)")
+    parser.add_argument("--minutes", type=float, default=9.4, help="end after so long (default: 9.4)")
     parser.add_argument("--out", type=Path, default=ROOT / "gpu-results", help="archives, one a piece")
     parser.add_argument("--resume", type=Path, action="append", default=[], help="archives of earlier runs")
     parser.add_argument("--work", type=Path, default=ROOT / "build" / "gpu", help="where pieces are worked on")

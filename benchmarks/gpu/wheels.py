@@ -15,6 +15,7 @@ import subprocess
 import sys
 import tempfile
 import zipfile
+from hashlib import sha256
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -61,7 +62,10 @@ def requirements() -> list[str]:
 
 
 def install(folder: Path, site: Path) -> None:
-    """Put the wheels into `site`, which goes on PYTHONPATH. Raises ValueError where they are not those of this tree."""
+    """Put the wheels into `site`, which goes on PYTHONPATH, unless they are there.
+
+    Raises ValueError where they are not those of this tree.
+    """
     wheels = sorted(folder.glob("*.whl"))
     ours = [path for path in wheels if path.name.startswith("roofline-")]
     if len(ours) != 1:
@@ -69,10 +73,15 @@ def install(folder: Path, site: Path) -> None:
     if changed := differences(ours[0]):
         few = ", ".join(changed[:3])
         raise ValueError(f"{ours[0].name} is not made of this checkout ({few} differ): run `make gpu-wheels`.")
+    known = site / "installed.txt"
+    digests = "".join(f"{sha256(path.read_bytes()).hexdigest()} {path.name}\n" for path in wheels)
+    if known.is_file() and known.read_text(encoding="utf-8") == digests:
+        return
     shutil.rmtree(site, ignore_errors=True)
     words = [sys.executable, "-m", "pip", "install", "--quiet", "--no-index", "--no-deps", "--no-compile"]
     words += ["--no-cache-dir", "--disable-pip-version-check", "--root-user-action=ignore"]
     subprocess.run([*words, "--target", str(site), *map(str, wheels)], check=True)
+    known.write_text(digests, encoding="utf-8")
 
 
 def differences(wheel: Path) -> list[str]:

@@ -15,18 +15,25 @@ from datetime import date
 from pathlib import Path
 from typing import Any
 
+from roofline import plugins
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
 from roofline.errors import RooflineError
+from roofline.recording.backend import load as backend_of
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "cells"
 TABLE = ROOT / "docs" / "cells.md"
-BACKENDS = (
+#: In the order of the table; others follow by name.
+_FIRST = (
     *("torch", "torch-compile", "torchscript", "jax", "tensorflow", "tensorflow-xla"),
     *("keras-torch", "keras-jax", "keras-tensorflow", "keras2"),
 )
-MODELS = ("bert", "distilbert", "gpt2", "lenet5", "mlp")
+BACKENDS = (*_FIRST, *(name for name in plugins.names("roofline.backends") if name not in _FIRST))
+#: All but those that only PyTorch has and that are a part of others.
+MODELS = tuple(
+    name for name in plugins.names("roofline.models._geometry", ".toml") if name not in ("bert-layer", "matmul")
+)
 MODES = ("infer", "train")
 SIZES = ("tiny", "base")
 #: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
@@ -48,7 +55,7 @@ def main() -> None:
             for model in asked.models:
                 for mode in MODES:
                     for backend in asked.backends:
-                        if time.monotonic() < end:
+                        if time.monotonic() < end and model in plugins.names(backend_of(backend).models):
                             measure(model, backend, mode, size)
     TABLE.write_text(table(), encoding="utf-8")
     print(f"Wrote {TABLE.relative_to(ROOT)}")

@@ -13,6 +13,7 @@ from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
+from typing import Any
 
 from roofline.errors import InputError
 
@@ -92,3 +93,12 @@ def summary(package: str, name: str) -> str:
     path = folder(package) / f"{name.replace('-', '_')}.py"
     text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
     return text.partition("\n")[0]
+
+
+def constant(package: str, name: str, what: str) -> Any:
+    """What the plugin assigns to `what` as a literal, read without importing it; None where it does not."""
+    path = folder(package) / f"{name.replace('-', '_')}.py"
+    for node in ast.parse(path.read_text(encoding="utf-8")).body:
+        if isinstance(node, ast.Assign) and any(ast.unparse(target) == what for target in node.targets):
+            return ast.literal_eval(node.value)
+    return None

@@ -6,16 +6,29 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roofline import plugins
+
 if TYPE_CHECKING:
     from pathlib import Path
+
+_FORMATS = "roofline.importing"
+
+
+def _others() -> str:
+    """The formats beside torch.profiler's, as each says that its files are called: "an XPlane trace (.pb, .pb.gz)"."""
+    told = []
+    for name in plugins.names(_FORMATS):
+        suffixes = plugins.constant(_FORMATS, name, "SUFFIXES") if name.startswith("from-") else None
+        if suffixes:
+            words = str(plugins.constant(_FORMATS, name, "WORDS"))
+            told.append(f"{words[0].lower()}{words[1:]} ({', '.join(suffixes)})")
+    return ", or ".join(told)
 
 
 def command(
     traces: Annotated[
         list[str],
-        typer.Argument(
-            metavar="TRACE...", help="Traces of torch.profiler (.json, .json.gz, .zip) or of JAX (.xplane.pb)."
-        ),
+        typer.Argument(metavar="TRACE...", help=f"Traces of torch.profiler (.json, .json.gz, .zip), or {_others()}."),
     ],
     device: Annotated[
         str | None,

@@ -36,10 +36,13 @@ CEILINGS = "The device is not known here, so nothing has a floor: give it with -
 _WORDS = {"cpu": "a CPU", "cuda": "an NVIDIA GPU", "rocm": "an AMD GPU"}
 
 
-def model_name(file: Path) -> str:
-    """What a trace is called: its file's name without what all traces end in, in characters that a file may have."""
+def model_name(file: Path, suffixes: Sequence[str] = ()) -> str:
+    """What a trace is called: its file's name without what traces end in, in characters that a file may have.
+
+    suffixes: those that its format claims.
+    """
     stem = file.name
-    for suffix in (".gz", ".zip", ".json", ".pb", ".xplane", ".trace", ".pt"):
+    for suffix in (*sorted(suffixes, key=len, reverse=True), ".gz", ".zip", ".json", ".xplane", ".trace", ".pt"):
         stem = stem.removesuffix(suffix)
     return "".join(c if c.isalnum() or c in "-_." else "-" for c in stem)[:60].strip("-.") or "trace"
 

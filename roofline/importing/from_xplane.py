@@ -22,7 +22,7 @@ from roofline.importing.assembly import (
 from roofline.timing.timed import profiled
 
 SUFFIXES = (".pb", ".pb.gz")
-WORDS = "An XPlane trace"
+WORDS = "An XPlane trace of JAX or TensorFlow"
 
 BUFFERS = (
     "Kernels were replayed from command buffers, which name no instruction or the buffer as a whole: record with "
@@ -73,7 +73,7 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
         say(text)
     date = None if trace.origin is None else datetime.fromtimestamp(trace.origin / 1e9, UTC)
     return assembled(
-        name=model_name(file),
+        name=model_name(file, SUFFIXES),
         backend="tensorflow-xla" if _is_tensorflow(trace.modules) else "jax",
         command=command,
         date=(date or datetime.now(UTC)).isoformat(timespec="seconds"),

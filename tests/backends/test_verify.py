@@ -54,6 +54,14 @@ def test_padded_positions_are_reconciled() -> None:
     assert "270848" in check.note
 
 
+def test_a_model_that_is_not_called_cannot_be_traced() -> None:
+    layer, other, x = nn.Linear(4, 4), nn.Linear(4, 4), torch.randn(2, 4)
+    checks = BACKEND.recorder.verify(Step(run=lambda: layer(x), forward=lambda: layer(x), model=other))
+    (check,) = [check for check in checks if check.reference_name == "fvcore"]
+    assert (check.reference, check.verdict) == (None, "not checked")
+    assert "does not call the model" in check.note
+
+
 def test_a_wrong_count_is_found(monkeypatch: pytest.MonkeyPatch) -> None:
     def wrong(m: int, n: int, k: int, batch: int = 1) -> Cost:
         return matrix(3.0 * batch * m * n * k)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import get_type_hints
 
 import pytest
 
@@ -21,6 +22,14 @@ def test_no_two_formats_claim_one_suffix() -> None:
     assert ".pb" in claimed
     assert len(claimed) == len(set(claimed))
     assert all(suffix.startswith(".") for suffix in claimed)
+
+
+def test_the_help_of_import_names_every_format() -> None:
+    """It reads the files and imports none of them."""
+    command = plugins.load("roofline.cli", "import", "command").command
+    told = get_type_hints(command, include_extras=True)["traces"].__metadata__[0].help
+    for form in FORMATS:
+        assert all(f"{suffix}," in told or f"{suffix})" in told for suffix in form.SUFFIXES)
 
 
 @pytest.mark.parametrize("form", [form for form in FORMATS if form.SUFFIXES], ids=lambda form: form.__name__)

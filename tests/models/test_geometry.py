@@ -7,11 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roofline import plugins
 from roofline.core.step import Workload
 from roofline.errors import InputError
 from roofline.models import dimensions, geometry
 
-NAMES = ("bert", "bert-layer", "distilbert", "gpt2", "lenet5", "matmul", "mlp")
+FILES = (plugins.folder("roofline.models") / "_geometry").glob("*.toml")
+NAMES = tuple(sorted(file.stem.replace("_", "-") for file in FILES))
 TRANSFORMER_BLOCKS = {
     "embedding",
     "attention core",
@@ -23,6 +25,10 @@ TRANSFORMER_BLOCKS = {
     "optimizer",
     "input",
 }
+
+
+def test_no_model_goes_away() -> None:
+    assert set(NAMES) >= {"bert", "bert-layer", "distilbert", "gpt2", "lenet5", "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -88,7 +94,7 @@ def test_a_sequence_fits_the_position_table_or_is_refused(seq: int) -> None:
     [
         (
             Workload(model="elmo"),
-            "There is no model called 'elmo'; there are: bert, bert-layer, distilbert, gpt2, lenet5, matmul, mlp.",
+            f"There is no model called 'elmo'; there are: {', '.join(NAMES)}.",
         ),
         (Workload(model="../bert"), r"There is no model called '../bert'"),
         (

@@ -117,7 +117,10 @@ def _fvcore(step: Step, counted: Counted) -> list[Check]:
     except ImportError:
         why = "fvcore is not installed: pip install fvcore"
         return [Check("fvcore", "forward", mine, None, "not checked", why)]
-    args, kwargs = _inputs(step)
+    given = _inputs(step)
+    if given is None:
+        return [Check("fvcore", "forward", mine, None, "not checked", "the step does not call the model that it names")]
+    args, kwargs = given
     names = list(kwargs)
 
     class Positional(torch.nn.Module):
@@ -178,8 +181,8 @@ def _first_line(error: Exception) -> str:
     return f"{type(error).__name__}: {str(error).strip().partition(chr(10))[0][:100]}"
 
 
-def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """What the model is called with in one forward pass."""
+def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """What the model is called with in one forward pass; None where that does not call it."""
     seen: list[tuple[tuple[Any, ...], dict[str, Any]]] = []
     assert step.forward is not None
     handle = step.model.register_forward_pre_hook(lambda _, args, kwargs: seen.append((args, kwargs)), with_kwargs=True)
@@ -187,7 +190,7 @@ def _inputs(step: Step) -> tuple[tuple[Any, ...], dict[str, Any]]:
         step.forward()
     finally:
         handle.remove()
-    return seen[0]
+    return seen[0] if seen else None
 
 
 def _verdict(ours: float | None, reference: float | None) -> str:

@@ -40,7 +40,8 @@ BLOCK, WARPS = 4096, 8
 MILLISECONDS = 300
 
 
-@triton.jit
+# A slice of one block would be a constant to the compiler, which then loads it once.
+@triton.jit(do_not_specialize=["blocks", "turns"])
 def reading(data: tl.tensor, out: tl.tensor, blocks: tl.tensor, turns: tl.tensor, BLOCK: tl.constexpr):
     """Each program reads `blocks` blocks of its own, one after the other and from the start again, `turns` in all."""
     lane = tl.arange(0, BLOCK)

@@ -171,9 +171,9 @@ def joined(analysis: Analysis, step: Sequence[Kernel]) -> list[Row]:
 
 
 def function(name: str) -> str:
-    """The name of a kernel's function without result, template arguments and parameters.
+    """The name of a kernel's function alone: no result, namespaces, template arguments and parameters.
 
-    Kineto and ncu write `void at::native::f<4, (anonymous namespace)::g<float> >(int)` in slightly different ways.
+    Kineto writes `void at::native::f<4, (anonymous namespace)::g<float> >(int)`, ncu some of that in other ways.
     """
     name = re.sub(r"\(anonymous namespace\)::|<unnamed>::|\banonymous-namespace::", "", name)
     name = name.replace("->", "")
@@ -184,7 +184,7 @@ def function(name: str) -> str:
         depth += (letter == "<") - (letter == ">")
         if not depth and letter != ">":
             kept.append(letter)
-    return "".join(kept).strip()
+    return "".join(kept).strip().rpartition("::")[2]
 
 
 def write(rows: Sequence[Row], file: Path) -> None:

@@ -54,14 +54,15 @@ def test_a_log_without_the_counters_says_so(text: str, words: str) -> None:
             "void at::native::elementwise_kernel<128, 2, at::native::gpu_kernel_impl<at::native::CUDAFunctor_add<float>"
             " >(at::TensorIteratorBase&, at::native::CUDAFunctor_add<float> const&)::{lambda(int)#1}>(int, at::native::"
             "gpu_kernel_impl<at::native::CUDAFunctor_add<float> >)",
-            "at::native::elementwise_kernel",
+            "elementwise_kernel",
         ),
-        ("void at::native::(anonymous namespace)::softmax<float>(float*)", "at::native::softmax"),
-        ("void at::native::<unnamed>::softmax<float>(float *)", "at::native::softmax"),
+        ("void at::native::(anonymous namespace)::softmax<float>(float*)", "softmax"),
+        ("void at::native::<unnamed>::softmax<float>(float *)", "softmax"),
+        ("vectorized_elementwise_kernel", "vectorized_elementwise_kernel"),
         ("triton_per_fused_add_3", "triton_per_fused_add_3"),
         (
             "void cutlass::Kernel2<cutlass_80_tensorop_s1688gemm>(cutlass_80_tensorop_s1688gemm::Params)",
-            "cutlass::Kernel2",
+            "Kernel2",
         ),
         (
             "fmha_cutlassF_f32_aligned_64x64_rf_sm80(PyTorchMemEffAttention::Params)",

@@ -55,3 +55,8 @@ def reread() -> str:
     }}
     if (total == -1.0f) *out = total;
 }}"""
+
+
+def one_number() -> str:
+    """Source of the kernel `one_number(out)`: writes 1 to the first number; the least that an op can do."""
+    return 'extern "C" __global__ void one_number(float* out) { *out = 1.0f; }'

@@ -11,7 +11,7 @@ import handmade
 import msgspec
 
 from roofline.core.executor import executor_of
-from roofline.devices.cuda import generated, kernels, l2, probes, timer
+from roofline.devices.cuda import generated, kernels, l2, launches, probes, timer
 from roofline.devices.cuda.card import Grid
 from roofline.devices.measure import _run
 from roofline.devices.sampling import Best
@@ -43,6 +43,14 @@ def test_each_mechanism_that_launches_kernels_has_a_probe(names, replays):
     asked = f"launch.{executor_of(msgspec.structs.replace(profile, profiled=profiled))}"
     assert asked == ("launch.cuda-graph" if replays else "launch.torch-eager")
     assert asked in names
+
+
+def test_the_launch_floor_is_the_least_kind():
+    """A fill ends before what reads: 0.9 us of it are the floor, with its own spread, 1 - 0.9 / 1.0."""
+    seen = {"negating": [1.2e-6, 1.1e-6, 1.2e-6], "filling": [1.0e-6, 0.9e-6, 1.1e-6]}
+    ceiling = launches.least(seen, " in a graph", "torch 2", "2026-01-01")
+    assert (ceiling.value, ceiling.spread) == (0.9e-6, 0.1)
+    assert ceiling.source == "measured: least duration of a kernel in a graph (filling), 6 kernels, torch 2"
 
 
 def test_numbers_drawn_by_generated_code_have_a_probe(names):

@@ -6,6 +6,7 @@ first run. Precision is always said: JAX's default for float32 products is TF32,
 
 from __future__ import annotations
 
+import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path

@@ -76,6 +76,14 @@ def test_what_is_summed_over_the_steps_is_the_time_between_them() -> None:
         assert share * 1e-9 + idle == pytest.approx(wall, rel=0.01)
 
 
+def test_an_rms_norm_is_one_op_with_a_kernel_of_its_own() -> None:
+    model = nn.Sequential(nn.Linear(WIDTH, WIDTH), nn.RMSNorm(WIDTH)).cuda()
+    profile, analysis = on_gpu.profiled("torch", on_gpu.inference(model, torch.randn(ROWS, WIDTH, device="cuda")))
+    on_gpu.holds(profile, analysis)
+    ((_, one),) = on_gpu.rows(profile, op_class="normalisation")
+    assert one.name == "aten::_fused_rms_norm"
+
+
 def test_a_product_with_a_vector_is_no_tf32_whatever_the_switch() -> None:
     float32.set_arithmetic("tf32")
     weight, x = torch.randn(4096, 4096, device="cuda"), torch.randn(4096, device="cuda")

@@ -100,14 +100,16 @@ def packet(name: str) -> Any:
 def _composites(name: str) -> dict[str, bool]:
     """For each overload of an op whether it is a wrapper that dispatches to others.
 
-    `silu_backward` can be one, for second derivatives, and has kernels of its own, which is what runs.
+    `silu_backward` can be one, for second derivatives, and has kernels of its own, which is what runs; so has
+    `_fused_rms_norm` on CUDA.
     """
     found = packet(name)
     answers = {}
     for one in [] if found is None else found.overloads():
         try:
             full = getattr(found, one).name()
-            answers[one] = _has_kernel(full, "CompositeImplicitAutograd") and not _has_kernel(full, "CPU")
+            own = any(_has_kernel(full, key) for key in ("CPU", "CUDA"))
+            answers[one] = _has_kernel(full, "CompositeImplicitAutograd") and not own
         except (RuntimeError, AttributeError):
             continue  # overloads such as to.prim_Device exist only in TorchScript
     return answers

@@ -514,7 +514,7 @@ def test_a_librarys_kernel_goes_by_the_op_that_it_calls(name: str) -> None:
     """bias_addmm and conv1x1_via_mm are functions of Inductor's own, and no ops."""
     from torch._inductor.kernel import bmm, conv, mm, mm_plus_mm
     from torch._inductor.select_algorithm import ExternKernelChoice, extern_kernels
-    from torch.profiler import profile
+    from torch.autograd.profiler import profile
 
     a, b, c = torch.randn(32, 64), torch.randn(64, 16), torch.randn(32, 16)
     batches = (torch.randn(2, 4, 8), torch.randn(2, 4, 3), torch.randn(2, 3, 8))
@@ -530,9 +530,9 @@ def test_a_librarys_kernel_goes_by_the_op_that_it_calls(name: str) -> None:
     }[name]
     choices = [*vars(mm).values(), *vars(mm_plus_mm).values(), *vars(conv).values(), *vars(bmm).values()]
     known = {one.name: one.op_overload for one in choices if isinstance(one, ExternKernelChoice)}
-    with profile() as profiler, torch.no_grad():
+    with profile(use_kineto=True) as profiler, torch.no_grad():
         getattr(extern_kernels, name)(*arguments, out=out)
-    called = [event.name for event in profiler.events()]
+    called = [event.name for event in profiler.function_events]
     assert sites.event(f"extern_kernels.{name}", known[name]) in called
 
 

@@ -6,7 +6,6 @@ first run. Precision is always said: JAX's default for float32 products is TF32,
 
 from __future__ import annotations
 
-import re
 import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -118,8 +117,9 @@ def tests(setting: Setting) -> tuple[Item, ...]:
 
 
 def _needs_gpu(path: Path) -> bool:
-    """The tests of this plan speak of the mark and have none."""
-    return path.parent.name != "benchmarks" and "mark.gpu" in path.read_text(encoding="utf-8")
+    """Marked, or with the marks of `on_gpu`; the tests of this plan speak of both and have none."""
+    text = path.read_text(encoding="utf-8")
+    return path.parent.name != "benchmarks" and ("mark.gpu" in text or "on_gpu.live" in text)
 
 
 def _of_jax(path: Path) -> bool:

@@ -45,6 +45,8 @@ SLOW = (
     "tensorflow/test_with_xla.py",
     "tensorflow/graph/test_graph.py",
     "pytorch/inductor/test_dynamo.py",
+    "pytorch/inductor/test_mix_order.py",
+    "pytorch/inductor/test_triton_code.py",
     "test_packaging.py",
     "cli/test_children.py",
     "renderers/test_figures.py",

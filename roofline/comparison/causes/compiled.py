@@ -7,8 +7,6 @@ from roofline.comparison.causes.conditions import PROGRAMS
 from roofline.comparison.segments import executions
 from roofline.core.executor import executor_of
 
-#: The causes that may stand behind what a compiler would have taken away; the first that prevails does.
-NOT_COMPILED = ("jit-not-in-effect", "compiled-not-used", "graph-breaks")
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5
 #: What the switch `jit` says where a compiler was asked for.

@@ -96,11 +96,8 @@ def _cause(attribution: Attribution, entry: Entry) -> Cause:
     """An entry's cause, or the one that stands behind it in the run that spends more."""
     known, comparison = causes(), attribution.comparison
     slower, other = (comparison.a, comparison.b)[:: 1 if attribution.seconds(entry) > 0 else -1]
-    for name in known[entry.claim.rule].gives_way_to:
-        prevails = known[name].prevails
-        if prevails is not None and prevails(slower, other):
-            return known[name]
-    return known[entry.claim.rule]
+    claimed = known[entry.claim.rule]
+    return next((cause for cause in known.values() if cause.is_behind(claimed, slower, other)), claimed)
 
 
 def _finding(attribution: Attribution, cause: Cause, entry: Entry) -> Finding | None:

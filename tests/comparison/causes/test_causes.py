@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+from dataclasses import replace
 from graphlib import CycleError
 from pathlib import Path
 
@@ -62,10 +63,27 @@ def test_a_label_is_words_and_no_name_of_a_cause(cause: Cause) -> None:
 
 @each
 def test_the_neighbours_of_a_cause_are_there(cause: Cause) -> None:
-    known = {rule.name for rule in rules()}
+    known = {*causes(), *(rule.name for rule in rules())}
     assert {*cause.after, *cause.before} <= known
-    assert set(cause.gives_way_to) <= set(causes())
-    assert all(causes()[name].prevails for name in cause.gives_way_to)
+    assert cause.stands_behind == "compilable" or set(cause.stands_behind) <= set(causes())
+    assert bool(cause.stands_behind) == (cause.prevails is not None)
+
+
+def test_what_may_stand_behind_another_cause() -> None:
+    """In this order: most was not compiled, or some was not, or the step is in several programs."""
+
+    def behind(name: str) -> list[str]:
+        claimed = causes()[name]
+        return [
+            cause.name
+            for cause in causes().values()
+            if replace(cause, prevails=lambda slower, other: True).is_behind(claimed, None, None)  # type: ignore[arg-type]
+        ]
+
+    never_compiled = ["jit-not-in-effect", "compiled-not-used", "graph-breaks"]
+    assert behind("fusion") == behind("tiny-ops") == [*never_compiled, "host-bound"]
+    assert behind("host-bound") == behind("small-model") == behind("host-idle") == never_compiled
+    assert behind("efficiency") == behind("optimizer") == []
 
 
 @each

@@ -12,7 +12,6 @@ from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
-from roofline.comparison.causes.compiled import NOT_COMPILED
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import kinds, listed, moved, of_which, ops, size, spends
 from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, launch_bound
@@ -126,6 +125,6 @@ CAUSE = Cause(
     advice="let a compiler fuse them (torch.compile, jit), or use the framework's own fused op",
     label=label,
     two_signs=True,
-    gives_way_to=(*NOT_COMPILED, "host-bound"),  # what is in two programs is not fused
+    compilable=True,
     proved_by=(COMPILED_AWAY,),
 )

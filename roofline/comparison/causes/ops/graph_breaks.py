@@ -29,9 +29,12 @@ def sentence(facts: Facts) -> str:
 
 CAUSE = Cause(
     name="graph-breaks",
+    after=("compiled-not-used",),
+    before=("host-bound",),
     sentence=sentence,
     advice="take out of the step what breaks its graph (print, .item(), untraceable calls; roofline show)",
     label="graph breaks",
     two_signs=True,
+    stands_behind="compilable",
     prevails=prevails,
 )

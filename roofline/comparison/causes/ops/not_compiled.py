@@ -55,15 +55,18 @@ CAUSES = (
         ),
         label=lambda facts: _labelled("a step that is not compiled", facts),
         two_signs=True,
+        stands_behind="compilable",
         prevails=not_in_effect,
         proved_by=(COMPILED_AWAY,),
     ),
     Cause(
         name="compiled-not-used",
+        after=("jit-not-in-effect",),
         sentence=sentence_of_generate,
         advice="compile what the loop calls (the model's forward, or generate itself)",
         label=lambda facts: _labelled("a compiled function that is not called", facts),
         two_signs=True,
+        stands_behind="compilable",
         prevails=not_used,
     ),
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.compiled import NOT_COMPILED
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import listed, of_which, ops, spends
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
@@ -22,6 +21,6 @@ CAUSE = Cause(
     advice="write them as fewer, larger ops, or compile the step",
     label=lambda facts: f"small ops ({ops(facts.does_more)} against {ops(facts.does_less)})",
     two_signs=True,
-    gives_way_to=(*NOT_COMPILED, "host-bound"),  # what is in two programs is dispatched twice
+    compilable=True,
     proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
 )

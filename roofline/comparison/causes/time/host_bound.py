@@ -9,7 +9,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
-from roofline.comparison.causes.compiled import MORE_PROGRAMS, NOT_COMPILED, more_programs
+from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs
 from roofline.comparison.causes.conditions import AWAY, PROGRAMS, READS, of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
@@ -137,7 +137,8 @@ CAUSES = (
         label=label,
         two_signs=True,
         same_work="always",
-        gives_way_to=NOT_COMPILED,
+        compilable=True,
+        stands_behind=("fusion", "tiny-ops"),  # what is in two programs is not fused, and dispatched twice
         prevails=more_programs,
         proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
     ),
@@ -147,7 +148,7 @@ CAUSES = (
         advice="enlarge the batch before comparing kernels",
         label=label,
         same_work="always",
-        gives_way_to=NOT_COMPILED,
+        compilable=True,
         proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
     ),
 )

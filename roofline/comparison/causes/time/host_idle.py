@@ -8,7 +8,6 @@ from roofline import units
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
-from roofline.comparison.causes.compiled import NOT_COMPILED
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import SOME
 
@@ -67,5 +66,5 @@ CAUSE = Cause(
     label="host time between ops",
     same_work="always",
     in_gap=True,
-    gives_way_to=NOT_COMPILED,
+    compilable=True,
 )

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -33,6 +34,9 @@ _ROUNDING = np.asarray([-1e-9, 1e-9])
 #: There must be so many of either kind, with such a share of the shorter step.
 _FEWEST, _SHARE = 3, 0.03
 
+#: What a machine is slower at: products, all other ops, or what the host does.
+Speed = Literal["products", "others", "host"]
+
 
 @dataclass(frozen=True, slots=True)
 class MachineSpeed:
@@ -52,8 +56,8 @@ class MachineSpeed:
         slower = self.products > _PRODUCTS and self.others > _OTHERS
         return slower or (self.products < 1 / _PRODUCTS and self.others < 1 / _OTHERS)
 
-    def excuses(self, what: str) -> float:
-        """How much longer the machine may have taken in A for the same "products", "others" or "host"; else 1.
+    def excuses(self, what: Speed) -> float:
+        """How much longer the machine may have taken in A for the same; else 1.
 
         A machine slows products down least: where they are slower than all else, they have a cause of their own.
         """

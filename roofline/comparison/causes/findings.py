@@ -74,15 +74,14 @@ def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
 
 
 def _merged(attribution: Attribution) -> list[tuple[Cause, Entry]]:
-    """One entry per cause: those of one cause and, where these are two findings, of one sign."""
+    """One entry per cause: those of one cause, of one speed of the machine and, where it has two signs, of one."""
     alike: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in attribution.entries:
         if entry.claim.rule == DRIFT:
             continue
         cause = _cause(attribution, entry)
         sign = cause.two_signs and attribution.seconds(entry.alone) < 0
-        of = entry.claim.about.get("of", "") if cause.name == entry.claim.rule else ""
-        alike.setdefault((cause.name, of, sign), []).append(entry)
+        alike.setdefault((cause.name, cause.speed(entry.claim), sign), []).append(entry)
     return [
         (
             causes()[name],
@@ -145,11 +144,11 @@ def _beyond_noise(attribution: Attribution, cause: Cause, entry: Entry, work: tu
     if cause.in_gap:
         seconds, times = attribution.gap_seconds(entry), [0.0, 0.0]
     longer = max(times[0] + entry.gap_a * a.gap, times[1] + entry.gap_b * b.gap)
-    same = {"matmul": "products", "vector": "others"}.get(entry.claim.about.get("of", ""), "host")
-    ratio = attribution.machine_speed.excuses(same)
+    speed = cause.speed(entry.claim)
+    ratio = attribution.machine_speed.excuses(speed)
     slower = ratio if seconds > 0 else 1 / ratio
     paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
-    spread = same == "others" or (cause.in_gap and not _before_few_ops(attribution, seconds))
+    spread = speed == "others" or (cause.in_gap and not _before_few_ops(attribution, seconds))
     noise = _MORE_NOISE if spread else _NOISE
     return abs(seconds) - paced >= noise * (longer - paced)
 

@@ -20,11 +20,13 @@ def prevails(slower: Analysis, other: Analysis) -> bool:
 
 def sentence(facts: Facts) -> str:
     """How many graphs either run enters, and what breaks them."""
+    one, other = facts.run_more.profile.compilation, facts.run_less.profile.compilation
+    graphs, fewer = one.graphs if one else 0, other.graphs if other else 0
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{of_which(facts)}"
+        f"{graphs} compiled graphs per step against {fewer}{of_which(facts)}"
     )
-    return f"{text}; broken by {listed(facts.breaks)}." if facts.breaks else f"{text}."
+    return f"{text}; broken by {listed(tuple(one.breaks))}." if one and one.breaks else f"{text}."
 
 
 CAUSE = Cause(

@@ -75,24 +75,27 @@ def _overhead(analysis: Analysis) -> float:
     return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
 
 
-def by_programs(facts: Facts) -> bool:
-    """Whether the run that spends more is known to run more compiled programs."""
-    return facts.programs_more > facts.programs_less > 0
+def _programs(facts: Facts) -> tuple[float, float] | None:
+    """How many compiled programs both runs run, where the one that spends more is known to run more."""
+    more, less = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (facts.run_more, facts.run_less))
+    return (more, less) if more > less > 0 else None
 
 
 def sentence(facts: Facts) -> str:
     """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
-    if by_programs(facts):
+    programs = _programs(facts)
+    if programs is not None:
         text = (
-            f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
-            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}"
+            f"{facts.more} runs {units.count(round(programs[0]))} compiled programs per step and {facts.less} "
+            f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
         )
         return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
-    idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
-    other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
+    gaps = facts.run_more.gap, facts.run_less.gap
+    idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
+    other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
     each = [
         gap / launches if launches else 0.0
-        for gap, launches in ((facts.idle_more, facts.launches_more), (facts.idle_less, facts.launches_less))
+        for gap, launches in zip(gaps, (facts.launches_more, facts.launches_less), strict=True)
     ]
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     if each[1] > 0 and each[0] > 2 * each[1]:
@@ -108,7 +111,7 @@ def sentence_of_small(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """One program, fewer ops, or less Python between them."""
-    if by_programs(facts):
+    if _programs(facts):
         return "compile the whole step as one program (one jit around all of it)"
     if facts.launches_more > facts.launches_less:
         return "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
@@ -117,11 +120,11 @@ def advice(facts: Facts) -> str:
 
 def label(facts: Facts) -> str:
     """What the hosts of both runs dispatch, as in the sentence; their idle time where that is not more."""
-    if by_programs(facts):
-        programs = round(facts.programs_more), round(facts.programs_less)
-        told = f"{units.count(programs[0])} programs against {units.count(programs[1])}"
+    programs = _programs(facts)
+    if programs is not None:
+        told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
     elif facts.launches_more <= facts.launches_less:
-        told = f"{units.seconds(facts.idle_more)} in which no op runs against {units.seconds(facts.idle_less)}"
+        told = f"{units.seconds(facts.run_more.gap)} in which no op runs against {units.seconds(facts.run_less.gap)}"
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"

@@ -38,7 +38,7 @@ def sentence(facts: Facts) -> str:
     late = facts.seconds - facts.dispatch
     if SOME * facts.seconds < late <= facts.seconds:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
-    match facts.host:
+    match facts.about.get("host"):
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, "
             return f"{text}against {facts.about_less}: it slept or waited."
@@ -49,7 +49,7 @@ def sentence(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """What to look for."""
-    match facts.host:
+    match facts.about.get("host"):
         case "asleep":
             return "look for sleeps, locks, I/O and input between the ops (py-spy dump)"
         case "awake":

@@ -20,15 +20,15 @@ from itertools import combinations
 from typing import NamedTuple
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import Contraction
+from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
 _SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "int32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}
-#: Operands looked at, and dimensions of one: a profile may come from anywhere.
+#: Operands looked at, and dimensions of one. By choice: a profile may come from anywhere.
 _OPERANDS, _DIMENSIONS = 4, 8
-#: Contractions that a list of differences names.
+#: Contractions that a list of differences names. By choice.
 _MOST = 50
 
 
@@ -65,7 +65,7 @@ def segments(analysis: Analysis, op: Op) -> tuple[Piece, ...]:
     whole = signature.cost.model_flops
     parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]
     known = sum(part.signature.cost.model_flops or 0.0 for part in parts)
-    if not parts or whole is None or not math.isclose(known, whole, rel_tol=1e-3):
+    if not parts or whole is None or not math.isclose(known, whole, rel_tol=SAME_WORK):
         phase = profile.phases[op.phase]
         return (Piece(phase, signature, signature.shapes, whole, signature.cost.flops),)
     return tuple(
@@ -99,7 +99,7 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
     return found
 
 
-#: FLOPs that differ by less are the same product's.
+#: FLOPs that differ by less are the same product's. By choice: they are equal but for rounding.
 _SAME_FLOPS = 1e-6
 
 

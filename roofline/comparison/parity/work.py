@@ -11,14 +11,13 @@ from enum import Enum
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.contractions import differing, products, segments
-from roofline.comparison.parity.difference import Contraction, Difference, Pair
+from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
 
-#: Model FLOPs that differ by no more than this share of the larger are the same.
-SAME = 1e-3
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
+#: By choice.
 UNKNOWN = 1e-2
-#: Backward asks for at most two products for each of the forward pass.
+#: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.
 _BACKWARD_PER_FORWARD = 2
 
 #: Phases after the forward pass; all others are forward (prefill and decode are).
@@ -141,7 +140,7 @@ def _whole(pair: Pair) -> tuple[list[Difference], Verified]:
     )
     ranges = [_range(run) for run in (pair.a, pair.b)]
     beyond = any(
-        known <= UNKNOWN and least > most * (1 + SAME)
+        known <= UNKNOWN and least > most * (1 + SAME_WORK)
         for known, (_, most), (least, _) in zip(unseen, ranges, reversed(ranges), strict=True)
     )
     if beyond:
@@ -257,7 +256,7 @@ def _unresolved(analysis: Analysis) -> bool:
 
 
 def _same(a: float, b: float) -> bool:
-    return abs(a - b) <= SAME * max(abs(a), abs(b))
+    return abs(a - b) <= SAME_WORK * max(abs(a), abs(b))
 
 
 def _known(flops: float, unknown: float) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import Pair, Ranking
 from roofline.comparison.terms import Comparison, Side
@@ -19,8 +20,6 @@ from roofline.renderers._words import plain
 TOP = 3
 #: Findings that one sentence names.
 _CAUSES = 3
-#: Model FLOPs this close are equal (the parity gate's limit).
-_SAME_FLOPS = 1e-3
 #: From this share of a difference on, what is left of it is told.
 _LEFT = 5e-3
 #: The share of the ops' time at places of both runs below which the places are not those of one model.
@@ -122,7 +121,7 @@ def _amount(finding: Finding) -> str:
 def _asked(found: Comparison) -> str:
     """Whether both runs were asked for the same products."""
     a, b = found.a.total.model_flops, found.b.total.model_flops
-    if abs(a - b) <= _SAME_FLOPS * max(a, b):
+    if abs(a - b) <= SAME_WORK * max(a, b):
         return "model FLOPs of products are equal" if a else "neither has products of known work"
     return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
 

@@ -22,8 +22,10 @@ from roofline.core.schema import Signature
 
 ANCHORS = frozenset(("contraction", "attention"))
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
+#: By choice: runs of one framework share most of their ops, and runs of two hardly any.
 _ALIKE = 0.4
-#: Products that only one run has, up to which the order of the others is followed exactly.
+#: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
+#: on the time that it takes.
 _MOST_DIFFERENCES = 500
 
 

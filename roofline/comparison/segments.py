@@ -90,7 +90,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     profile, table = analysis.profile, analysis.table
     parts = [_parts(analysis, op, divide) for op in profile.ops]
     times = executions(profile)
-    if times.sum() > max(_MOST_PIECES, 2 * len(times)):
+    if times.sum() > max(_MOST_SEGMENTS, 2 * len(times)):
         times = np.ones(len(times), np.int64)
     order = _order(times)
     flat = [part for row in order for part in parts[row]]
@@ -128,8 +128,8 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     )
 
 
-#: Segments that repeated ops may become in all; with more of them each op stays one.
-_MOST_PIECES = 100_000
+#: Segments that repeated ops may become in all; with more of them each op stays one. By choice: a bound on memory.
+_MOST_SEGMENTS = 100_000
 
 
 def executions(profile: Profile) -> NDArray[np.int64]:
@@ -137,7 +137,7 @@ def executions(profile: Profile) -> NDArray[np.int64]:
     if profile.device.kind != "cpu":
         return np.ones(len(profile.ops), np.int64)
     # A profile may say anything.
-    return np.asarray([min(max(1, op.launches), _MOST_PIECES + 1) for op in profile.ops], np.int64)
+    return np.asarray([min(max(1, op.launches), _MOST_SEGMENTS + 1) for op in profile.ops], np.int64)
 
 
 def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:

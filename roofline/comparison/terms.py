@@ -36,6 +36,8 @@ from roofline.errors import InputError
 ROOFS = ("compute", "memory", "launch")
 #: The cause of a gap, or of a part of it, that the profiled steps could not explain.
 NOT_RESOLVED = "not resolved"
+#: Above this share of a class's time that was divided over constituents, only its block is certain. By choice.
+_DIVIDED = 0.2
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -203,8 +205,8 @@ class Comparison:
     def agree(self, op_class: str) -> bool:
         """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
 
-        Where more than 20 % of a class's time was divided over constituents, or the views disagree in sign, only the
-        block is certain.
+        Where more than `_DIVIDED` of a class's time was divided over constituents, or the views disagree in sign, only
+        the block is certain.
         """
         differences, divided, whole = [], 0.0, 0.0
         for view in (self.work, self.kernel):
@@ -217,7 +219,7 @@ class Comparison:
                             divided += cell.divided
                             whole += cell.own
             differences.append(sums[0] - sums[1])
-        return differences[0] * differences[1] >= 0 and divided <= 0.2 * whole
+        return differences[0] * differences[1] >= 0 and divided <= _DIVIDED * whole
 
 
 def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:

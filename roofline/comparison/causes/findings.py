@@ -27,11 +27,14 @@ from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step. By choice.
 MATERIAL = 0.02
-#: How much slower "the same, slower" must be where there was one process.
+#: How much slower "the same, slower" must be where there was one process. By choice (docs/explaining.md).
 _NOISE = 0.25
-#: The host differs more: up to 1.7 times in measured pairs whose products took equally long (docs/plants.md). And so do
-#: vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is not kept.
+#: By choice, as the host differs more: up to 1.7 times in measured pairs whose products took equally long
+#: (docs/plants.md). And so do vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is not
+#: kept.
 _MORE_NOISE = 0.4
+#: This part of a finding is most of it. By choice.
+_MOST = 0.5
 #: Flags of runs whose times are not to be trusted as far as their intervals say.
 _DOUBTS = frozenset(("contended", "inflated", "throttled"))
 
@@ -157,7 +160,7 @@ def _before_few_ops(attribution: Attribution, seconds: float) -> bool:
     """Whether half of so much more idle time [s] is where a host does far more than before its other ops."""
     a, b = attribution.comparison.a, attribution.comparison.b
     more = float(attribution.besides[0].sum()) * a.gap - float(attribution.besides[1].sum()) * b.gap
-    return more * seconds > 0 and abs(more) >= 0.5 * abs(seconds)
+    return more * seconds > 0 and abs(more) >= _MOST * abs(seconds)
 
 
 def _where(terms: tuple[Portion, ...], seconds: float) -> str:
@@ -171,6 +174,6 @@ def _where(terms: tuple[Portion, ...], seconds: float) -> str:
         return ""
     (phase, block), most = max(blocks.items(), key=lambda item: item[1] * (1 if seconds > 0 else -1))
     # The name of a phase is what stands for a block where a trace has no scopes.
-    if not block or block in get_args(Phase) or abs(most) < 0.5 * abs(seconds):
+    if not block or block in get_args(Phase) or abs(most) < _MOST * abs(seconds):
         return ""
     return "".join(c for c in f"the {phase} of {block}" if c.isprintable())[:80]

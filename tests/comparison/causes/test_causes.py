@@ -16,6 +16,7 @@ from roofline.comparison.causes.order import causes, ordered, rules
 
 PACKAGES = ("roofline.comparison.causes.ops", "roofline.comparison.causes.time")
 FILES = [path for package in PACKAGES for path in sorted(plugins.folder(package).glob("[a-z]*.py"))]
+COMPARISON = sorted(path for path in plugins.folder("roofline.comparison").rglob("*.py") if path.stem != "__init__")
 CAUSES = sorted(causes().values(), key=lambda cause: cause.name)
 
 each = pytest.mark.parametrize("cause", CAUSES, ids=lambda cause: cause.name)
@@ -93,24 +94,43 @@ def test_a_cause_that_has_no_rule_is_claimed_by_another(cause: Cause) -> None:
     assert cause.claim or cause.prevails or any(f'"{cause.name}"' in text for text in sources)
 
 
-@pytest.mark.parametrize("path", FILES, ids=lambda path: path.stem)
+def _numeric(value: ast.expr) -> bool:
+    """Whether an expression is a number, made of numbers only, or a tuple of such."""
+    parts = [part for part in ast.walk(value) if isinstance(part, ast.expr)]
+    made = ast.Constant | ast.BinOp | ast.UnaryOp | ast.Tuple
+    numbers = [part.value for part in parts if isinstance(part, ast.Constant)]
+    only = all(isinstance(part, made) for part in parts) and all(type(number) in (int, float) for number in numbers)
+    return only and bool(numbers)
+
+
+def _said(lines: list[str], first: int) -> str:
+    """The `#:` comment above a line; lines are counted from 1."""
+    start = first - 1
+    while start and lines[start - 1].startswith("#:"):
+        start -= 1
+    return " ".join(lines[start : first - 1])
+
+
+@pytest.mark.parametrize("path", COMPARISON, ids=lambda path: path.stem)
 def test_a_threshold_says_where_it_comes_from(path: Path) -> None:
-    """A number at the top of a file stands below a comment: measured where, or by choice."""
+    """A number at the top of a file stands below a comment: by choice or definition, calibrated, or where measured."""
     text = path.read_text(encoding="utf-8")
-    lines = text.splitlines()
     for node in ast.parse(text).body:
-        if isinstance(node, ast.Assign) and isinstance(node.value, ast.Constant | ast.BinOp):
-            if not isinstance(getattr(node.value, "value", 0.0), int | float):
-                continue
-            above = lines[node.lineno - 2]
-            start = node.lineno - 2
-            while lines[start].startswith("#:"):
-                start -= 1
-            told = " ".join(lines[start + 1 : node.lineno - 1])
-            assert above.startswith("#:"), f"{path.name}:{node.lineno} has no comment"
-            assert "y choice" in told or "machine" in told, (
-                f"{path.name}:{node.lineno} does not say where it comes from"
-            )
+        if isinstance(node, ast.Assign | ast.AnnAssign) and node.value is not None and _numeric(node.value):
+            said = _said(text.splitlines(), node.lineno)
+            sources = ("y choice", "y definition", "calibrat", "the profile", "(docs/")
+            assert any(source in said for source in sources), f"{path.name}:{node.lineno} does not say where it is from"
+
+
+@pytest.mark.parametrize("path", COMPARISON, ids=lambda path: path.stem)
+def test_a_threshold_has_a_name(path: Path) -> None:
+    """No fraction stands inside a function, but for units (1e-9) and the ends of 95 % intervals."""
+    tree = ast.parse(path.read_text(encoding="utf-8"))
+    known = (0.0, 1.0, 1e-9, 1e9, 2.5, 97.5)
+    for function in (node for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)):
+        for node in ast.walk(function):
+            if isinstance(node, ast.Constant) and isinstance(node.value, float):
+                assert node.value in known, f"{path.name}:{node.lineno} has a {node.value} without a name"
 
 
 def test_an_order_is_what_the_rules_say_and_then_the_alphabet() -> None:

@@ -14,11 +14,13 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import kinds, listed, moved, of_which, ops, size, spends
-from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, launch_bound
+from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, small
 from roofline.core.switch import COMPILED_AWAY
 
 #: How much more work between the same neighbours is another way to do the same. By choice.
 _HALF_AGAIN = 1.5
+#: From this share of small ops on whose like stand among large ones, they are part of those. By choice: half of them.
+_AMONG_LARGE = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -43,7 +45,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             continue
         more, less = sides[slower], sides[1 - slower]
         launches, traffic = more.launches > MORE * less.launches, (more.bytes or 0.0) > MORE * (less.bytes or 0.0)
-        small = launch_bound(both(attribution)[slower], (a, b)[slower]) > 0.5
+        tiny = small(both(attribution)[slower], (a, b)[slower])
         if not launches and not traffic:
             continue
         if attribution.matching.alike and not less.ops:
@@ -52,9 +54,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 name = "recomputation"
             else:
                 names = [some.signature[row].name in large[slower] for row in rows]
-                name = "tiny-ops" if small and 2 * sum(names) < len(names) else "more-work"
+                name = "tiny-ops" if tiny and sum(names) < _AMONG_LARGE * len(names) else "more-work"
         else:
-            name = "tiny-ops" if launches and (small or not traffic) else "fusion"
+            name = "tiny-ops" if launches and (tiny or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]
         part_a = part_b = 1.0
         if one and other and not (attribution.matching.alike and _ratio(one, other) >= _HALF_AGAIN):
@@ -69,7 +71,7 @@ def _large(attribution: Attribution, stretches: Sequence[tuple[Rows, Rows]]) -> 
     found: list[set[str]] = [set(), set()]
     for pair in stretches:
         for side, some in enumerate(both(attribution)):
-            if len(pair[side]) and not len(pair[1 - side]) and launch_bound(some, pair[side]) <= 0.5:
+            if len(pair[side]) and not len(pair[1 - side]) and not small(some, pair[side]):
                 found[side] |= {some.signature[row].name for row in pair[side]}
     return found
 

@@ -12,7 +12,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import listed, moved, of_which, spends
-from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, launch_bound
+from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, small
 from roofline.comparison.segments import Segments
 
 #: How much more traffic of copies is another layout. By choice: one copy more among several is none.
@@ -41,8 +41,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         )
         made = not len(others) and any(not more.segments.signature[row].reads for row in copies)
         few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
-        small = launch_bound(more.segments, copies) > 0.5 and len(vector) - len(copies) > MORE * len(others)
-        if not (made or few or small or other.segments.fused[(a, b)[less]].any()):
+        among = small(more.segments, copies) and len(vector) - len(copies) > MORE * len(others)
+        if not (made or few or among or other.segments.fused[(a, b)[less]].any()):
             yield Claim("layout", *copied, host=True)
 
 

@@ -20,6 +20,8 @@ from roofline.core.switch import MALLOC, Setting
 _MANY_FAULTS = 256.0
 #: The share of the step that time in the system is worth a thought from. By choice.
 _MUCH_OF_A_STEP = 0.05
+#: Such a count or time is another one from twice as much on. By choice.
+_TWICE = 2.0
 #: A fault clears a page of at most 2 MiB (huge pages of x86 and of ARM), at a tenth or more of the rate at which the
 #: device's memory is written. A tenth by choice: it only keeps the system's other work out.
 _HUGE_PAGE, _SLOWEST = 2.0**21, 0.1
@@ -68,8 +70,8 @@ def _awake(run: Analysis) -> float:
 
 
 def _far_apart(values: tuple[float, float] | None, least: float) -> bool:
-    """Whether one of two values is at least twice the other, and more by `least`."""
-    return values is not None and abs(values[0] - values[1]) >= least and max(values) >= 2 * min(values)
+    """Whether one of two values is at least `_TWICE` the other, and more by `least`."""
+    return values is not None and abs(values[0] - values[1]) >= least and max(values) >= _TWICE * min(values)
 
 
 def sentence(facts: Facts) -> str:

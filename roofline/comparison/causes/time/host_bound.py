@@ -21,6 +21,8 @@ from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 _PARTLY = 0.25
 #: From this share of both steps on that is overhead, they say nothing of kernels. By choice: most of them.
 _MOST = 0.5
+#: From more than this ratio on, what a launch costs either host is told. By choice.
+_DEARER = 2.0
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -98,7 +100,7 @@ def sentence(facts: Facts) -> str:
         for gap, launches in zip(gaps, (facts.launches_more, facts.launches_less), strict=True)
     ]
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
-    if each[1] > 0 and each[0] > 2 * each[1]:
+    if each[1] > 0 and each[0] > _DEARER * each[1]:
         text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
     return f"{text}."
 

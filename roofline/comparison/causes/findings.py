@@ -30,8 +30,8 @@ MATERIAL = 0.02
 #: How much slower "the same, slower" must be where there was one process. By choice (docs/explaining.md).
 _NOISE = 0.25
 #: By choice, as the host differs more: up to 1.7 times in measured pairs whose products took equally long
-#: (docs/plants.md). And so do vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is not
-#: kept.
+#: (docs/plants.md). And so do vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is
+#: not kept.
 _MORE_NOISE = 0.4
 #: This part of a finding is most of it. By choice.
 _MOST = 0.5

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import ast
+import re
 from dataclasses import replace
 from graphlib import CycleError
 from pathlib import Path
@@ -30,6 +31,13 @@ def test_the_order_in_which_causes_claim() -> None:
         *("host-idle", "after-others", "efficiency", "host-bound"),
     ]
     assert [rule.name for rule in rules() if rule.name in known] == known
+
+
+def test_the_page_lists_the_rules_in_their_order_and_names_all_causes() -> None:
+    page = (Path(__file__).parents[3] / "docs/explaining.md").read_text(encoding="utf-8")
+    table = page.partition("| rule |")[2].partition("\n\n")[0]
+    assert re.findall(r"^\| `([a-z-]+)` \|", table, re.MULTILINE) == [rule.name for rule in rules()]
+    assert set(re.findall("`([a-z-]+)`", page)) >= set(causes())
 
 
 def test_the_names_of_causes() -> None:

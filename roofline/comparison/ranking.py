@@ -22,7 +22,7 @@ from roofline.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RankedPair:
     """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
 
     proofs: what became of causes that were taken away; None where nobody asked.
@@ -49,7 +49,7 @@ class Ranking:
     names: tuple[str, ...]
     runs: tuple[Analysis, ...]
     fastest: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RankedPair, ...]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -96,7 +96,7 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     pairs = []
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
-        pairs.append(Pair((names[a], names[b]), comparison, explain(comparison)))
+        pairs.append(RankedPair((names[a], names[b]), comparison, explain(comparison)))
     return Ranking(names, runs, fastest, tuple(pairs))
 
 

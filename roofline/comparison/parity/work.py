@@ -10,7 +10,7 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.contractions import differing, products, segments
+from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
 
@@ -192,9 +192,9 @@ def model_flops(analysis: Analysis) -> dict[str, float]:
     """What is known of the model FLOPs of each phase [FLOP]; fused ops count where their constituents belong."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
-        for piece in segments(analysis, op):
-            if piece.model:
-                found[piece.phase] = found.get(piece.phase, 0.0) + piece.model
+        for part in matrix_work(analysis, op):
+            if part.model:
+                found[part.phase] = found.get(part.phase, 0.0) + part.model
     return found
 
 

@@ -10,7 +10,7 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.findings import Finding
-from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
 from roofline.renderers._document import contract
 from roofline.renderers.comparison import _comparing, _proofs
@@ -35,7 +35,7 @@ def render(ranking: Ranking) -> str:
     return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
-def pair(told: Pair) -> dict[str, Any]:
+def pair(told: RankedPair) -> dict[str, Any]:
     """One pair: wall_A - wall_B = sum(terms) + residual = sum(findings) + rest."""
     found = told.comparison
     return {

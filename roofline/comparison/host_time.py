@@ -123,7 +123,7 @@ def dispatch(mine: HostTime, other: HostTime) -> Array:
     return mine.shares(mine.framework + np.minimum(mine.python, usual))
 
 
-def besides(analysis: Analysis, host: HostTime) -> Array:
+def non_dispatch(analysis: Analysis, host: HostTime) -> Array:
     """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 
     Beyond what is usual, all but the median is something else. Nothing is said of the time before the first op: to

@@ -1,6 +1,6 @@
 """The ops of a step as segments of work, each at one place of the model: what two runs are compared by.
 
-An op that stands for itself is one piece. A fused kernel is divided over its constituents by the floors that these
+An op that stands for itself is one segment. A fused kernel is divided over its constituents by the floors that these
 would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. An op that a loop
 or a program runs many times in a step is as many segments, so that it meets the ops of a step that has them one by one.
 Nothing is lost: the weights of an op's segments add up to 1.

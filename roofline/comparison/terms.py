@@ -25,7 +25,7 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.common_ceilings import on_common_ground, same_device
+from roofline.comparison.common_ceilings import analyze_together, same_device
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.segments import FAMILIES, Place, Segments, segments
 from roofline.core import statistics
@@ -90,18 +90,18 @@ class Side:
 
     @cached_property
     def own(self) -> Array:
-        """Own time of each piece [s]."""
+        """Own time of each segment [s]."""
         own: Array = self.segments.own.mean(axis=1) * self.analysis.scale
         return own
 
     @cached_property
     def overlap(self) -> Array:
-        """Own time less share of each piece [s]."""
+        """Own time less share of each segment [s]."""
         return self.segments.overlap * self.analysis.scale
 
     @cached_property
     def seconds(self) -> Array:
-        """Share time of each piece [s]."""
+        """Share time of each segment [s]."""
         seconds: Array = self.own - self.overlap
         return seconds
 
@@ -234,7 +234,7 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
                 f"Profile {number} ({profile.model} on {profile.backend}) has no times of ops: "
                 "profile it without --count-only."
             )
-    one, other = on_common_ground(a, b)
+    one, other = analyze_together(a, b)
     resamples = draw(one), draw(other)
     gap = _gap_drawn(one, other, *resamples)
     work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))

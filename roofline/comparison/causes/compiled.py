@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.conditions import PROGRAMS
 from roofline.comparison.segments import executions
-from roofline.core.executor import executor_of
+from roofline.core.executor import compiles, executor_of
 
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5
@@ -46,8 +46,8 @@ def meant_to_be_compiled(run: Analysis) -> bool:
 
 def mostly_eager(run: Analysis) -> bool:
     """Whether a run's compiler had no part in most of its ops' time."""
-    compilation, profiled = run.profile.compilation, run.profile.profiled
-    if compilation is None:  # XLA says by its thunks that it ran
-        return profiled is not None and not profiled.mechanism.startswith("xla")
+    compilation = run.profile.compilation
+    if compilation is None:
+        return run.profile.profiled is not None and not compiles(run.profile)
     eager = sum(seconds for _, seconds in compilation.eager.values())
     return compilation.graphs == 0 or eager > _MOSTLY * run.busy

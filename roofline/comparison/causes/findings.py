@@ -150,16 +150,16 @@ def _beyond_noise(attribution: Attribution, cause: Cause, entry: Entry, work: tu
     speed = cause.speed(entry.claim)
     ratio = attribution.machine_speed.excuses(speed)
     slower = ratio if seconds > 0 else 1 / ratio
-    paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
+    excused = longer * (1 - 1 / slower) if slower > 1 else 0.0
     spread = speed == "others" or (cause.in_gap and not _before_few_ops(attribution, seconds))
     noise = _MORE_NOISE if spread else _NOISE
-    return abs(seconds) - paced >= noise * (longer - paced)
+    return abs(seconds) - excused >= noise * (longer - excused)
 
 
 def _before_few_ops(attribution: Attribution, seconds: float) -> bool:
     """Whether half of so much more idle time [s] is where a host does far more than before its other ops."""
     a, b = attribution.comparison.a, attribution.comparison.b
-    more = float(attribution.besides[0].sum()) * a.gap - float(attribution.besides[1].sum()) * b.gap
+    more = float(attribution.non_dispatch[0].sum()) * a.gap - float(attribution.non_dispatch[1].sum()) * b.gap
     return more * seconds > 0 and abs(more) >= _MOST * abs(seconds)
 
 

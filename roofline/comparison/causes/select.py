@@ -84,8 +84,8 @@ def only_one_does(attribution: Attribution, op_class: str) -> Iterator[tuple[Row
 
     Vector work only, and only where both runs dispatch alike: elsewhere a stretch is no unit.
     """
-    for hunk in attribution.matching.hunks if attribution.matching.alike else ():
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched if attribution.matching.alike else ():
+        a, b = attribution.free(stretch.a, stretch.b)
         rows, some = (a, attribution.a.segments) if len(a) else (b, attribution.b.segments)
         classes = classes_of(some, rows)
         if (not len(a) or not len(b)) and op_class in classes and classes <= VECTOR | {op_class}:

@@ -43,7 +43,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_device(pair),
         *_threads(pair),
         *_clocks(pair),
-        *_pace(pair),
+        *_machine_speed(pair),
         *_environment(pair),
         *_protocol(pair),
         *_source(pair),
@@ -81,7 +81,7 @@ def _clocks(pair: Pair) -> list[Difference]:
     return [pair.differ("clocks", shown, "The clocks differ", seconds=slower.wall * lost)]
 
 
-def _pace(pair: Pair) -> list[Difference]:
+def _machine_speed(pair: Pair) -> list[Difference]:
     """seconds: how much longer the ops that both runs have took in one of them."""
     found = machine_speed(pair.a, pair.b)
     if not found.uneven:

@@ -13,7 +13,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import kinds, listed, moved, of_which, ops, size, spends
+from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
 from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, small
 from roofline.core.switch import COMPILED_AWAY
 
@@ -82,9 +82,9 @@ def _vector_work(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
     Two frameworks do not agree to which block a residual sum belongs: only a phase of theirs can be compared.
     """
     together: dict[Hashable, tuple[list[Rows], list[Rows]]] = {}
-    for number, hunk in enumerate(attribution.matching.hunks):
-        a, b = attribution.free(hunk.a, hunk.b)
-        lists = together.setdefault(number if attribution.matching.alike else hunk.phase, ([], []))
+    for number, stretch in enumerate(attribution.matching.unmatched):
+        a, b = attribution.free(stretch.a, stretch.b)
+        lists = together.setdefault(number if attribution.matching.alike else stretch.phase, ([], []))
         lists[0].append(a[are(attribution.a.segments, a, VECTOR)])
         lists[1].append(b[are(attribution.b.segments, b, VECTOR)])
     for some_a, some_b in together.values():
@@ -101,14 +101,14 @@ def _ratio(a: float, b: float) -> float:
 def sentence(facts: Facts) -> str:
     """Launches, bytes and names of both runs, and how many of the one are fused."""
     text = (
-        f"{spends(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
+        f"{opening(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
         f"where {facts.less} has {moved(facts.does_less)}"
     )
     if facts.does_less.names:
         text += f" ({listed(facts.does_less.names)})"
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
-    return f"{text}{of_which(facts)}."
+    return f"{text}{host_and_after(facts)}."
 
 
 def label(facts: Facts) -> str:

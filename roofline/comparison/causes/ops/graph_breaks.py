@@ -7,7 +7,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.compiled import mostly_eager
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import listed, of_which
+from roofline.comparison.causes.phrases import host_and_after, listed
 
 
 def prevails(slower: Analysis, other: Analysis) -> bool:
@@ -24,7 +24,7 @@ def sentence(facts: Facts) -> str:
     graphs, fewer = one.graphs if one else 0, other.graphs if other else 0
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{graphs} compiled graphs per step against {fewer}{of_which(facts)}"
+        f"{graphs} compiled graphs per step against {fewer}{host_and_after(facts)}"
     )
     return f"{text}; broken by {listed(tuple(one.breaks))}." if one and one.breaks else f"{text}."
 

@@ -4,15 +4,15 @@ from __future__ import annotations
 
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import listed, of_which, ops, spends
+from roofline.comparison.causes.phrases import host_and_after, listed, opening, ops
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 
 
 def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
     other = f"against {ops(facts.does_less)} for the same result" if facts.does_less.ops else "that the other run lacks"
-    text = f"{spends(facts, 'small ops')}: {ops(facts.does_more)} {other} ({listed(facts.does_more.names)})"
-    return f"{text}{of_which(facts)}."
+    text = f"{opening(facts, 'small ops')}: {ops(facts.does_more)} {other} ({listed(facts.does_more.names)})"
+    return f"{text}{host_and_after(facts)}."
 
 
 CAUSE = Cause(

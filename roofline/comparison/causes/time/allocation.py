@@ -11,7 +11,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.conditions import AWAY, of_both
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import counter, spends
+from roofline.comparison.causes.phrases import counter, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.core.schema import Profile
 from roofline.core.switch import MALLOC, Setting
@@ -77,7 +77,7 @@ def _far_apart(values: tuple[float, float] | None, least: float) -> bool:
 def sentence(facts: Facts) -> str:
     """Page faults of both runs, or the system's time."""
     return (
-        f"{spends(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
+        f"{opening(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
         f"{facts.about_less}; a page is cleared when it is first written."
     )
 

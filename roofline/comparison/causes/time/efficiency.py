@@ -9,7 +9,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import flop, moved, spends
+from roofline.comparison.causes.phrases import flop, moved, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
 from roofline.comparison.matching import ANCHORS
@@ -29,9 +29,9 @@ def sentence(facts: Facts) -> str:
     """The work of both runs and how much of the roof they attain."""
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
     if facts.about["of"] == "products":
-        text = f"{spends(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
+        text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
         return f"{text}, where {facts.less} attains {other}."
-    text = f"{spends(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
+    text = f"{opening(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
     return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}."
 
 

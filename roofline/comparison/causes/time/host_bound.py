@@ -43,7 +43,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             name, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (name, about)
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
-        between = [float(shares.sum()) for shares in attribution.besides]
+        between = [float(shares.sum()) for shares in attribution.non_dispatch]
         yield Claim("host-idle", NONE, NONE, between[0], between[1])
         if all(_overhead(analysis) > _MOST for analysis in (a, b)):
             name = "small-model"

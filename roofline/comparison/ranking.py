@@ -41,7 +41,7 @@ class RankedPair:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in the order given, the number of the fastest, and the pairs that are told.
+    """Runs in the order given, the number of the fastest, and the pairs that are shown.
 
     pairs: of two runs one; of more, each against the fastest, which is B, the fastest of them first.
     """
@@ -82,7 +82,7 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     names = called(profiles)
     for name, profile in zip(names, profiles, strict=True):
         check_timed(profile, plain(name))
-    # Every pair must be held against the same ceilings, or a run would have another floor in each.
+    # Every pair must be under the same ceilings, or a run would have another floor in each.
     profiles = on_common_ceilings(profiles)
     runs = tuple(analyze(profile) for profile in profiles)
     fastest = min(range(len(runs)), key=lambda number: runs[number].wall)

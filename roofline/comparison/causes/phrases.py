@@ -8,7 +8,7 @@ from roofline import units
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts, printable
 
-#: From this share of a finding on, a part of it is told. By choice.
+#: From this share of a finding on, a part of it is mentioned. By choice.
 SOME = 0.1
 
 

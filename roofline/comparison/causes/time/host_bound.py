@@ -21,7 +21,7 @@ from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 _PARTLY = 0.25
 #: From this share of both steps on that is overhead, they say nothing of kernels. By choice: most of them.
 _MOST = 0.5
-#: From more than this ratio on, what a launch costs either host is told. By choice.
+#: From more than this ratio on, what a launch costs either host is mentioned. By choice.
 _DEARER = 2.0
 
 

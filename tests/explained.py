@@ -8,6 +8,7 @@ from typing import Any
 import pytest
 from synthetic import LAYER, Row, step
 
+from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.findings import Finding, explain
@@ -66,12 +67,11 @@ def work(ops: int = 0) -> Work:
 
 
 def facts(**changes: Any) -> Facts:
-    """100 us more, in 200 launches against 100."""
+    """100 us more, in 200 launches against 100; gaps of 280 us (28 launches at 10 us) against 140 us."""
     fields: dict[str, Any] = {
         **{"more": "torch", "less": "jax", "seconds": 100e-6, "does_more": work(20), "does_less": work(5)},
-        **{"idle_more": 200e-6, "idle_less": 110e-6, "launches_more": 200.0, "launches_less": 100.0},
-        **{"about_more": "", "about_less": "", "of": "", "host": "", "where": "", "certain": True},
-        **{"dispatch": 0.0, "after": 0.0, "written_in_more": "torch"},
-        **{"graphs_more": 0, "graphs_less": 0, "breaks": (), "programs_more": 0.0, "programs_less": 0.0},
+        **{"run_more": analyze(step()), "run_less": analyze(step(backend="jax", host=5))},
+        **{"launches_more": 200.0, "launches_less": 100.0, "about": {"of": "products"}},
+        **{"about_more": "", "about_less": "", "where": "", "certain": True, "dispatch": 0.0, "after": 0.0},
     }
     return Facts(**(fields | changes))

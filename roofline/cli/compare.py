@@ -16,7 +16,7 @@ from roofline.errors import GateError, InputError, RooflineError
 if TYPE_CHECKING:
     from roofline.comparison.ranking import Ranking
     from roofline.core.schema import Profile
-    from roofline.measuring.rounds import Contender
+    from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
 
 _RENDERERS = "roofline.renderers.comparison"
@@ -158,18 +158,18 @@ def _measured(
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
-    contenders = comparing.installed(_contenders(model, names, asked), say)
-    folder = _folder(output, contenders[0])
-    files = _files(folder, contenders, force)
-    for words in comparing.plan(contenders, rounds):
+    candidates = comparing.installed(_candidates(model, names, asked), say)
+    folder = _folder(output, candidates[0])
+    files = _files(folder, candidates, force)
+    for words in comparing.plan(candidates, rounds):
         say(words)
     say(f"Profiles go to {folder}.")
-    measured = comparing.measure(contenders, rounds=rounds, say=say, progress=calibrating)
+    measured = comparing.measure(candidates, rounds=rounds, say=say, progress=calibrating)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])
         say(f"Wrote {files[place]}")
-    requests = {number: contenders[place].request for number, place in enumerate(measured)}
+    requests = {number: candidates[place].request for number, place in enumerate(measured)}
     return [files[place] for place in measured], list(measured.values()), requests
 
 
@@ -184,23 +184,23 @@ def split_backends(text: str) -> list[str]:
     return found
 
 
-def _contenders(model: str, names: list[str], asked: dict[str, Any]) -> list[Contender]:
+def _candidates(model: str, names: list[str], asked: dict[str, Any]) -> list[Candidate]:
     """Those backends that know the model; the others are named."""
     from roofline.measuring import rounds as comparing
 
     check_choice("precision", asked["precision"], PRECISIONS)
-    kept: list[Contender] = []
+    kept: list[Candidate] = []
     left = len(names)
     for name in names:
         try:
-            kept.append(comparing.Contender(name, make_request(model, name, **asked)))
+            kept.append(comparing.Candidate(name, make_request(model, name, **asked)))
         except RooflineError as error:
             left -= 1
             comparing.leave_out(name, error, left, say)
     return kept
 
 
-def _folder(output: str | None, first: Contender) -> Path:
+def _folder(output: str | None, first: Candidate) -> Path:
     """Where the profiles go: DIR, or MODEL-MODE-compare-N beside the user, with the first N that is free."""
     if output is None:
         stem = "".join(c if c.isalnum() or c in "-_" else "-" for c in first.request.workload.model)
@@ -218,11 +218,11 @@ def _folder(output: str | None, first: Contender) -> Path:
     return folder
 
 
-def _files(folder: Path, contenders: list[Contender], force: bool) -> list[Path]:
+def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]:
     """A file for each: torch.json, keras-jax-jit-off.json; InputError for one that is there."""
     files: list[Path] = []
-    for contender in contenders:
-        stem = "".join(c if c.isalnum() or c == "-" else "-" for c in contender.name)
+    for candidate in candidates:
+        stem = "".join(c if c.isalnum() or c == "-" else "-" for c in candidate.name)
         path, number = folder / f"{stem}.json", 1
         while path in files:
             number += 1

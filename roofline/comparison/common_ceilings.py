@@ -16,7 +16,7 @@ def same_device(a: Profile, b: Profile) -> bool:
     return (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
 
 
-def on_common_ground(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
+def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     """Both runs analysed with one set of ceilings, where it is one device: the best that either has seen.
 
     Two allocators place buffers differently, so that one run's history calls an input warm and the other's cold. Of

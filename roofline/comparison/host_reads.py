@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline.core.readers import readers
 from roofline.core.schema import Profile
 
-#: Bytes of what is read with `.item()`, at most: a complex number in double precision.
+#: Bytes of what is read with `.item()`, at most. By definition: a complex number in double precision.
 _A_NUMBER = 16.0
 
 

@@ -17,14 +17,15 @@ from roofline.comparison.arrays import Array
 from roofline.comparison.segments import executions
 from roofline.core.schema import Profile
 
-#: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]: an op with a few views
-#: before it takes Python as much, and the shortest sleep of Linux takes 50 us (its timers' slack).
+#: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]. By choice: an op with a
+#: few views before it takes Python as much, and the shortest sleep of Linux takes 50 us (its timers' slack).
 _USUAL, _SHORT = 10.0, 20_000.0
-#: What reading one result costs a host at most [ns], where it need not wait for it.
+#: What reading one result costs a host at most [ns], where it need not wait for it. By choice.
 A_READ = 50_000.0
-#: What setting up a segment whose activations are to be computed again costs at most [ns]. 0.1 to 0.4 ms were measured.
+#: What setting up a segment whose activations are to be computed again costs at most [ns]. By choice, above the 0.1 to
+#: 0.4 ms that were seen (docs/explaining.md).
 SETTING_UP = 500_000.0
-#: From this share of a step on, a thread that was on no core may have slept in it.
+#: From this share of a step on, a thread that was on no core may have slept in it. By choice.
 _ASLEEP = 0.02
 
 
@@ -122,7 +123,7 @@ def dispatch(mine: HostTime, other: HostTime) -> Array:
     return mine.shares(mine.framework + np.minimum(mine.python, usual))
 
 
-def besides(analysis: Analysis, host: HostTime) -> Array:
+def non_dispatch(analysis: Analysis, host: HostTime) -> Array:
     """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 
     Beyond what is usual, all but the median is something else. Nothing is said of the time before the first op: to

@@ -11,6 +11,7 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
+from typing import Literal
 
 import numpy as np
 
@@ -21,17 +22,22 @@ from roofline.comparison.matching import ANCHORS
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Profile
 
-#: So much slower products must be in one run, and so much the other ops. Of 21 pairs of equal steps, as they were first
-#: measured (docs/plants.md), 19 had products within 6 % of each other; the other two had 16 and 41 %.
+#: So much slower products must be in one run, and so much the other ops, to tell of a slower machine. By choice: of 21
+#: pairs of equal steps on one machine, as they were first measured (docs/plants.md), 19 had products within 6 % of each
+#: other; the other two had 16 and 41 %.
 _PRODUCTS, _OTHERS = 1.07, 1.1
 #: No more than this is put down to the machine, by choice: of steps of a millisecond or more, other ops took up to 1.8
 #: times as long, and the host up to 2.7 times.
 _MOST, _MOST_HOST = 2.0, 3.0
-#: Clocks that differ by more than this share of the higher are another setting.
-_CLOCKS = 0.03
+#: Mean clocks that differ by more than this share of the higher are two settings. By choice.
+CLOCKS = 0.03
+#: To both sides of the middle, for what rounding makes of it. By choice.
 _ROUNDING = np.asarray([-1e-9, 1e-9])
-#: There must be so many of either kind, with such a share of the shorter step.
+#: There must be so many of either kind, with such a share of the shorter step. By choice.
 _FEWEST, _SHARE = 3, 0.03
+
+#: What a machine is slower at: products, all other ops, or what the host does.
+Speed = Literal["products", "others", "host"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,8 +58,8 @@ class MachineSpeed:
         slower = self.products > _PRODUCTS and self.others > _OTHERS
         return slower or (self.products < 1 / _PRODUCTS and self.others < 1 / _OTHERS)
 
-    def excuses(self, what: str) -> float:
-        """How much longer the machine may have taken in A for the same "products", "others" or "host"; else 1.
+    def excuses(self, what: Speed) -> float:
+        """How much longer the machine may have taken in A for the same; else 1.
 
         A machine slows products down least: where they are slower than all else, they have a cause of their own.
         """
@@ -101,7 +107,7 @@ def _same_settings(a: Analysis, b: Analysis) -> bool:
     recorded = bool(one.environment)  # of a trace from elsewhere nobody knows the settings
     same = recorded and _settings(one) == _settings(other) and dispatched_alike(one, other)
     clocks = one.conditions.get("sm_clock", 0.0), other.conditions.get("sm_clock", 0.0)
-    same = same and max(clocks) * (1 - _CLOCKS) <= min(clocks)
+    same = same and max(clocks) * (1 - CLOCKS) <= min(clocks)
     return same and (a.device.name, a.device.kind) == (b.device.name, b.device.kind)
 
 

@@ -2,10 +2,10 @@
 
 Contractions are what every framework does alike: in the order of dispatch, those with equal FLOPs are the anchors. What
 lies between two anchors is one *stretch*, in which ops with the same name and arguments are matched too. The rest of a
-stretch is what one run does instead of the other, and each stretch is one `Hunk`, as in a diff of two texts.
+stretch is what one run does instead of the other: one `UnmatchedStretch`, as in a diff of two texts.
 
-Runs of different frameworks share few names, and their compilers move work past the anchors. There the hunks are not
-stretches but the unmatched segments of one phase and block.
+Runs of different frameworks share few names, and their compilers move work past the anchors. There a stretch is
+the unmatched segments of one phase and block.
 """
 
 from __future__ import annotations
@@ -22,13 +22,15 @@ from roofline.core.schema import Signature
 
 ANCHORS = frozenset(("contraction", "attention"))
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
+#: By choice: runs of one framework share most of their ops, and runs of two hardly any.
 _ALIKE = 0.4
-#: Products that only one run has, up to which the order of the others is followed exactly.
+#: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
+#: on the time that it takes.
 _MOST_DIFFERENCES = 500
 
 
 @dataclass(frozen=True, slots=True)
-class Hunk:
+class UnmatchedStretch:
     """Segments that have no partner, by number: what A does here, and what B does instead. All of one phase."""
 
     phase: str
@@ -42,7 +44,7 @@ class Matching:
 
     pairs_a: Rows
     pairs_b: Rows
-    hunks: tuple[Hunk, ...]
+    unmatched: tuple[UnmatchedStretch, ...]
     alike: bool
 
 
@@ -79,7 +81,7 @@ def match(a: Segments, b: Segments) -> Matching:
         for segments, stretch in zip((a, b), stretches, strict=True)
     ]
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
-    return Matching(first, second, _hunks(labels, _sets(pairs)), alike)
+    return Matching(first, second, _unmatched(labels, _sets(pairs)), alike)
 
 
 def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
@@ -96,7 +98,7 @@ def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
 
 
 def _names(segments: Segments, by_block: bool, typed: bool = True) -> list[Hashable]:
-    """What segments have in common that were dispatched alike: names and arguments, of the op and of the piece.
+    """What segments have in common that were dispatched alike: names and arguments, of the op and of the segment.
 
     A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
     """
@@ -200,22 +202,26 @@ def _sets(pairs: Sequence[tuple[int, int]]) -> tuple[set[int], set[int]]:
 
 
 def _labels(segments: Segments, stretch: Rows | None, common: frozenset[str]) -> list[tuple[str, Hashable]]:
-    """(phase, hunk) of each piece. The optimizer's ops have no anchors and no blocks that runs share: one hunk."""
+    """(phase, stretch) of each segment. The optimizer has no anchors and no shared blocks: it is one stretch."""
 
-    def hunk(row: int, phase: str, block: str) -> Hashable:
+    def where(row: int, phase: str, block: str) -> Hashable:
         if phase == "optimizer":
             return ""
         return (block if block in common else "") if stretch is None else int(stretch[row])
 
-    return [(place.phase, hunk(row, place.phase, place.block)) for row, place in enumerate(segments.places)]
+    return [(place.phase, where(row, place.phase, place.block)) for row, place in enumerate(segments.places)]
 
 
-def _hunks(labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]) -> tuple[Hunk, ...]:
+def _unmatched(
+    labels: list[list[tuple[str, Hashable]]], taken: tuple[set[int], set[int]]
+) -> tuple[UnmatchedStretch, ...]:
     rows: dict[tuple[str, Hashable], tuple[list[int], list[int]]] = {}
     for side in (0, 1):
         for row, label in enumerate(labels[side]):
             if row not in taken[side]:
                 rows.setdefault(label, ([], []))[side].append(row)
-    # In an order that does not hang on which run is A: the first of two hunks gets what both could have.
+    # In an order that does not hang on which run is A: the first of two stretches gets what both could have.
     ordered = sorted(rows.items(), key=lambda item: (item[0][0], str(item[0][1]).rjust(12)))
-    return tuple(Hunk(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in ordered)
+    return tuple(
+        UnmatchedStretch(label[0], np.asarray(a, np.int64), np.asarray(b, np.int64)) for label, (a, b) in ordered
+    )

@@ -22,7 +22,7 @@ from roofline.errors import InputError
 
 
 @dataclass(frozen=True, slots=True)
-class Pair:
+class RankedPair:
     """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
 
     proofs: what became of causes that were taken away; None where nobody asked.
@@ -41,7 +41,7 @@ class Pair:
 
 @dataclass(frozen=True)
 class Ranking:
-    """Runs in the order given, the number of the fastest, and the pairs that are told.
+    """Runs in the order given, the number of the fastest, and the pairs that are shown.
 
     pairs: of two runs one; of more, each against the fastest, which is B, the fastest of them first.
     """
@@ -49,7 +49,7 @@ class Ranking:
     names: tuple[str, ...]
     runs: tuple[Analysis, ...]
     fastest: int
-    pairs: tuple[Pair, ...]
+    pairs: tuple[RankedPair, ...]
 
     @property
     def order(self) -> tuple[int, ...]:
@@ -82,7 +82,7 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     names = called(profiles)
     for name, profile in zip(names, profiles, strict=True):
         check_timed(profile, plain(name))
-    # Every pair must be held against the same ceilings, or a run would have another floor in each.
+    # Every pair must be under the same ceilings, or a run would have another floor in each.
     profiles = on_common_ceilings(profiles)
     runs = tuple(analyze(profile) for profile in profiles)
     fastest = min(range(len(runs)), key=lambda number: runs[number].wall)
@@ -96,7 +96,7 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     pairs = []
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
-        pairs.append(Pair((names[a], names[b]), comparison, explain(comparison)))
+        pairs.append(RankedPair((names[a], names[b]), comparison, explain(comparison)))
     return Ranking(names, runs, fastest, tuple(pairs))
 
 

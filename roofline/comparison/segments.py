@@ -1,6 +1,6 @@
 """The ops of a step as segments of work, each at one place of the model: what two runs are compared by.
 
-An op that stands for itself is one piece. A fused kernel is divided over its constituents by the floors that these
+An op that stands for itself is one segment. A fused kernel is divided over its constituents by the floors that these
 would have alone, so that a LayerNorm inside a generated kernel meets the LayerNorm of an eager step. An op that a loop
 or a program runs many times in a step is as many segments, so that it meets the ops of a step that has them one by one.
 Nothing is lost: the weights of an op's segments add up to 1.
@@ -90,7 +90,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     profile, table = analysis.profile, analysis.table
     parts = [_parts(analysis, op, divide) for op in profile.ops]
     times = executions(profile)
-    if times.sum() > max(_MOST_PIECES, 2 * len(times)):
+    if times.sum() > max(_MOST_SEGMENTS, 2 * len(times)):
         times = np.ones(len(times), np.int64)
     order = _order(times)
     flat = [part for row in order for part in parts[row]]
@@ -128,8 +128,8 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
     )
 
 
-#: Segments that repeated ops may become in all; with more of them each op stays one.
-_MOST_PIECES = 100_000
+#: Segments that repeated ops may become in all; with more of them each op stays one. By choice: a bound on memory.
+_MOST_SEGMENTS = 100_000
 
 
 def executions(profile: Profile) -> NDArray[np.int64]:
@@ -137,7 +137,7 @@ def executions(profile: Profile) -> NDArray[np.int64]:
     if profile.device.kind != "cpu":
         return np.ones(len(profile.ops), np.int64)
     # A profile may say anything.
-    return np.asarray([min(max(1, op.launches), _MOST_PIECES + 1) for op in profile.ops], np.int64)
+    return np.asarray([min(max(1, op.launches), _MOST_SEGMENTS + 1) for op in profile.ops], np.int64)
 
 
 def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:

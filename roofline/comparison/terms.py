@@ -25,7 +25,7 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.common_ceilings import on_common_ground, same_device
+from roofline.comparison.common_ceilings import analyze_together, same_device
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.segments import FAMILIES, Place, Segments, segments
 from roofline.core import statistics
@@ -36,6 +36,8 @@ from roofline.errors import InputError
 ROOFS = ("compute", "memory", "launch")
 #: The cause of a gap, or of a part of it, that the profiled steps could not explain.
 NOT_RESOLVED = "not resolved"
+#: Above this share of a class's time that was divided over constituents, only its block is certain. By choice.
+_DIVIDED = 0.2
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -88,18 +90,18 @@ class Side:
 
     @cached_property
     def own(self) -> Array:
-        """Own time of each piece [s]."""
+        """Own time of each segment [s]."""
         own: Array = self.segments.own.mean(axis=1) * self.analysis.scale
         return own
 
     @cached_property
     def overlap(self) -> Array:
-        """Own time less share of each piece [s]."""
+        """Own time less share of each segment [s]."""
         return self.segments.overlap * self.analysis.scale
 
     @cached_property
     def seconds(self) -> Array:
-        """Share time of each piece [s]."""
+        """Share time of each segment [s]."""
         seconds: Array = self.own - self.overlap
         return seconds
 
@@ -203,8 +205,8 @@ class Comparison:
     def agree(self, op_class: str) -> bool:
         """Whether sentences may name a class: both views give its difference one sign, and little of it was divided.
 
-        Where more than 20 % of a class's time was divided over constituents, or the views disagree in sign, only the
-        block is certain.
+        Where more than `_DIVIDED` of a class's time was divided over constituents, or the views disagree in sign, only
+        the block is certain.
         """
         differences, divided, whole = [], 0.0, 0.0
         for view in (self.work, self.kernel):
@@ -217,7 +219,7 @@ class Comparison:
                             divided += cell.divided
                             whole += cell.own
             differences.append(sums[0] - sums[1])
-        return differences[0] * differences[1] >= 0 and divided <= 0.2 * whole
+        return differences[0] * differences[1] >= 0 and divided <= _DIVIDED * whole
 
 
 def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Comparison:
@@ -232,7 +234,7 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
                 f"Profile {number} ({profile.model} on {profile.backend}) has no times of ops: "
                 "profile it without --count-only."
             )
-    one, other = on_common_ground(a, b)
+    one, other = analyze_together(a, b)
     resamples = draw(one), draw(other)
     gap = _gap_drawn(one, other, *resamples)
     work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))

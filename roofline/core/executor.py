@@ -7,6 +7,8 @@ from roofline.core.schema import Profile
 
 #: Options of backends that change who dispatches.
 _OPTIONS = ("mode", "jit", "command_buffers")
+#: How the names of executors begin that run compiled programs.
+_COMPILED = "xla-"
 
 
 def executor_of(profile: Profile) -> str:
@@ -15,6 +17,11 @@ def executor_of(profile: Profile) -> str:
     if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
         return mechanism
     return f"{framework(profile)}-{mechanism}"
+
+
+def compiles(profile: Profile) -> bool:
+    """Whether what launches the ops runs programs that a compiler made, and no ops one by one."""
+    return profile.profiled is not None and profile.profiled.mechanism.startswith(_COMPILED)
 
 
 def dispatched_alike(a: Profile, b: Profile) -> bool:

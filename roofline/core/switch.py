@@ -1,4 +1,4 @@
-"""A switch: one switch of a run, which takes a cause of slowness away and leaves the rest of the step as it is.
+"""Switches: settings of a run that take a cause of slowness away and leave the rest of the step as it is.
 
 A backend declares those that it has (`Backend.switches`); a cause names the kinds that take it away, and what can be
 set in every run (`proved_by` and `setting` of comparison/causes/cause.py).

@@ -22,7 +22,7 @@ from typing import Any
 import msgspec
 
 from roofline import devices
-from roofline.core.device import Cache, Device
+from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Device
 from roofline.devices import cpu as cpus
 from roofline.devices import nvidia
 from roofline.errors import InputError, MeasurementError, MissingError, from_exit_code
@@ -30,9 +30,6 @@ from roofline.errors import InputError, MeasurementError, MissingError, from_exi
 SCHEMA = 1
 # Overall limits of the child [s]; it needs about 12 and 60, the rest is for machines that others use as well.
 LIMIT_SHORT, LIMIT_FULL = 180.0, 900.0
-# A measured ceiling outside these shares of the known one is flagged: too low says that something held it
-# back, too high that it measured something else. Boost clocks explain 3 %.
-LOW, HIGH = 0.5, 1.03
 
 Progress = Callable[[str, int, int], None]
 
@@ -170,7 +167,7 @@ def judged(measured: Device, known: Device | None) -> Device:
         ours = ceilings.get(name)
         if ours is None:
             ceilings[name] = figure
-        elif not LOW <= ours.value / figure.value <= HIGH:
+        elif not SHEET_LOW <= ours.value / figure.value <= SHEET_HIGH:
             share = ours.value / figure.value
             flag = f"The measured value is {100 * share:.0f} % of the known one ({figure.value:.4g}, {figure.source})."
             ceilings[name] = msgspec.structs.replace(ours, flag=flag)

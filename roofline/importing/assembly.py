@@ -13,7 +13,7 @@ from roofline.costs import precision
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import InputError
 from roofline.pytorch import time_cuda
-from roofline.recording.rows import Rows, op_rows
+from roofline.recording.rows import OpTables, op_rows
 from roofline.timing.timed import Timed
 from roofline.version import __version__
 
@@ -67,7 +67,7 @@ def check_kind(file: Path, kind: str, device: Device) -> None:
         )
 
 
-def rows_of(counted: Counted, timed: Timed, kind: str, device: Device) -> Rows:
+def rows_of(counted: Counted, timed: Timed, kind: str, device: Device) -> OpTables:
     """The rows of a profile; no switch is in a trace, and a device without TF32 needs none."""
     rows = op_rows(counted, timed, blocks(counted), {}, kind)
     return replace(rows, signatures=tuple(precision.settled(one, device) for one in rows.signatures))
@@ -119,7 +119,7 @@ def assembled(
     device: Device,
     counted: Counted,
     timed: Timed,
-    rows: Rows,
+    rows: OpTables,
     profiled: Profiled,
     versions: Mapping[str, str],
     flags: Sequence[str],

@@ -24,22 +24,22 @@ _KEPT = ("OMP_WAIT_POLICY",)
 
 
 @dataclass(frozen=True, slots=True)
-class Contender:
+class Candidate:
     """One of the backends to compare: its name, as the user wrote it, and what its child is asked to do."""
 
     name: str
     request: Request
 
 
-def installed(contenders: Sequence[Contender], say: Say) -> list[Contender]:
+def installed(candidates: Sequence[Candidate], say: Say) -> list[Candidate]:
     """Those whose framework is installed here; the others are named. Raises their error where two do not remain."""
-    kept = list(contenders)
-    for contender in contenders:
+    kept = list(candidates)
+    for candidate in candidates:
         try:
-            session.ready(contender.request)
+            session.ready(candidate.request)
         except RooflineError as error:
-            kept.remove(contender)
-            leave_out(contender.name, error, len(kept), say)
+            kept.remove(candidate)
+            leave_out(candidate.name, error, len(kept), say)
     return kept
 
 
@@ -50,35 +50,35 @@ def leave_out(name: str, error: RooflineError, left: int, say: Say) -> None:
     say(f"{name} is left out: {error}")
 
 
-def plan(contenders: Sequence[Contender], rounds: int) -> list[str]:
+def plan(candidates: Sequence[Candidate], rounds: int) -> list[str]:
     """What will be measured, and how long that takes at most as far as it is known before the first step."""
-    names = ", ".join(contender.name for contender in contenders)
-    processes = len(contenders) * rounds
-    told = [f"{len(contenders)} backends in {rounds} {'round' if rounds == 1 else 'rounds'}, in turns: {names}."]
+    names = ", ".join(candidate.name for candidate in candidates)
+    processes = len(candidates) * rounds
+    told = [f"{len(candidates)} backends in {rounds} {'round' if rounds == 1 else 'rounds'}, in turns: {names}."]
     told.append(
         "Round 1 times plain steps, profiles a few and counts one"
         + ("." if rounds == 1 else "; the other rounds time plain steps again, each in a fresh process.")
     )
-    request = contenders[0].request
+    request = candidates[0].request
     steps = f"{request.steps} plain steps" if request.steps else f"plain steps for at most {request.budget:.0f} s"
     told.append(f"Expected: {processes} processes, each of which loads its framework and runs {steps}.")
     return told
 
 
 def measure(
-    contenders: Sequence[Contender], *, rounds: int, say: Say, progress: Progress | None = None
+    candidates: Sequence[Candidate], *, rounds: int, say: Say, progress: Progress | None = None
 ) -> dict[int, Profile]:
-    """The profiles of all that could be measured, by place in `contenders`: two may be alike.
+    """The profiles of all that could be measured, by place in `candidates`: two may be alike.
 
     rounds: how often each is timed, in the order A B C, A B C, ...; the first round of each also profiles and counts.
     A backend that fails in it is named and left out; its error is raised where two others do not remain. One that
     fails later keeps the rounds it has.
     """
-    running, profiles = list(enumerate(contenders)), dict[int, Profile]()
+    running, profiles = list(enumerate(candidates)), dict[int, Profile]()
     for number in range(1, rounds + 1):
         began = time.monotonic()
-        for place, contender in list(running):
-            name, request = contender.name, contender.request
+        for place, candidate in list(running):
+            name, request = candidate.name, candidate.request
             say(f"Round {number} of {rounds}: {name}.")
             try:
                 if number == 1:
@@ -88,7 +88,7 @@ def measure(
                     profiles[place] = _with_process(profiles[place], _steps(request, profiles[place]))
             except RooflineError as error:
                 if number == 1:
-                    running.remove((place, contender))
+                    running.remove((place, candidate))
                     leave_out(name, error, len(running), say)
                 else:
                     say(f"{name} has no round {number}: {error}")

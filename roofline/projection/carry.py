@@ -35,7 +35,7 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile, Signature
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
-from roofline.projection.devices import like_with_like, served, with_launches, without_caches, without_optional
+from roofline.projection.devices import comparable_ceilings, served, with_launches, without_caches, without_optional
 from roofline.projection.interval import Interval, against_sheet, around, drawn_ends
 from roofline.projection.roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
 
@@ -119,7 +119,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     """
     profile = here.profile
     _check(here, there)
-    known = like_with_like(here.device, there, sheet)
+    known = comparable_ceilings(here.device, there, sheet)
     # Three views of both sides, each the same on both: what is left is the difference of the devices.
     common, left_out = without_optional(known, there)
     held, kept = with_launches(there, common, profile)

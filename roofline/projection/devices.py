@@ -17,7 +17,7 @@ def is_sheet(ceiling: Ceiling) -> bool:
     return ceiling.spread is None and ceiling.drift is None
 
 
-def like_with_like(here: Device, there: Device, sheet: Device | None) -> Device:
+def comparable_ceilings(here: Device, there: Device, sheet: Device | None) -> Device:
     """`here` with its datasheet's ceilings where `there` has a datasheet's."""
     if sheet is None:
         return here

@@ -8,15 +8,12 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Resamples
 from roofline.core import statistics
-from roofline.core.device import Device
+from roofline.core.device import SHEET_LOW, Device
 from roofline.core.vocabulary import GROUPS
 from roofline.projection.devices import is_sheet
 from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
-#: A measured ceiling down to this share of the datasheet's is believed (docs/check.md): where a measured ceiling
-#: stands against a datasheet's, the other device's own may be as much lower than its datasheet.
-SHEET_LOW = 0.5
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99
 
@@ -63,6 +60,7 @@ def drawn_ends(
             return np.ones(number)
         key = (name, ceiling.value, ceiling.source, sheet)
         if key not in drawn:
+            # The other device's own ceilings may be as much lower than its datasheet as is believed of measured ones.
             uncertainty = 1 - SHEET_LOW if sheet and is_sheet(ceiling) else min(device.uncertainty(name), _MOST)
             drawn[key] = 1 - rng.random(number) * uncertainty
         return drawn[key]

@@ -20,7 +20,7 @@ Kernels = tuple[tuple[int, int], ...]
 
 
 @dataclass(frozen=True, slots=True)
-class Rows:
+class OpTables:
     """The tables of a profile that hold its ops. source: the counted op of each, -1 for a kernel without one."""
 
     ops: tuple[Op, ...]
@@ -32,7 +32,7 @@ class Rows:
 
 def op_rows(
     counted: Counted, timed: Timed | None, block_of_scope: Sequence[str], switches: Mapping[str, str], device: str
-) -> Rows:
+) -> OpTables:
     """One row per op that ran on the device, and per kernel without an op; `timed` None: counted only.
 
     block_of_scope: the block of each of `counted.scopes`; the optimizer's ops are a block of their own.
@@ -103,8 +103,10 @@ class _Tables:
         self._ops: list[Op] = []
         self._source: list[int] = []
 
-    def rows(self) -> Rows:
-        return Rows(tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels), tuple(self._source))
+    def rows(self) -> OpTables:
+        return OpTables(
+            tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels), tuple(self._source)
+        )
 
     def renamed(self, kernels: Kernels) -> Kernels:
         """Kernels by their number among those that occur in this step."""

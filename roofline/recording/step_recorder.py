@@ -13,7 +13,7 @@ from roofline.core.step import Step
 from roofline.costs.counted import Counted
 from roofline.recording.clocks import Clocks
 from roofline.recording.contention import System, Usage
-from roofline.recording.rows import Rows
+from roofline.recording.rows import OpTables
 from roofline.timing.timed import Timed
 
 #: What a profiler leaves of some steps; what it is only the recorder of its framework knows.
@@ -123,5 +123,5 @@ class StepRecorder(Protocol[Trace]):
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What a reader must know of how the ops were counted and timed."""
 
-    def compilation(self, rows: Rows) -> Compilation | None:
+    def compilation(self, rows: OpTables) -> Compilation | None:
         """What a compiler did, as far as it is known when the rows of the profile are made."""

@@ -58,7 +58,7 @@ def check(baseline: Profile, current: Profile, limits: Limits, counts_only: bool
         timed = times(before, after, limits)
         gates = [*timed, *gates]
         if all(gate.measure in ("time", "gap") for gate in gates if gate.status == "failed"):
-            _same_pace(before, after, timed)
+            _same_machine_speed(before, after, timed)
     return Result(before, after, counts_only, tuple(gates), _differences(baseline, current))
 
 
@@ -112,7 +112,7 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
             )
 
 
-def _same_pace(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
+def _same_machine_speed(before: Analysis, after: Analysis, gates: Iterable[Gate]) -> None:
     """Refuse to call a step slower where no more is known than that the machine was: its counts are what they were."""
     found = machine_speed(before, after)
     if not found.uneven or found.products > 1:

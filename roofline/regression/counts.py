@@ -6,7 +6,7 @@ from dataclasses import replace
 
 from roofline.analysis.analysis import Analysis
 from roofline.core.schema import Op
-from roofline.regression.growth import Cause, Gate, Measure, Of, grown, judged, most_first, skipped
+from roofline.regression.growth import Gate, GrownPlace, Measure, Of, grown, judged, most_first, skipped
 from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
@@ -87,7 +87,7 @@ def _compiled(before: Analysis, after: Analysis) -> list[Gate]:
         why = f"only {'CURRENT' if first is None else 'BASELINE'} was compiled"
         return [skipped("graph breaks", _exact(), why), skipped("opaque", _exact(), why)]
     more = {why: number - first.breaks.get(why, 0) for why, number in second.breaks.items()}
-    reasons = sorted((Cause((), why, number) for why, number in more.items() if number > 0), key=most_first)
+    reasons = sorted((GrownPlace((), why, number) for why, number in more.items() if number > 0), key=most_first)
     before_breaks, after_breaks = (float(sum(side.breaks.values())) for side in (first, second))
     return [
         judged("graph breaks", None, _exact(), before_breaks, after_breaks, reasons),

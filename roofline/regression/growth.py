@@ -34,7 +34,7 @@ _LEAST_CAUSE = 0.01
 
 
 @dataclass(frozen=True, slots=True)
-class Cause:
+class GrownPlace:
     """Where a measure grew: place is (phase, block, class) or empty, what the op or reason that grew most there.
 
     amount: how much it grew, in the unit of the measure; ops: how many ops more; None where that says nothing.
@@ -62,7 +62,7 @@ class Gate:
     current: float | None
     status: Status
     interval: tuple[float, float] | None = None
-    causes: tuple[Cause, ...] = ()
+    causes: tuple[GrownPlace, ...] = ()
     note: str = ""
 
     @property
@@ -74,7 +74,7 @@ class Gate:
 
 
 def judged(
-    measure: Measure, phase: str | None, limit: Limit, before: float, after: float, causes: Sequence[Cause]
+    measure: Measure, phase: str | None, limit: Limit, before: float, after: float, causes: Sequence[GrownPlace]
 ) -> Gate:
     """A gate that both values decide; causes: most first, told if it failed."""
     failed = not limit.allows(limit.growth(before, after))
@@ -87,17 +87,17 @@ def skipped(measure: Measure, limit: Limit, why: str) -> Gate:
     return Gate(measure, None, limit, None, None, "skipped", note=why)
 
 
-def told(causes: Sequence[Cause]) -> tuple[Cause, ...]:
+def told(causes: Sequence[GrownPlace]) -> tuple[GrownPlace, ...]:
     """The first causes, without those that are nothing beside the first."""
     return tuple(cause for cause in causes[:CAUSES] if cause.amount >= _LEAST_CAUSE * causes[0].amount)
 
 
-def most_first(cause: Cause) -> tuple[float, tuple[str, ...], str]:
+def most_first(cause: GrownPlace) -> tuple[float, tuple[str, ...], str]:
     """The key that sorts causes: the largest first, equal ones by name."""
     return -cause.amount, cause.place, cause.what
 
 
-def grown(before: Analysis, after: Analysis, of: Of, phase: str | None = None) -> list[Cause]:
+def grown(before: Analysis, after: Analysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
     """The places (phase, block, class) in which a measure of the ops grew, most first, each with its op that did."""
     (first, ops_then), (second, ops_now) = (_by_place(side, of, phase) for side in (before, after))
     causes = []
@@ -108,7 +108,7 @@ def grown(before: Analysis, after: Analysis, of: Of, phase: str | None = None) -
             continue
         by_op = {name: value - then.get(name, 0.0) for name, value in now.items()}
         most = max(by_op, key=lambda name: (by_op[name], name))
-        causes.append(Cause(place, most, amount, ops_now[place] - ops_then.get(place, 0)))
+        causes.append(GrownPlace(place, most, amount, ops_now[place] - ops_then.get(place, 0)))
     return sorted(causes, key=most_first)
 
 

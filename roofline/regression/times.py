@@ -6,7 +6,7 @@ import math
 from collections.abc import Sequence
 
 from roofline.analysis.analysis import Analysis
-from roofline.regression.growth import Cause, Gate, Measure, Status, grown, judged, most_first, skipped, told
+from roofline.regression.growth import Gate, GrownPlace, Measure, Status, grown, judged, most_first, skipped, told
 from roofline.regression.limits import Limit, Limits
 
 
@@ -15,7 +15,7 @@ def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
     sides = (before, after)
     seconds = grown(before, after, lambda side, row, _: float(side.table.share[row]))
     more_gap = after.gap - before.gap
-    by_time = sorted([*seconds, *([Cause((), "gap", more_gap)] if more_gap > 0 else [])], key=most_first)
+    by_time = sorted([*seconds, *([GrownPlace((), "gap", more_gap)] if more_gap > 0 else [])], key=most_first)
     walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
     time = _timed("time", limits.time, (before.wall, after.wall), walls, by_time)
     gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps, _gap_causes(*sides))
@@ -27,7 +27,7 @@ def _timed(
     limit: Limit,
     values: tuple[float, float],
     intervals: Sequence[tuple[float, float] | None],
-    causes: Sequence[Cause],
+    causes: Sequence[GrownPlace],
 ) -> Gate:
     found = interval(values, intervals, limit)
     status: Status = "passed"
@@ -70,12 +70,12 @@ def _gap_shares(side: Analysis) -> tuple[float, float] | None:
     return None if found is None else (found[0] / side.wall, found[1] / side.wall)
 
 
-def _gap_causes(before: Analysis, after: Analysis) -> list[Cause]:
+def _gap_causes(before: Analysis, after: Analysis) -> list[GrownPlace]:
     """Which cause of the gap grew most [s], where both profiles know them."""
     first, second = before.gap_causes, after.gap_causes
     if first is None or second is None:
         return []
-    more = [Cause((), name, seconds - first.get(name, 0.0)) for name, seconds in second.items()]
+    more = [GrownPlace((), name, seconds - first.get(name, 0.0)) for name, seconds in second.items()]
     return sorted((cause for cause in more if cause.amount > 0), key=most_first)
 
 
@@ -86,7 +86,7 @@ def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:
     if first.source != second.source:
         return skipped("memory", limit, "the peaks were not read the same way")
     parts = [
-        Cause((), name, now - then)
+        GrownPlace((), name, now - then)
         for name, then, now in (
             ("parameters", first.parameters, second.parameters),
             ("optimizer state", first.optimizer, second.optimizer),

@@ -60,7 +60,7 @@ _TIMES = (
 )
 
 
-def contract(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
+def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     """The whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
     profile, device, sums = analysis.profile, analysis.device, analysis.total
     steps = np.asarray(profile.wall.steps)

@@ -223,7 +223,7 @@ def _bodies(call: Any, graph: Any, shapes: Mapping[str, Outputs]) -> Iterator[tu
     library = {one.signature.name: one for one in graph.library.function}
     sources = [_source(text) for text in call.input if not text.startswith("^")]
     tensors = [_at(shapes, name, place) for name, place in sources]
-    if call.op in ("If", "StatelessIf", "Facts", "StatelessCase"):
+    if call.op in ("If", "StatelessIf", "Case", "StatelessCase"):
         tensors = tensors[1:]  # what is chosen by
     if call.op in ("While", "StatelessWhile"):
         # A loop variable may change its shape from trip to trip; the loop's results have what all trips share.

@@ -27,20 +27,20 @@ def test_a_replaced_op_is_one_hunk_per_layer() -> None:
     found, a, b = matched(step(instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)), step())
     assert found.alike
     assert len(found.pairs_a) == 4 * 6  # all of a layer but the norm
-    assert len(found.hunks) == 4
-    for hunk in found.hunks:
-        assert [a.signature[row].name for row in hunk.a] == [row.name for row in UNFUSED_NORM]
-        assert [b.signature[row].name for row in hunk.b] == ["aten::native_layer_norm"]
+    assert len(found.unmatched) == 4
+    for stretch in found.unmatched:
+        assert [a.signature[row].name for row in stretch.a] == [row.name for row in UNFUSED_NORM]
+        assert [b.signature[row].name for row in stretch.b] == ["aten::native_layer_norm"]
 
 
 def test_ops_of_one_name_are_matched_inside_their_stretch() -> None:
     # One more `add` in the first layer, the same as those that every layer has: it is found there, not in the last
     extra = (*LAYER[:4], synthetic.ADD, *LAYER[4:], *LAYER * 3)
     found, a, _ = matched(step(extra), step())
-    (hunk,) = found.hunks
-    assert len(hunk.a) == 1
-    assert not len(hunk.b)
-    assert a.op[hunk.a[0]] in (3, 4)
+    (stretch,) = found.unmatched
+    assert len(stretch.a) == 1
+    assert not len(stretch.b)
+    assert a.op[stretch.a[0]] in (3, 4)
 
 
 def test_products_of_equal_flops_match_across_frameworks() -> None:
@@ -53,8 +53,11 @@ def test_products_of_equal_flops_match_across_frameworks() -> None:
         a.signature[i].cost.flops == b.signature[j].cost.flops
         for i, j in zip(found.pairs_a, found.pairs_b, strict=True)
     )
-    # What is left is one hunk per phase and block
-    assert {(hunk.phase, len(hunk.a), len(hunk.b)) for hunk in found.hunks} == {("forward", 8, 8), ("forward", 4, 4)}
+    # What is left is one stretch per phase and block
+    assert {(stretch.phase, len(stretch.a), len(stretch.b)) for stretch in found.unmatched} == {
+        ("forward", 8, 8),
+        ("forward", 4, 4),
+    }
 
 
 def test_blocks_that_only_one_author_named_do_not_keep_products_apart() -> None:
@@ -63,15 +66,15 @@ def test_blocks_that_only_one_author_named_do_not_keep_products_apart() -> None:
     found, a, _ = matched(step(flat), step(backend="torch-compile"))
     assert not found.alike
     assert sorted(a.places[row].op_class for row in found.pairs_a) == ["attention"] * 4 + ["contraction"] * 12
-    assert {(hunk.phase, len(hunk.a), len(hunk.b)) for hunk in found.hunks} == {("forward", 12, 12)}
+    assert {(stretch.phase, len(stretch.a), len(stretch.b)) for stretch in found.unmatched} == {("forward", 12, 12)}
 
 
 def test_written_out_attention_stands_between_the_products_around_it() -> None:
     found, a, b = matched(step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION)), step())
-    assert [[a.signature[r].name for r in h.a] for h in found.hunks] == [
+    assert [[a.signature[r].name for r in h.a] for h in found.unmatched] == [
         ["aten::bmm", "aten::softmax", "aten::bmm"]
     ] * 4
-    assert [[b.signature[r].name for r in h.b] for h in found.hunks] == [["aten::sdpa"]] * 4
+    assert [[b.signature[r].name for r in h.b] for h in found.unmatched] == [["aten::sdpa"]] * 4
 
 
 def test_the_longest_common_subsequence() -> None:
@@ -106,9 +109,9 @@ def test_an_op_inside_a_fused_kernel_is_not_the_op_alone() -> None:
     found, a, b = matched(
         step(instead(instead(LAYER, "aten::add", ()), "aten::native_layer_norm", (kernel,))), step(LAYER)
     )
-    (hunk,) = found.hunks
-    assert [a.whole[row].name for row in hunk.a] == ["fused", "fused"]
-    assert [b.signature[row].name for row in hunk.b] == ["aten::add", "aten::native_layer_norm"]
+    (stretch,) = found.unmatched
+    assert [a.whole[row].name for row in stretch.a] == ["fused", "fused"]
+    assert [b.signature[row].name for row in stretch.b] == ["aten::add", "aten::native_layer_norm"]
 
 
 @settings(deadline=None, max_examples=60)
@@ -116,7 +119,7 @@ def test_an_op_inside_a_fused_kernel_is_not_the_op_alone() -> None:
 def test_every_piece_is_matched_once_or_in_one_hunk(a: object, b: object) -> None:
     found, one, other = matched(a, b)
     for number, segments in ((0, one), (1, other)):
-        rows = [(found.pairs_a, found.pairs_b)[number], *((h.a, h.b)[number] for h in found.hunks)]
+        rows = [(found.pairs_a, found.pairs_b)[number], *((h.a, h.b)[number] for h in found.unmatched)]
         assert sorted(np.concatenate(rows)) == list(range(len(segments)))
 
 
@@ -125,5 +128,5 @@ def test_every_piece_is_matched_once_or_in_one_hunk(a: object, b: object) -> Non
 def test_a_run_matches_itself(profile: object) -> None:
     found, one, _ = matched(profile, profile)
     if found.alike:
-        assert not found.hunks
+        assert not found.unmatched
         assert list(found.pairs_a) == list(found.pairs_b) or len(found.pairs_a) == len(one)

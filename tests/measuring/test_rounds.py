@@ -15,14 +15,14 @@ from roofline.core.schema import Profile, Wall
 from roofline.core.step import Workload
 from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
 from roofline.measuring import rounds, session
-from roofline.measuring.rounds import Contender
+from roofline.measuring.rounds import Candidate
 from roofline.recording.request import Request
 
 
-def contender(name: str, **changes: object) -> Contender:
+def candidate(name: str, **changes: object) -> Candidate:
     backend, _, _ = name.partition(":")
     fields = {"backend": backend, "workload": Workload(model="mlp", device="cpu"), "steps": 3}
-    return Contender(name, Request(**(fields | changes)))
+    return Candidate(name, Request(**(fields | changes)))
 
 
 class Machine:
@@ -70,7 +70,7 @@ def said() -> list[str]:
 
 
 def test_backends_take_turns(machine: Machine, said: list[str]) -> None:
-    given = [contender("a"), contender("b"), contender("c")]
+    given = [candidate("a"), candidate("b"), candidate("c")]
     found = rounds.measure(given, rounds=3, say=said.append)
     first, more = ["a", "b", "c"], ["a again", "b again", "c again"]
     assert machine.started == first + more + more
@@ -88,13 +88,13 @@ def test_backends_take_turns(machine: Machine, said: list[str]) -> None:
 
 
 def test_the_same_backend_twice_is_two_runs(machine: Machine, said: list[str]) -> None:
-    found = rounds.measure([contender("a"), contender("a")], rounds=2, say=said.append)
+    found = rounds.measure([candidate("a"), candidate("a")], rounds=2, say=said.append)
     assert [profile.wall.processes for profile in found.values()] == [((3.0,),), ((4.0,),)]
 
 
 def test_who_fails_is_left_out_while_two_remain(machine: Machine, said: list[str]) -> None:
     machine.failing["b"] = MeasurementError("It died.")
-    found = rounds.measure([contender("a"), contender("b"), contender("c")], rounds=2, say=said.append)
+    found = rounds.measure([candidate("a"), candidate("b"), candidate("c")], rounds=2, say=said.append)
     assert [profile.backend for profile in found.values()] == ["a", "c"]
     assert "b is left out: It died." in said
     assert machine.started == ["a", "b", "c", "a again", "c again"]
@@ -103,13 +103,13 @@ def test_who_fails_is_left_out_while_two_remain(machine: Machine, said: list[str
 def test_what_is_left_of_two_is_nothing_to_compare(machine: Machine, said: list[str]) -> None:
     machine.failing["b"] = MeasurementError("It died.")
     with pytest.raises(MeasurementError, match="It died"):
-        rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+        rounds.measure([candidate("a"), candidate("b")], rounds=2, say=said.append)
     assert machine.started == ["a", "b"]
 
 
 def test_a_later_round_that_fails_costs_that_round(machine: Machine, said: list[str]) -> None:
     machine.failing["b again"] = MeasurementError("It died.")
-    found = rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    found = rounds.measure([candidate("a"), candidate("b")], rounds=2, say=said.append)
     assert [len(profile.wall.processes) for profile in found.values()] == [1, 0]
     assert "b has no round 2: It died." in said
 
@@ -117,17 +117,17 @@ def test_a_later_round_that_fails_costs_that_round(machine: Machine, said: list[
 def test_later_rounds_run_as_the_first_one_did(machine: Machine, said: list[str], monkeypatch: Callable) -> None:
     monkeypatch.delenv("OMP_WAIT_POLICY", raising=False)
     machine.policy = {"OMP_WAIT_POLICY": "PASSIVE", "threads": "1"}
-    rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    rounds.measure([candidate("a"), candidate("b")], rounds=2, say=said.append)
     assert machine.variables == [{"OMP_WAIT_POLICY": "PASSIVE"}] * 2
     # What the user set holds for all children by itself.
     monkeypatch.setenv("OMP_WAIT_POLICY", "ACTIVE")
-    rounds.measure([contender("a"), contender("b")], rounds=2, say=said.append)
+    rounds.measure([candidate("a"), candidate("b")], rounds=2, say=said.append)
     assert machine.variables[2:] == [{}, {}]
 
 
 def test_frameworks_that_are_not_there_are_known_before(machine: Machine, said: list[str]) -> None:
     machine.missing["b"] = MissingError("b is not installed.")
-    three = [contender("a"), contender("b"), contender("c")]
+    three = [candidate("a"), candidate("b"), candidate("c")]
     assert rounds.installed(three, said.append) == [three[0], three[2]]
     assert said == ["b is left out: b is not installed."]
     with pytest.raises(MissingError, match="b is not installed"):
@@ -136,10 +136,10 @@ def test_frameworks_that_are_not_there_are_known_before(machine: Machine, said: 
 
 
 def test_the_plan() -> None:
-    told = rounds.plan([contender("a"), contender("b:x=y")], 3)
+    told = rounds.plan([candidate("a"), candidate("b:x=y")], 3)
     assert told[0] == "2 backends in 3 rounds, in turns: a, b:x=y."
     assert told[-1] == "Expected: 6 processes, each of which loads its framework and runs 3 plain steps."
-    (free, *_) = [contender("a", steps=None)]
+    (free, *_) = [candidate("a", steps=None)]
     assert "at most 60 s" in rounds.plan([free, free], 1)[-1]
 
 

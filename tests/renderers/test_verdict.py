@@ -10,7 +10,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.comparison.causes.findings import Finding
-from roofline.comparison.ranking import Pair
+from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import compare
 from roofline.core.schema import Imported, Profile
 from roofline.renderers.comparison import _comparing
@@ -25,8 +25,8 @@ def run(factor: float = 1.0, *, rounds: bool = False, **changes: object) -> Prof
     return handmade.profile(**{"wall": replace(plain.wall, steps=steps, processes=(steps,) * 2 * rounds), **changes})
 
 
-def pair(a: Profile, b: Profile, findings: Sequence[Finding] = ()) -> Pair:
-    return Pair(("slow", "fast"), compare(a, b), tuple(findings))
+def pair(a: Profile, b: Profile, findings: Sequence[Finding] = ()) -> RankedPair:
+    return RankedPair(("slow", "fast"), compare(a, b), tuple(findings))
 
 
 def finding(label: str, seconds: float) -> Finding:

@@ -17,7 +17,7 @@ from roofline.analysis.bootstrap import Interval, interval
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.gap import dispatching, drift, share_of_gap
-from roofline.comparison.host_time import SETTING_UP, HostTime, besides, dispatch, host_time, reads_are_placed
+from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.segments import Segments
@@ -194,10 +194,10 @@ class Attribution:
         return a * self._seen(0), b * self._seen(1)
 
     @cached_property
-    def besides(self) -> tuple[Array, Array]:
+    def non_dispatch(self) -> tuple[Array, Array]:
         """For each op of A and of B, the share of the gap that is before it and no dispatch."""
         a, b = self.comparison.a, self.comparison.b
-        return besides(a, self.host[0]) * self._seen(0), besides(b, self.host[1]) * self._seen(1)
+        return non_dispatch(a, self.host[0]) * self._seen(0), non_dispatch(b, self.host[1]) * self._seen(1)
 
     def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps in which the host dispatches some segments, as far as they are not given out.
@@ -265,7 +265,7 @@ def _after(some: Segments, rows: Rows) -> Rows:
 
 
 def _owners_before(some: Segments, entries: Sequence[Rows], pairs: Rows) -> Rows:
-    """For each paired piece, the last entry that has an unpaired piece of the op right before it; -1 for none."""
+    """For each paired segment, the last entry that has an unpaired one of the op right before it; -1 for none."""
     paired = np.zeros(len(some), bool)
     paired[pairs] = True
     owner = np.full(int(some.op.max(initial=-1)) + 2, -1, np.int64)

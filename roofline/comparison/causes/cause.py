@@ -1,12 +1,13 @@
 """A cause of a difference: what it claims, what is said of it, and how it stands to the other causes.
 
 Each file in ops/ and time/ is one cause, `CAUSE`, or `CAUSES` where one rule yields several names; `order` finds them.
-Nothing outside of its file names a cause, but for causes whose rules yield claims of each other's names.
+Nothing outside of its file names a cause, but for other causes: those whose rules yield claims of its name, and those
+that stand beside it in the order or behind it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -14,6 +15,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.machine_speed import Speed
 from roofline.core.schema import Profile
 from roofline.core.switch import Setting
 
@@ -45,10 +47,13 @@ class Cause(Rule):
 
     two_signs: claims of opposite sign are two findings, as each stretch or phase has a cause of its own. same_work:
     whether a finding says no more than that one run takes longer for the same: always, where both do as many ops, or
-    never. in_gap: its cost is in the gap, and what ops take longer is a consequence of that.
+    never. excused_by: which speed of the machine may be why, by what a claim is `about`; claims of two speeds are two
+    findings. in_gap: its cost is in the gap, and what ops take longer is a consequence of that.
 
-    gives_way_to: causes that may stand behind what this one claims; the first that `prevails`, given the run that
-    spends more on the claim and the other one, gets it.
+    compilable: whether compiling the step would take it away, so that a step that was not compiled is what is behind
+    it. stands_behind: the causes that this one may be behind, by name, or all that are compilable. What those claim it
+    gets where it `prevails`, given the run that spends more on the claim and the other one; of several, the first in
+    the order of all causes.
 
     proved_by: the kinds of switches that take it away (`core.switch`), where a backend has one. setting: what can be
     set in every run to take it away, given the run that spends more and the other one; None: nothing there.
@@ -59,11 +64,22 @@ class Cause(Rule):
     label: Words
     two_signs: bool = False
     same_work: Literal["always", "of as many ops", "never"] = "never"
+    excused_by: Speed | Callable[[Mapping[str, str]], Speed] = "host"
     in_gap: bool = False
-    gives_way_to: tuple[str, ...] = ()
+    compilable: bool = False
+    stands_behind: tuple[str, ...] | Literal["compilable"] = ()
     prevails: Callable[[Analysis, Analysis], bool] | None = None
     proved_by: tuple[str, ...] = ()
     setting: Callable[[Profile, Profile], Setting | None] | None = None
+
+    def is_behind(self, other: Cause, slower: Analysis, faster: Analysis) -> bool:
+        """Whether it gets what another one claims; slower: the run that spends more on that."""
+        named = other.compilable if self.stands_behind == "compilable" else other.name in self.stands_behind
+        return named and self.prevails is not None and self.prevails(slower, faster)
+
+    def speed(self, claim: Claim) -> Speed:
+        """Which speed of the machine may be why one run takes longer for what it claims."""
+        return self.excused_by if isinstance(self.excused_by, str) else self.excused_by(claim.about)
 
     def advised(self, facts: Facts) -> str:
         """What to try."""

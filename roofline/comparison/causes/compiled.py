@@ -5,12 +5,14 @@ from __future__ import annotations
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.conditions import PROGRAMS
 from roofline.comparison.segments import executions
-from roofline.core.executor import executor_of
+from roofline.core.executor import compiles, executor_of
 
-#: The causes that may stand behind what a compiler would have taken away; the first that prevails does.
-NOT_COMPILED = ("jit-not-in-effect", "compiled-not-used", "graph-breaks")
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5
+#: From more than a program for every second op on, a step is compiled op by op. By choice.
+_PROGRAMS_PER_OP = 0.5
+#: From more than this share of the busy time in eager ops on, a step was not compiled. By choice: most of it.
+_MOSTLY = 0.5
 #: What the switch `jit` says where a compiler was asked for.
 _COMPILED = frozenset(("on", "compile", "autocluster"))
 
@@ -18,7 +20,9 @@ _COMPILED = frozenset(("on", "compile", "autocluster"))
 def op_by_op(run: Analysis) -> bool:
     """Whether a framework that compiles programs was given one for each op, or for two."""
     programs = run.profile.conditions.get(PROGRAMS)
-    return programs is not None and programs > 1 and 2 * programs > float(executions(run.profile).sum())
+    if programs is None or programs <= 1:
+        return False
+    return programs > _PROGRAMS_PER_OP * float(executions(run.profile).sum())
 
 
 def more_programs(slower: Analysis, other: Analysis) -> bool:
@@ -42,8 +46,8 @@ def meant_to_be_compiled(run: Analysis) -> bool:
 
 def mostly_eager(run: Analysis) -> bool:
     """Whether a run's compiler had no part in most of its ops' time."""
-    compilation, profiled = run.profile.compilation, run.profile.profiled
-    if compilation is None:  # XLA says by its thunks that it ran
-        return profiled is not None and not profiled.mechanism.startswith("xla")
+    compilation = run.profile.compilation
+    if compilation is None:
+        return run.profile.profiled is not None and not compiles(run.profile)
     eager = sum(seconds for _, seconds in compilation.eager.values())
-    return compilation.graphs == 0 or eager > 0.5 * run.busy
+    return compilation.graphs == 0 or eager > _MOSTLY * run.busy

@@ -27,11 +27,14 @@ from roofline.core.vocabulary import Phase
 
 #: A finding matters from this share of the longer step. By choice.
 MATERIAL = 0.02
-#: How much slower "the same, slower" must be where there was one process.
+#: How much slower "the same, slower" must be where there was one process. By choice (docs/explaining.md).
 _NOISE = 0.25
-#: The host differs more: up to 1.7 times in measured pairs whose products took equally long (docs/plants.md). And so do
-#: vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is not kept.
+#: By choice, as the host differs more: up to 1.7 times in measured pairs whose products took equally long
+#: (docs/plants.md). And so do vector ops: 1.2 times in a null there, 1.4 times in one of a model in training that is
+#: not kept.
 _MORE_NOISE = 0.4
+#: This part of a finding is most of it. By choice.
+_MOST = 0.5
 #: Flags of runs whose times are not to be trusted as far as their intervals say.
 _DOUBTS = frozenset(("contended", "inflated", "throttled"))
 
@@ -74,15 +77,14 @@ def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
 
 
 def _merged(attribution: Attribution) -> list[tuple[Cause, Entry]]:
-    """One entry per cause: those of one cause and, where these are two findings, of one sign."""
+    """One entry per cause: those of one cause, of one speed of the machine and, where it has two signs, of one."""
     alike: dict[tuple[str, str, bool], list[Entry]] = {}
     for entry in attribution.entries:
         if entry.claim.rule == DRIFT:
             continue
         cause = _cause(attribution, entry)
         sign = cause.two_signs and attribution.seconds(entry.alone) < 0
-        of = entry.claim.about.get("of", "") if cause.name == entry.claim.rule else ""
-        alike.setdefault((cause.name, of, sign), []).append(entry)
+        alike.setdefault((cause.name, cause.speed(entry.claim), sign), []).append(entry)
     return [
         (
             causes()[name],
@@ -96,11 +98,8 @@ def _cause(attribution: Attribution, entry: Entry) -> Cause:
     """An entry's cause, or the one that stands behind it in the run that spends more."""
     known, comparison = causes(), attribution.comparison
     slower, other = (comparison.a, comparison.b)[:: 1 if attribution.seconds(entry) > 0 else -1]
-    for name in known[entry.claim.rule].gives_way_to:
-        prevails = known[name].prevails
-        if prevails is not None and prevails(slower, other):
-            return known[name]
-    return known[entry.claim.rule]
+    claimed = known[entry.claim.rule]
+    return next((cause for cause in known.values() if cause.is_behind(claimed, slower, other)), claimed)
 
 
 def _finding(attribution: Attribution, cause: Cause, entry: Entry) -> Finding | None:
@@ -148,20 +147,20 @@ def _beyond_noise(attribution: Attribution, cause: Cause, entry: Entry, work: tu
     if cause.in_gap:
         seconds, times = attribution.gap_seconds(entry), [0.0, 0.0]
     longer = max(times[0] + entry.gap_a * a.gap, times[1] + entry.gap_b * b.gap)
-    same = {"matmul": "products", "vector": "others"}.get(entry.claim.about.get("of", ""), "host")
-    ratio = attribution.machine_speed.excuses(same)
+    speed = cause.speed(entry.claim)
+    ratio = attribution.machine_speed.excuses(speed)
     slower = ratio if seconds > 0 else 1 / ratio
-    paced = longer * (1 - 1 / slower) if slower > 1 else 0.0
-    spread = same == "others" or (cause.in_gap and not _before_few_ops(attribution, seconds))
+    excused = longer * (1 - 1 / slower) if slower > 1 else 0.0
+    spread = speed == "others" or (cause.in_gap and not _before_few_ops(attribution, seconds))
     noise = _MORE_NOISE if spread else _NOISE
-    return abs(seconds) - paced >= noise * (longer - paced)
+    return abs(seconds) - excused >= noise * (longer - excused)
 
 
 def _before_few_ops(attribution: Attribution, seconds: float) -> bool:
     """Whether half of so much more idle time [s] is where a host does far more than before its other ops."""
     a, b = attribution.comparison.a, attribution.comparison.b
-    more = float(attribution.besides[0].sum()) * a.gap - float(attribution.besides[1].sum()) * b.gap
-    return more * seconds > 0 and abs(more) >= 0.5 * abs(seconds)
+    more = float(attribution.non_dispatch[0].sum()) * a.gap - float(attribution.non_dispatch[1].sum()) * b.gap
+    return more * seconds > 0 and abs(more) >= _MOST * abs(seconds)
 
 
 def _where(terms: tuple[Portion, ...], seconds: float) -> str:
@@ -175,6 +174,6 @@ def _where(terms: tuple[Portion, ...], seconds: float) -> str:
         return ""
     (phase, block), most = max(blocks.items(), key=lambda item: item[1] * (1 if seconds > 0 else -1))
     # The name of a phase is what stands for a block where a trace has no scopes.
-    if not block or block in get_args(Phase) or abs(most) < 0.5 * abs(seconds):
+    if not block or block in get_args(Phase) or abs(most) < _MOST * abs(seconds):
         return ""
     return "".join(c for c in f"the {phase} of {block}" if c.isprintable())[:80]

@@ -26,8 +26,8 @@ def rules() -> tuple[Rule, ...]:
 
 @cache
 def causes() -> Mapping[str, Cause]:
-    """All causes by name."""
-    return MappingProxyType({rule.name: rule for rule in _found() if isinstance(rule, Cause)})
+    """All causes by name, in their order."""
+    return MappingProxyType({rule.name: rule for rule in ordered(_found()) if isinstance(rule, Cause)})
 
 
 def ordered(rules: Iterable[R]) -> tuple[R, ...]:

@@ -8,7 +8,7 @@ from roofline import units
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts, printable
 
-#: From this share of a finding on, a part of it is told. By choice.
+#: From this share of a finding on, a part of it is mentioned. By choice.
 SOME = 0.1
 
 
@@ -44,13 +44,13 @@ def listed(items: Sequence[str]) -> str:
     return ", ".join(item if len(item) <= 40 else f"{item[:39]}…" for item in map(printable, items))
 
 
-def spends(facts: Facts, what: str) -> str:
+def opening(facts: Facts, what: str) -> str:
     """How most sentences begin: who spends how much more on what, and where."""
     at = f" in {facts.where}" if facts.where else ""
     return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what}{at}"
 
 
-def of_which(facts: Facts, whose: str = "the ops right after them") -> str:
+def host_and_after(facts: Facts, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
     text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
     return text + following(facts, whose)

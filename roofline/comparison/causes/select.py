@@ -21,6 +21,10 @@ VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "rando
 ALL = VECTOR | ANCHORS | {"optimizer"}
 #: How much more of something (bytes, launches, FLOPs) is more, by choice: below it, rounding and padding of kernels.
 MORE = 1.05
+#: From more than this share of their launches on, ops are small: the launch is their floor. By choice: most of them.
+_SMALL_FROM = 0.5
+#: Of equal ops, this part or more must be done again for their first time to be known. By choice: else it is a guess.
+_DONE_AGAIN = 0.5
 #: What frameworks call a copy into another type.
 CALLED_CAST = re.compile("to_copy|convert|cast", re.IGNORECASE)
 
@@ -71,7 +75,7 @@ def first_time(attribution: Attribution, side: int, repeated: Rows) -> tuple[Row
     forward = np.flatnonzero(of_phase(some, "forward")[pairs[side]])
     firsts = [what(row) for row in pairs[side][forward].tolist()]
     times, there = Counter(what(row) for row in repeated.tolist()), Counter(firsts)
-    chosen = forward[np.asarray([there[one] <= 2 * times[one] for one in firsts], bool)]
+    chosen = forward[np.asarray([times[one] >= _DONE_AGAIN * there[one] for one in firsts], bool)]
     return pairs[0][chosen], pairs[1][chosen]
 
 
@@ -80,8 +84,8 @@ def only_one_does(attribution: Attribution, op_class: str) -> Iterator[tuple[Row
 
     Vector work only, and only where both runs dispatch alike: elsewhere a stretch is no unit.
     """
-    for hunk in attribution.matching.hunks if attribution.matching.alike else ():
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched if attribution.matching.alike else ():
+        a, b = attribution.free(stretch.a, stretch.b)
         rows, some = (a, attribution.a.segments) if len(a) else (b, attribution.b.segments)
         classes = classes_of(some, rows)
         if (not len(a) or not len(b)) and op_class in classes and classes <= VECTOR | {op_class}:
@@ -105,11 +109,11 @@ def cast(some: Segments, rows: Rows) -> bool:
     return all(apart) and bool(are(some, rows, {"movement"}).all())
 
 
-def launch_bound(some: Segments, rows: Rows) -> float:
-    """The share of launches whose op has the launch as its floor."""
+def small(some: Segments, rows: Rows) -> bool:
+    """Whether most launches of some segments are of ops that have the launch as their floor."""
     launches = some.launches[rows]
-    whole = float(launches.sum())
-    return float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum()) / whole if whole else 0.0
+    bound = float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum())
+    return bound > _SMALL_FROM * float(launches.sum())
 
 
 def flops(some: Segments, rows: Rows) -> float:

@@ -20,15 +20,15 @@ from itertools import combinations
 from typing import NamedTuple
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.difference import Contraction
+from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
 _SIZES = {"fp64": 8, "fp32": 4, "tf32": 4, "int32": 4, "bf16": 2, "fp16": 2, "fp8": 1, "int8": 1}
-#: Operands looked at, and dimensions of one: a profile may come from anywhere.
+#: Operands looked at, and dimensions of one. By choice: a profile may come from anywhere.
 _OPERANDS, _DIMENSIONS = 4, 8
-#: Contractions that a list of differences names.
+#: Contractions that a list of differences names. By choice.
 _MOST = 50
 
 
@@ -48,7 +48,7 @@ class Product(NamedTuple):
         return self.m is not None
 
 
-class Piece(NamedTuple):
+class MatrixWork(NamedTuple):
     """Matrix work of an op, or of one of those fused into it. shapes: where to look for its operands."""
 
     phase: str
@@ -58,18 +58,18 @@ class Piece(NamedTuple):
     executed: float | None
 
 
-def segments(analysis: Analysis, op: Op) -> tuple[Piece, ...]:
+def matrix_work(analysis: Analysis, op: Op) -> tuple[MatrixWork, ...]:
     """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase."""
     profile = analysis.profile
     signature = profile.signatures[op.signature]
     whole = signature.cost.model_flops
     parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]
     known = sum(part.signature.cost.model_flops or 0.0 for part in parts)
-    if not parts or whole is None or not math.isclose(known, whole, rel_tol=1e-3):
+    if not parts or whole is None or not math.isclose(known, whole, rel_tol=SAME_WORK):
         phase = profile.phases[op.phase]
-        return (Piece(phase, signature, signature.shapes, whole, signature.cost.flops),)
+        return (MatrixWork(phase, signature, signature.shapes, whole, signature.cost.flops),)
     return tuple(
-        Piece(
+        MatrixWork(
             part.phase,
             part.signature,
             part.signature.shapes or (signature.shapes if len(parts) == 1 else ""),
@@ -87,19 +87,19 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
     for op in analysis.profile.ops:
         # What is fused is told by the op's signature, the constituents and how often it ran.
         key = (op.signature, op.constituents, op.launches)
-        each = segments(analysis, op)
+        each = matrix_work(analysis, op)
         if key not in read:
             read[key] = [
-                (place, *_product(piece, op.launches))
-                for place, piece in enumerate(each)
-                if piece.executed and piece.signature.op_class in ("contraction", "attention")
+                (place, *_product(part, op.launches))
+                for place, part in enumerate(each)
+                if part.executed and part.signature.op_class in ("contraction", "attention")
             ]
         for place, product, times in read[key]:
             found.setdefault(each[place].phase, Counter())[product] += times
     return found
 
 
-#: FLOPs that differ by less are the same product's.
+#: FLOPs that differ by less are the same product's. By choice: they are equal but for rounding.
 _SAME_FLOPS = 1e-6
 
 
@@ -124,9 +124,9 @@ def differing(phase: str, a: Counter[Product], b: Counter[Product]) -> tuple[Con
     return tuple(sorted(apart, key=lambda each: -abs(each.a - each.b) * each.flops)[:_MOST])
 
 
-def _product(piece: Piece, launches: int) -> tuple[Product, int]:
+def _product(part: MatrixWork, launches: int) -> tuple[Product, int]:
     """(a product, how often it is executed): an instruction in a loop is one op with the work of all its rounds."""
-    signature, flops = piece.signature, float(piece.executed or 0.0)
+    signature, flops = part.signature, float(part.executed or 0.0)
     what = "attention" if signature.op_class == "attention" else "matmul"
     what = "convolution" if signature.kind.startswith("convolution") else what
     if what == "matmul" and math.isfinite(flops):
@@ -134,7 +134,7 @@ def _product(piece: Piece, launches: int) -> tuple[Product, int]:
             half = flops / 2 / times
             if half != int(half):
                 continue
-            dimensions = _dimensions(signature, piece.shapes, int(half))
+            dimensions = _dimensions(signature, part.shapes, int(half))
             if dimensions is not None:
                 batch, m, n, k = dimensions
                 return Product(what, batch, m, n, k, float(2 * batch * m * n * k)), times

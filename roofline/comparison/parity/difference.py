@@ -18,7 +18,9 @@ T = TypeVar("T")
 #: A value of each run, for people; None: not recorded.
 Values = tuple[str | None, str | None]
 
-#: Texts and names in a profile come from anywhere; longer ones are cut.
+#: Model FLOPs that differ by no more than this share of the larger are the same. By choice (docs/comparing.md).
+SAME_WORK = 1e-3
+#: Texts and names in a profile come from anywhere; longer ones are cut. By choice.
 _LONGEST, _LONGEST_NAME = 80, 60
 #: What runs of one backend are called where nobody gave them names.
 _UNNAMED = ("the first run", "the second run")

@@ -7,13 +7,10 @@ from statistics import median
 import msgspec
 
 from roofline import units
-from roofline.comparison.machine_speed import machine_speed
+from roofline.comparison.machine_speed import CLOCKS, machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
 from roofline.core.framework import framework
 from roofline.core.schema import Profile
-
-#: Mean clocks that differ by more than this share of the higher are named.
-_CLOCKS = 0.03
 
 #: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
 DOUBTS: dict[str, tuple[Severity, str]] = {
@@ -47,7 +44,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_device(pair),
         *_threads(pair),
         *_clocks(pair),
-        *_pace(pair),
+        *_machine_speed(pair),
         *_environment(pair),
         *_protocol(pair),
         *_source(pair),
@@ -78,14 +75,14 @@ def _clocks(pair: Pair) -> list[Difference]:
     if not a or not b or min(a, b) <= 0 or pair.a.device.name != pair.b.device.name:
         return []
     lost = 1 - min(a, b) / max(a, b)
-    if lost <= _CLOCKS:
+    if lost <= CLOCKS:
         return []
     slower = pair.a if a < b else pair.b
     shown = (units.scaled(a, "Hz"), units.scaled(b, "Hz"))
     return [pair.differ("clocks", shown, "The clocks differ", seconds=slower.wall * lost)]
 
 
-def _pace(pair: Pair) -> list[Difference]:
+def _machine_speed(pair: Pair) -> list[Difference]:
     """seconds: how much longer the ops that both runs have took in one of them."""
     found = machine_speed(pair.a, pair.b)
     if not found.uneven:

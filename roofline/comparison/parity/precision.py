@@ -10,7 +10,7 @@ from roofline.core.schema import Op, Precision, Profile
 
 #: Answers to `--precision` that keep float32 data; TF32 on or off is then a switch of its own.
 _FLOAT32 = frozenset(("default", "fp32", "tf32"))
-#: Arithmetic on less than this share of the matrix FLOPs does not count.
+#: Arithmetic on less than this share of the matrix FLOPs does not count. By choice.
 _SHARE = 0.01
 #: The products of float32 data; their names in the profile.
 _WORKS = ("contraction", "attention")

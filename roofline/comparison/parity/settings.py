@@ -30,7 +30,7 @@ _OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel"
 _JUDGED = frozenset(
     ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
 )
-_JUDGED_FAMILIES = ("optimizer", "float32 ", "TorchScript", "torch.compile")
+_JUDGED_FAMILIES = ("optimizer", "float32 ")
 #: Switches that mean the same in every framework.
 _SHARED = frozenset(("image layout", "gradient scaler"))
 _CORE = "attention core"
@@ -322,8 +322,11 @@ def _others(pair: Pair) -> list[Difference]:
         names = {*a.switches} & {*b.switches}
     else:
         names = {*a.switches, *b.switches}
+    # Those of a compiler bear its name, and are judged with what runs the step.
+    compilers = {run.compilation.compiler for run in (a, b) if run.compilation} - {""}
+    judged = *_JUDGED_FAMILIES, *compilers
     return [
         pair.differ(f"switch {plain(name)}", pair.switches(name), f"The switch {plain(name)} differs")
         for name in sorted(names - _JUDGED)
-        if a.switches.get(name) != b.switches.get(name) and not name.startswith(_JUDGED_FAMILIES)
+        if a.switches.get(name) != b.switches.get(name) and not name.startswith(judged)
     ]

@@ -10,15 +10,14 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.parity.contractions import differing, products, segments
-from roofline.comparison.parity.difference import Contraction, Difference, Pair
+from roofline.comparison.parity.contractions import differing, matrix_work, products
+from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
 
-#: Model FLOPs that differ by no more than this share of the larger are the same.
-SAME = 1e-3
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
+#: By choice.
 UNKNOWN = 1e-2
-#: Backward asks for at most two products for each of the forward pass.
+#: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.
 _BACKWARD_PER_FORWARD = 2
 
 #: Phases after the forward pass; all others are forward (prefill and decode are).
@@ -141,7 +140,7 @@ def _whole(pair: Pair) -> tuple[list[Difference], Verified]:
     )
     ranges = [_range(run) for run in (pair.a, pair.b)]
     beyond = any(
-        known <= UNKNOWN and least > most * (1 + SAME)
+        known <= UNKNOWN and least > most * (1 + SAME_WORK)
         for known, (_, most), (least, _) in zip(unseen, ranges, reversed(ranges), strict=True)
     )
     if beyond:
@@ -193,9 +192,9 @@ def model_flops(analysis: Analysis) -> dict[str, float]:
     """What is known of the model FLOPs of each phase [FLOP]; fused ops count where their constituents belong."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
-        for piece in segments(analysis, op):
-            if piece.model:
-                found[piece.phase] = found.get(piece.phase, 0.0) + piece.model
+        for part in matrix_work(analysis, op):
+            if part.model:
+                found[part.phase] = found.get(part.phase, 0.0) + part.model
     return found
 
 
@@ -257,7 +256,7 @@ def _unresolved(analysis: Analysis) -> bool:
 
 
 def _same(a: float, b: float) -> bool:
-    return abs(a - b) <= SAME * max(abs(a), abs(b))
+    return abs(a - b) <= SAME_WORK * max(abs(a), abs(b))
 
 
 def _known(flops: float, unknown: float) -> str:

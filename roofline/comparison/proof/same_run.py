@@ -6,12 +6,10 @@ from collections.abc import Mapping
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.comparison.parity.difference import plain
+from roofline.comparison.parity.difference import SAME_WORK, plain
 from roofline.core.schema import Profile, slug
 
 Recorded = dict[str, str]
-#: Model FLOPs that differ by less are the same work (docs/comparing.md).
-_SAME_WORK = 1e-3
 #: Versions that change no step.
 _OURS = frozenset(("roofline",))
 
@@ -62,6 +60,6 @@ def other_work(before: Mapping[str, float], after: Mapping[str, float]) -> list[
     apart = []
     for phase in dict.fromkeys((*before, *after)):
         one, other = before.get(phase, 0.0), after.get(phase, 0.0)
-        if abs(one - other) > _SAME_WORK * max(one, other):
+        if abs(one - other) > SAME_WORK * max(one, other):
             apart.append(f"model FLOPs of the {plain(phase)} ({units.flop(one)} to {units.flop(other)})")
     return apart

@@ -24,7 +24,7 @@ from roofline.pytorch.recording import counting as torch_counting
 from roofline.pytorch.recording import profiler
 from roofline.pytorch.recording import record as torch_record
 from roofline.recording.recording import Plan, Recording, Say
-from roofline.recording.rows import Rows
+from roofline.recording.rows import OpTables
 from roofline.traces.kineto.reader import KinetoTrace
 
 
@@ -99,7 +99,7 @@ class _Counting:
     say: Say
     forward: Forward | None = None
     found: compiled.Found | None = None
-    rows: Rows | None = None
+    rows: OpTables | None = None
     reference: KinetoTrace | None = None
     templates: bool = False
     runs: int = 0
@@ -155,7 +155,7 @@ class _Counting:
         generated = [op.costed.cost for op in self.found.counted.ops if op.costed.executor]
         return rates.measured(name for cost in generated for name in cost.functions or ())
 
-    def keep(self, rows: Rows) -> None:
+    def keep(self, rows: OpTables) -> None:
         """Remembers the rows of the profile; what Dynamo did is known only when all has run."""
         self.rows = rows
 
@@ -209,7 +209,7 @@ def _without_effect(mode: str, device: str, templates: bool) -> list[str]:
     return notes
 
 
-def _eager(rows: Rows, found: compiled.Found) -> Mapping[str, tuple[int, float]]:
+def _eager(rows: OpTables, found: compiled.Found) -> Mapping[str, tuple[int, float]]:
     """By phase the ops that ran outside compiled graphs, and their time [s]."""
     sums: dict[str, tuple[int, float]] = {}
     for row, source in zip(rows.ops, rows.source, strict=True):

@@ -24,7 +24,7 @@ from roofline.recording import contention, protocol
 from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
-from roofline.recording.rows import Rows
+from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import Plain, Work
 from roofline.timing.timed import Timed, merge
 from roofline.traces.kineto.reader import KinetoTrace
@@ -49,7 +49,7 @@ class Variant:
 
     count: Callable[[Step], Counted] = eager
     switches: Mapping[str, str] = field(default_factory=dict)
-    compilation: Callable[[Rows], Compilation | None] = lambda rows: None
+    compilation: Callable[[OpTables], Compilation | None] = lambda rows: None
     reference: Callable[[], KinetoTrace | None] = lambda: None
     libraries: tuple[str, ...] = ()
 
@@ -191,6 +191,6 @@ class TorchStepRecorder:
         """What timing and counting say."""
         return (*(() if work.timed is None else time_cuda.flags(work.timed)), *work.counted.flags)
 
-    def compilation(self, rows: Rows) -> Compilation | None:
+    def compilation(self, rows: OpTables) -> Compilation | None:
         """What the compiler did, if there was one."""
         return self._variant.compilation(rows)

@@ -18,7 +18,7 @@ from roofline.recording import record as protocol
 from roofline.recording.contention import Usage
 from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
 from roofline.recording.recording import Plan, Recording, Say
-from roofline.recording.rows import Rows
+from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import Plain, Work
 from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
@@ -201,6 +201,6 @@ class XSpaceStepRecorder:
         found = (*counted.flags, *(("phases-unresolved",) if unresolved else ()))
         return (*found, f"command-buffers: {replayed} of {kernels} kernels") if replayed else found
 
-    def compilation(self, rows: Rows) -> Compilation | None:
+    def compilation(self, rows: OpTables) -> Compilation | None:
         """Nothing is told of XLA's compilations but the time of them."""
         return None

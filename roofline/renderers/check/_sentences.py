@@ -6,7 +6,7 @@ import math
 from collections.abc import Callable
 
 from roofline import units
-from roofline.regression.growth import Cause, Gate, Measure
+from roofline.regression.growth import Gate, GrownPlace, Measure
 from roofline.regression.limits import ROUNDING, Limit
 from roofline.renderers import _words
 
@@ -72,7 +72,7 @@ def limit(limit: Limit) -> str:
     return f"{percent} points" if limit.absolute else f"{percent} %"
 
 
-def _cause(gate: Gate, cause: Cause) -> str:
+def _cause(gate: Gate, cause: GrownPlace) -> str:
     amount = f"+{_CAUSE_UNITS.get(gate.measure, units.count)(cause.amount)}"
     if not cause.place:
         return f"{_words.plain(cause.what, 80)} {amount}"

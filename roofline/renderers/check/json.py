@@ -8,7 +8,7 @@ from typing import Any
 
 from roofline.core.vocabulary import GROUP_OF
 from roofline.regression.check import Result
-from roofline.regression.growth import Cause, Gate
+from roofline.regression.growth import Gate, GrownPlace
 from roofline.renderers.check import _sentences
 
 
@@ -48,7 +48,7 @@ def _gate(gate: Gate) -> dict[str, Any]:
     }
 
 
-def _cause(cause: Cause) -> dict[str, Any]:
+def _cause(cause: GrownPlace) -> dict[str, Any]:
     phase, block, op_class = cause.place or (None, None, None)
     group = GROUP_OF.get(op_class) if op_class else None  # type: ignore[call-overload]
     row = {"phase": phase, "block": block, "class": op_class, "group": group}

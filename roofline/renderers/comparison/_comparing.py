@@ -7,8 +7,9 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.findings import Finding
+from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Parity
-from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.schema import slug
 from roofline.renderers import _words
@@ -19,8 +20,6 @@ from roofline.renderers._words import plain
 TOP = 3
 #: Findings that one sentence names.
 _CAUSES = 3
-#: Model FLOPs this close are equal (the parity gate's limit).
-_SAME_FLOPS = 1e-3
 #: From this share of a difference on, what is left of it is told.
 _LEFT = 5e-3
 #: The share of the ops' time at places of both runs below which the places are not those of one model.
@@ -28,7 +27,7 @@ _COMMON = 0.5
 MARKS = "* comparable with named differences; ! not comparable"
 
 
-def name(pair: Pair, side: int) -> str:
+def name(pair: RankedPair, side: int) -> str:
     """What a run is called."""
     return plain(pair.names[side], 60)
 
@@ -41,7 +40,7 @@ def factor(ratio: float) -> str:
     return f"{ratio:.{digits - 1}f}x" if ratio < 2 else f"{units.significant(ratio)}x"
 
 
-def verdict(pair: Pair, advise: bool = False) -> str:
+def verdict(pair: RankedPair, advise: bool = False) -> str:
     """The sentence: which run is faster, by how much, and whether that is more than noise.
 
     advise: also say how to measure what processes differ by, where that is not known.
@@ -68,7 +67,7 @@ def verdict(pair: Pair, advise: bool = False) -> str:
     )
 
 
-def _within(pair: Pair) -> str:
+def _within(pair: RankedPair) -> str:
     """What the interval leaves out: processes differ from each other by more than the steps of one of them tell."""
     runs = (pair.comparison.a, pair.comparison.b)
     single = [side for side, run in enumerate(runs) if not run.profile.wall.processes]
@@ -83,7 +82,7 @@ def _repeatable(run: Analysis) -> bool:
     return run.profile.imported is None and "in-process" not in map(slug, run.flags)
 
 
-def causes(pair: Pair) -> str:
+def causes(pair: RankedPair) -> str:
     """The sentence after the verdict: the largest findings, and the largest of those that go the other way."""
     if not pair.comparison.resolved:
         return ""
@@ -122,7 +121,7 @@ def _amount(finding: Finding) -> str:
 def _asked(found: Comparison) -> str:
     """Whether both runs were asked for the same products."""
     a, b = found.a.total.model_flops, found.b.total.model_flops
-    if abs(a - b) <= _SAME_FLOPS * max(a, b):
+    if abs(a - b) <= SAME_WORK * max(a, b):
         return "model FLOPs of products are equal" if a else "neither has products of known work"
     return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
 
@@ -134,7 +133,7 @@ def subject(runs: Sequence[Analysis]) -> str:
     return f"{what} on {where}"
 
 
-def sign(pair: Pair) -> str:
+def sign(pair: RankedPair) -> str:
     """What a positive number means."""
     a, b = (
         own if own.endswith(f" ({letter})") else f"{own} ({letter})"
@@ -143,7 +142,7 @@ def sign(pair: Pair) -> str:
     return f"A − B: what is positive, {a} spends and {b} does not"
 
 
-def warning(pair: Pair) -> str:
+def warning(pair: RankedPair) -> str:
     """The warning that stands on every output of runs that are not comparable; empty for all others."""
     parity = pair.comparison.parity
     reasons = [plain(difference.text, 300).rstrip(".") for difference in parity.of("refused")]
@@ -164,7 +163,7 @@ def judged(parity: Parity) -> str:
     return f"{told}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else told
 
 
-def differences(pair: Pair) -> list[str]:
+def differences(pair: RankedPair) -> list[str]:
     """What differs, each in a sentence with the largest part of the difference that it can explain."""
     lines = []
     for one in pair.comparison.parity.differences:
@@ -177,7 +176,7 @@ def differences(pair: Pair) -> list[str]:
     return lines
 
 
-def share(part: float, pair: Pair) -> str:
+def share(part: float, pair: RankedPair) -> str:
     """A part of the difference in percent; a dash where the runs resolve no difference."""
     if not pair.comparison.resolved or not pair.comparison.difference:
         return units.UNKNOWN
@@ -185,7 +184,7 @@ def share(part: float, pair: Pair) -> str:
     return f"{percent} %"
 
 
-def hardware(pair: Pair) -> str:
+def hardware(pair: RankedPair) -> str:
     """Runs on different devices: how much of the difference is the ceilings', and how much everything else."""
     found = pair.comparison
     if not found.hardware_differs:
@@ -210,7 +209,7 @@ def hardware(pair: Pair) -> str:
     )
 
 
-def places(pair: Pair) -> str:
+def places(pair: RankedPair) -> str:
     """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
     view = pair.comparison.work
     times = [_by_place(side) for side in (view.a, view.b)]
@@ -233,7 +232,7 @@ def _by_place(side: Side) -> dict[tuple[str, str], float]:
     return found
 
 
-def communication(pair: Pair) -> str:
+def communication(pair: RankedPair) -> str:
     """Time in collectives, and how much of it no computation hides; empty where no profile tells of any."""
     lines = []
     for side, run in enumerate((pair.comparison.a, pair.comparison.b)):

@@ -1,4 +1,4 @@
-"""JSON with the stable fields of the command line's contract (docs/comparing.md): seconds; absent is null."""
+"""JSON with stable fields (docs/comparing.md): seconds; absent is null."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.findings import Finding
-from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
-from roofline.renderers._document import contract
+from roofline.renderers._document import document
 from roofline.renderers.comparison import _comparing, _proofs
 
 
@@ -35,7 +35,7 @@ def render(ranking: Ranking) -> str:
     return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
-def pair(told: Pair) -> dict[str, Any]:
+def pair(told: RankedPair) -> dict[str, Any]:
     """One pair: wall_A - wall_B = sum(terms) + residual = sum(findings) + rest."""
     found = told.comparison
     return {
@@ -90,4 +90,4 @@ def _finding(finding: Finding) -> dict[str, Any]:
 
 def _run(name: str, run: Analysis) -> dict[str, Any]:
     """The document of `roofline show --format json`, and what the run is called here."""
-    return {"name": name} | contract(run)
+    return {"name": name} | document(run)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roofline import units
-from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
@@ -18,7 +18,7 @@ def render(ranking: Ranking) -> str:
     return "\n".join(lines) + "\n"
 
 
-def _two(pair: Pair) -> list[str]:
+def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
     lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair)]
     facts = [_comparing.places(pair), _term_table.LEGEND, f"{_comparing.closing(found)}."]
@@ -41,11 +41,11 @@ def _several(ranking: Ranking) -> list[str]:
     return [*lines, "", f"*{escape(' '.join(told))}*"]
 
 
-def _proven(pair: Pair) -> list[str]:
+def _proven(pair: RankedPair) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.markdown(pair.proofs)]
 
 
-def _head(pair: Pair) -> list[str]:
+def _head(pair: RankedPair) -> list[str]:
     """The verdict, the warning and what parity says."""
     parity = pair.comparison.parity
     lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.causes(pair))}".rstrip(), ""]
@@ -56,7 +56,7 @@ def _head(pair: Pair) -> list[str]:
     return [*lines, *told, ""] if told else lines
 
 
-def _findings(pair: Pair, most: int) -> list[str]:
+def _findings(pair: RankedPair, most: int) -> list[str]:
     if not pair.findings:
         return ["No finding: no rule accounts for a difference that these runs resolve."]
     left = pair.findings[most:]
@@ -78,7 +78,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
-def _terms(pair: Pair) -> list[str]:
+def _terms(pair: RankedPair) -> list[str]:
     table = _term_table.table(pair.comparison)
     scale = table.scale
     columns = table.columns(scale)

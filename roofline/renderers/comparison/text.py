@@ -6,7 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
-from roofline.comparison.ranking import Pair, Ranking
+from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _terminal, _words
 from roofline.renderers._signed import Scale, signed
 from roofline.renderers._terminal import WIDTH
@@ -23,7 +23,7 @@ def render(ranking: Ranking) -> str:
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _two(pair: Pair) -> list[str]:
+def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
     table = _term_table.table(found)
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
@@ -47,11 +47,11 @@ def _several(ranking: Ranking) -> list[str]:
     return lines
 
 
-def _proven(pair: Pair) -> list[str]:
+def _proven(pair: RankedPair) -> list[str]:
     return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, WIDTH)]
 
 
-def _verdict(pair: Pair, advise: bool = False) -> str:
+def _verdict(pair: RankedPair, advise: bool = False) -> str:
     return f"{_comparing.verdict(pair, advise)} {_comparing.causes(pair)}".strip()
 
 
@@ -59,7 +59,7 @@ def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
-def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
+def _runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
     runs = (pair.comparison.a, pair.comparison.b)
     subjects = {(_words.subject(run), _words.device(run)) for run in runs}
     if len(subjects) == 1:
@@ -71,7 +71,7 @@ def _runs(pair: Pair) -> Iterator[tuple[str, str]]:
         yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
 
 
-def _judged(pair: Pair, most: int | None = None) -> Iterator[tuple[str, str]]:
+def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
     found = pair.comparison.parity
     yield "parity", _comparing.judged(found)
     told = _comparing.differences(pair)
@@ -81,7 +81,7 @@ def _judged(pair: Pair, most: int | None = None) -> Iterator[tuple[str, str]]:
         yield "", f"- and {len(told) - most} more: compare the two alone"
 
 
-def _findings(pair: Pair, most: int) -> list[str]:
+def _findings(pair: RankedPair, most: int) -> list[str]:
     """The findings, the largest first: time, share of the difference, rule and sentence; below it what to try."""
     if not pair.findings:
         return ["No finding: no rule accounts for a difference that these runs resolve."]
@@ -107,7 +107,7 @@ def _findings(pair: Pair, most: int) -> list[str]:
     return lines
 
 
-def _terms(pair: Pair, table: _term_table.Table) -> list[str]:
+def _terms(pair: RankedPair, table: _term_table.Table) -> list[str]:
     """The table of terms; a dropped column holds nothing that would be written."""
     scale = table.scale
     columns = table.columns(scale)
@@ -132,7 +132,7 @@ def _cut(label: str, room: int) -> str:
     return label if len(label) <= room else f"{label[: room - 1]}…"
 
 
-def _evidence(pair: Pair) -> Iterator[tuple[str, str]]:
+def _evidence(pair: RankedPair) -> Iterator[tuple[str, str]]:
     if places := _comparing.places(pair):
         yield "places", places
     yield "columns", _term_table.LEGEND

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.labels import called
-from roofline.comparison.ranking import Pair, check_timed
+from roofline.comparison.ranking import RankedPair, check_timed
 from roofline.comparison.terms import Comparison, compare
 from roofline.errors import InputError
 from roofline.renderers import _words
@@ -43,7 +43,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         check_timed(item.profile, f"Profile {number}, {_words.plain(item.profile.backend, 60)},")
     first, second = called(item.profile for item in items)
     found = compare(items[0].profile, items[1].profile, (first, second))
-    pair = Pair((first, second), found, findings=())
+    pair = RankedPair((first, second), found, findings=())
     table = _term_table.table(found, _MOST)
     narrow = width < 5
     lines = 2 + len(table.rows)
@@ -114,7 +114,7 @@ def _write(axes: Axes, text: str, at: float, place: int) -> None:
     )
 
 
-def _caption(pair: Pair, table: _term_table.Table) -> str:
+def _caption(pair: RankedPair, table: _term_table.Table) -> str:
     found = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     told = [warning] if warning else []

@@ -6,8 +6,8 @@ import textwrap
 from collections.abc import Iterator
 
 from roofline import units
+from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
-from roofline.projection.interval import SHEET_LOW
 from roofline.renderers import _terminal, _words
 from roofline.renderers.whatif._memory import fits
 

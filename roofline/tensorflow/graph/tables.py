@@ -62,7 +62,7 @@ CALLS: dict[str, tuple[str, ...]] = {
     "StatelessWhile": ("cond", "body"),
     "If": ("then_branch", "else_branch"),
     "StatelessIf": ("then_branch", "else_branch"),
-    "Facts": ("branches",),
+    "Case": ("branches",),
     "StatelessCase": ("branches",),
     "SymbolicGradient": ("f",),
     "RemoteCall": ("f",),

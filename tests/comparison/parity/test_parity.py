@@ -512,6 +512,17 @@ def test_how_the_step_is_run() -> None:
     assert (found.a, found.b, found.seconds) == ("compiled by XLA", "XLA, op by op", None)
 
 
+@pytest.mark.parametrize("compiler", ["torch.compile", "TorchScript", "a new one"])
+def test_the_switches_of_a_compiler_are_judged_with_how_the_step_is_run(compiler: str) -> None:
+    traced, whole = (
+        base(compilation=Compilation(compiler=compiler, mode=mode), switches={compiler: mode, f"{compiler} f": mode})
+        for mode in ("traced", "whole")
+    )
+    assert whats(judged(traced, whole).differences) == ["jit"]
+    unnamed = base(compilation=Compilation(compiler=""), switches={"oneDNN": "True"})
+    assert one(unnamed, replace(unnamed, switches={"oneDNN": "False"}), "switch oneDNN").severity == "named"
+
+
 def test_switches_mean_the_same_within_one_framework_only() -> None:
     found = one(base(switches={"oneDNN": "True"}), base(switches={"oneDNN": "False"}), "switch oneDNN")
     assert found.severity == "named"

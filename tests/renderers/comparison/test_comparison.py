@@ -27,7 +27,7 @@ from roofline.comparison.causes.claim import Portion
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
-from roofline.comparison.ranking import Pair, Ranking, rank
+from roofline.comparison.ranking import RankedPair, Ranking, rank
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
@@ -87,7 +87,7 @@ def two(*differences: Difference, verdict: Any = "named differences") -> Ranking
     found = dataclasses.replace(
         compare(handmade.profile(), faster()), parity=Parity(verdict=verdict, differences=differences)
     )
-    return Ranking(("torch", "jax"), (found.a, found.b), 1, (Pair(("torch", "jax"), found, FINDINGS),))
+    return Ranking(("torch", "jax"), (found.a, found.b), 1, (RankedPair(("torch", "jax"), found, FINDINGS),))
 
 
 def several() -> Ranking:
@@ -196,8 +196,8 @@ def test_every_kind_of_term_is_in_one_column() -> None:
 # -------------------------------------------------------------------------------------------------------- sentences
 
 
-def pair(a: Profile, b: Profile, names: tuple[str, str] = ("a", "b")) -> Pair:
-    return Pair(names, compare(a, b), ())
+def pair(a: Profile, b: Profile, names: tuple[str, str] = ("a", "b")) -> RankedPair:
+    return RankedPair(names, compare(a, b), ())
 
 
 def timed(milliseconds: float) -> Profile:

@@ -23,6 +23,7 @@ from roofline.costs.counted import PHASES, Counted, CountedOp
 from roofline.tensorflow import count, events
 from roofline.tensorflow import model_flops as tf_graph_model
 from roofline.tensorflow.graph.graph import Graphs
+from roofline.tensorflow.graph.tables import CALLS
 from roofline.tensorflow.places import Places
 from roofline.timing import executor
 from roofline.timing.timed import Timed
@@ -519,3 +520,11 @@ def test_every_op_with_a_rule_exists():
     known = {kinds.base(one.name) for one in listed.op}
     ours = {*kinds.ELEMENTWISE, *kinds.REDUCTIONS, *kinds.MOVEMENT, *kinds.RANDOM, *kinds.VIEWS, *kinds.CONTRACTIONS}
     assert sorted(ours - known) == []
+
+
+def test_ops_that_call_functions_are_ops_of_tensorflow() -> None:
+    """By the names under which TensorFlow registers them, with the attributes that hold the functions."""
+    from tensorflow.python.framework import op_def_registry
+
+    for name, attributes in CALLS.items():
+        assert {*attributes} <= {attribute.name for attribute in op_def_registry.get(name).attr}, name

@@ -10,15 +10,15 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import moved, of_which, spends
+from roofline.comparison.causes.phrases import host_and_after, moved, opening
 from roofline.comparison.causes.select import blocks_with, classes_of
 from roofline.comparison.matching import ANCHORS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """All that stands in the place of the fused kernel. Kernels that multiply more often are claimed in padding.py."""
-    for hunk in attribution.matching.hunks:
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched:
+        a, b = attribution.free(stretch.a, stretch.b)
         sides = (classes_of(attribution.a.segments, a), classes_of(attribution.b.segments, b))
         fused = ["attention" in classes for classes in sides]
         written = ["contraction" in classes for classes in sides]
@@ -36,8 +36,8 @@ def sentence(facts: Facts) -> str:
     forms = ("written out", "in one fused kernel")
     how, other = forms if _fused(facts) else forms[::-1]
     text = (
-        f"{spends(facts, f'attention {how}')}: {moved(facts.does_more)}; {facts.less} does it {other}, "
-        f"{moved(facts.does_less)}{of_which(facts)}"
+        f"{opening(facts, f'attention {how}')}: {moved(facts.does_more)}; {facts.less} does it {other}, "
+        f"{moved(facts.does_less)}{host_and_after(facts)}"
     )
     return f"{text}."
 

@@ -12,14 +12,15 @@ from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
-from roofline.comparison.causes.compiled import NOT_COMPILED
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import kinds, listed, moved, of_which, ops, size, spends
-from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, launch_bound
+from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
+from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, small
 from roofline.core.switch import COMPILED_AWAY
 
 #: How much more work between the same neighbours is another way to do the same. By choice.
 _HALF_AGAIN = 1.5
+#: From this share of small ops on whose like stand among large ones, they are part of those. By choice: half of them.
+_AMONG_LARGE = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -44,7 +45,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             continue
         more, less = sides[slower], sides[1 - slower]
         launches, traffic = more.launches > MORE * less.launches, (more.bytes or 0.0) > MORE * (less.bytes or 0.0)
-        small = launch_bound(both(attribution)[slower], (a, b)[slower]) > 0.5
+        tiny = small(both(attribution)[slower], (a, b)[slower])
         if not launches and not traffic:
             continue
         if attribution.matching.alike and not less.ops:
@@ -53,9 +54,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 name = "recomputation"
             else:
                 names = [some.signature[row].name in large[slower] for row in rows]
-                name = "tiny-ops" if small and 2 * sum(names) < len(names) else "more-work"
+                name = "tiny-ops" if tiny and sum(names) < _AMONG_LARGE * len(names) else "more-work"
         else:
-            name = "tiny-ops" if launches and (small or not traffic) else "fusion"
+            name = "tiny-ops" if launches and (tiny or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]
         part_a = part_b = 1.0
         if one and other and not (attribution.matching.alike and _ratio(one, other) >= _HALF_AGAIN):
@@ -70,7 +71,7 @@ def _large(attribution: Attribution, stretches: Sequence[tuple[Rows, Rows]]) -> 
     found: list[set[str]] = [set(), set()]
     for pair in stretches:
         for side, some in enumerate(both(attribution)):
-            if len(pair[side]) and not len(pair[1 - side]) and launch_bound(some, pair[side]) <= 0.5:
+            if len(pair[side]) and not len(pair[1 - side]) and not small(some, pair[side]):
                 found[side] |= {some.signature[row].name for row in pair[side]}
     return found
 
@@ -81,9 +82,9 @@ def _vector_work(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
     Two frameworks do not agree to which block a residual sum belongs: only a phase of theirs can be compared.
     """
     together: dict[Hashable, tuple[list[Rows], list[Rows]]] = {}
-    for number, hunk in enumerate(attribution.matching.hunks):
-        a, b = attribution.free(hunk.a, hunk.b)
-        lists = together.setdefault(number if attribution.matching.alike else hunk.phase, ([], []))
+    for number, stretch in enumerate(attribution.matching.unmatched):
+        a, b = attribution.free(stretch.a, stretch.b)
+        lists = together.setdefault(number if attribution.matching.alike else stretch.phase, ([], []))
         lists[0].append(a[are(attribution.a.segments, a, VECTOR)])
         lists[1].append(b[are(attribution.b.segments, b, VECTOR)])
     for some_a, some_b in together.values():
@@ -100,14 +101,14 @@ def _ratio(a: float, b: float) -> float:
 def sentence(facts: Facts) -> str:
     """Launches, bytes and names of both runs, and how many of the one are fused."""
     text = (
-        f"{spends(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
+        f"{opening(facts, kinds(facts))}: {moved(facts.does_more)} through memory ({listed(facts.does_more.names)}), "
         f"where {facts.less} has {moved(facts.does_less)}"
     )
     if facts.does_less.names:
         text += f" ({listed(facts.does_less.names)})"
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
-    return f"{text}{of_which(facts)}."
+    return f"{text}{host_and_after(facts)}."
 
 
 def label(facts: Facts) -> str:
@@ -126,6 +127,6 @@ CAUSE = Cause(
     advice="let a compiler fuse them (torch.compile, jit), or use the framework's own fused op",
     label=label,
     two_signs=True,
-    gives_way_to=(*NOT_COMPILED, "host-bound"),  # what is in two programs is not fused
+    compilable=True,
     proved_by=(COMPILED_AWAY,),
 )

@@ -7,7 +7,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.compiled import mostly_eager
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import listed, of_which
+from roofline.comparison.causes.phrases import host_and_after, listed
 
 
 def prevails(slower: Analysis, other: Analysis) -> bool:
@@ -20,18 +20,23 @@ def prevails(slower: Analysis, other: Analysis) -> bool:
 
 def sentence(facts: Facts) -> str:
     """How many graphs either run enters, and what breaks them."""
+    one, other = facts.run_more.profile.compilation, facts.run_less.profile.compilation
+    graphs, fewer = one.graphs if one else 0, other.graphs if other else 0
     text = (
         f"{facts.more} leaves and enters compiled code more often, which costs {units.seconds(facts.seconds)}: "
-        f"{facts.graphs_more} compiled graphs per step against {facts.graphs_less}{of_which(facts)}"
+        f"{graphs} compiled graphs per step against {fewer}{host_and_after(facts)}"
     )
-    return f"{text}; broken by {listed(facts.breaks)}." if facts.breaks else f"{text}."
+    return f"{text}; broken by {listed(tuple(one.breaks))}." if one and one.breaks else f"{text}."
 
 
 CAUSE = Cause(
     name="graph-breaks",
+    after=("compiled-not-used",),
+    before=("host-bound",),
     sentence=sentence,
     advice="take out of the step what breaks its graph (print, .item(), untraceable calls; roofline show)",
     label="graph breaks",
     two_signs=True,
+    stands_behind="compilable",
     prevails=prevails,
 )

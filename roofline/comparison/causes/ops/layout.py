@@ -11,8 +11,8 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import listed, moved, of_which, spends
-from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, launch_bound
+from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening
+from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, small
 from roofline.comparison.segments import Segments
 
 #: How much more traffic of copies is another layout. By choice: one copy more among several is none.
@@ -27,8 +27,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     Not copies that are part of something else: of what is made from nothing in each step, of many small ops that take
     slices and put them together, or inside a fused kernel of the other run, which is fusion.
     """
-    for hunk in attribution.matching.hunks:
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched:
+        a, b = attribution.free(stretch.a, stretch.b)
         copied = _copies(attribution.a.segments, a), _copies(attribution.b.segments, b)
         traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(both(attribution), copied, strict=True)]
         if max(traffic) < _TWICE * min(traffic) or not max(traffic):
@@ -41,8 +41,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         )
         made = not len(others) and any(not more.segments.signature[row].reads for row in copies)
         few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
-        small = launch_bound(more.segments, copies) > 0.5 and len(vector) - len(copies) > MORE * len(others)
-        if not (made or few or small or other.segments.fused[(a, b)[less]].any()):
+        among = small(more.segments, copies) and len(vector) - len(copies) > MORE * len(others)
+        if not (made or few or among or other.segments.fused[(a, b)[less]].any()):
             yield Claim("layout", *copied, host=True)
 
 
@@ -57,8 +57,8 @@ def _copies(some: Segments, rows: Rows) -> Rows:
 def sentence(facts: Facts) -> str:
     """How many copies, their bytes and what they are called."""
     text = (
-        f"{spends(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
-        f"({listed(facts.does_more.names)}){of_which(facts)}"
+        f"{opening(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
+        f"({listed(facts.does_more.names)}){host_and_after(facts)}"
     )
     return f"{text}."
 

@@ -9,7 +9,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import flop, listed, moved, of_which, spends
+from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
 from roofline.comparison.causes.select import again_in, again_there, are, both, flops, more_flops, together
 from roofline.comparison.matching import ANCHORS
 
@@ -25,18 +25,19 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
     repeated = again_in(attribution)
-    for hunk in attribution.matching.hunks:
-        phases.setdefault(hunk.phase, []).append(attribution.free(hunk.a, hunk.b))
-    for hunks in phases.values():
+    for stretch in attribution.matching.unmatched:
+        phases.setdefault(stretch.phase, []).append(attribution.free(stretch.a, stretch.b))
+    for stretches in phases.values():
         products = [
-            (a[are(attribution.a.segments, a, ANCHORS)], b[are(attribution.b.segments, b, ANCHORS)]) for a, b in hunks
+            (a[are(attribution.a.segments, a, ANCHORS)], b[are(attribution.b.segments, b, ANCHORS)])
+            for a, b in stretches
         ]
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
         if not more_flops(attribution, *together(products)):
             # With what puts the segments together, where the same neighbours say that it is there for that.
             kept = [
                 whole if attribution.matching.alike else part
-                for whole, part in zip(hunks, products, strict=True)
+                for whole, part in zip(stretches, products, strict=True)
                 if len(part[0]) != len(part[1])
             ]
             if len({len(rows) for rows in together(products)}) > 1:
@@ -59,11 +60,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def sentence(facts: Facts) -> str:
     """FLOPs of both runs, or the ops of the one."""
     if _no_products(facts):
-        text = f"{spends(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
-        return f"{text}({listed(facts.does_more.names)}){of_which(facts)}."
+        text = f"{opening(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
+        return f"{text}({listed(facts.does_more.names)}){host_and_after(facts)}."
     text = (
-        f"{spends(facts, 'products')}: {flop(facts.does_more)} against "
-        f"{flop(facts.does_less)} at the same place{of_which(facts)}"
+        f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
+        f"{flop(facts.does_less)} at the same place{host_and_after(facts)}"
     )
     return f"{text}."
 

@@ -7,6 +7,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.compiled import compiled_in_vain, op_by_op
 from roofline.comparison.causes.facts import Facts
+from roofline.core.framework import written_in
 from roofline.core.switch import COMPILED_AWAY
 
 #: Where no flag says what is compiled, but the program itself: by what the program is written in, what to write there.
@@ -50,20 +51,23 @@ CAUSES = (
         name="jit-not-in-effect",
         sentence=sentence,
         advice=lambda facts: _WRITTEN.get(
-            facts.written_in_more,
+            written_in(facts.run_more.profile),
             "check that the flag reaches the model that runs, and what breaks its graph (roofline show)",
         ),
         label=lambda facts: _labelled("a step that is not compiled", facts),
         two_signs=True,
+        stands_behind="compilable",
         prevails=not_in_effect,
         proved_by=(COMPILED_AWAY,),
     ),
     Cause(
         name="compiled-not-used",
+        after=("jit-not-in-effect",),
         sentence=sentence_of_generate,
         advice="compile what the loop calls (the model's forward, or generate itself)",
         label=lambda facts: _labelled("a compiled function that is not called", facts),
         two_signs=True,
+        stands_behind="compilable",
         prevails=not_used,
     ),
 )

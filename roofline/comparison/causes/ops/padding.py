@@ -10,7 +10,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import flop, spends
+from roofline.comparison.causes.phrases import flop, opening
 from roofline.comparison.causes.select import MORE, are, both
 
 
@@ -30,7 +30,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def sentence(facts: Facts) -> str:
     """FLOPs of both runs."""
     text = (
-        f"{spends(facts, 'padded products')}: {flop(facts.does_more)} ran where {facts.less} runs "
+        f"{opening(facts, 'padded products')}: {flop(facts.does_more)} ran where {facts.less} runs "
         f"{flop(facts.does_less)}"
     )
     return f"{text}."

@@ -12,7 +12,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import following, spends
+from roofline.comparison.causes.phrases import following, opening
 from roofline.comparison.causes.select import are, both, cast
 from roofline.comparison.matching import ANCHORS
 from roofline.comparison.segments import Segments
@@ -59,8 +59,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 def _stretches(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
     """What has no partner, by stretch, and in one by block where both runs have that: each has its own cause."""
-    for hunk in attribution.matching.hunks:
-        rows, partners = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched:
+        rows, partners = attribution.free(stretch.a, stretch.b)
         places = [
             np.asarray([some.places[row].block for row in chosen.tolist()], object)
             for some, chosen in ((attribution.a.segments, rows), (attribution.b.segments, partners))
@@ -114,7 +114,7 @@ def _computed_in(some: Segments, row: int) -> str | None:
 
 def sentence(facts: Facts) -> str:
     """What either run computes in."""
-    text = f"{spends(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
+    text = f"{opening(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
     return f"{text}{following(facts)}."
 
 

@@ -8,7 +8,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import listed, of_which, ops, spends
+from roofline.comparison.causes.phrases import host_and_after, listed, opening, ops
 from roofline.comparison.causes.select import are, only_one_does, together
 
 
@@ -16,7 +16,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those without a partner, with what is made of them."""
     for a, b in only_one_does(attribution, "random"):
         yield Claim("random", a, b, host=True)
-    a, b = attribution.free(*together([(hunk.a, hunk.b) for hunk in attribution.matching.hunks]))
+    a, b = attribution.free(*together([(stretch.a, stretch.b) for stretch in attribution.matching.unmatched]))
     a, b = a[are(attribution.a.segments, a, {"random"})], b[are(attribution.b.segments, b, {"random"})]
     if len(a) or len(b):
         yield Claim("random", a, b, host=True)
@@ -25,8 +25,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
     other = ops(facts.does_less) if facts.does_less.ops else "none"
-    text = f"{spends(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
-    return f"{text}{facts.less} has {other}{of_which(facts)}."
+    text = f"{opening(facts, 'random numbers')}: {ops(facts.does_more)} ({listed(facts.does_more.names)}), where "
+    return f"{text}{facts.less} has {other}{host_and_after(facts)}."
 
 
 CAUSE = Cause(

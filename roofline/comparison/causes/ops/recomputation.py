@@ -10,7 +10,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import flop, of_which, ops, spends
+from roofline.comparison.causes.phrases import flop, host_and_after, opening, ops
 from roofline.comparison.causes.select import again, first_time
 
 
@@ -20,8 +20,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     What is to be computed again is set up before it is computed first: what the host takes longer there belongs to it.
     """
     found = []
-    for hunk in attribution.matching.hunks:
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in attribution.matching.unmatched:
+        a, b = attribution.free(stretch.a, stretch.b)
         again_a, again_b = a[again(attribution.a.segments, a)], b[again(attribution.b.segments, b)]
         if len(again_a) != len(again_b):
             rows = (a, b) if attribution.matching.alike else (again_a, again_b)
@@ -35,8 +35,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def sentence(facts: Facts) -> str:
     """How many products, and their FLOPs."""
     text = (
-        f"{spends(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
-        f"than was asked for{of_which(facts, 'the ops that do them first or follow them')}"
+        f"{opening(facts, 'products that it computes again')}: {ops(facts.does_more)}, {flop(facts.does_more)} more "
+        f"than was asked for{host_and_after(facts, 'the ops that do them first or follow them')}"
     )
     return f"{text}."
 

@@ -10,7 +10,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import following, listed, ops, spends
+from roofline.comparison.causes.phrases import following, listed, opening, ops
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -21,8 +21,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     unknown = np.zeros(len(attribution.a.segments), bool), np.zeros(len(attribution.b.segments), bool)
     for marks, rows in zip(unknown, alone, strict=True):
         marks[rows] = True
-    for hunk in pairs.hunks if pairs.alike else ():
-        a, b = attribution.free(hunk.a, hunk.b)
+    for stretch in pairs.unmatched if pairs.alike else ():
+        a, b = attribution.free(stretch.a, stretch.b)
         if any(len(rows) and marks[rows].all() for marks, rows in zip(unknown, (a, b), strict=True)):
             yield Claim("unknown-work", a, b, host=True)
     yield Claim("unknown-work", *alone, host=True)
@@ -30,7 +30,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
-    text = f"{spends(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
+    text = f"{opening(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
     return f"{text}, where {facts.less} has {ops(facts.does_less)}{following(facts)}."
 
 

@@ -11,7 +11,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.conditions import AWAY, of_both
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import counter, spends
+from roofline.comparison.causes.phrases import counter, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.core.schema import Profile
 from roofline.core.switch import MALLOC, Setting
@@ -20,6 +20,8 @@ from roofline.core.switch import MALLOC, Setting
 _MANY_FAULTS = 256.0
 #: The share of the step that time in the system is worth a thought from. By choice.
 _MUCH_OF_A_STEP = 0.05
+#: Such a count or time is another one from twice as much on. By choice.
+_TWICE = 2.0
 #: A fault clears a page of at most 2 MiB (huge pages of x86 and of ARM), at a tenth or more of the rate at which the
 #: device's memory is written. A tenth by choice: it only keeps the system's other work out.
 _HUGE_PAGE, _SLOWEST = 2.0**21, 0.1
@@ -68,14 +70,14 @@ def _awake(run: Analysis) -> float:
 
 
 def _far_apart(values: tuple[float, float] | None, least: float) -> bool:
-    """Whether one of two values is at least twice the other, and more by `least`."""
-    return values is not None and abs(values[0] - values[1]) >= least and max(values) >= 2 * min(values)
+    """Whether one of two values is at least `_TWICE` the other, and more by `least`."""
+    return values is not None and abs(values[0] - values[1]) >= least and max(values) >= _TWICE * min(values)
 
 
 def sentence(facts: Facts) -> str:
     """Page faults of both runs, or the system's time."""
     return (
-        f"{spends(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
+        f"{opening(facts, 'memory that it fetches from the system anew')}: {facts.about_more} per step against "
         f"{facts.about_less}; a page is cleared when it is first written."
     )
 

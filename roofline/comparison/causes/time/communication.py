@@ -8,7 +8,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import host_part, moved, spends
+from roofline.comparison.causes.phrases import host_part, moved, opening
 from roofline.comparison.causes.select import of_classes
 
 
@@ -19,7 +19,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 def sentence(facts: Facts) -> str:
     """Launches and bytes of both runs, and what of it is waiting."""
-    text = f"{spends(facts, 'communication')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
+    text = f"{opening(facts, 'communication')}: {moved(facts.does_more)} against {moved(facts.does_less)}"
     if facts.dispatch > 0:
         text += host_part(facts, "waiting for collectives")
     return f"{text}."

@@ -2,31 +2,36 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 
 from roofline import units
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import flop, moved, spends
+from roofline.comparison.causes.phrases import flop, moved, opening
 from roofline.comparison.causes.select import ALL, left
+from roofline.comparison.machine_speed import Speed
 from roofline.comparison.matching import ANCHORS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """All ops that are left: products, then the others."""
-    for of, classes in (("matmul", ANCHORS), ("vector", ALL)):
+    for of, classes in (("products", ANCHORS), ("others", ALL)):
         yield Claim("efficiency", *left(attribution, classes), about={"of": of})
+
+
+def _excused_by(about: Mapping[str, str]) -> Speed:
+    return "products" if about["of"] == "products" else "others"
 
 
 def sentence(facts: Facts) -> str:
     """The work of both runs and how much of the roof they attain."""
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
-    if facts.of == "matmul":
-        text = f"{spends(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
+    if facts.about["of"] == "products":
+        text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
         return f"{text}, where {facts.less} attains {other}."
-    text = f"{spends(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
+    text = f"{opening(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
     return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}."
 
 
@@ -36,7 +41,7 @@ def _attained(work: Work) -> str:
 
 def label(facts: Facts) -> str:
     """Of what, and how much of the roof both attain."""
-    what = "efficiency of products" if facts.of == "matmul" else "efficiency of vector ops"
+    what = "efficiency of products" if facts.about["of"] == "products" else "efficiency of vector ops"
     more, less = facts.does_more.attained, facts.does_less.attained
     if more is None or less is None:
         return what
@@ -51,4 +56,5 @@ CAUSE = Cause(
     advice="look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
     label=label,
     same_work="always",
+    excused_by=_excused_by,
 )

@@ -10,7 +10,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import spends
+from roofline.comparison.causes.phrases import opening
 from roofline.comparison.causes.select import ALL, pairs_of
 from roofline.comparison.matching import ANCHORS
 
@@ -40,7 +40,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 def sentence(facts: Facts) -> str:
     """The floors on both devices."""
-    text = f"{spends(facts, 'the same ops')} because of its device: their floors are "
+    text = f"{opening(facts, 'the same ops')} because of its device: their floors are "
     text += f"{units.seconds(facts.does_more.floor)} there and {units.seconds(facts.does_less.floor)} on the other"
     return f"{text}."
 

@@ -9,7 +9,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
-from roofline.comparison.causes.compiled import MORE_PROGRAMS, NOT_COMPILED, more_programs
+from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs
 from roofline.comparison.causes.conditions import AWAY, PROGRAMS, READS, of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
@@ -21,6 +21,8 @@ from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 _PARTLY = 0.25
 #: From this share of both steps on that is overhead, they say nothing of kernels. By choice: most of them.
 _MOST = 0.5
+#: From more than this ratio on, what a launch costs either host is mentioned. By choice.
+_DEARER = 2.0
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -41,7 +43,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             name, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (name, about)
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
-        between = [float(shares.sum()) for shares in attribution.besides]
+        between = [float(shares.sum()) for shares in attribution.non_dispatch]
         yield Claim("host-idle", NONE, NONE, between[0], between[1])
         if all(_overhead(analysis) > _MOST for analysis in (a, b)):
             name = "small-model"
@@ -75,27 +77,30 @@ def _overhead(analysis: Analysis) -> float:
     return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
 
 
-def by_programs(facts: Facts) -> bool:
-    """Whether the run that spends more is known to run more compiled programs."""
-    return facts.programs_more > facts.programs_less > 0
+def _programs(facts: Facts) -> tuple[float, float] | None:
+    """How many compiled programs both runs run, where the one that spends more is known to run more."""
+    more, less = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (facts.run_more, facts.run_less))
+    return (more, less) if more > less > 0 else None
 
 
 def sentence(facts: Facts) -> str:
     """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
-    if by_programs(facts):
+    programs = _programs(facts)
+    if programs is not None:
         text = (
-            f"{facts.more} runs {units.count(round(facts.programs_more))} compiled programs per step and {facts.less} "
-            f"{units.count(round(facts.programs_less))}, which costs {units.seconds(facts.seconds)}"
+            f"{facts.more} runs {units.count(round(programs[0]))} compiled programs per step and {facts.less} "
+            f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
         )
         return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
-    idle = f"{units.seconds(facts.idle_more)} with {units.count(facts.launches_more)} launches"
-    other = f"{units.seconds(facts.idle_less)} with {units.count(facts.launches_less)}"
+    gaps = facts.run_more.gap, facts.run_less.gap
+    idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
+    other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
     each = [
         gap / launches if launches else 0.0
-        for gap, launches in ((facts.idle_more, facts.launches_more), (facts.idle_less, facts.launches_less))
+        for gap, launches in zip(gaps, (facts.launches_more, facts.launches_less), strict=True)
     ]
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
-    if each[1] > 0 and each[0] > 2 * each[1]:
+    if each[1] > 0 and each[0] > _DEARER * each[1]:
         text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
     return f"{text}."
 
@@ -108,7 +113,7 @@ def sentence_of_small(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """One program, fewer ops, or less Python between them."""
-    if by_programs(facts):
+    if _programs(facts):
         return "compile the whole step as one program (one jit around all of it)"
     if facts.launches_more > facts.launches_less:
         return "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
@@ -117,11 +122,11 @@ def advice(facts: Facts) -> str:
 
 def label(facts: Facts) -> str:
     """What the hosts of both runs dispatch, as in the sentence; their idle time where that is not more."""
-    if by_programs(facts):
-        programs = round(facts.programs_more), round(facts.programs_less)
-        told = f"{units.count(programs[0])} programs against {units.count(programs[1])}"
+    programs = _programs(facts)
+    if programs is not None:
+        told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
     elif facts.launches_more <= facts.launches_less:
-        told = f"{units.seconds(facts.idle_more)} in which no op runs against {units.seconds(facts.idle_less)}"
+        told = f"{units.seconds(facts.run_more.gap)} in which no op runs against {units.seconds(facts.run_less.gap)}"
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"
@@ -137,7 +142,8 @@ CAUSES = (
         label=label,
         two_signs=True,
         same_work="always",
-        gives_way_to=NOT_COMPILED,
+        compilable=True,
+        stands_behind=("fusion", "tiny-ops"),  # what is in two programs is not fused, and dispatched twice
         prevails=more_programs,
         proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
     ),
@@ -147,7 +153,7 @@ CAUSES = (
         advice="enlarge the batch before comparing kernels",
         label=label,
         same_work="always",
-        gives_way_to=NOT_COMPILED,
+        compilable=True,
         proved_by=(COMPILED_AWAY, LAUNCHED_AWAY),
     ),
 )

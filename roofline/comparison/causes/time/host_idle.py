@@ -8,7 +8,6 @@ from roofline import units
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
-from roofline.comparison.causes.compiled import NOT_COMPILED
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import SOME
 
@@ -39,7 +38,7 @@ def sentence(facts: Facts) -> str:
     late = facts.seconds - facts.dispatch
     if SOME * facts.seconds < late <= facts.seconds:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
-    match facts.host:
+    match facts.about.get("host"):
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, "
             return f"{text}against {facts.about_less}: it slept or waited."
@@ -50,7 +49,7 @@ def sentence(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """What to look for."""
-    match facts.host:
+    match facts.about.get("host"):
         case "asleep":
             return "look for sleeps, locks, I/O and input between the ops (py-spy dump)"
         case "awake":
@@ -67,5 +66,5 @@ CAUSE = Cause(
     label="host time between ops",
     same_work="always",
     in_gap=True,
-    gives_way_to=NOT_COMPILED,
+    compilable=True,
 )

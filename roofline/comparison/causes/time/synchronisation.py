@@ -12,7 +12,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import READS, of_both
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import following, listed, ops, spends
+from roofline.comparison.causes.phrases import following, listed, opening, ops
 from roofline.comparison.causes.select import of_classes, only_one_does
 from roofline.comparison.host_reads import for_the_host
 
@@ -42,7 +42,7 @@ def _computed_to_be_read(attribution: Attribution) -> Iterator[Claim]:
         return
     reader = int(reads[1] > reads[0])
     side = (attribution.a, attribution.b)[reader]
-    alone = np.concatenate([NONE, *((hunk.a, hunk.b)[reader] for hunk in attribution.matching.hunks)])
+    alone = np.concatenate([NONE, *((stretch.a, stretch.b)[reader] for stretch in attribution.matching.unmatched)])
     rows = alone[np.asarray(for_the_host(side.analysis.profile), bool)[side.segments.op[alone]]]
     if len(rows):
         a, b = (NONE, rows) if reader else (rows, NONE)
@@ -51,7 +51,7 @@ def _computed_to_be_read(attribution: Attribution) -> Iterator[Claim]:
 
 def sentence(facts: Facts) -> str:
     """How many results are read, or which ops read them, or how long the host waits."""
-    head = spends(facts, "reading results on the host")
+    head = opening(facts, "reading results on the host")
     if facts.about_more:
         return f"{head}: {facts.about_more} per step, {facts.less} {facts.about_less}."
     if not facts.does_more.ops:

@@ -9,7 +9,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.conditions import threads
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import spends
+from roofline.comparison.causes.phrases import opening
 from roofline.comparison.parity.difference import plain
 from roofline.core.schema import Profile
 from roofline.core.switch import Setting
@@ -30,7 +30,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def sentence(facts: Facts) -> str:
     """How many threads either run has."""
     return (
-        f"{spends(facts, 'the same ops')}: it runs {facts.about_more} "
+        f"{opening(facts, 'the same ops')}: it runs {facts.about_more} "
         f"{'thread' if facts.about_more == '1' else 'threads'}, {facts.less} {facts.about_less}."
     )
 

@@ -13,6 +13,7 @@ from synthetic import (
     step,
 )
 
+from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.order import causes
 from roofline.core.framework import written_in
 from roofline.core.schema import Compilation
@@ -59,8 +60,8 @@ def test_a_program_for_each_op_is_a_step_that_is_not_compiled() -> None:
     ],
 )
 def test_jax_has_no_flag_to_check(versions: dict[str, str], advised: str) -> None:
-    written = written_in(step(versions=versions))
-    assert advised in causes()["jit-not-in-effect"].advised(facts(written_in_more=written))
+    slower = facts(run_more=analyze(step(versions=versions)))
+    assert advised in causes()["jit-not-in-effect"].advised(slower)
 
 
 def test_a_trace_without_versions_is_written_in_its_framework() -> None:

@@ -17,6 +17,7 @@ from synthetic import (
     step,
 )
 
+from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.order import causes
 
 
@@ -66,7 +67,7 @@ def test_small_ops_of_more_programs_are_their_dispatch() -> None:
     ],
 )
 def test_programs(dispatch: float, told: str) -> None:
-    programs = facts(dispatch=dispatch, programs_more=32.0, programs_less=1.0)
+    programs = facts(dispatch=dispatch, run_more=analyze(xla(32.0)), run_less=analyze(xla(1.0)))
     assert causes()["host-bound"].sentence(programs).endswith(told)
     assert causes()["host-bound"].labelled(programs) == "dispatching on the host (32 programs against 1)"
 
@@ -75,4 +76,4 @@ def test_launches_are_named_where_they_are_more() -> None:
     label = causes()["host-bound"].labelled
     assert label(facts()) == "dispatching on the host (200 launches against 100)"
     fewer = label(facts(launches_more=90.0))
-    assert fewer == "dispatching on the host (200 µs in which no op runs against 110 µs)"
+    assert fewer == "dispatching on the host (280 µs in which no op runs against 140 µs)"

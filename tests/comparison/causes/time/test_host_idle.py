@@ -53,7 +53,7 @@ def test_a_sleep_between_ops_is_no_dispatch_of_another_framework() -> None:
 @pytest.mark.parametrize(("less", "told"), [(18.7e-9, "less than 1 µs"), (0.0, "less than 1 µs"), (10.0, "10.0 s")])
 def test_a_counter_has_no_nanoseconds(less: float, told: str) -> None:
     assert counter(less) == told
-    slept = facts(dispatch=100e-6, host="asleep", about_more="3.24 ms", about_less=counter(less))
+    slept = facts(dispatch=100e-6, about={"host": "asleep"}, about_more="3.24 ms", about_less=counter(less))
     assert f"for 3.24 ms of a step, against {told}:" in causes()["host-idle"].sentence(slept)
 
 

@@ -190,7 +190,7 @@ def _training(workload: Workload, model: tf.Module, loss: Loss, updates: Optimiz
 
 def _traced(workload: Workload, function: Callable[..., Any]) -> Any:
     """`function` as a tf.function. Not compiled, jit_compile is unset: it is False that would forbid clustering."""
-    return tf.function(function, jit_compile=True if _jit(workload) == "compile" else None)
+    return tf.function(function, jit_compile=True if _jit(workload) == "compile" else None, autograph=False)
 
 
 def _dense(gradient: tf.Tensor | tf.IndexedSlices, variable: tf.Variable) -> tf.Tensor:

@@ -6,8 +6,11 @@ environment set. Progress goes to standard error, the result to a file: {"record
 
 from __future__ import annotations
 
+import gc
 import sys
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -78,8 +81,9 @@ def _run(request: Request) -> dict[str, Any]:
     device = request.workload.device
     _limit_memory(device)
     backend = load(request.backend)
-    for name in backend.requires:
-        _import(name, request.backend, backend)
+    with _importing():
+        for name in backend.requires:
+            _import(name, request.backend, backend)
     if device not in backend.recorder.devices():
         raise MissingError(
             f"{request.backend} finds no {device.upper()} device here: use --device cpu, or install its driver."
@@ -124,11 +128,24 @@ def _build(request: Request, backend: Backend) -> Step:
 def _model(request: Request, backend: Backend) -> ModuleType:
     """The module of one of our models. MissingError for a library of which only models are made."""
     try:
-        return plugins.load(backend.models, request.workload.model, "model")
+        with _importing():
+            return plugins.load(backend.models, request.workload.model, "model")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "roofline":
             raise
         raise _missing(error.name, request.backend, backend) from None
+
+
+@contextmanager
+def _importing() -> Iterator[None]:
+    """While active, nobody looks for garbage: what is imported stays, and looking at it takes up to a quarter more."""
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        yield
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _import(name: str, asked: str, backend: Backend) -> None:

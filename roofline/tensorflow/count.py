@@ -36,6 +36,8 @@ def count(
 
 def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)) -> Counted:
     """The same for nodes whose executions are known."""
+    if not ran:  # as of a program that measures the executor: none of it is a node of the step
+        graphs = Graphs(())
     places = [Places(function.after, function.before, optimizers) for function in graphs.functions]
     buffers = Buffers([function.after for function in graphs.functions])
     model = model_flops.assign(ran, graphs, places)

@@ -118,7 +118,7 @@ class TensorFlow:
             def copies(numbers: list[Any]) -> list[Any]:
                 return [number + 0 for number in numbers]
 
-            jitted = tf.function(copies, jit_compile=True)
+            jitted = tf.function(copies, jit_compile=True, autograph=False)
             return lambda: jitted(start)
         variables = [tf.Variable(0.0) for _ in range(TRIVIAL_OPS)]
 
@@ -126,7 +126,7 @@ class TensorFlow:
             for variable in variables:
                 variable.assign_add(1.0)
 
-        graph: Callable[[], object] = tf.function(updates)
+        graph: Callable[[], object] = tf.function(updates, autograph=False)
         return graph
 
     def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
@@ -144,7 +144,7 @@ class TensorFlow:
             return call(x)
 
         many = tf.linspace(tf.constant(0.1), tf.constant(0.9), elements)
-        compiled = tf.function(repeated, jit_compile=self._compiled)
+        compiled = tf.function(repeated, jit_compile=self._compiled, autograph=False)
         return lambda: compiled(many)
 
     def versions(self) -> dict[str, str]:

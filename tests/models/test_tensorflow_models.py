@@ -4,9 +4,10 @@ import re
 import sys
 from collections.abc import Callable, Iterator, Mapping
 from fnmatch import fnmatchcase
+from functools import cache
 from pathlib import Path
 from types import ModuleType
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import pytest
@@ -39,6 +40,14 @@ SMALL = {
 NO_DROPOUT = {"dropout": 0.0, "head_dropout": 0.0}
 
 
+class Ran(NamedTuple):
+    """nodes: operation by node name, of the nodes that compute, as the executor gets them at the step's first run."""
+
+    step: Step
+    result: np.ndarray
+    nodes: dict[str, str]
+
+
 @pytest.fixture(autouse=True)
 def _user_state_kept() -> Iterator[None]:
     with _step.user_state_kept():
@@ -63,6 +72,22 @@ def workload(name: str, **asked: Any) -> Workload:
 
 def build(name: str, jit: str = "off", **asked: Any) -> Step:
     return model(name).build(workload(name, options={"jit": jit}, **asked))
+
+
+@cache
+def ran(name: str, mode: str) -> Ran:
+    """The step of a model after its first run, for tests that only look at it."""
+    step = build(name, mode=mode)
+    watching = context.context()
+    watching.enable_graph_collection()
+    try:
+        result = step.run()
+        graphs = [graph.post_optimization_graph for graph in watching.export_run_metadata().function_graphs]
+    finally:
+        watching.disable_graph_collection()
+    quiet = {"Const", "NoOp", "_Arg", "_Retval", "Identity"}
+    largest = max(graphs, key=lambda graph: len(graph.node))  # the others are of single eager operations
+    return Ran(step, result.numpy(), {node.name: node.op for node in largest.node if node.op not in quiet})
 
 
 def block_of(scope: str, step: Step) -> str | None:
@@ -304,20 +329,6 @@ def test_inputs_travel_from_the_host_in_every_step() -> None:
 # Scopes
 
 
-def optimized(step: Step) -> dict[str, str]:
-    """Operation by node name, of the nodes that compute, as the executor gets them at the step's first run."""
-    watching = context.context()
-    watching.enable_graph_collection()
-    try:
-        step.run()
-        graphs = [graph.post_optimization_graph for graph in watching.export_run_metadata().function_graphs]
-    finally:
-        watching.disable_graph_collection()
-    quiet = {"Const", "NoOp", "_Arg", "_Retval", "Identity"}
-    largest = max(graphs, key=lambda graph: len(graph.node))  # the others are of single eager operations
-    return {node.name: node.op for node in largest.node if node.op not in quiet}
-
-
 def scope_of(name: str) -> str:
     return name.rpartition("/")[0].removeprefix("gradient_tape").lstrip("/")
 
@@ -325,8 +336,7 @@ def scope_of(name: str) -> str:
 @pytest.mark.parametrize("mode", ["infer", "train"])
 @pytest.mark.parametrize("name", NAMES)
 def test_every_node_has_a_block(name: str, mode: str) -> None:
-    step = build(name, mode=mode)
-    nodes = optimized(step)
+    step, _, nodes = ran(name, mode)
     scopes = {node: scope_of(node) for node in nodes}
 
     assert not [node for node, scope in scopes.items() if block_of(scope, step) is None]
@@ -345,7 +355,7 @@ def test_every_node_has_a_block(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["infer", "train"])
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_nodes_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
-    step = build(name, mode=mode)
+    step = ran(name, mode).step
     # before grappler, which fuses by the processor it finds
     graph = step.run.function.get_concrete_function(*step.run.arguments).graph
     nodes = {op.name: op.type for op in graph.get_operations()}
@@ -396,7 +406,7 @@ def test_what_xla_compiles_keeps_the_scopes(mode: str) -> None:
 def test_pure_casts_reach_weights_and_results(name: str, precision: str) -> None:
     dtype = {"bf16": tf.bfloat16, "fp16": tf.float16}[precision]
     step = build(name, precision=precision)
-    reference = build(name).run().numpy()
+    reference = ran(name, "infer").result
 
     assert {variable.dtype for variable in step.model.trainable_variables} == {dtype}
     assert step.run().dtype == dtype
@@ -423,7 +433,7 @@ def test_mixed_precision_keeps_the_weights(name: str) -> None:
 
     assert {variable.dtype for variable in step.model.trainable_variables} == {tf.float32}
     assert step.forward().dtype == tf.bfloat16
-    assert loss == pytest.approx(float(build(name, mode="train").run()), rel=0.05)
+    assert loss == pytest.approx(float(ran(name, "train").result), rel=0.05)
     graph = step.run.function.get_concrete_function(*step.run.arguments).graph
     products = [op for op in graph.get_operations() if op.type in ("MatMul", "BatchMatMulV2", "Conv2D")]
     assert {op.outputs[0].dtype for op in products} == {tf.bfloat16}

@@ -46,11 +46,11 @@ def main() -> int:
     if asked.dry_run:
         print("\n".join(line for name, items in chosen.items() for line in described(name, items, work / name)))
         return 0
+    if asked.report:  # by the installed roofline: the results may be of an older one's wheels
+        words = [sys.executable, str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
+        return subprocess.run(words, check=False).returncode
     if asked.wheels.is_dir():
         wheels.install(asked.wheels.resolve(), site)
-    if asked.report:
-        words = [sys.executable, str(piece.HERE / "report.py"), str(out), *map(str, asked.resume)]
-        return subprocess.run(words, env=piece.environment(work, site), check=False).returncode
     signal.signal(signal.SIGTERM, _leave)
     here = piece.Run(
         setting=Setting(device=asked.device, size=asked.size),

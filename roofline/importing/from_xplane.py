@@ -8,6 +8,7 @@ from pathlib import Path
 
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile
+from roofline.devices.recognise import recognise
 from roofline.importing.assembly import (
     LONGEST,
     Say,
@@ -33,7 +34,8 @@ BUFFERS = (
 def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile:
     """The profile of an XPlane trace of a GPU.
 
-    given: the device whose ceilings are asked for; without it nothing has a floor, as such a trace names no device.
+    given: the device whose ceilings are asked for; without it those of the datasheet of the device that the trace
+    names. Older traces name none, and nothing has a floor then.
     say: gets each warning.
     """
     from roofline.importing import xplane as imported_xplane  # these bring protobuf, which no other trace needs
@@ -45,9 +47,8 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     kind = "rocm" if found.rocm else "cuda"
     if given is not None:
         check_kind(file, kind, given)
-    vendor = "AMD GPU" if found.rocm else "NVIDIA GPU"
-    # The trace gives the device's memory and clock but no name.
-    device = given if given is not None else Device(name=vendor, kind=kind, ceilings={})
+    said = trace.devices.get(found.device, {})
+    device = given if given is not None else recognise(said, kind)[0]
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, True, device, True)
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]

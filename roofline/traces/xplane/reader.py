@@ -67,6 +67,7 @@ class XTrace:
     moved, -1 where absent. `graph`: int64, the CUDA graph that an event was launched by, 0 where by none.
 
     `modules` is program id -> (name, bytes of the HloProto) of every program that was loaded, executed or not.
+    `devices` is the name of a device's plane -> what that says of the device (see `stats.device`).
     `origin` is time 0 [ns] since 1970, None where the trace does not tell. `warnings`: what was mended or left
     out, one sentence each.
     """
@@ -88,6 +89,7 @@ class XTrace:
     modules: Mapping[int, Program]
     origin: int | None
     warnings: tuple[str, ...]
+    devices: Mapping[str, Mapping[str, str | int]] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.start)
@@ -143,6 +145,7 @@ class _Found:
     timestamps: list[int] = field(default_factory=list)
     columns: list[dict[str, np.ndarray]] = field(default_factory=list)
     started: int | None = None  # [ns] since 1970
+    devices: dict[str, Mapping[str, str | int]] = field(default_factory=dict)
     mended: Counter[str] = field(default_factory=Counter)
 
     def table(self, stat: str) -> Names:
@@ -182,6 +185,8 @@ def _read(data: bytes, accept: Callable[[str], bool]) -> XTrace:
         _take_programs(plane, stat_names, found)
         if name == _ENVIRONMENT:
             found.started = _start_time(plane, stat_names)
+        if name.startswith("/device:"):
+            found.devices[name] = xplane_stats.device(plane, stat_names)
         if plane.lines and accept(name):
             metadata = _metadata(plane, stat_names, found)
             lines = list(plane.lines)[::-1]
@@ -312,6 +317,7 @@ def _joined(found: _Found, said: list[str]) -> XTrace:
         modules=MappingProxyType(found.modules),
         origin=base if base > _SINCE_1970 else found.started and found.started + base,
         warnings=(*said, *(f"Left out {n:,} {what}." for what, n in found.mended.items() if n)),
+        devices=MappingProxyType(found.devices),
     )
 
 

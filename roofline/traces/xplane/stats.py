@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from roofline.traces.xplane import columns as xplane_columns
-from roofline.traces.xplane.proto import XStats
+from roofline.traces.xplane.proto import XStat, XStats
 
 TEXTS = {"hlo_op": -1, "hlo_module": -1, "tf_op": -1, "memcpy_details": -1}
 NUMBERS = {"program_id": -1, "run_id": 0, "_p": -1, "_c": -1, "cuda_graph_id": 0}
@@ -107,3 +107,18 @@ def _whole(kind: str, values: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         return np.where(valid, number, 0).astype(np.int64), valid
     number = np.fromiter(values, np.uint64 if kind == "uint64_value" else np.int64).view(np.int64)
     return number, np.ones(len(number), bool)
+
+
+def device(plane: Any, stat_names: Mapping[int, bytes]) -> dict[str, str | int]:
+    """What the plane of a device says of it, in Kineto's words: "name" and "totalGlobalMem" [byte].
+
+    Either is left out where the plane does not tell; jaxlib 0.11 writes both.
+    """
+    found: dict[str, str | int] = {}
+    for stat in map(XStat.FromString, plane.stats):
+        name = stat_names.get(stat.metadata_id)
+        if name == b"gpu_device_name":
+            found["name"] = (stat.str_value or stat_names.get(stat.ref_value, b"")).decode("utf-8", "replace")
+        elif name == b"memory_size":
+            found["totalGlobalMem"] = stat.uint64_value or stat.int64_value
+    return found

@@ -97,7 +97,11 @@ def test_tests_of_a_gpu_are_all_planned() -> None:
     marked = [
         path
         for path in (ROOT / "tests").rglob("test_*.py")
-        if re.search(r"^(@|pytestmark = )pytest\.mark\.gpu$", path.read_text(encoding="utf-8"), re.MULTILINE)
+        if re.search(
+            r"^(@|pytestmark = |    )pytest\.mark\.gpu,?$|^pytestmark = on_gpu\.live$",
+            path.read_text(encoding="utf-8"),
+            re.MULTILINE,
+        )
     ]
     assert {f"{{root}}/{path.relative_to(ROOT)}" for path in marked} == planned
 

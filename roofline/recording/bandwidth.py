@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roofline.core.device import Ceiling
+from roofline.recording.process import importing
 from roofline.recording.recording import Plan
 
 
@@ -14,7 +15,8 @@ def bandwidth(plan: Plan, threads: int | None) -> dict[str, Ceiling]:
     if plan.device != "cpu" or plan.plain_only:
         return {}
     try:
-        import torch
+        with importing():
+            import torch
 
         from roofline.devices import probes_cpu
 

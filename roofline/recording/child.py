@@ -6,11 +6,8 @@ environment set. Progress goes to standard error, the result to a file: {"record
 
 from __future__ import annotations
 
-import gc
 import sys
 import traceback
-from collections.abc import Iterator
-from contextlib import contextmanager
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -23,6 +20,7 @@ from roofline import plugins
 from roofline.core.step import Step
 from roofline.errors import MeasurementError, MissingError, RooflineError
 from roofline.recording.backend import Backend, load
+from roofline.recording.process import importing
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
@@ -81,7 +79,7 @@ def _run(request: Request) -> dict[str, Any]:
     device = request.workload.device
     _limit_memory(device)
     backend = load(request.backend)
-    with _importing():
+    with importing():
         for name in backend.requires:
             _import(name, request.backend, backend)
     if device not in backend.recorder.devices():
@@ -116,9 +114,10 @@ def _run(request: Request) -> dict[str, Any]:
 
 def _build(request: Request, backend: Backend) -> Step:
     if request.file is None:
-        model = _model(request, backend)
         workload = request.workload
-        step: Step = model.build(replace(workload, options=backend.model_options(workload.options)))
+        with importing():  # a model imports its library when it is built
+            model = _model(request, backend)
+            step: Step = model.build(replace(workload, options=backend.model_options(workload.options)))
         return step
     from roofline.recording.user_step import load_step
 
@@ -128,24 +127,11 @@ def _build(request: Request, backend: Backend) -> Step:
 def _model(request: Request, backend: Backend) -> ModuleType:
     """The module of one of our models. MissingError for a library of which only models are made."""
     try:
-        with _importing():
-            return plugins.load(backend.models, request.workload.model, "model")
+        return plugins.load(backend.models, request.workload.model, "model")
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "roofline":
             raise
         raise _missing(error.name, request.backend, backend) from None
-
-
-@contextmanager
-def _importing() -> Iterator[None]:
-    """While active, nobody looks for garbage: what is imported stays, and looking at it takes up to a quarter more."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
 
 
 def _import(name: str, asked: str, backend: Backend) -> None:

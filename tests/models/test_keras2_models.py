@@ -6,6 +6,7 @@ model with PyTorch's by hand, `... build NAME MODE [JIT]` builds and runs one.
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import subprocess
@@ -217,6 +218,7 @@ def _graph(name: str) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> None:
     """Answers one question of the tests."""
+    gc.disable()  # what the process leaves goes with it, and most of what it makes stays to its end
     import weights_keras2
     from test_keras_models import compare
 

@@ -6,6 +6,7 @@
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import random
@@ -541,6 +542,7 @@ def names_in_hlo(name: str) -> dict[str, Any]:
 
 def main(arguments: list[str]) -> None:
     """Answers one question of the tests."""
+    gc.disable()  # what the process leaves goes with it, and most of what it makes stays to its end
     import weights_keras
 
     def compared(name: str) -> dict[str, Any]:

@@ -11,6 +11,7 @@ import pytest
 from roofline.backends.torch import BACKEND
 from roofline.errors import MissingError
 from roofline.recording import child
+from roofline.recording.process import importing
 
 
 @pytest.fixture
@@ -27,12 +28,12 @@ def test_importing_a_framework_is_not_held_up_by_the_collector(tmp_path: Path, m
     monkeypatch.syspath_prepend(tmp_path)
     (tmp_path / "a_framework.py").write_text("import gc\ncollecting = gc.isenabled()\n")
     (tmp_path / "a_broken_one.py").write_text("raise RuntimeError('no such symbol')\n")
-    with child._importing():
+    with importing():
         child._import("a_framework", "torch", BACKEND)
     import a_framework
 
     assert not a_framework.collecting
     assert gc.isenabled()
-    with pytest.raises(MissingError, match="no such symbol"), child._importing():
+    with pytest.raises(MissingError, match="no such symbol"), importing():
         child._import("a_broken_one", "torch", BACKEND)
     assert gc.isenabled()

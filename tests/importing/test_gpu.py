@@ -260,6 +260,22 @@ def test_a_kernel_without_a_duration_has_no_work_to_hold_against_it(make_kineto)
     closes(found)
 
 
+def test_unknown_ops_without_a_duration_stay_apart(make_kineto):
+    """Each has arguments of its own, whatever is done to its work and its class on the way into the profile."""
+    made = make_kineto.Trace()
+    for number in range(8):
+        at = 100 * number
+        made.op("aten::linalg_qr", at, at + 40, ([number + 1, 256], "float", [256, 1]))
+        made.launch("gemm", at + 10, at + 50, at + 60)
+    trace = json.loads(made.write())
+    for event in trace["traceEvents"]:
+        if event["cat"] == "kernel":
+            event["dur"] = 0
+    ops = [op.costed for op in read(json.dumps(trace).encode()).counted.ops]
+    assert [costed.shapes for costed in ops] == [f"[{number + 1},256]" for number in range(8)]
+    assert {(costed.op_class, costed.cost.quality) for costed in ops} == {("contraction", "unknown")}
+
+
 # Launched before the trace
 
 

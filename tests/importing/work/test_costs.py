@@ -409,6 +409,17 @@ assert "torch" not in sys.modules, "torch was imported"
     assert done.returncode == 0, done.stderr
 
 
+def test_a_cost_from_the_cache_is_written_like_the_one_that_went_in(tmp_path):
+    """A fill reads nothing, which is 0.0 bytes both times: the bytes of a saved import hang on no earlier one."""
+    cache = tmp_path / "costs.msgpack"
+    call = Call("aten::zero_", None, (Tensor((4, 8), (8, 1), "float"),))
+    first = import_costs.Costs(cache)
+    made = first.cost(call)
+    first.save()
+    assert repr((made.cost.bytes_read, made.cost.bytes_written)) == "(0.0, 128.0)"
+    assert repr(import_costs.Costs(cache, torch=False).cost(call)) == repr(made)
+
+
 def test_costs_are_those_of_the_engine_of_live_runs(make_kineto):
     from roofline.pytorch.aten.engine import Engine
 

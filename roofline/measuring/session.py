@@ -155,11 +155,13 @@ def _environment(request: Request, backend: Backend) -> dict[str, str]:
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
     """A recording with the ceilings of its device and its provenance."""
-    workload = request.workload
+    workload, backend = request.workload, load(request.backend)
     return Profile(
         schema=SCHEMA,
         model=workload.model,
         backend=request.backend,
+        framework=backend.framework,
+        written_in=backend.written_in,
         options=workload.options,
         mode=recording.mode,
         size=workload.size,

@@ -14,7 +14,7 @@ from roofline.core.cost import matrix
 from roofline.core.device import Device
 from roofline.core.schema import Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
-from roofline.renderers._document import contract
+from roofline.renderers import _document
 
 US = 1e-6
 # In the order of handmade.OPS: embedding, addmm, gelu, addmm, softmax, mystery, layer_norm, adamw.
@@ -227,7 +227,7 @@ def test_the_accounting_closes(profile: Profile) -> None:
 def test_the_contract_closes_and_is_json(profile: Profile) -> None:
     import json
 
-    document = json.loads(json.dumps(contract(analyze(profile), "op"), allow_nan=False))
+    document = json.loads(json.dumps(_document.document(analyze(profile), "op"), allow_nan=False))
     parts = sum(row["seconds"] for row in document["classes"].values()) + document["gap"]
     assert document["wall"]["median"] == pytest.approx(parts, rel=1e-3, abs=1e-12)
     assert sum(document["bounds"].values()) == pytest.approx(document["busy"], rel=1e-3, abs=1e-12)

@@ -23,7 +23,7 @@ from roofline.importing.work import arguments
 from roofline.pytorch import count, time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.recording.rows import op_rows
-from roofline.renderers._document import contract
+from roofline.renderers import _document
 from roofline.traces.kineto import reader, steps
 
 PREFIX = "roofline:step"
@@ -96,7 +96,7 @@ def us(value):
 
 def hold_identities(analysis):
     """Those of the contract, to 0.1 %."""
-    document = contract(analysis)
+    document = _document.document(analysis)
     classes = document["classes"].values()
     near = {"rel": 1e-3, "abs": 1e-12}
     assert document["wall"]["median"] == pytest.approx(sum(row["seconds"] for row in classes) + document["gap"], **near)

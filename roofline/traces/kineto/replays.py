@@ -329,7 +329,8 @@ def columns(replayed: Run, reference: Run) -> tuple[Kernels, Kernels]:
     """The device events `rows` of two traces as columns that can be compared.
 
     Both are given as (trace, its links, the step of each device event, rows in order of start). Grid and block count
-    for the names of which both traces record them throughout: a graph of HIP records none.
+    for the names of which both traces record them throughout: a graph of HIP records none. They do not where no launch
+    of a name has the same in both: a generated kernel that is tuned when it first runs, may be tuned in another way.
     """
     runs = (replayed, reference)
     sizes = [len(rows) for *_, rows in runs]
@@ -342,7 +343,10 @@ def columns(replayed: Run, reference: Run) -> tuple[Kernels, Kernels]:
     grid, block, node = (np.concatenate(texts) for texts in zip(*recorded, strict=True))
     bare = np.isin(name, name[np.isin(grid, _NO_SHAPE) | np.isin(block, _NO_SHAPE)])
     shape = [np.where(bare, 0, np.unique(text, return_inverse=True)[1]) for text in (grid, block)]
-    key = np.unique(np.stack([name, *shape]), axis=1, return_inverse=True)[1].ravel()
+    key = _coded(name, *shape)
+    both = np.isin(key, np.intersect1d(key[: sizes[0]], key[sizes[0] :]))
+    tuned = ~np.isin(name, name[both])
+    key = _coded(name, *(np.where(tuned, 0, each) for each in shape))
     node = np.where(np.isin(node, _NO_NODE), -1, np.unique(node, return_inverse=True)[1])
     at = np.split(np.arange(sum(sizes)), sizes[:1])
     made = [
@@ -350,6 +354,12 @@ def columns(replayed: Run, reference: Run) -> tuple[Kernels, Kernels]:
         for part, codes, (trace, links, step, rows) in zip(at, threads, runs, strict=True)
     ]
     return made[0], made[1]
+
+
+def _coded(*columns: Rows) -> Rows:
+    """A number for each row of the columns, the same for equal rows."""
+    codes: Rows = np.unique(np.stack(columns), axis=1, return_inverse=True)[1].ravel()
+    return codes
 
 
 def _by_graph(links: Links) -> Rows:

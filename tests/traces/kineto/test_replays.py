@@ -333,6 +333,15 @@ def test_grid_and_block_tell_kernels_of_one_name_apart(make_kineto):
     assert replays.positions(*columns_of(make_kineto, [large], [small, large])).tolist() == [1]
 
 
+def test_a_kernel_that_was_tuned_in_another_way_keeps_its_op(make_kineto):
+    """Coordinate descent may choose other blocks in each of two compilations; if one launch is alike, shapes count."""
+    here, there, k = ("tuned", {"block": (128, 1, 1)}), ("tuned", {"block": (256, 1, 1)}), ("k", {})
+    replayed, reference = columns_of(make_kineto, [here, k, here], [there, k, there])
+    assert replays.owners(replayed, reference, np.arange(3)).tolist() == [0, 1, 2]
+    replayed, reference = columns_of(make_kineto, [here, k, here], [there, k, here])
+    assert replays.owners(replayed, reference, np.arange(3)).tolist() == [-1, 1, 2]
+
+
 def test_a_name_that_lacks_its_grid_somewhere_is_compared_without(make_kineto):
     bare, k, other_name = ("k", {"grid": (), "block": None}), ("k", {}), ("m", {})
     replayed, reference = columns_of(make_kineto, [bare, other_name], [k, other_name])

@@ -127,8 +127,3 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The intensity [FLOP/byte] at which the matrix and the memory ceiling meet."""
         peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
         return None if peak is None or bandwidth is None else peak / bandwidth
-
-    def attainable(self, precision: str, intensity: float) -> float | None:
-        """The height of the roof [FLOP/s] over an intensity [FLOP/byte]."""
-        peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
-        return None if peak is None or bandwidth is None else min(peak, intensity * bandwidth)

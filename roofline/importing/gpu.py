@@ -373,5 +373,4 @@ def _timed(
         graph_launches=round(len(np.unique(links.launch[replayed])) / len(kept)),
         replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
-        unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
     )

@@ -132,9 +132,9 @@ def test_ridge_points():
     assert devices.load("a100-sxm").ridge_point("bf16") == pytest.approx(153.016, abs=1e-3)
     # V100 has no bf16: no ridge point, not 0
     assert devices.load("v100").ridge_point("bf16") is None
-    # below the ridge the memory is the roof: 100 FLOP/byte x 3.35 TB/s = 335 TFLOP/s; above it the peak
-    assert h100.attainable("bf16", 100) == pytest.approx(335e12)
-    assert h100.attainable("bf16", 1000) == pytest.approx(989.5e12)
+    # below the ridge the memory is the roof, above it the peak
+    assert h100.bandwidth == pytest.approx(3.35e12)
+    assert h100.rate("matrix.bf16") == pytest.approx(989.5e12)
 
 
 def test_names_aliases_and_spellings():

@@ -11,13 +11,12 @@ from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import get_args
 
 import msgspec
 
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
-from roofline.core.step import Mode, Step, Workload
+from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Check, Plan, Recording, Say
@@ -221,8 +220,8 @@ def profile(
     if not isinstance(step, Step):
         if not callable(step):
             raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
-        if mode not in get_args(Mode):
-            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(get_args(Mode))}.")
+        if mode not in MODES:
+            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(MODES)}.")
         step = Step(run=step, mode=mode)
     recorder = described.recorder
     kind = ("cuda" if "cuda" in recorder.devices() else "cpu") if device == "auto" else device

@@ -383,7 +383,7 @@ def test_a_step_that_lasts_no_time_is_refused(make_kineto):
         Path(made.write())
 
 
-# Recorded by others; see the notes on imported traces. Without marks of ours the whole trace is one step.
+# Recorded by others; see the reference figures in docs/imports.md. Without marks of ours the whole trace is one step.
 
 
 def shares(path):
@@ -404,7 +404,7 @@ def test_bert_small_on_h100(recorded):
     products = 141 * (17 * 512 * 512 + 512 * 30522 + 2 * 4 * 512 * 2048)
     assert found.analysis.total.flops == 2 * products + 4 * 2 * 2 * 8 * 141 * 141 * 64
     assert found.analysis.by("class")["attention"].ops == 4
-    # Launched from Python, one after another: the device is idle 92 % of the time, as the notes say.
+    # Launched from Python, one after another: the device is idle 92 % of the time: 3.598 of 3.908 ms.
     assert found.analysis.gap / found.analysis.wall == pytest.approx(0.93, abs=0.01)
     hold_identities(found.analysis)
 
@@ -412,12 +412,12 @@ def test_bert_small_on_h100(recorded):
 def test_eager_pytorch_on_b200(recorded):
     found = Path(recorded("b200_eager.json.gz"), prefix=None, device="b200")
     quality, time = shares(found)
-    # 11.67 ms of kernels, of which some of one op run beside each other. Attention and experts are vLLM's own ops, which
+    # 11.67 ms of kernels, some of one op beside each other. Attention and experts are ops of vLLM itself that
     # have no formula: 0.56 of the time.
     assert time == pytest.approx(11.60e-3, rel=1e-3)
     assert found.analysis.by("class")["attention"].ops > 0
     assert quality["unknown"] == pytest.approx(0.561, abs=1e-3)
-    assert found.analysis.by("class")["communication"].seconds > 0.1 * found.analysis.busy  # notes: 2.14 ms
+    assert found.analysis.by("class")["communication"].seconds > 0.1 * found.analysis.busy  # 2.14 ms
     hold_identities(found.analysis)
 
 

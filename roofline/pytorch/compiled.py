@@ -22,7 +22,7 @@ from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import tensors
 from roofline.costs.counted import Costed, Counted, Same
-from roofline.pytorch import count as counting
+from roofline.pytorch import count as ops
 from roofline.pytorch.count import Generated, Nodes
 from roofline.traces import nesting
 from roofline.traces.alignment import align
@@ -130,7 +130,7 @@ def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, ex
                 kernels[node] = launch
     for node, launch in kernels.items():
         generated[node] = _generated(launch, storages, same, executor)
-    counted = counting.count(nodes, engine, generated, scope_of)
+    counted = ops.count(nodes, engine, generated, scope_of)
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.

@@ -1,4 +1,4 @@
-"""Finding backends, models, devices, verbs and renderers by looking in their folders.
+"""Finding backends, models, devices, verbs and renderers by looking in their folders, and what is installed for them.
 
 A plugin is a module. Listing reads file names and docstrings and imports nothing, so `roofline backends`
 works where no framework is installed.
@@ -60,13 +60,23 @@ def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
         for asked in map(Requirement, declared)
         if asked.marker and asked.marker.evaluate({"extra": extra}) and not asked.marker.evaluate({"extra": ""})
     ]
-    found: dict[str, str | None] = {}
-    for name in (*needed, *of_extra):
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            found[name] = None
-    return found
+    return {name: version_of(name) for name in (*needed, *of_extra)}
+
+
+def version_of(distribution: str) -> str | None:
+    """The version that is installed here, found without importing it; None for none."""
+    try:
+        return version(distribution)
+    except PackageNotFoundError:
+        return None
+
+
+def importable(module: str) -> bool:
+    """Whether a module of that name is installed here; looks without importing it."""
+    try:
+        return find_spec(module) is not None
+    except ImportError:  # from a finder that somebody put in to forbid it
+        return False
 
 
 def installed(extras: Sequence[str], needed: Iterable[str]) -> str:

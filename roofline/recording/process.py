@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import os
 from collections.abc import Iterable
-from importlib.metadata import PackageNotFoundError, version
+
+from roofline import plugins
 
 #: Where the peak of a profile's memory comes from, on a CPU and on a GPU.
 RESIDENT, ALLOCATED = "peak resident set of the process, libraries included", "allocator's peak"
@@ -12,13 +13,8 @@ RESIDENT, ALLOCATED = "peak resident set of the process, libraries included", "a
 
 def versions(distributions: Iterable[str]) -> dict[str, str]:
     """The versions of those distributions that are installed."""
-    found = {}
-    for name in distributions:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = ((name, plugins.version_of(name)) for name in distributions)
+    return {name: version for name, version in found if version is not None}
 
 
 def cores() -> str:

@@ -295,6 +295,11 @@ def test_frameworks_are_imported_in_functions_only() -> None:
             assert at_once <= {"typer", "roofline", *sys.stdlib_module_names}, file
 
 
+def test_what_runs_a_step_knows_no_framework() -> None:
+    for file in files("roofline/recording"):
+        assert not {found.name.partition(".")[0] for found in found_in(file)} & FRAMEWORKS, file
+
+
 def test_a_type_checkers_import_counts_but_is_not_at_once() -> None:
     text = "from typing import TYPE_CHECKING\nif TYPE_CHECKING:\n    import torch\n"
     assert [(found.name, found.at_once) for found in imports(text)] == [

@@ -20,6 +20,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+#: How main memory is used, each with a ceiling of its own.
+DRAM = ("read", "write", "copy", "triad", "inplace", "update")
 #: Measured ceilings that are believed, as shares of the datasheet's: lower, something held it back, and higher,
 #: something else was measured. By choice; boost clocks explain 3 %.
 SHEET_LOW, SHEET_HIGH = 0.5, 1.03

@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from roofline import devices, plugins
+from roofline.core.device import DRAM
 from roofline.errors import InputError
 
 GIB = 2**30
@@ -118,7 +119,7 @@ def test_caches_are_what_the_driver_reports():
 
 def test_one_bandwidth_serves_every_pattern():
     device = devices.load("h100")
-    assert device.family("dram") == dict.fromkeys(devices.PATTERNS, 3350e9)
+    assert device.family("dram") == dict.fromkeys(DRAM, 3350e9)
 
 
 def test_ridge_points():

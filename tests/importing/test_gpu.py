@@ -648,8 +648,8 @@ def test_damaged_traces_are_refused_or_give_steps_that_add_up(damaged):
     closes(found)
 
 
-# Recorded by others. Busy and idle time [ms] of all device events: the reference figures of docs/imports.md, and another
-# tool's CSV.
+# Recorded by others. Busy and idle time [ms] of all device events: the reference figures of docs/imports.md, and the
+# CSV of another tool.
 
 TABLES = {
     "a100_recsys_train.json.gz": (None, 76.0, 0.9847),

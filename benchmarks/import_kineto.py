@@ -89,7 +89,7 @@ def measure(path: Path) -> None:
     links = link.link(trace)
     after = time.process_time()
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
-    kept = sum(map(len, (trace.ops, trace.launches, trace.device, trace.annotations, trace.syncs)))
+    kept = sum(map(len, (trace.ops, trace.launches, trace.device, trace.annotations)))
     print(after, before, between - before, after - between, memory, trace.recorded, kept, links.linked)
 
 

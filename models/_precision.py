@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.core.step import Workload
+from roofline.core.step import PRECISIONS, PrecisionName, Workload
 from roofline.errors import InputError
 
 #: By the names that PyTorch, JAX, TensorFlow and Keras all have for them.
@@ -44,7 +44,8 @@ class Precision:
         return self.mixed == "float16"
 
 
-_PRECISIONS = {
+#: The meaning of each of `PRECISIONS`.
+_MEANING: dict[PrecisionName, Precision] = {
     "default": Precision(),
     "fp32": Precision(float32="ieee"),
     "tf32": Precision(float32="tf32"),
@@ -57,9 +58,9 @@ _PRECISIONS = {
 
 def precision(workload: Workload) -> Precision:
     """What `workload` asks for. Raises InputError for an unknown name, and for TF32 on a CPU."""
-    if workload.precision not in _PRECISIONS:
-        known = ", ".join(_PRECISIONS)
+    if workload.precision not in PRECISIONS:
+        known = ", ".join(PRECISIONS)
         raise InputError(f"There is no precision {workload.precision!r}: use --precision with one of {known}.")
     if workload.precision == "tf32" and workload.device == "cpu":
         raise InputError("There is no TF32 on a CPU: use --precision fp32 or bf16.")
-    return _PRECISIONS[workload.precision]
+    return _MEANING[workload.precision]

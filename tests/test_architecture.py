@@ -36,11 +36,13 @@ CONTRACTS: dict[str, type[Contract]] = {
 }
 CONFIGURATION = read_configuration(str(ROOT / "pyproject.toml"))
 NAMES = [options["name"] for options in CONFIGURATION["contracts_options"]]
-
+NO_FRAMEWORK = "No framework and nothing of the terminal: pure rooms and renderers"
 FRAMEWORKS = {
-    *("torch", "transformers", "fvcore", "jax", "jaxlib", "flax", "optax", "tensorflow"),
-    *("keras", "keras_hub", "tf_keras", "keras_nlp"),
-}
+    module
+    for options in CONFIGURATION["contracts_options"]
+    if options["name"] == NO_FRAMEWORK
+    for module in options["forbidden_modules"]
+} - {"typer", "rich"}
 #: folder of models/ -> what its files may import beside the standard library, roofline.models and PLAIN.
 MODELS: dict[str, set[str]] = {
     "models": set(),
@@ -135,11 +137,12 @@ INSIDE = "Inside comparison"
         ("roofline.renderers.figures.bound", "roofline.renderers.figures.devices", {"No figure imports another"}),
         ("roofline.renderers.figures.bound", "roofline.renderers.figures._bars", set()),
         # from outside
-        ("roofline.core.cost", "torch", {PURE}),
-        ("roofline.core.cost", "rich", {PURE}),
-        ("roofline.costs.libraries.vllm", "jax", {PURE}),
-        ("roofline.traces.kineto.reader", "torch", {PURE}),
-        ("roofline.renderers.text", "torch", {"What is written"}),
+        ("roofline.core.cost", "torch", {NO_FRAMEWORK}),
+        ("roofline.core.cost", "rich", {NO_FRAMEWORK}),
+        ("roofline.core.cost", "psutil", {PURE}),
+        ("roofline.costs.libraries.vllm", "jax", {NO_FRAMEWORK}),
+        ("roofline.traces.kineto.reader", "torch", {NO_FRAMEWORK}),
+        ("roofline.renderers.text", "torch", {NO_FRAMEWORK}),
         ("roofline.renderers.text", "matplotlib", {"Only figures"}),
         ("roofline.measuring.session", "typer", {"Only the command line"}),
     ],
@@ -290,6 +293,11 @@ def test_frameworks_are_imported_in_functions_only() -> None:
         assert not at_once & FRAMEWORKS, file
         if file.startswith("roofline/cli/"):
             assert at_once <= {"typer", "roofline", *sys.stdlib_module_names}, file
+
+
+def test_what_runs_a_step_knows_no_framework() -> None:
+    for file in files("roofline/recording"):
+        assert not {found.name.partition(".")[0] for found in found_in(file)} & FRAMEWORKS, file
 
 
 def test_a_type_checkers_import_counts_but_is_not_at_once() -> None:

@@ -48,7 +48,7 @@ PLACES = {
     "tensorflow": Box(4.1, 5.75, "nodes of\nTensorFlow's graphs", "make"),
     "xla": Box(0.6, 4.8, "instructions of\nXLA's programs; JAX", "make"),
     "recording": Box(3.3, 3.1, "the child process and\nits three runs", "make"),
-    "keras": Box(1.0, 3.95, "what Keras means\non any engine", "make"),
+    "keras": Box(1.0, 3.95, "what is the same for\nKeras on any engine", "make"),
     "timing": Box(2.2, 2.3, "times of ops,\nof host and of idle", "make"),
     "traces": Box(1.25, 1.45, "file formats", "make"),
     "costs": Box(3.15, 1.45, "the work of an op,\nwhatever its language", "make"),

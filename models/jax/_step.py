@@ -23,14 +23,6 @@ from roofline.models.jax._program import Inputs, Placement, Program, State, outp
 from roofline.models.jax._training import Loss, first_state, training
 
 
-def model_of(step: Step) -> nnx.Module:
-    """The network of a step with its present parameters; call it as `model(**step.model.inputs)`."""
-    return step.model.network()
-
-
-# Preparation
-
-
 def prepare(workload: Workload, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """The dimensions of `workload`, with JAX's matmul precision set as it asks.
 

@@ -8,6 +8,7 @@ from roofline.xla import jax_environment
 from roofline.xla.recorder import JaxRecorder
 
 BACKEND = Backend(
+    framework="jax",
     requires=("jax",),
     extras=("jax",),
     models="roofline.models.jax",

@@ -10,6 +10,8 @@ from roofline.tensorflow import environment
 from roofline.tensorflow.recorder import TensorFlowRecorder
 
 BACKEND = Backend(
+    framework="tensorflow",
+    written_in="tf_keras",
     requires=("tensorflow", "tf_keras"),
     extras=("keras2",),
     models="roofline.models.keras2",

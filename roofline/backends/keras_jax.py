@@ -10,6 +10,8 @@ from roofline.xla import jax_environment
 from roofline.xla.recorder import JaxRecorder
 
 BACKEND = Backend(
+    framework="jax",
+    written_in="keras",
     requires=("keras", "jax"),
     extras=("keras", "jax"),
     models="roofline.models.keras",

@@ -10,6 +10,8 @@ from roofline.tensorflow import environment
 from roofline.tensorflow.recorder import TensorFlowRecorder
 
 BACKEND = Backend(
+    framework="tensorflow",
+    written_in="keras",
     requires=("keras", "tensorflow"),
     extras=("keras", "tensorflow"),
     models="roofline.models.keras",

@@ -34,6 +34,8 @@ def _environment(threads: int | None, device: str, options: Mapping[str, str]) -
 
 
 BACKEND = Backend(
+    framework="torch",
+    written_in="keras",
     requires=("keras", "torch"),
     extras=("keras", "torch"),
     models="roofline.models.keras",

@@ -16,6 +16,7 @@ def _model_options(options: Mapping[str, str]) -> dict[str, str]:
 
 
 BACKEND = Backend(
+    framework="tensorflow",
     requires=("tensorflow",),
     extras=("tensorflow",),
     models="roofline.models.tensorflow",

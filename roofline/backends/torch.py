@@ -8,6 +8,7 @@ from roofline.pytorch.recording.recorder import TorchRecorder
 from roofline.recording.backend import Backend
 
 BACKEND = Backend(
+    framework="torch",
     requires=("torch",),
     extras=("torch",),
     models="roofline.models.torch",

@@ -21,6 +21,7 @@ class _Recorder(TorchRecorder):
 
 
 BACKEND = Backend(
+    framework="torch",
     requires=("torch",),
     extras=("torch",),
     models="roofline.models.torch",

@@ -25,6 +25,7 @@ class _Recorder(TorchRecorder):
 
 
 BACKEND = Backend(
+    framework="torch",
     requires=("torch",),
     extras=("torch",),
     models="roofline.models.torch",

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from inspect import signature
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -9,8 +10,9 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options.paths import check_output, check_writable
-from roofline.cli.options.request import PRECISIONS, check_choice, make_request, parse_backend
+from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
 from roofline.cli.options.words import calibrating, say
+from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
@@ -31,17 +33,19 @@ def command(
         str | None,
         typer.Option(metavar="A,B:OPT=VAL,...", help="Measure MODEL on these backends, in turns, and compare them."),
     ] = None,
-    mode: Annotated[str, typer.Option(help="With --backends: what a step is: infer, train or generate.")] = "infer",
+    mode: Annotated[
+        str, typer.Option(help="With --backends: what a step is: infer, train or generate.")
+    ] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="With --backends: samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="With --backends: tokens per sample.")] = None,
-    size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = "base",
+    size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="With --backends: layers, if not those of the size.")] = None,
-    precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = "default",
+    precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = UNASKED.precision,
     device: Annotated[str, typer.Option(help="With --backends: auto, cpu or cuda.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="With --backends: CPU threads.")] = None,
     steps: Annotated[int | None, typer.Option(help="With --backends: plain steps of each process.")] = None,
     rounds: Annotated[int, typer.Option(help="With --backends: processes of each backend that time plain steps.")] = 3,
-    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = "device",
+    input: Annotated[str, typer.Option(help="With --backends: where the inputs lie: device or host.")] = UNASKED.input,
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
     ] = False,
@@ -103,17 +107,15 @@ def command(
 
 # ------------------------------------------------------------------------------------------------- saved profiles
 
-_DEFAULTS = {
-    **{"mode": "infer", "size": "base", "precision": "default", "device": "auto", "input": "device"},
-    **{"optimizer": True, "rounds": 3, "force": False},
-}
 _SPELLED = {"optimizer": "--no-optimizer", "output": "-o"}
 
 
 def _refuse_options(given: dict[str, Any]) -> None:
     """An option of measuring has no meaning for profiles that are there; silently ignored it would mislead."""
+    defaults = {name: option.default for name, option in signature(command).parameters.items()}
+    defaults["optimizer"] = not defaults["no_optimizer"]
     for name, value in given.items():
-        if value != _DEFAULTS.get(name):
+        if value != defaults[name]:
             raise InputError(
                 f"{_SPELLED.get(name, f'--{name}')} is for measuring: leave it out, or give one MODEL and --backends."
             )
@@ -149,7 +151,7 @@ def _measured(
     Returns the files, the profiles and what was asked for, the last by the number of the run.
     """
     from roofline.core.schema import save
-    from roofline.measuring import rounds as comparing
+    from roofline.measuring.rounds import installed, measure, plan
 
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
@@ -158,13 +160,13 @@ def _measured(
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
-    candidates = comparing.installed(_candidates(model, names, asked), say)
+    candidates = installed(_candidates(model, names, asked), say)
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
-    for words in comparing.plan(candidates, rounds):
+    for words in plan(candidates, rounds):
         say(words)
     say(f"Profiles go to {folder}.")
-    measured = comparing.measure(candidates, rounds=rounds, say=say, progress=calibrating)
+    measured = measure(candidates, rounds=rounds, say=say, progress=calibrating)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])
@@ -186,17 +188,17 @@ def split_backends(text: str) -> list[str]:
 
 def _candidates(model: str, names: list[str], asked: dict[str, Any]) -> list[Candidate]:
     """Those backends that know the model; the others are named."""
-    from roofline.measuring import rounds as comparing
+    from roofline.measuring.rounds import Candidate, leave_out
 
     check_choice("precision", asked["precision"], PRECISIONS)
     kept: list[Candidate] = []
     left = len(names)
     for name in names:
         try:
-            kept.append(comparing.Candidate(name, make_request(model, name, **asked)))
+            kept.append(Candidate(name, make_request(model, name, **asked)))
         except RooflineError as error:
             left -= 1
-            comparing.leave_out(name, error, left, say)
+            leave_out(name, error, left, say)
     return kept
 
 

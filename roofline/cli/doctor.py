@@ -40,7 +40,7 @@ def command() -> None:
     rows.append(
         ("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")
     )
-    if not stored and not plugins.distributions("torch", ("torch",))["torch"]:
+    if not stored and not plugins.importable("torch"):
         rows += [("", "They are measured with torch, which is not installed: pip install 'roofline[torch]'.")]
     for variable in _STEERING:
         if variable in os.environ:

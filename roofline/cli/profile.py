@@ -6,28 +6,29 @@ from typing import Annotated
 
 import typer
 
-from roofline.cli.options.request import PRECISIONS, make_request
+from roofline.cli.options.request import UNASKED, make_request
+from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
 
 def command(
     model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
     backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...")],
-    mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = "infer",
+    mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample. By default 128.")] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = "base",
+    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     precision: Annotated[
         str, typer.Option(help=f"{', '.join(PRECISIONS)}. The default touches no switch and records them.")
-    ] = "default",
+    ] = UNASKED.precision,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda. auto takes a GPU where there is one.")] = "auto",
     threads: Annotated[int | None, typer.Option(help="CPU threads. By default one per physical core.")] = None,
     steps: Annotated[
         int | None, typer.Option(help="Plain steps. By default 100 on a GPU, on a CPU up to 20 within 60 s.")
     ] = None,
     rounds: Annotated[int, typer.Option(help="Fresh processes that time plain steps.")] = 1,
-    input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = "device",
+    input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = UNASKED.input,
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
     python: Annotated[

@@ -6,16 +6,17 @@ from typing import Annotated
 
 import typer
 
+from roofline.cli.options.request import UNASKED, make_request
 from roofline.errors import GateError
 
 
 def command(
     model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
     backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`).")],
-    mode: Annotated[str, typer.Option(help="infer or train.")] = "infer",
+    mode: Annotated[str, typer.Option(help="infer or train.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
-    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = "base",
+    size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
     python: Annotated[
@@ -26,7 +27,6 @@ def command(
 
     A check that could not run is listed as such. Exits with 1 if a count differs from its reference.
     """
-    from roofline.cli.options.request import make_request
     from roofline.measuring import session
     from roofline.renderers._terminal import columns
     from roofline.units import flop

@@ -18,9 +18,9 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.host_time import host_time
-from roofline.comparison.matching import ANCHORS
 from roofline.core.executor import dispatched_alike
 from roofline.core.schema import Profile
+from roofline.core.vocabulary import PRODUCTS
 
 #: So much slower products must be in one run, and so much the other ops, to tell of a slower machine. By choice: of 21
 #: pairs of equal steps on one machine, as they were first measured (docs/plants.md), 19 had products within 6 % of each
@@ -80,7 +80,7 @@ def machine_speed(a: Analysis, b: Analysis) -> MachineSpeed:
         return EVEN
     rows = _paired(a, b)
     times = a.table.own[rows[0]], b.table.own[rows[1]]
-    products = np.asarray([a.op_class(a.profile.ops[row]) in ANCHORS for row in rows[0].tolist()], bool)
+    products = np.asarray([a.op_class(a.profile.ops[row]) in PRODUCTS for row in rows[0].tolist()], bool)
     ratios = []
     for chosen in (products, ~products):
         one, other = times[0][chosen], times[1][chosen]

@@ -19,8 +19,8 @@ import numpy as np
 from roofline.comparison.arrays import Rows
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Signature
+from roofline.core.vocabulary import PRODUCTS
 
-ANCHORS = frozenset(("contraction", "attention"))
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
 #: By choice: runs of one framework share most of their ops, and runs of two hardly any.
 _ALIKE = 0.4
@@ -89,7 +89,7 @@ def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:
 
 
 def _of_anchors(segments: Segments, keys: Sequence[Hashable]) -> list[Hashable]:
-    return [key if place.op_class in ANCHORS else None for place, key in zip(segments.places, keys, strict=True)]
+    return [key if place.op_class in PRODUCTS else None for place, key in zip(segments.places, keys, strict=True)]
 
 
 def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
@@ -127,7 +127,7 @@ def _works(segments: Segments, common: frozenset[str]) -> list[Hashable]:
         flops = (one.cost.model_flops or one.cost.flops or 0.0) / times
         block = place.block if place.block in common else ""
         key = place.phase, block, place.op_class, flops, _asked(one)
-        found.append(key if place.op_class in ANCHORS and flops else None)
+        found.append(key if place.op_class in PRODUCTS and flops else None)
     return found
 
 

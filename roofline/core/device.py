@@ -20,6 +20,8 @@ from collections.abc import Mapping
 
 import msgspec
 
+#: How main memory is used, each with a ceiling of its own.
+DRAM = ("read", "write", "copy", "triad", "inplace", "update")
 #: Measured ceilings that are believed, as shares of the datasheet's: lower, something held it back, and higher,
 #: something else was measured. By choice; boost clocks explain 3 %.
 SHEET_LOW, SHEET_HIGH = 0.5, 1.03
@@ -127,8 +129,3 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         """The intensity [FLOP/byte] at which the matrix and the memory ceiling meet."""
         peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
         return None if peak is None or bandwidth is None else peak / bandwidth
-
-    def attainable(self, precision: str, intensity: float) -> float | None:
-        """The height of the roof [FLOP/s] over an intensity [FLOP/byte]."""
-        peak, bandwidth = self.rate(f"matrix.{precision}"), self.bandwidth
-        return None if peak is None or bandwidth is None else min(peak, intensity * bandwidth)

@@ -196,7 +196,11 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """One measured step and its provenance. See the module docstring and docs/profile-format.md."""
+    """One measured step and its provenance. See the module docstring and docs/profile-format.md.
+
+    framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
+    the program is written with; None: there is none.
+    """
 
     schema: int
     model: str
@@ -215,6 +219,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     ops: tuple[Op, ...]
     kernels: tuple[str, ...] = ()
     profiled: Profiled | None = None
+    framework: str | None = None
+    written_in: str | None = None
     options: Mapping[str, str] = {}
     batch: int | None = None
     seq: int | None = None

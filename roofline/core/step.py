@@ -5,9 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import Any, Literal, get_args
 
 Mode = Literal["infer", "train", "generate"]
+Input = Literal["device", "host"]
+#: Names of `--precision`; what each means is in models/_precision.py.
+PrecisionName = Literal["default", "fp32", "tf32", "bf16", "fp16", "mixed-bf16", "mixed-fp16"]
+
+MODES: tuple[Mode, ...] = get_args(Mode)
+INPUTS: tuple[Input, ...] = get_args(Input)
+PRECISIONS: tuple[PrecisionName, ...] = get_args(PrecisionName)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -22,7 +29,7 @@ class Workload:
     layers: int | None = None
     precision: str = "default"
     device: str = "cpu"  # resolved: "cpu" or "cuda"
-    input: Literal["device", "host"] = "device"
+    input: Input = "device"
     optimizer: bool = True
     options: Mapping[str, str] = field(default_factory=dict)  # of the backend, as in `--backend keras-jax:jit=off`
 

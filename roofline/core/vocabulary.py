@@ -28,6 +28,9 @@ CLASSES: tuple[OpClass, ...] = get_args(OpClass)
 GROUPS: tuple[Group, ...] = get_args(Group)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
 
+#: Matrix work; all other classes do vector work.
+PRODUCTS: frozenset[OpClass] = frozenset(("contraction", "attention"))
+
 #: The first three groups are the classes of Ivanov et al., "Data Movement Is All You Need" (2021):
 #: tensor contraction, statistical normalization, element-wise.
 GROUP_OF: dict[OpClass, Group] = {

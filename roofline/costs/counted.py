@@ -48,7 +48,7 @@ class Costed:
     arithmetic: str = ""
 
 
-class Same:
+class Interner:
     """Gives one object for equal contents: rows of a profile that share it share a signature."""
 
     def __init__(self) -> None:

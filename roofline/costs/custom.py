@@ -81,11 +81,6 @@ def entry(name: str) -> Formula | None:
     return _FORMULAS.get(name) or _SUPPLIED.get(name)
 
 
-def forget(name: str) -> None:
-    """Take a formula back."""
-    _FORMULAS.pop(name, None)
-
-
 def _load() -> None:
     if _loading:
         return

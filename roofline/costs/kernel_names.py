@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from functools import lru_cache
 
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs.dtypes import COLLECTIVE
 
 _CROSSING = r"^\W*(?:cuda |hip)?(?:mem)?co?py.?(?:(htod|h2d|host ?to ?device)|(dtoh|d2h|device ?to ?host))"
@@ -44,7 +44,7 @@ def classify(name: str) -> OpClass:
     if COLLECTIVE.search(name):
         return "communication"
     # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.
-    never = ("contraction", "attention") if name.startswith("triton_poi_") else ()
+    never = PRODUCTS if name.startswith("triton_poi_") else ()
     return next((found for found, pattern in _CLASSES if found not in never and pattern.search(name)), "other")
 
 

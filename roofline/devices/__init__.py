@@ -13,10 +13,8 @@ from pathlib import Path
 import msgspec
 
 from roofline import plugins
-from roofline.core.device import Cache, Ceiling, Device
+from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
-
-PATTERNS = ("read", "write", "copy", "triad", "inplace", "update")
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -61,7 +59,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         figures = {f"matrix.{name}": figure for name, figure in self.matrix.items()}
         figures |= {f"vector.{name}": figure for name, figure in self.vector.items()}
         figures |= {f"link.{name}": figure for name, figure in self.link.items()}
-        for pattern in PATTERNS:
+        for pattern in DRAM:
             figure = self.dram.get(pattern, self.dram.get("any"))
             if figure is not None:
                 figures[f"dram.{pattern}"] = figure

@@ -14,14 +14,12 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
-from importlib import metadata
-from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
-from roofline import devices
+from roofline import devices, plugins
 from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Device
 from roofline.devices import cpu as cpus
 from roofline.devices import nvidia
@@ -74,7 +72,7 @@ def calibrate(
     kept = None if force else _read(path, identity, tell)
     if kept is not None and (short or kept.full) and not contended(kept.device):
         return kept.device
-    if find_spec("torch") is None:
+    if not plugins.importable("torch"):
         raise MissingError("Calibrating needs torch: run `pip install 'roofline[torch]'`.")
     measured = _measure(kind, count, short, only, tell)
     result = judged(measured, _known(measured, count))
@@ -100,7 +98,7 @@ def resolve(device: str) -> str:
     reason = nvidia.unavailable()
     if device == "cuda" and reason is not None:
         raise MissingError(f"{reason} Use `--device cpu`.")
-    usable = reason is None and "+cpu" not in (_version("torch") or "")
+    usable = reason is None and "+cpu" not in (plugins.version_of("torch") or "")
     return "cuda" if device == "cuda" or usable else "cpu"
 
 
@@ -113,8 +111,8 @@ def key(kind: str, threads: int, only: tuple[str, ...] = ()) -> dict[str, str]:
         "caches": ", ".join(f"L{level.level} {level.total}" for level in cpu.caches),
         "affinity": ",".join(map(str, cpu.cpus)),
         "threads": str(threads),
-        "torch": _version("torch") or "",
-        "numpy": _version("numpy") or "",
+        "torch": plugins.version_of("torch") or "",
+        "numpy": plugins.version_of("numpy") or "",
     }
     if kind != "cpu":
         gpu = nvidia.snapshot(nvidia.visible_index())
@@ -299,10 +297,3 @@ def _write(path: Path, content: Stored, tell: Progress) -> None:
             raise
     except OSError as error:
         tell(f"The calibration cannot be kept in {path.parent} ({error.strerror}); set ROOFLINE_CACHE.", 0, 0)
-
-
-def _version(distribution: str) -> str | None:
-    try:
-        return metadata.version(distribution)
-    except metadata.PackageNotFoundError:
-        return None

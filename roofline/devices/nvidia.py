@@ -30,7 +30,6 @@ class Snapshot:
     """One GPU at one moment. Units: byte, Hz, W. None: the driver does not say.
 
     throttle: why the clock is below its highest, in words; empty if it is not.
-    mig: the GPU is divided into instances (MIG).
     """
 
     index: int
@@ -43,8 +42,6 @@ class Snapshot:
     throttle: tuple[str, ...] = ()
     driver: str | None = None
     cuda: str | None = None
-    capability: tuple[int, int] | None = None
-    mig: bool | None = None
 
 
 @contextmanager
@@ -119,7 +116,6 @@ def _snapshot(nvml: ModuleType, index: int) -> Snapshot | None:
         return None
     memory = _ask(nvml, nvml.nvmlDeviceGetMemoryInfo, handle)
     version = _ask(nvml, nvml.nvmlSystemGetCudaDriverVersion_v2)
-    mig = _ask(nvml, nvml.nvmlDeviceGetMigMode, handle)
     return Snapshot(
         index=index,
         name=_ask(nvml, nvml.nvmlDeviceGetName, handle) or "NVIDIA GPU",
@@ -131,13 +127,7 @@ def _snapshot(nvml: ModuleType, index: int) -> Snapshot | None:
         throttle=_throttle(nvml, handle),
         driver=_ask(nvml, nvml.nvmlSystemGetDriverVersion),
         cuda=None if version is None else f"{version // 1000}.{version % 1000 // 10}",
-        capability=_pair(_ask(nvml, nvml.nvmlDeviceGetCudaComputeCapability, handle)),
-        mig=None if mig is None else bool(mig[0]),
     )
-
-
-def _pair(values: Any) -> tuple[int, int] | None:
-    return None if values is None else (int(values[0]), int(values[1]))
 
 
 def _throttle(nvml: ModuleType, handle: Any) -> tuple[str, ...]:

@@ -15,12 +15,12 @@ from functools import partial
 from statistics import median
 from typing import Any
 
-from roofline.core.device import Cache, Ceiling
+from roofline.core.device import DRAM, Cache, Ceiling
 from roofline.devices.cpu import Cpu, detect
-from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, race, usable
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable
+from roofline.plugins import importing
 
 PRECISIONS = {"fp64": "float64", "fp32": "float32", "bf16": "bfloat16", "fp16": "float16", "int8": "int8"}
-DRAM = ("read", "write", "copy", "triad", "inplace", "update")
 # (M, K, N): small and cubic, then transformer layers of few to many tokens.
 SHAPES = ((64, 64, 64), (256, 256, 256), (512, 512, 512), (1024, 1024, 1024), (128, 768, 3072), (512, 768, 768))
 MORE_SHAPES = ((2048, 2048, 2048), (128, 3072, 768), (4096, 768, 768), (1024, 1024, 4096), (128, 4096, 4096))
@@ -62,9 +62,9 @@ def _matrix(
     candidates = _products(precision, SHAPES + (MORE_SHAPES if full else ()))
     if precision != "int8":
         candidates += _convolutions(precision, full)
-    results = race(candidates, seconds)
+    results = fastest_first(candidates, seconds)
     if precision in ("fp32", "fp64"):
-        results += race(_numpy_products(precision, (256, 512, 1024)), seconds / 3)
+        results += fastest_first(_numpy_products(precision, (256, 512, 1024)), seconds / 3)
         # numpy's BLAS keeps threads of its own, which spin for some time when they have nothing to do; next to
         # torch's they would be the contention that is watched for.
         time.sleep(0.1)
@@ -196,7 +196,7 @@ def _function(wanted: Collection[str], *, threads: int, seconds: float, conditio
         for name, label, elements, op in candidates:
             run = partial(op, inputs[elements], outputs[elements])
             candidate = Candidate(f"{label}, {elements} fp32 numbers", float(elements), run)
-            best[name] += race([candidate], seconds / (turns * len(candidates)), rounds=1)
+            best[name] += fastest_first([candidate], seconds / (turns * len(candidates)), rounds=1)
     found = {name: max(results, key=lambda result: result.rate) for name, results in best.items()}
     return Finding({f"function.{name}": ceiling(result, conditions, date) for name, result in found.items()})
 
@@ -225,27 +225,41 @@ def _dram(
     found = {}
     for pattern, (moved, runs) in chosen.items():
         candidates = [Candidate(label, float(moved * size), run) for label, run in runs.items()]
-        result = ceiling(race(candidates, seconds / len(DRAM))[0], where, date)
+        result = ceiling(fastest_first(candidates, seconds / len(DRAM))[0], where, date)
         found[f"dram.{pattern}"] = Ceiling(
             value=result.value, source=result.source, spread=result.spread, date=date, flag=flag
         )
     return Finding(found)
 
 
-def beside(threads: int, seconds: float = 0.25) -> dict[str, Ceiling]:
+def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Ceiling]:
     """Memory bandwidth now, for a profile that is being measured: it is shared with other machines' tenants.
 
+    threads: None for those that torch has in this process, which are as before afterwards. Empty where there is nothing
+    to measure with: no torch, or no room for the arrays.
     On virtual machines it has been seen to differ by a factor of 1.7 between one hour and the next, which would put
     ops above a ceiling that was measured in a slower one. Takes about `seconds`, and 384 MiB while it runs.
     """
-    import torch
-
+    try:
+        with importing():
+            import torch
+    except ImportError:
+        return {}
     cpu = detect()
     last = cpu.caches[-1].total if cpu.caches else None
     wanted = tuple(f"dram.{pattern}" for pattern in DRAM)
-    conditions = f"{threads} threads, torch {torch.__version__}, beside the profile"
+    before = torch.get_num_threads()
+    conditions = f"{threads or before} threads, torch {torch.__version__}, beside the profile"
     today = Date.today().isoformat()
-    return _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today).ceilings
+    if threads is not None:
+        torch.set_num_threads(threads)
+    try:
+        return _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today).ceilings
+    except (RuntimeError, MemoryError):
+        return {}
+    finally:
+        if threads is not None:
+            torch.set_num_threads(before)
 
 
 def array_size(last: int | None, available: float, full: bool) -> int:
@@ -297,7 +311,7 @@ def _cache(
             Candidate("mul_", 2.0 * size, partial(whole.mul_, 1.0)),
             Candidate("add_", 1.5 * size, partial(left.add_, right, alpha=1e-9)),
         ]
-        best = race(candidates, seconds / len(sets), rounds=2)[0]
+        best = fastest_first(candidates, seconds / len(sets), rounds=2)[0]
         if size not in seen or best.rate > seen[size].rate:
             seen[size] = best
     curve = [(float(size), seen[size].rate) for size in sets]

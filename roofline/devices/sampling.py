@@ -87,7 +87,7 @@ def wall(run: Callable[[], object], seconds: float) -> list[float]:
             return times
 
 
-def race(candidates: Sequence[Candidate], seconds: float, timer: Timer = wall, rounds: int = 3) -> list[Best]:
+def fastest_first(candidates: Sequence[Candidate], seconds: float, timer: Timer = wall, rounds: int = 3) -> list[Best]:
     """All candidates that could be run within about `seconds` together, fastest first.
 
     In each series the smallest runs first. A larger one waits as long as, at the best rate of its series so far,

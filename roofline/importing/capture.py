@@ -22,7 +22,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs import kernel_names
-from roofline.costs.counted import Costed, Counted, CountedOp, Same
+from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.errors import InputError
 from roofline.importing.calls import OP, calls, marked, path
 from roofline.pytorch import count
@@ -135,7 +135,7 @@ class Capture:
         rows = np.concatenate([self.segments[number].rows for number in used] or [np.zeros(0, np.int64)])
         counted, of_launch, given = self._counted(rows)
         ops = {number: of_launch[self.segments[number].rows] for number in used}
-        same = Same()
+        same = Interner()
         works = [(name, id(same(op.costed))) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)]
         op = np.full(len(trace.device), -1, np.int64)
         unsure = np.zeros(len(trace.device), bool)
@@ -167,7 +167,7 @@ class Capture:
             chosen = (by_order[row] if guess else counted.ops[row] for row, guess in enumerate(guessed.tolist()))
             counted = replace(counted, ops=tuple(chosen))
         shapes = bool(given[np.unique(op[op >= 0])].any())
-        return Replays(op, counted, unsure, shapes, _told(unknown, several, len(replays), bool(guessed.any())))
+        return Replays(op, counted, unsure, shapes, _warnings(unknown, several, len(replays), bool(guessed.any())))
 
     def _counted(self, launches: Rows) -> tuple[Counted, Rows, NDArray[np.bool_]]:
         """The ops around captured launches, counted; for each launch of the trace the number of its op, or -1; and for
@@ -321,7 +321,7 @@ def _assumed(counted: Counted) -> tuple[CountedOp, ...]:
     return tuple(ops)
 
 
-def _told(unknown: int, several: int, replays: int, guessed: bool) -> tuple[str, ...]:
+def _warnings(unknown: int, several: int, replays: int, guessed: bool) -> tuple[str, ...]:
     told = []
     if unknown:
         told.append(f"{unknown} of {replays} graph launches have no capture of the same kernels")

@@ -13,14 +13,13 @@ from roofline.importing.calls import Path, calls, marked
 from roofline.pytorch import count, time_cpu
 from roofline.timing.timed import EventCost, Timed
 from roofline.traces import intervals
+from roofline.traces.annotations import STEP
 from roofline.traces.kineto import steps
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import ANNOTATION, KinetoTrace
 
 if TYPE_CHECKING:
     from roofline.importing.work.costs import Costs
-
-_MARK = "roofline:step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,7 +49,7 @@ def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
     counted = count.count(nodes, costs)
     if not counted.ops:
         raise MeasurementError("No op that does work is in a step of the trace; record it again, with the step inside.")
-    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, _MARK, EventCost())
+    timed = time_cpu.time_cpu(_with_marks(trace, marks), counted, STEP, EventCost())
     start, end = trace.ops.start, trace.ops.end
     return CpuStep(
         counted=counted,
@@ -78,5 +77,5 @@ def _with_marks(trace: KinetoTrace, marks: steps.Steps) -> KinetoTrace:
         external=zeros - 1,
         args=[b"{}"] * size,
     )
-    names = (*trace.names, *(f"{_MARK}#{number}" for number in range(size)))
+    names = (*trace.names, *(f"{STEP}#{number}" for number in range(size)))
     return replace(trace, annotations=events, names=names)

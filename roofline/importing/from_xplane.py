@@ -38,11 +38,11 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     names. Older traces name none, and nothing has a floor then.
     say: gets each warning.
     """
-    from roofline.importing import xplane as imported_xplane  # these bring protobuf, which no other trace needs
+    from roofline.importing import xplane  # these bring protobuf, which no other trace needs
     from roofline.traces.xplane import reader
 
     trace = reader.read(file)
-    found = imported_xplane.read(trace)
+    found = xplane.read(trace)
     counted, timed = found.counted, found.timed
     kind = "rocm" if found.rocm else "cuda"
     if given is not None:

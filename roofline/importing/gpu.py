@@ -15,13 +15,11 @@ from numpy.typing import NDArray
 from roofline.costs.calls import Call
 from roofline.costs.counted import Costed, Counted
 from roofline.errors import MeasurementError
-from roofline.importing import steps as imported_steps
 from roofline.importing.calls import LAUNCH, OP, Path, StepCalls, calls, marked, path
 from roofline.importing.capture import Capture, Replays
 from roofline.importing.rows import OUTSIDE, REPLAYED, Table, longest, lost
-from roofline.importing.steps import Chosen
-from roofline.importing.work import communication
-from roofline.importing.work import costs as import_costs
+from roofline.importing.steps import Chosen, aligned, choose
+from roofline.importing.work import communication, foreign_calls
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import count
 from roofline.pytorch.count import Generated, Nodes
@@ -84,12 +82,12 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         raise MeasurementError("No kernel and no copy of a device is left in the trace; record it again.")
     links = link(trace)
     marks = steps.find(trace, links=links)
-    chosen = imported_steps.choose(trace, links, marks)
+    chosen = choose(trace, links, marks)
     on = path(trace, links)
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
     plain = costs.nodes(trace, counted_calls.events, links, counted_calls.ops)
     nodes = marked(plain, counted_calls)
-    generated = import_costs.kernels(trace, links, plain)
+    generated = foreign_calls.kernels(trace, links, plain)
     here = np.flatnonzero(chosen.step == chosen.counted)
     generated |= _unclaimed(trace, links, here, counted_calls, nodes, costs, generated)
     counted = count.count(nodes, costs, generated)
@@ -233,7 +231,7 @@ def _unclaimed(
             found[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
         else:
             event = int(here[np.flatnonzero(owner == index)[0]])
-            found[index] = _generated(name, import_costs.lone(trace, event) or lost(name, OUTSIDE))
+            found[index] = _generated(name, foreign_calls.lone(trace, event) or lost(name, OUTSIDE))
     return found | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
 
 
@@ -288,7 +286,7 @@ def _owners(
             here, twin = counted, np.arange(len(counted))
         else:
             here = calls(trace, on, [chosen.host[step]])
-            twin = imported_steps.aligned(here, counted)
+            twin = aligned(here, counted)
         mine, known = np.append(np.append(number, -1)[twin], -1), np.append(twin >= 0, True)
         op = here.index(OP, len(trace.ops))[links.op[rows]]
         by_op = mine[op]
@@ -373,5 +371,4 @@ def _timed(
         graph_launches=round(len(np.unique(links.launch[replayed])) / len(kept)),
         replayed=np.rint(np.bincount(owner[replayed], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
-        unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
     )

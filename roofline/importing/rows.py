@@ -200,7 +200,8 @@ class Table:
         rows = np.flatnonzero(owner >= 0)
         names = longest(self._trace, rows, owner[rows])
         timeless = set(owner[rows[kept[rows] & (self._trace.device.duration[rows] == 0)]].tolist())
-        same: dict[tuple[int, OpClass], Costed] = {}
+        # By the work as the op was given it, which lives as long as the op: the id of what is made here is used again.
+        same: dict[tuple[int, bool, OpClass], Costed] = {}
         ops = []
         for row, op in enumerate(self._ops):
             costed = op.costed
@@ -208,7 +209,8 @@ class Table:
                 costed = replace(costed, cost=unknown(_TIMELESS), reads=(), writes=(), parts=())
             if costed.cost.quality == "unknown" and costed.op_class == "other" and row in names:
                 op_class = kernel_names.classify(names[row])
-                costed = same.setdefault((id(costed), op_class), replace(costed, op_class=op_class))
+                key = (id(op.costed), row in timeless, op_class)
+                costed = same.setdefault(key, replace(costed, op_class=op_class))
             if row in timeless:
                 op = replace(op, reads=(), writes=())
             ops.append(op if costed is op.costed else replace(op, costed=costed))

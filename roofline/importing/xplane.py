@@ -17,12 +17,11 @@ from roofline.timing import timed as timed_steps
 from roofline.timing.executor import PICOSECOND
 from roofline.timing.timed import OUTLIER, Timed
 from roofline.traces import intervals
+from roofline.traces.annotations import STEP
 from roofline.traces.rows import Rows
 from roofline.traces.xplane import command_buffers, marks
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count as xla
-
-_MARK = "roofline:step"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,10 +71,10 @@ def read(trace: XTrace) -> XlaStep:
     rows = worked[device]
     windows, steps, warnings = _windows(trace, rows)
     others = np.asarray([line.plane in planes and line.plane != device for line in trace.lines] + [False], bool)
-    marked = marks.with_marks(marks.without(trace, others[trace.line]), windows, _MARK)
-    counted, owned = xla.count([marked], _MARK)
+    marked = marks.with_marks(marks.without(trace, others[trace.line]), windows, STEP)
+    counted, owned = xla.count([marked], STEP)
     size = len(counted.ops)
-    parts = executor.aligned(executor.time_steps(marked, owned[0], size, _MARK, 0.0), size)
+    parts = executor.aligned(executor.time_steps(marked, owned[0], size, STEP, 0.0), size)
     walls = [float(part.walls[0]) for part in parts]
     timed = timed_steps.merge(parts, float(np.median(walls)))
     length = (trace.end - trace.start)[rows]

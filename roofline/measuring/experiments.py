@@ -13,8 +13,7 @@ from roofline import plugins
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import plain
-from roofline.comparison.proof import experiment as counterfactual
-from roofline.comparison.proof.experiment import Experiment, Measured, Proof
+from roofline.comparison.proof.experiment import Experiment, Measured, Proof, cannot, judge, plan, without_switch
 from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.terms import Comparison
 from roofline.core.device import Device
@@ -48,7 +47,7 @@ def prove(
     names: what the runs are called. requests: what the runs were asked for, where the caller knows: a profile does not
     hold a step of the user's own. What cannot be run is said in its proof; nothing is raised for it.
     """
-    experiments = counterfactual.plan(comparison, findings, _switches, names)
+    experiments = plan(comparison, findings, _switches, names)
     runs = {"a": (comparison.a, requests[0]), "b": (comparison.b, requests[1])}
     proofs: dict[int, Proof] = {}
     for run, (analysis, request) in runs.items():
@@ -57,7 +56,7 @@ def prove(
             found = _prove_run(analysis, request, list(chosen.values()), say, rounds)
             proofs |= dict(zip(chosen, found, strict=True))
     return tuple(
-        proofs[number] if number in proofs else counterfactual.without_switch(experiment)
+        proofs[number] if number in proofs else without_switch(experiment)
         for number, experiment in enumerate(experiments)
     )
 
@@ -76,14 +75,14 @@ def _prove_run(
     try:
         original = request_of(analysis.profile) if request is None else request
     except RooflineError as error:
-        return [counterfactual.cannot(experiment, str(error)) for experiment in experiments]
+        return [cannot(experiment, str(error)) for experiment in experiments]
     forms: dict[int, _Form] = {}
     proofs: dict[int, Proof] = {}
     for number, experiment in enumerate(experiments):
         try:
             forms[number] = _flipped(original, experiment, analysis.profile, say)
         except RooflineError as error:
-            proofs[number] = counterfactual.cannot(experiment, str(error))
+            proofs[number] = cannot(experiment, str(error))
     try:
         if forms:
             again = _Form(original, _variables(analysis.profile), experiments[0].name)
@@ -97,9 +96,9 @@ def _prove_run(
                 work=form.work,
                 contended=again.contended or form.contended,
             )
-            proofs[number] = counterfactual.judge(experiments[number], analysis, measured)
+            proofs[number] = judge(experiments[number], analysis, measured)
     except RooflineError as error:
-        proofs |= {number: counterfactual.cannot(experiments[number], str(error)) for number in forms}
+        proofs |= {number: cannot(experiments[number], str(error)) for number in forms}
     return [proofs[number] for number in range(len(experiments))]
 
 

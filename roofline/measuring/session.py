@@ -7,17 +7,16 @@ import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
 from importlib import import_module
-from importlib.util import find_spec
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
-from typing import get_args
 
 import msgspec
 
+from roofline import plugins
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
-from roofline.core.step import Mode, Step, Workload
+from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Check, Plan, Recording, Say
@@ -84,7 +83,7 @@ def _ceilings(request: Request, say: Say, progress: Progress | None) -> Device:
     """This machine's ceilings; none where there is nothing to measure them with: work and times stand without."""
     from roofline.devices import calibration, cpu
 
-    if request.workload.device == "cpu" and not _installed("torch"):
+    if request.workload.device == "cpu" and not plugins.importable("torch"):
         say("No ceilings: they are measured with torch, which is not installed (`pip install 'roofline[torch]'`).")
         return Device(name=cpu.detect().name, kind="cpu", ceilings={})
     return calibration.calibrate(request.workload.device, request.threads, progress=progress)
@@ -92,20 +91,13 @@ def _ceilings(request: Request, say: Say, progress: Progress | None) -> Device:
 
 def _require(name: str, backend: Backend) -> None:
     """MissingError where a framework that the backend needs is not installed; looks without importing it."""
-    missing = [needed for needed in backend.requires if not _installed(needed)]
+    missing = [needed for needed in backend.requires if not plugins.importable(needed)]
     if missing:
         verb = "is" if len(missing) == 1 else "are"
         raise MissingError(
             f"The {name} backend needs {' and '.join(missing)}, which {verb} not installed here: "
             f"run `pip install 'roofline[{','.join(backend.extras)}]'`."
         )
-
-
-def _installed(name: str) -> bool:
-    try:
-        return find_spec(name) is not None
-    except ImportError:  # from a finder that somebody put in to forbid it
-        return False
 
 
 def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str], shared: Path) -> Recording:
@@ -155,11 +147,13 @@ def _environment(request: Request, backend: Backend) -> dict[str, str]:
 
 def to_profile(recording: Recording, request: Request, device: Device, command: str) -> Profile:
     """A recording with the ceilings of its device and its provenance."""
-    workload = request.workload
+    workload, backend = request.workload, load(request.backend)
     return Profile(
         schema=SCHEMA,
         model=workload.model,
         backend=request.backend,
+        framework=backend.framework,
+        written_in=backend.written_in,
         options=workload.options,
         mode=recording.mode,
         size=workload.size,
@@ -219,8 +213,8 @@ def profile(
     if not isinstance(step, Step):
         if not callable(step):
             raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
-        if mode not in get_args(Mode):
-            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(get_args(Mode))}.")
+        if mode not in MODES:
+            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(MODES)}.")
         step = Step(run=step, mode=mode)
     recorder = described.recorder
     kind = ("cuda" if "cuda" in recorder.devices() else "cpu") if device == "auto" else device

@@ -21,8 +21,8 @@ from numpy.typing import NDArray
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import tensors
-from roofline.costs.counted import Costed, Counted, Same
-from roofline.pytorch import count as counting
+from roofline.costs.counted import Costed, Counted, Interner
+from roofline.pytorch import count as ops
 from roofline.pytorch.count import Generated, Nodes
 from roofline.traces import nesting
 from roofline.traces.alignment import align
@@ -106,7 +106,7 @@ def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, ex
 
     executor: what launches generated kernels where that is not what launches the ops around them, as on a CPU.
     """
-    same, storages = Same(), _Storages()
+    same, storages = Interner(), _Storages()
     kernels: dict[int, Launch] = {}
     scope_of: dict[int, str] = {}
     generated: dict[int, Generated] = {}
@@ -130,7 +130,7 @@ def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, ex
                 kernels[node] = launch
     for node, launch in kernels.items():
         generated[node] = _generated(launch, storages, same, executor)
-    counted = counting.count(nodes, engine, generated, scope_of)
+    counted = ops.count(nodes, engine, generated, scope_of)
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.
@@ -222,7 +222,7 @@ class _Storages:
         return self._known[buffer]
 
 
-def _generated(launch: Launch, storages: _Storages, same: Same, executor: str) -> Generated:
+def _generated(launch: Launch, storages: _Storages, same: Interner, executor: str) -> Generated:
     parts = tuple(same(part.costed) for part in launch.parts)
     read, written = [size for _, size in launch.reads], [size for _, size in launch.writes]
     cost = msgspec.structs.replace(
@@ -275,7 +275,7 @@ def op_class(launch: Launch, on_cpu: bool) -> OpClass:
 
 
 def _opaque(
-    nodes: Nodes, inside: NDArray[np.int64], run: Run, reason: str, storages: _Storages, same: Same
+    nodes: Nodes, inside: NDArray[np.int64], run: Run, reason: str, storages: _Storages, same: Interner
 ) -> dict[int, Generated]:
     """A region as one op: what goes in is read, what comes out is written."""
     node = next((i for i in inside.tolist() if nodes.names[i].startswith(CALL)), None)

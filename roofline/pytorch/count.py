@@ -15,8 +15,9 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
-from roofline.costs.counted import Costed, Counted, CountedOp, Same
+from roofline.costs.counted import Costed, Counted, CountedOp, Interner
 from roofline.traces import nesting
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
@@ -99,7 +100,7 @@ def count(
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
-    same = Same()
+    same = Interner()
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
         if one is not None:
@@ -248,7 +249,7 @@ def _with_updates(ops: Sequence[CountedOp], phase: NDArray[np.int64]) -> NDArray
     if not len(backward) or (phase == _OPTIMIZER).any():
         return phase
     first = int(backward[-1]) + 1
-    if any(op.costed.op_class in ("contraction", "attention") for op in ops[first:]):
+    if any(op.costed.op_class in PRODUCTS for op in ops[first:]):
         return phase
     read = {storage for op in ops[:first] for storage in op.reads if storage >= 0}
     updates = [number for number, op in enumerate(ops[first:], first) if op.costed.inplace and read & {*op.writes}]

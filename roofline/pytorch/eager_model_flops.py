@@ -12,13 +12,12 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
-from roofline.costs.counted import Counted, CountedOp, Same
-
-_PRODUCTS = frozenset(("contraction", "attention"))
+from roofline.core.vocabulary import PRODUCTS
+from roofline.costs.counted import Counted, CountedOp, Interner
 
 
 @dataclass(frozen=True, slots=True)
-class _Claim:
+class _Executed:
     """What an op executes under one phase and scope; 0 for a product that was taken apart."""
 
     row: int
@@ -39,25 +38,25 @@ def with_model_flops(counted: Counted, eager: Counted) -> Counted:
     work keep None but for the case named.
     """
     wanted, open_ended = _asked(eager)
-    claims = _claims(counted)
+    executed = _executed(counted)
     model: dict[int, float] = {}
     rest: list[tuple[tuple[int, str], float]] = []
-    for key, here in claims.items():
+    for key, here in executed.items():
         if key in open_ended:
-            model |= {claim.row: float(counted.ops[claim.row].costed.cost.model_flops or 0.0) for claim in here}
+            model |= {one.row: float(counted.ops[one.row].costed.cost.model_flops or 0.0) for one in here}
     for key, asked in wanted.items():
-        running = [claim for claim in claims.get(key, ()) if claim.flops > 0]
+        running = [one for one in executed.get(key, ()) if one.flops > 0]
         if running and key not in open_ended:
             for row, share in _shares(counted, running, asked).items():
                 model[row] = model.get(row, 0.0) + share
         elif key not in open_ended:
             rest.append((key, asked))
-    homes = _Homes(counted, claims)
+    carriers = _Carriers(counted, executed)
     for key, asked in rest:
-        home = homes(key, asked, model)
-        if home is not None:
-            model[home] = model.get(home, 0.0) + asked
-    same = Same()
+        carrier = carriers(key, asked, model)
+        if carrier is not None:
+            model[carrier] = model.get(carrier, 0.0) + asked
+    same = Interner()
     return replace(counted, ops=tuple(_with(op, model.get(row), same) for row, op in enumerate(counted.ops)))
 
 
@@ -74,12 +73,12 @@ def _asked(eager: Counted) -> tuple[dict[tuple[int, str], float], set[tuple[int,
     return wanted, unknown
 
 
-def _claims(counted: Counted) -> dict[tuple[int, str], list[_Claim]]:
+def _executed(counted: Counted) -> dict[tuple[int, str], list[_Executed]]:
     """The products of each phase and scope: ops, and in fused ops those among their parts."""
-    found: dict[tuple[int, str], list[_Claim]] = {}
+    found: dict[tuple[int, str], list[_Executed]] = {}
 
     def add(scope: int, phase: int, row: int, flops: float | None) -> None:
-        found.setdefault((phase, counted.scopes[scope]), []).append(_Claim(row, flops or 0.0))
+        found.setdefault((phase, counted.scopes[scope]), []).append(_Executed(row, flops or 0.0))
 
     for row, op in enumerate(counted.ops):
         own = (int(counted.scope[row]), int(counted.phase[row]))
@@ -87,7 +86,7 @@ def _claims(counted: Counted) -> dict[tuple[int, str], list[_Claim]]:
         parts = [
             (place, part)
             for place, part in zip(places, op.costed.parts, strict=True)
-            if part.op_class in _PRODUCTS and part.cost.flops is not None
+            if part.op_class in PRODUCTS and part.cost.flops is not None
         ]
         if op.costed.cost.flops is None:
             continue
@@ -96,48 +95,48 @@ def _claims(counted: Counted) -> dict[tuple[int, str], list[_Claim]]:
             for (scope, phase), part in parts:
                 share = (part.cost.flops or 0.0) / whole if whole else 0.0
                 add(scope, phase, row, op.costed.cost.flops * share)
-        elif op.costed.cost.flops or op.costed.op_class in _PRODUCTS:
+        elif op.costed.cost.flops or op.costed.op_class in PRODUCTS:
             add(*own, row, op.costed.cost.flops)
     return found
 
 
-def _shares(counted: Counted, running: Sequence[_Claim], asked: float) -> dict[int, float]:
+def _shares(counted: Counted, running: Sequence[_Executed], asked: float) -> dict[int, float]:
     """`asked` over the products of one place; their own figures where these add up to it already."""
-    costs = [counted.ops[claim.row].costed.cost for claim in running]
-    rows = [claim.row for claim in running]
-    whole_ops = all(claim.flops == cost.flops for claim, cost in zip(running, costs, strict=True))
+    costs = [counted.ops[one.row].costed.cost for one in running]
+    rows = [one.row for one in running]
+    whole_ops = all(one.flops == cost.flops for one, cost in zip(running, costs, strict=True))
     own = [float(cost.model_flops) for cost in costs if cost.model_flops is not None]
     if whole_ops and len(own) == len(set(rows)) == len(rows) and sum(own) == asked:
         return dict(zip(rows, own, strict=True))
-    whole = sum(claim.flops for claim in running)
+    whole = sum(one.flops for one in running)
     shares: dict[int, float] = {}
     left = asked
-    for claim in running[:-1]:
-        share = float(round(asked * claim.flops / whole))  # FLOPs are counts: whole shares add up exactly
-        shares[claim.row] = shares.get(claim.row, 0.0) + share
+    for one in running[:-1]:
+        share = float(round(asked * one.flops / whole))  # FLOPs are counts: whole shares add up exactly
+        shares[one.row] = shares.get(one.row, 0.0) + share
         left -= share
     shares[running[-1].row] = shares.get(running[-1].row, 0.0) + left
     return shares
 
 
-class _Homes:
+class _Carriers:
     """Finds the op that stands for a product of which none is left in its scope."""
 
-    def __init__(self, counted: Counted, claims: dict[tuple[int, str], list[_Claim]]) -> None:
-        self._counted, self._claims = counted, claims
+    def __init__(self, counted: Counted, executed: dict[tuple[int, str], list[_Executed]]) -> None:
+        self._counted, self._executed = counted, executed
         self._flops = [float(op.costed.cost.flops or 0.0) for op in counted.ops]
 
     def __call__(self, key: tuple[int, str], asked: float, model: dict[int, float]) -> int | None:
         phase, scope = key
         products = [
-            (_common(scope, there), self._flops[claim.row], claim.row)
-            for (other, there), claims in self._claims.items()
+            (_common(scope, there), self._flops[one.row], one.row)
+            for (other, there), executed in self._executed.items()
             if other == phase
-            for claim in claims
-            if claim.flops
+            for one in executed
+            if one.flops
         ]
         merged = [one for one in products if one[1] - model.get(one[2], 0.0) >= asked]
-        apart = [claim.row for claim in self._claims.get(key, ())]
+        apart = [one.row for one in self._executed.get(key, ())]
         inside = [row for row in range(len(self._flops)) if self._place(row) == key]
         unknown = [row for row in inside if self._counted.ops[row].costed.cost.flops is None]
         known = [row for row in inside if self._counted.ops[row].costed.cost.flops is not None]
@@ -169,7 +168,7 @@ def _common(one: str, other: str) -> int:
     return next((depth for depth, (a, b) in enumerate(pairs) if a != b), min(one.count("/"), other.count("/")) + 1)
 
 
-def _with(op: CountedOp, model: float | None, same: Same) -> CountedOp:
+def _with(op: CountedOp, model: float | None, same: Interner) -> CountedOp:
     cost = op.costed.cost
     if model is None and not cost.model_flops:
         return op

@@ -14,6 +14,7 @@ from dataclasses import dataclass, field, replace
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.counted import PHASES, Costed, Counted
 from roofline.pytorch.eager_model_flops import with_model_flops
 from roofline.traces.alignment import align
@@ -23,7 +24,6 @@ __all__ = ["with_model_flops", "with_scopes"]
 _FORWARD, _BACKWARD, _OPTIMIZER = map(PHASES.index, ("forward", "backward", "optimizer"))
 #: Matched before all others: compilers keep them, and there are few of them.
 _ANCHORS = frozenset(("contraction", "attention", "normalisation", "softmax", "embedding"))
-_PRODUCTS = frozenset(("contraction", "attention"))
 
 #: A buffer as one write left it: (storage, number of the write; 0: as the step found it).
 _Version = tuple[int, int]
@@ -192,7 +192,7 @@ _Key = Callable[[Costed], object]
 
 
 def _work(costed: Costed) -> object:
-    if costed.op_class in _PRODUCTS:
+    if costed.op_class in PRODUCTS:
         return costed.op_class, costed.cost.flops
     return _kind(costed), costed.shapes
 
@@ -206,7 +206,7 @@ _SAME_KIND = {"bernoulli": "dropout", "dropout_backward": "mul"}
 
 
 def _kind(costed: Costed) -> str:
-    if costed.op_class in _PRODUCTS:
+    if costed.op_class in PRODUCTS:
         return costed.op_class
     plain = costed.kind.removeprefix("native_")
     return _SAME_KIND.get(plain, plain)

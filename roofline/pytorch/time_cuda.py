@@ -27,14 +27,13 @@ class TimedCuda(Timed):
     """Times of a GPU's steps, and what of them was launched by replaying graphs. Figures are means per kept step.
 
     graph_launches: replays. replayed: (n,) for each row how many of its device events a replay launched. unattributed:
-    replayed device events that stayed without an op, and unattributed_time: their summed time [s]. by_order: the
-    profiler wrote no ids of graph nodes, as torch 2.11's does not: ops of replays rest on order, name, grid and block.
+    replayed device events that stayed without an op. by_order: the profiler wrote no ids of graph nodes, as that of
+    torch 2.11 does not: ops of replays rest on order, name, grid and block.
     """
 
     graph_launches: int = 0
     replayed: NDArray[np.int64] | None = None
     unattributed: int = 0
-    unattributed_time: float = 0.0
     by_order: bool = False
 
 
@@ -57,13 +56,11 @@ def time_cuda(
     trace: KinetoTrace,
     counted: Counted,
     prefix: str | None,
-    skip_first: bool = True,
     reference: KinetoTrace | None = None,
 ) -> TimedCuda:
     """Op times on a GPU, per kept step; rows beyond the counted ops are `Timed.extra`, kernels without an op.
 
     prefix: of the annotations that mark the steps; None: whatever the trace marks, else all of it is one step.
-    skip_first: leave out the first step, whose window begins on the host and holds the ramp-up of the queue.
     reference: a trace of the same steps, marked alike, without graphs: tells the op of each kernel that a graph of
     `trace` replays (see `roofline.traces.kineto.replays`), and what share of the events was joined to counted ops.
     Where `trace` replays no graph it is not looked at.
@@ -77,7 +74,8 @@ def time_cuda(
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low) * 1e-9
-    candidates = np.arange(1 if skip_first and len(marks) > 1 else 0, len(marks))
+    # The first step's window begins on the host and holds the ramp-up of the queue.
+    candidates = np.arange(1 if len(marks) > 1 else 0, len(marks))
     candidates = candidates[walls[candidates] > 0]
     if not len(candidates):
         raise MeasurementError("no profiled step took any time on the device; record the trace again.")
@@ -129,7 +127,6 @@ def time_cuda(
         graph_launches=round(len(np.unique(links.launch[by_graph])) / len(kept)),
         replayed=np.rint(np.bincount(owner[by_graph], minlength=total) / len(kept)).astype(np.int64),
         unattributed=round(int(lost.sum()) / len(kept)),
-        unattributed_time=float(device.duration[lost].sum()) * 1e-9 / len(kept),
         by_order=by_order,
     )
 

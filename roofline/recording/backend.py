@@ -39,12 +39,16 @@ def _as_given(options: Mapping[str, str]) -> dict[str, str]:
 class Backend:
     """One way to run a step.
 
+    framework: the distribution whose ops run, as "torch"; backends that share it have switches of the same names and
+    one launch floor. written_in: of a library that lies on it and that programs are written with, as "keras".
     requires: modules without which it does not run at all. extras: of our installation; the first one holds what its
     models are made of, any others what those run on. models: the package of its models. options: what `--backend
     name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`. model_options:
     from the options given to what the models are told.
     """
 
+    framework: str
+    written_in: str | None = None
     requires: tuple[str, ...]
     extras: tuple[str, ...]
     models: str

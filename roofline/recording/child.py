@@ -19,8 +19,8 @@ import msgspec
 from roofline import plugins
 from roofline.core.step import Step
 from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.plugins import importing
 from roofline.recording.backend import Backend, load
-from roofline.recording.process import importing
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 

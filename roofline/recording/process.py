@@ -1,38 +1,20 @@
-"""A measuring process, whatever the framework: how it imports one, and what is recorded of it."""
+"""What is recorded of a measuring process, whatever the framework: versions, cores, variables, where a peak is from."""
 
 from __future__ import annotations
 
-import gc
 import os
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from importlib.metadata import PackageNotFoundError, version
+from collections.abc import Iterable
+
+from roofline import plugins
 
 #: Where the peak of a profile's memory comes from, on a CPU and on a GPU.
 RESIDENT, ALLOCATED = "peak resident set of the process, libraries included", "allocator's peak"
 
 
-@contextmanager
-def importing() -> Iterator[None]:
-    """While active, nobody looks for garbage: what is imported stays, and looking at it takes up to a quarter more."""
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
-        yield
-    finally:
-        if collecting:
-            gc.enable()
-
-
 def versions(distributions: Iterable[str]) -> dict[str, str]:
     """The versions of those distributions that are installed."""
-    found = {}
-    for name in distributions:
-        try:
-            found[name] = version(name)
-        except PackageNotFoundError:
-            continue
-    return found
+    found = ((name, plugins.version_of(name)) for name in distributions)
+    return {name: version for name, version in found if version is not None}
 
 
 def cores() -> str:

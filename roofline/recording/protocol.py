@@ -7,10 +7,6 @@ seventh of marked ones 325 to 340 us; of steps of 10 ms the difference is lost i
 
 from __future__ import annotations
 
-#: Prefix of the annotations that delimit profiled steps.
-STEP = "roofline:step"
-#: Annotation of the steps that go before a profiled one (`settling`).
-SETTLING = "roofline:settling"
 #: Beside a GPU one step may wait in the queue while another runs.
 IN_FLIGHT = 2
 #: Plain steps on a CPU, at most and at least, and on a GPU.

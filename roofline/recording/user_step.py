@@ -68,20 +68,14 @@ def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
 
 def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> None:
     """What the user asked for and the function cannot be given must not be recorded as if it held."""
-    asked = {
-        "batch": workload.batch is not None,
-        "seq": workload.seq is not None,
-        "layers": workload.layers is not None,
-        "size": workload.size != "base",
-        "precision": workload.precision != "default",
-    }
+    unasked = Workload(model=workload.model)
     if workload.options and "options" not in wanted:
         given = ", ".join(workload.options)
         raise InputError(f"{name} takes no argument 'options': leave out {given}, or let {name} take it.")
-    for option, is_asked in asked.items():
-        if is_asked and option not in wanted:
+    for option in ("batch", "seq", "layers", "size", "precision"):
+        if getattr(workload, option) != getattr(unasked, option) and option not in wanted:
             raise InputError(f"{name} takes no argument {option!r}: leave --{option} out, or let {name} take it.")
-    if not workload.optimizer or workload.input != "device":
+    if not workload.optimizer or workload.input != unasked.input:
         option = "--input host" if workload.optimizer else "--no-optimizer"
         raise InputError(f"{option} is for the models of roofline: a step of your own decides that itself.")
 

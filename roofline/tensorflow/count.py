@@ -11,8 +11,8 @@ import numpy as np
 from roofline.costs.counted import Costed, Counted, CountedOp
 from roofline.tensorflow import model_flops
 from roofline.tensorflow.events import Ran, every_node, executed, owned
-from roofline.tensorflow.graph import cost as tf_graph_rules
 from roofline.tensorflow.graph.buffers import Buffers
+from roofline.tensorflow.graph.cost import cost, title
 from roofline.tensorflow.graph.graph import Graphs, Node
 from roofline.tensorflow.places import Places
 from roofline.timing.executor import Owned
@@ -49,17 +49,17 @@ def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] 
     for number, one in enumerate(ran):  # the nodes of one step, each with its own shapes: not a loop over a trace
         where = places[one.function].of(one.node)
         node = _as_copy(one.node) if buffers.copies(one.function, one.node) else one.node
-        costed = tf_graph_rules.cost(node, places[one.function].semantic(one.node))
+        costed = cost(node, places[one.function].semantic(one.node))
         view.append(costed.view)
         op_of.append(-1 if costed.view else len(rows))
         if costed.view:
             continue
         if costed.cost.quality == "unknown":
-            unknown[tf_graph_rules.title(node)] = costed.cost.note
+            unknown[title(node)] = costed.cost.note
         reads, writes = buffers.of(one.function, one.node, costed)
         costed = executions.of(costed, one.times, model.by_row.get(number))
         rows.append(CountedOp(number, costed, reads, writes, max(1, round(one.times))))
-        names.append(tf_graph_rules.title(node))
+        names.append(title(node))
         scope.append(scopes.setdefault("optimizer" if where.phase == OPTIMIZER else where.scope or "", len(scopes)))
         phase.append(where.phase)
     return Counted(

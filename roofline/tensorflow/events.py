@@ -119,7 +119,7 @@ def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> O
         op[rows] = numbers[code]
         lost[rows] = (op[rows] < 0) & (trace.hlo_op[rows] < 0)
         return Owned(op=op, start=trace.start, end=trace.end, lost=lost, device=True)
-    number, is_lost, is_call = (np.asarray(column) for column in zip(*_told(trace.names, ops, known), strict=True))
+    number, is_lost, is_call = (np.asarray(column) for column in zip(*_by_name(trace.names, ops, known), strict=True))
     rows = np.flatnonzero((number[trace.name] >= 0) | is_lost[trace.name])
     rows = rows[~holds_instructions(trace, rows)]
     op[rows], lost[rows] = number[trace.name[rows]], is_lost[trace.name[rows]]
@@ -127,7 +127,9 @@ def owned(trace: XTrace, ops: Mapping[str, int], known: Mapping[str, Node]) -> O
     return Owned(op=op, start=trace.start, end=trace.end, lost=lost)
 
 
-def _told(names: Sequence[str], ops: Mapping[str, int], known: Mapping[str, Node]) -> Iterator[tuple[int, bool, bool]]:
+def _by_name(
+    names: Sequence[str], ops: Mapping[str, int], known: Mapping[str, Node]
+) -> Iterator[tuple[int, bool, bool]]:
     """Of each name: number of the op or -1, whether it is work without an op, whether what is inside counts instead."""
     for name in names:
         match = _EXECUTED.fullmatch(name)

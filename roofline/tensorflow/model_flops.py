@@ -27,7 +27,7 @@ _CONDITIONAL = ("/then/_", "/else/_", "/body/_", "/branch")
 
 
 @dataclass(frozen=True, slots=True)
-class Asked:
+class ModelContraction:
     """A contraction that the program asks for.
 
     name: with the numbers of loops and branches taken out. flops: of one execution, None where its shapes were not
@@ -48,11 +48,11 @@ class Asked:
 class Model:
     """What a step asks for. by_row: model FLOPs per step of the nodes that ran, by their place in the list of these."""
 
-    contractions: tuple[Asked, ...]
+    contractions: tuple[ModelContraction, ...]
     by_row: Mapping[int, float]
 
     @property
-    def missing(self) -> tuple[Asked, ...]:
+    def missing(self) -> tuple[ModelContraction, ...]:
         """Contractions without a twin: grappler merged them, folded them, or made something else of them."""
         return tuple(one for one in self.contractions if one.twin is None)
 
@@ -71,7 +71,7 @@ def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Mode
 
     places: of the nodes of each function.
     """
-    asked: list[Asked] = []
+    asked: list[ModelContraction] = []
     by_row: dict[int, float] = {}
     for number, function in enumerate(graphs.functions):
         rows = {one.node.name: row for row, one in enumerate(ran) if one.function == number}
@@ -105,11 +105,11 @@ class _Search:
         times = [ran[row].times for row in rows.values()]
         self._runs = float(round(median(times)))
 
-    def contractions(self) -> list[Asked]:
+    def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
         found = [self._asked(node) for node in self._before if _contracts(node)]
         for one in found:
-            row = self._home(one) if one.twin is None else self._rows.get(one.twin)
+            row = self._carrier(one) if one.twin is None else self._rows.get(one.twin)
             if row is not None and one.times:
                 if one.flops is None:
                     self.by_row.pop(row, None)  # not known: what ran counts
@@ -117,7 +117,7 @@ class _Search:
                     self.by_row[row] += one.flops * one.times
         return found
 
-    def _asked(self, node: Node) -> Asked:
+    def _asked(self, node: Node) -> ModelContraction:
         twin = self._twin(node)
         costed = cost.cost(node)
         flops = costed.cost.flops
@@ -130,7 +130,7 @@ class _Search:
             name = canonical(node.name) + "/"
             # One that XLA took into a cluster is counted where the cluster's instructions are.
             times = None if self._clusters or any(mark in name for mark in _CONDITIONAL) else self._runs
-        return Asked(
+        return ModelContraction(
             function=self._number,
             name=canonical(node.name),
             place=self._places.of(twin or node),
@@ -154,7 +154,7 @@ class _Search:
             current = following[0]
         return None
 
-    def _home(self, one: Asked) -> int | None:
+    def _carrier(self, one: ModelContraction) -> int | None:
         """The contraction that stands for one that is gone: the largest of its scope and phase, else of its phase."""
 
         def nearness(row: int) -> tuple[bool, bool, float]:

@@ -8,8 +8,8 @@ from functools import lru_cache
 import numpy as np
 
 from roofline.costs.counted import Counted
-from roofline.tensorflow import count as tf_graph_count
-from roofline.tensorflow import scopes as tf_graph_scopes
+from roofline.tensorflow import count as graph
+from roofline.tensorflow import scopes as graph_scopes
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
@@ -37,9 +37,9 @@ def count(
     def place(op_name: str) -> Place:
         if not op_name or op_name.startswith(_EDGES):
             return Place(FORWARD, None)
-        return tf_graph_scopes.place(op_name, optimizers)
+        return graph_scopes.place(op_name, optimizers)
 
-    nodes, by_node = tf_graph_count.count(traces, prefix, graphs, optimizers)
+    nodes, by_node = graph.count(traces, prefix, graphs, optimizers)
     instructions, by_instruction = xla.count(traces, prefix, before, optimizers, place)
     # Instructions of a program that the trace does not hold are no ops, but their time is not idle either.
     owned = [_both(*pair, len(nodes.ops)) for pair in zip(by_node, by_instruction, strict=True)]

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.costs.counted import Access, Costed, Counted, CountedOp, Same
+from roofline.costs.counted import Access, Costed, Counted, CountedOp, Interner
 from roofline.timing import executor
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import Line, XTrace
@@ -78,7 +78,7 @@ def count(
     if any(one.device for one in events):
         times |= _of_the_entry(known, programs, times, runs)
     kept = _without_parents(known, programs)
-    same = Same()
+    same = Interner()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
@@ -208,7 +208,7 @@ def _has_children(module: hlo.Module, key: Key, ran: set[Key]) -> bool:
     return False
 
 
-def _executed(key: Key, module: hlo.Module, times: float, same: Same) -> Executed:
+def _executed(key: Key, module: hlo.Module, times: float, same: Interner) -> Executed:
     instruction = module.instructions[key[1]]
     costed, reads, writes = cost.cost(module, instruction)
     if times > 1:
@@ -218,7 +218,7 @@ def _executed(key: Key, module: hlo.Module, times: float, same: Same) -> Execute
     return Executed(key, instruction, times, _scaled(costed, times, same), reads, writes)
 
 
-def _scaled(costed: Costed, times: float, same: Same) -> Costed:
+def _scaled(costed: Costed, times: float, same: Interner) -> Costed:
     """The work of `times` executions. What the first one fetched, the next one finds: accesses keep their size."""
     if times == 1:
         return costed

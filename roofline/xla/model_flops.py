@@ -14,7 +14,7 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
-from roofline.costs.counted import Same
+from roofline.costs.counted import Interner
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.executed import Executed
@@ -29,7 +29,7 @@ OPTIMISED_ONLY = "optimised-only"
 
 
 @dataclass(slots=True)
-class Asked:
+class ModelWork:
     """Products of an unoptimised program, FLOPs by op_name.
 
     fixed: per execution of the program. as_executed: names inside loops whose trips only a run can tell, and inside
@@ -40,13 +40,13 @@ class Asked:
     as_executed: set[str] = field(default_factory=set)
 
 
-def asked(module: hlo.Module) -> Asked:
+def asked(module: hlo.Module) -> ModelWork:
     """What an unoptimised program asks for.
 
     A product that is done again for the backward pass is asked for where the first one is not there: one whose result
     only the backward pass needs was dropped from the forward pass.
     """
-    found = Asked()
+    found = ModelWork()
     again: dict[str, float] = {}
     alive = live(module)
     for unit in schedule(module):
@@ -99,7 +99,7 @@ def assign(
     ops: Sequence[Executed],
     programs: Mapping[int, hlo.Module],
     before: Iterable[tuple[int, str, bytes]],
-    same: Same,
+    same: Interner,
     placing: Callable[[str], Place],
     runs: Mapping[int, float],
 ) -> tuple[list[Executed], tuple[str, ...]]:
@@ -185,7 +185,7 @@ def _shares(
     module: hlo.Module,
     ops: Mapping[int, Executed],
     executed: Mapping[int, Mapping[str, float]],
-    source: Asked,
+    source: ModelWork,
     runs: float,
     placing: Callable[[str], Place],
 ) -> dict[int, float]:
@@ -204,15 +204,15 @@ def _shares(
                 model[row] += flops
     lost = {op_name: flops for op_name, flops in fixed.items() if not whole.get(op_name)}
     if lost:
-        home = _Homes(module, ops, executed, placing)
+        carriers = _Carriers(module, ops, executed, placing)
         for op_name, flops in lost.items():
-            stands_for_it = home(op_name)
-            if stands_for_it is not None:
-                model[stands_for_it] += flops
+            carrier = carriers(op_name)
+            if carrier is not None:
+                model[carrier] += flops
     return model
 
 
-class _Homes:
+class _Carriers:
     """Finds the op that stands for a product of which no product is left."""
 
     def __init__(
@@ -245,7 +245,7 @@ class _Homes:
         return next((self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None)
 
 
-def _with(op: Executed, model: float, same: Same) -> Executed:
+def _with(op: Executed, model: float, same: Interner) -> Executed:
     costed = op.costed
     if costed.cost.model_flops is None or costed.cost.model_flops == model:
         return op

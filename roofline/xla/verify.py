@@ -15,10 +15,10 @@ from typing import Any
 
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES
-from roofline.recording.protocol import STEP
 from roofline.recording.recording import Check
 from roofline.recording.xspace.framework import Framework
 from roofline.recording.xspace.recorder import profiled_step
+from roofline.traces.annotations import STEP
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla.hlo import module as hlo

@@ -276,26 +276,14 @@ roofs = st.builds(
 )
 
 
-@given(roofs, st.floats(1e-6, 1e9), st.floats(1.0, 1e3))
-def test_the_roof_is_below_its_ceilings_and_never_falls(device: Device, intensity: float, factor: float) -> None:
-    here, further = device.attainable("fp32", intensity), device.attainable("fp32", intensity * factor)
-    assert here is not None
-    assert further is not None
-    assert here <= (device.rate("matrix.fp32") or 0)
-    assert here <= intensity * (device.bandwidth or 0)
-    assert here <= further
-
-
 @given(roofs)
 def test_the_ceilings_meet_at_the_ridge_point(device: Device) -> None:
     ridge = device.ridge_point("fp32")
     assert ridge is not None
     assert ridge * (device.bandwidth or 0) == pytest.approx(device.rate("matrix.fp32"))
-    assert device.attainable("fp32", ridge) == pytest.approx(device.rate("matrix.fp32"))
 
 
 def test_a_device_without_the_ceiling_has_no_roof() -> None:
-    assert handmade.device().attainable("bf16", 1.0) is None
     assert handmade.device().ridge_point("bf16") is None
 
 

@@ -35,6 +35,12 @@ def test_a_switch_sets_what_its_backend_takes(name: str, switch: Switch) -> None
     assert switch.reads or switch.assumed
 
 
+@pytest.mark.parametrize("name", BACKENDS)
+def test_a_backend_needs_the_framework_that_it_names(name: str) -> None:
+    backend = BACKENDS[name]
+    assert {backend.framework, backend.written_in} - {None} <= set(backend.requires)
+
+
 def built(model: str, mode: str = "train", **options: str) -> Step:
     module = import_module(f"roofline.models.torch.{model}")
     batch = None if model == "matmul" else 1

@@ -18,8 +18,9 @@ from plan import ROOT, pieces
 from predictions import COUNTED, MARKS, PAGE, Workload, line, page, predict, rows
 
 from roofline import cli
-from roofline.cli.options.request import PRECISIONS, make_request
+from roofline.cli.options.request import make_request
 from roofline.core.device import Ceiling, Device
+from roofline.core.step import PRECISIONS
 
 GPU = Setting()
 REHEARSAL = Setting(device="cpu", size="tiny")

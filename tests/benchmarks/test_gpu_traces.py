@@ -15,7 +15,7 @@ import pytest
 
 from roofline.core.schema import decode
 from roofline.devices import calibration
-from roofline.recording.protocol import STEP
+from roofline.traces.annotations import STEP
 from roofline.traces.kineto import reader
 
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu" / "keep_trace.py"

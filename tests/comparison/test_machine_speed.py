@@ -14,10 +14,10 @@ from synthetic import LAYER, NORM, UNFUSED_NORM, Row, instead, step
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.findings import explain
 from roofline.comparison.machine_speed import EVEN, MachineSpeed, machine_speed
-from roofline.comparison.matching import ANCHORS
 from roofline.comparison.parity.parity import parity
 from roofline.comparison.terms import compare
 from roofline.core.schema import Memory, Profile
+from roofline.core.vocabulary import PRODUCTS
 from roofline.errors import MeasurementError
 from roofline.regression.check import check
 from roofline.regression.limits import Limits
@@ -29,7 +29,7 @@ SETTINGS = {"threads": "1"}
 def slowed(products: float = 1.0, others: float = 1.0, host: float = 1.0, rows: Sequence[Row] = LAYER * 4) -> Profile:
     """The step, in which each op takes so many times as long."""
     return step(
-        tuple(change(row, own=row.own * (products if row.op_class in ANCHORS else others)) for row in rows),
+        tuple(change(row, own=row.own * (products if row.op_class in PRODUCTS else others)) for row in rows),
         host=HOST * host,
         environment=SETTINGS,
     )
@@ -47,7 +47,7 @@ def test_it_is_how_much_longer_the_ops_took_that_both_runs_have() -> None:
     found = between(slowed(1.2, 1.5, 2.0), slowed())
     assert (found.products, found.others) == (pytest.approx(1.2), pytest.approx(1.5))
     assert found.host == pytest.approx(2.0, rel=0.02)  # own times are means of 0.99, 1 and 1.01
-    products = sum(row.own for row in LAYER * 4 if row.op_class in ANCHORS)
+    products = sum(row.own for row in LAYER * 4 if row.op_class in PRODUCTS)
     others = sum(row.own for row in LAYER * 4) - products
     # and half of the host's 20 us before each of 28 ops
     assert found.seconds == pytest.approx((0.2 * products + 0.5 * others + 28 * 10) * 1e-6, rel=5e-3)

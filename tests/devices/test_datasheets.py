@@ -7,6 +7,7 @@ import tomllib
 import pytest
 
 from roofline import devices, plugins
+from roofline.core.device import DRAM
 from roofline.errors import InputError
 
 GIB = 2**30
@@ -118,7 +119,7 @@ def test_caches_are_what_the_driver_reports():
 
 def test_one_bandwidth_serves_every_pattern():
     device = devices.load("h100")
-    assert device.family("dram") == dict.fromkeys(devices.PATTERNS, 3350e9)
+    assert device.family("dram") == dict.fromkeys(DRAM, 3350e9)
 
 
 def test_ridge_points():
@@ -132,9 +133,9 @@ def test_ridge_points():
     assert devices.load("a100-sxm").ridge_point("bf16") == pytest.approx(153.016, abs=1e-3)
     # V100 has no bf16: no ridge point, not 0
     assert devices.load("v100").ridge_point("bf16") is None
-    # below the ridge the memory is the roof: 100 FLOP/byte x 3.35 TB/s = 335 TFLOP/s; above it the peak
-    assert h100.attainable("bf16", 100) == pytest.approx(335e12)
-    assert h100.attainable("bf16", 1000) == pytest.approx(989.5e12)
+    # below the ridge the memory is the roof, above it the peak
+    assert h100.bandwidth == pytest.approx(3.35e12)
+    assert h100.rate("matrix.bf16") == pytest.approx(989.5e12)
 
 
 def test_names_aliases_and_spellings():

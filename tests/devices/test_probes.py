@@ -6,6 +6,7 @@ import time
 
 import pytest
 
+from roofline.core.device import DRAM
 from roofline.devices import cpu
 
 torch = pytest.importorskip("torch")
@@ -80,3 +81,11 @@ def test_launch_is_a_time():
     # The profiler tells whole nanoseconds; the least of 20 calls is no more than their mean.
     assert 1e-9 <= found.value < (time.perf_counter() - begin) / 20
     assert "20 calls" in found.source
+
+
+def test_the_bandwidth_beside_a_profile_leaves_the_threads_as_they_were():
+    before = torch.get_num_threads()
+    found = probes_cpu.quick_bandwidth(before + 1, seconds=0.02)
+    assert set(found) == {f"dram.{pattern}" for pattern in DRAM}
+    assert torch.get_num_threads() == before
+    assert f"{before + 1} threads" in found["dram.read"].source

@@ -6,7 +6,7 @@ import pytest
 
 from roofline.core.device import Cache, Ceiling
 from roofline.devices.measure import Load, _run, ranges
-from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, race, usable
+from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, fastest_first, usable
 
 
 class Clock:
@@ -25,7 +25,7 @@ class Clock:
 def test_the_fastest_candidate_wins():
     slow = Candidate("slow", 100.0, lambda: 0.02)  # 100 / 0.02 = 5,000 per second
     fast = Candidate("fast", 100.0, lambda: 0.01)  # 100 / 0.01 = 10,000 per second
-    best = race([slow, fast], 1.0, Clock())
+    best = fastest_first([slow, fast], 1.0, Clock())
     assert [result.label for result in best] == ["fast", "slow"]
     assert best[0].rate == pytest.approx(10_000)
     assert best[0].spread == 0
@@ -33,7 +33,7 @@ def test_the_fastest_candidate_wins():
 
 def test_spread_is_best_less_median_over_best():
     times = iter([[0.0], [1.0, 2.0], [4.0, 2.0]])
-    best = race([Candidate("a", 8.0, lambda: 0)], 100.0, lambda run, seconds: next(times), rounds=1)[0]
+    best = fastest_first([Candidate("a", 8.0, lambda: 0)], 100.0, lambda run, seconds: next(times), rounds=1)[0]
     # samples 1, 2, 4, 2 s: rates 8, 4, 2, 4 per second; best 8, median 4, spread (8 - 4) / 8
     assert best == Best("a", 8.0, 0.5, 4)
 
@@ -44,14 +44,14 @@ def test_a_large_candidate_is_not_run_where_the_small_one_is_slow():
 
     small = Candidate("small", 1.0, lambda: 0.1, "product")  # 10 per second, so large would take 1000 s
     large = Candidate("large", 10_000.0, refuse, "product")
-    assert [result.label for result in race([large, small], 1.0, Clock())] == ["small"]
+    assert [result.label for result in fastest_first([large, small], 1.0, Clock())] == ["small"]
 
 
 def test_each_series_is_judged_by_its_own_small_one():
     quick = Candidate("quick", 1e6, lambda: 0.001, "one")  # a fast series must not admit a slow one's giants
     small = Candidate("small", 1.0, lambda: 0.1, "two")
     large = Candidate("large", 1e5, lambda: pytest.fail("10,000 s"), "two")
-    assert race([quick, small, large], 1.0, Clock())[0].label == "quick"
+    assert fastest_first([quick, small, large], 1.0, Clock())[0].label == "quick"
 
 
 def test_what_raises_is_left_out():
@@ -59,9 +59,11 @@ def test_what_raises_is_left_out():
         raise RuntimeError("not implemented for 'Half'")
 
     good = Candidate("good", 1.0, lambda: 0.01)
-    assert [result.label for result in race([Candidate("bad", 0.5, missing, "x"), good], 0.1, Clock())] == ["good"]
+    assert [result.label for result in fastest_first([Candidate("bad", 0.5, missing, "x"), good], 0.1, Clock())] == [
+        "good"
+    ]
     with pytest.raises(RuntimeError, match="not implemented"):
-        race([Candidate("bad", 1.0, missing)], 0.1, Clock())
+        fastest_first([Candidate("bad", 1.0, missing)], 0.1, Clock())
 
 
 def test_a_ceiling_tells_how_it_was_measured():

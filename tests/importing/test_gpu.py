@@ -260,6 +260,22 @@ def test_a_kernel_without_a_duration_has_no_work_to_hold_against_it(make_kineto)
     closes(found)
 
 
+def test_unknown_ops_without_a_duration_stay_apart(make_kineto):
+    """Each has arguments of its own, whatever is done to its work and its class on the way into the profile."""
+    made = make_kineto.Trace()
+    for number in range(8):
+        at = 100 * number
+        made.op("aten::linalg_qr", at, at + 40, ([number + 1, 256], "float", [256, 1]))
+        made.launch("gemm", at + 10, at + 50, at + 60)
+    trace = json.loads(made.write())
+    for event in trace["traceEvents"]:
+        if event["cat"] == "kernel":
+            event["dur"] = 0
+    ops = [op.costed for op in read(json.dumps(trace).encode()).counted.ops]
+    assert [costed.shapes for costed in ops] == [f"[{number + 1},256]" for number in range(8)]
+    assert {(costed.op_class, costed.cost.quality) for costed in ops} == {("contraction", "unknown")}
+
+
 # Launched before the trace
 
 
@@ -632,7 +648,8 @@ def test_damaged_traces_are_refused_or_give_steps_that_add_up(damaged):
     closes(found)
 
 
-# Recorded by others. Busy and idle time [ms] of all device events: the notes' tables, and another tool's CSV.
+# Recorded by others. Busy and idle time [ms] of all device events: the reference figures of docs/imports.md, and the
+# CSV of another tool.
 
 TABLES = {
     "a100_recsys_train.json.gz": (None, 76.0, 0.9847),
@@ -644,7 +661,7 @@ TABLES = {
     "mi300x_vllm_decode_graph.json.gz": (10.72, None, 0.0307),
     "v100_recsys_train.json.gz": (None, None, 0.9286),
 }
-#: Shares of kernel time whose work must be known at least (notes 2.4, communication of known payload included).
+#: Shares of kernel time whose work must be known at least (docs/imports.md, communication of known payload included).
 KNOWN = {
     "a100_recsys_train.json.gz": 0.60,
     "h100_bert_small_infer.json.gz": 1.0,
@@ -685,7 +702,7 @@ def test_the_timeline_of_another_tool(recorded):
 
 
 def test_exposed_communication_of_a_recommenders_training(recorded):
-    # The notes, for all six steps together: 87.9 of 163.5 ms beside no computation. The five used are alike.
+    # docs/imports.md, for all six steps together: 87.9 of 163.5 ms beside no computation. The five used are alike.
     found = read(recorded("a100_recsys_train.json.gz"))
     assert found.exposed / found.communication == pytest.approx(87.9 / 163.5, abs=0.02)
 

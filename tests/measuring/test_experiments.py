@@ -45,6 +45,7 @@ def recorded(**asked: object) -> Profile:
     request = Request(**({"backend": "torch", "workload": workload, "threads": 1, "steps": 3} | asked))  # type: ignore[arg-type]
     counted = experiments._record(replace(request, count_only=True), {})
     profile = to_profile(counted, request, Device(name=cpu.detect().name, kind="cpu", ceilings={}), "roofline profile")
+    assert (profile.framework, profile.written_in) == ("torch", None)  # as the backend says
     wall = Wall(steps=(1e-3, 1.1e-3, 1.2e-3), first=0.1)
     made = step()
     assert made.profiled is not None

@@ -8,9 +8,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline import plugins
-from roofline.core.step import Workload
+from roofline.core.step import PRECISIONS, Workload
 from roofline.errors import InputError
 from roofline.models import dimensions, geometry
+from roofline.models._precision import precision
 
 FILES = (plugins.folder("roofline.models") / "_geometry").glob("*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in FILES))
@@ -25,6 +26,12 @@ TRANSFORMER_BLOCKS = {
     "optimizer",
     "input",
 }
+
+
+def test_every_name_of_a_precision_has_a_meaning() -> None:
+    for name in PRECISIONS:
+        asked = precision(Workload(model="mlp", precision=name, device="cuda"))
+        assert (asked == precision(Workload(model="mlp"))) == (name == "default")
 
 
 def test_no_model_goes_away() -> None:

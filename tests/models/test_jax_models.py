@@ -137,7 +137,7 @@ def test_inference(name: str) -> None:
 
 def test_the_module_of_a_step_computes_what_the_step_does() -> None:
     step = ready("mlp")
-    np.testing.assert_allclose(_step.model_of(step)(**step.model.inputs), step.run(), rtol=1e-5)
+    np.testing.assert_allclose(step.model.network()(**step.model.inputs), step.run(), rtol=1e-5)
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -224,7 +224,7 @@ def test_the_step_says_how_much_it_works_on() -> None:
 
     assert (step.batch, step.seq, step.samples, step.tokens) == (3, 5, 3, 15)
     assert step.parameters == step.trainable == sum(array.size for array in leaves(step))
-    assert len(_step.model_of(step).bert.encoder.layer) == 1
+    assert len(step.model.network().bert.encoder.layer) == 1
     images = build("lenet5")
     assert (images.batch, images.seq, images.samples, images.tokens) == (4, None, 4, None)
 
@@ -455,7 +455,7 @@ def test_weights_come_back_as_they_were_set(name: str) -> None:
     model = torch_model(name, dimensions(Workload(model=name, size="tiny", **SMALL[name])))
     weights = torch_weights(model)
     weights_jax.set_weights(step, weights)
-    through_module = _step.model_of(step)
+    through_module = step.model.network()
     weights_jax.set_weights(through_module, weights)
 
     for got in (weights_jax.get_weights(step), weights_jax.get_weights(through_module)):

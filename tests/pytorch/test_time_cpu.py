@@ -93,7 +93,7 @@ def test_a_thread_more_than_was_counted_is_unmatched():
 torch = pytest.importorskip("torch")
 
 from roofline.costs import counted as counted_ops
-from roofline.importing.work import arguments
+from roofline.importing.work.costs import Costs
 from roofline.pytorch import count, time_cpu
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.recording import profiler
@@ -126,7 +126,8 @@ def made(make_kineto):
 def counted_first_step(trace):
     low, high = time_cpu.windows(trace, PREFIX)[0]
     events = time_cpu.step_events(trace, counted_ops.NOTHING, low, high, "roofline:").events
-    return count.count(arguments.nodes(trace, events), Engine())
+    costs = Costs()
+    return count.count(costs.nodes(trace, events), costs)
 
 
 def timed(made, outer=0.0, inner=0.0):

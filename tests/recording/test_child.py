@@ -10,8 +10,8 @@ import pytest
 
 from roofline.backends.torch import BACKEND
 from roofline.errors import MissingError
+from roofline.plugins import importing
 from roofline.recording import child
-from roofline.recording.process import importing
 
 
 @pytest.fixture

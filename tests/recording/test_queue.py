@@ -14,10 +14,10 @@ import jax.numpy as jnp
 from roofline.core.step import Step
 from roofline.errors import MeasurementError
 from roofline.recording import record as measurement
-from roofline.recording.protocol import SETTLING, STEP
 from roofline.recording.recording import Plan
 from roofline.recording.xspace import probes, queue, recorder
 from roofline.timing import executor
+from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla.jax import Jax
 

@@ -4,20 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from roofline.core.step import INPUTS, MODES, PRECISIONS, Workload
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
     from roofline.recording.backend import Backend
     from roofline.recording.request import Request
 
-MODES = ("infer", "train", "generate")
-PRECISIONS = ("default", "fp32", "tf32", "bf16", "fp16", "mixed-bf16", "mixed-fp16")
+#: What is run where the user says nothing; the verbs have their defaults from here.
+UNASKED = Workload(model="")
 #: Beyond this a number is a slip of the keyboard, and frameworks fail at it in ways of their own.
 _MOST = 10**12
 _CHOICES = {
     "mode": MODES,
     "precision": PRECISIONS,
-    "input": ("device", "host"),
+    "input": INPUTS,
     "device": ("auto", "cpu", "cuda"),
 }
 
@@ -37,7 +38,6 @@ def make_request(
 
     Raises InputError for what cannot be, MissingError for a device that is not there.
     """
-    from roofline.core.step import Workload
     from roofline.devices import calibration, cpu
     from roofline.recording.request import Request
 

@@ -11,14 +11,13 @@ import numpy as np
 from roofline.comparison.arrays import Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import NONE
-from roofline.comparison.matching import ANCHORS
 from roofline.comparison.segments import Segments
-from roofline.core.vocabulary import BOUNDS, CLASSES
+from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Work that a compiler takes together into fused kernels.
 VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "random", "movement", "embedding", "other"))
 #: All that runs on the device, collectives and copies from and to the host aside.
-ALL = VECTOR | ANCHORS | {"optimizer"}
+ALL = VECTOR | PRODUCTS | {"optimizer"}
 #: How much more of something (bytes, launches, FLOPs) is more, by choice: below it, rounding and padding of kernels.
 MORE = 1.05
 #: From more than this share of their launches on, ops are small: the launch is their floor. By choice: most of them.

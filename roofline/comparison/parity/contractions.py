@@ -22,6 +22,7 @@ from typing import NamedTuple
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
+from roofline.core.vocabulary import PRODUCTS
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
@@ -92,7 +93,7 @@ def products(analysis: Analysis) -> dict[str, Counter[Product]]:
             read[key] = [
                 (place, *_product(part, op.launches))
                 for place, part in enumerate(each)
-                if part.executed and part.signature.op_class in ("contraction", "attention")
+                if part.executed and part.signature.op_class in PRODUCTS
             ]
         for place, product, times in read[key]:
             found.setdefault(each[place].phase, Counter())[product] += times

@@ -7,13 +7,12 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.parity.difference import Difference, Pair
 from roofline.core.schema import Op, Precision, Profile
+from roofline.core.vocabulary import PRODUCTS
 
 #: Answers to `--precision` that keep float32 data; TF32 on or off is then a switch of its own.
 _FLOAT32 = frozenset(("default", "fp32", "tf32"))
 #: Arithmetic on less than this share of the matrix FLOPs does not count. By choice.
 _SHARE = 0.01
-#: The products of float32 data; their names in the profile.
-_WORKS = ("contraction", "attention")
 
 
 def precision(pair: Pair) -> list[Difference]:
@@ -50,7 +49,7 @@ def _inputs(pair: Pair) -> list[Difference]:
         return []  # told by `_asked`
     refused = pair.a.profile.precision in _FLOAT32
     text = "Matrix products take data of different types" + ("" if refused else " under the same policy")
-    return [pair.differ("data types", (_told(a), _told(b)), text, "refused" if refused else "named", _matmul(pair))]
+    return [pair.differ("data types", (_mix(a), _mix(b)), text, "refused" if refused else "named", _matmul(pair))]
 
 
 def _arithmetic(pair: Pair) -> list[Difference]:
@@ -58,7 +57,7 @@ def _arithmetic(pair: Pair) -> list[Difference]:
     a, b = pair.each(lambda run: _shares(_by_arithmetic(run)))
     text = "Float32 products are computed in different arithmetic"
     if a and b and not _close(a, b):
-        return [pair.differ("tf32", (_told(a), _told(b)), text, seconds=_matmul(pair))]
+        return [pair.differ("tf32", (_mix(a), _mix(b)), text, seconds=_matmul(pair))]
     switches = pair.each(lambda run: _switch(run.profile))
     if None not in switches and switches[0] != switches[1]:
         return [pair.differ("tf32", switches, "The TF32 switches differ", seconds=_matmul(pair))]
@@ -111,7 +110,7 @@ def _by_inputs(analysis: Analysis) -> dict[str, float]:
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
         signature, used = analysis.profile.signatures[op.signature], _precision(analysis, op)
-        name = used.inputs if used else signature.dtype if signature.op_class in _WORKS else None
+        name = used.inputs if used else signature.dtype if signature.op_class in PRODUCTS else None
         if name and signature.cost.flops:
             found[name] = found.get(name, 0.0) + signature.cost.flops
     return found
@@ -138,7 +137,7 @@ def _close(a: dict[str, float], b: dict[str, float]) -> bool:
     return all(abs(a.get(name, 0.0) - b.get(name, 0.0)) <= _SHARE for name in {*a, *b})
 
 
-def _told(shares: dict[str, float]) -> str:
+def _mix(shares: dict[str, float]) -> str:
     """ "tf32" or "tf32 98.0 %, fp32 2.0 %"."""
     ranked = sorted(shares.items(), key=lambda item: (-item[1], item[0]))
     return ranked[0][0] if len(ranked) == 1 else ", ".join(f"{name} {units.percent(part)}" for name, part in ranked)

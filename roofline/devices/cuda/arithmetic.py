@@ -12,7 +12,7 @@ from functools import partial
 
 from roofline.devices.cuda import kernels, nvrtc, timer
 from roofline.devices.cuda.card import grid
-from roofline.devices.sampling import Best, Candidate, Finding, ceiling, race
+from roofline.devices.sampling import Best, Candidate, Finding, ceiling, fastest_first
 
 # Written into a kernel that calls them again and again; each stays within its domain and away from overflow.
 FUNCTIONS = {
@@ -72,7 +72,7 @@ def random(wanted: Collection[str], *, seconds: float, conditions: str, date: st
     # One byte is written for each number drawn, so that drawing and not writing rules.
     out = torch.empty(2**24, dtype=torch.uint8, device="cuda")
     run = partial(out.bernoulli_, 0.5)
-    best = race([Candidate("bernoulli_ into bytes", float(out.numel()), run)], seconds, timer.events)[0]
+    best = fastest_first([Candidate("bernoulli_ into bytes", float(out.numel()), run)], seconds, timer.events)[0]
     return Finding({"function.random": ceiling(best, conditions, date)})
 
 
@@ -85,4 +85,4 @@ def _in_registers(expression: str, work: float, precision: str, unroll: int, sec
     out = torch.empty(whole.total, dtype=dtype, device="cuda")
     kernel = nvrtc.kernel(kernels.repeated(expression, _TYPES[precision], unroll), "repeated")
     run = partial(kernel, whole, out, ctypes.c_int(TURNS))
-    return race([Candidate(label, work * unroll * TURNS * whole.total, run)], seconds, timer.events)[0]
+    return fastest_first([Candidate(label, work * unroll * TURNS * whole.total, run)], seconds, timer.events)[0]

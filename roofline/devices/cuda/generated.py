@@ -13,7 +13,7 @@ from typing import Any
 from roofline.devices.cuda import timer
 from roofline.devices.cuda.arithmetic import FUNCTIONS, TURNS, UNROLL_FUNCTION
 from roofline.devices.cuda.card import grid
-from roofline.devices.sampling import Candidate, Finding, ceiling, race
+from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
 
 #: What code that Inductor generates draws its numbers with, as `roofline.pytorch.inductor.loops` calls it.
 PHILOX = "random (Philox)"
@@ -30,7 +30,7 @@ def functions(wanted: Collection[str], *, seconds: float, conditions: str, date:
             continue
         try:
             candidates = _drawing() if name == PHILOX else [_evaluating(name)]
-            best = race(candidates, seconds / len(NAMES), timer.events)[0]
+            best = fastest_first(candidates, seconds / len(NAMES), timer.events)[0]
             found[f"function.{name}"] = ceiling(best, conditions, date)
         # Triton is missing, lacks a C compiler, or does not know this GPU: its errors have no common class.
         except Exception as error:

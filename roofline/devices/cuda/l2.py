@@ -10,7 +10,7 @@ from typing import Any
 from roofline.core.device import Cache
 from roofline.devices.cuda import kernels, nvrtc, timer
 from roofline.devices.cuda.card import Grid, grid, l2_size
-from roofline.devices.sampling import Best, Candidate, Finding, ceiling, race, usable
+from roofline.devices.sampling import Best, Candidate, Finding, ceiling, fastest_first, usable
 
 #: Working sets as shares of the size that the driver tells. The last is main memory's: the cache holds 6 % of it.
 SHARES = (0.1, 0.2, 0.3, 0.4, 0.5, 0.6, 0.7, 0.8, 0.9, 1.0, 1.25, 1.5, 2.0, 3.0, 4.0, 16.0)
@@ -36,7 +36,9 @@ def cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, con
     out = torch.empty((), device="cuda")
     kernel = nvrtc.kernel(kernels.reread(), "reread")
     for each in slices:
-        best = race([_reading(kernel, whole, data, out, each)], seconds / len(slices), timer.events, rounds=1)[0]
+        best = fastest_first([_reading(kernel, whole, data, out, each)], seconds / len(slices), timer.events, rounds=1)[
+            0
+        ]
         size = each * turn
         if size not in seen or best.rate > seen[size].rate:
             seen[size] = best

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from functools import partial
 
 from roofline.devices.cuda import timer
-from roofline.devices.sampling import Candidate, Finding, ceiling, race
+from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
 
 _MIB = 2**20
 
@@ -24,6 +24,6 @@ def link(wanted: Collection[str], *, seconds: float, conditions: str, date: str)
         if f"link.{name}" in wanted:
             run = partial(target.copy_, source, non_blocking=True)
             label = f"copy of {size // _MIB} MiB, pinned memory"
-            best = race([Candidate(label, float(size), run)], seconds / 2, timer.events)[0]
+            best = fastest_first([Candidate(label, float(size), run)], seconds / 2, timer.events)[0]
             found[f"link.{name}"] = ceiling(best, conditions, date)
     return Finding(found)

@@ -9,9 +9,7 @@ from typing import Any
 
 from roofline.devices.cuda import kernels, nvrtc, timer
 from roofline.devices.cuda.card import grid, l2_size
-from roofline.devices.sampling import Candidate, Finding, ceiling, race
-
-DRAM = ("read", "write", "copy", "triad", "inplace", "update")
+from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
 
 _MIB = 2**20
 
@@ -46,7 +44,7 @@ def dram(wanted: Collection[str], *, seconds: float, conditions: str, date: str)
                 candidates.append(loads(a))
             except RuntimeError as error:
                 notes["dram.read by plain loads"] = str(error).partition("\n")[0]
-        best = race(candidates, seconds / len(ops), timer.events)[0]
+        best = fastest_first(candidates, seconds / len(ops), timer.events)[0]
         found[f"dram.{pattern}"] = ceiling(best, where, date)
     return Finding(found, notes=notes)
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 from functools import partial
 from typing import Any
 
+from roofline.core.device import DRAM
 from roofline.devices.cuda import arithmetic, generated, l2, launches, link, memory, products
 from roofline.devices.sampling import Probe
 
@@ -32,7 +33,7 @@ def probes(full: bool, date: str) -> list[Probe]:
     found.append(Probe(tuple(f"function.{name}" for name in generated.NAMES), compiled))
     found.append(Probe(("function.random",), partial(arithmetic.random, seconds=factor * 0.2, **shared)))
     dram = partial(memory.dram, seconds=factor * 0.8, **shared)
-    found.append(Probe(tuple(f"dram.{pattern}" for pattern in memory.DRAM), dram))
+    found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram))
     found.append(Probe(("cache.llc",), partial(l2.cache, seen={}, seconds=factor * 0.6, **shared)))
     for name in launches.PROBES:
         found.append(Probe((name,), partial(launches.launch, **shared)))

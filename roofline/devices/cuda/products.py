@@ -9,7 +9,7 @@ from functools import partial
 import msgspec
 
 from roofline.devices.cuda import timer
-from roofline.devices.sampling import Candidate, Finding, ceiling, race
+from roofline.devices.sampling import Candidate, Finding, ceiling, fastest_first
 
 PRECISIONS = {
     "fp64": "float64",
@@ -58,7 +58,7 @@ def matrix(
         for m, k, n in SHAPES + (MORE_SHAPES if full else ())
     ]
     with tf32(precision == "tf32"):
-        best = race(candidates, seconds, timer.events)[0]
+        best = fastest_first(candidates, seconds, timer.events)[0]
         if name not in seen:
             fastest = next(candidate for candidate in candidates if candidate.label == best.label)
             typical, clock = timer.sustained(fastest.run, lasting)

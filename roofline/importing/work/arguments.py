@@ -94,29 +94,6 @@ class KinetoNodes:
         return found
 
 
-def nodes(trace: KinetoTrace, events: Events) -> KinetoNodes:
-    """The calls among `events` (rows of the trace's ops and annotations, in order of start), asking torch about each.
-
-    For traces that were recorded elsewhere `costs.Costs.nodes` knows more, and asks torch only where it must.
-    """
-    from roofline.pytorch.aten import schema
-
-    plain = columns(trace, events)
-    known = {name: "::" in name and schema.packet(name) is not None for name in set(plain.names)}
-    counted = {name: schema.computes(name, None, known[name]) for name in known}
-    for index, name in enumerate(plain.names):
-        if not schema.is_mixed(name):
-            plain.is_op[index] = counted[name]
-            continue
-        try:
-            overload = schema.overloads(plain.call(index))[0]
-        except schema.Unresolved:
-            plain.is_op[index] = counted[name]
-            continue
-        plain.is_op[index] = schema.computes(name, overload._overloadname, known=True)
-    return plain
-
-
 def columns(trace: KinetoTrace, events: Events) -> KinetoNodes:
     """The events as nodes of which none is an op yet."""
     arguments = recorded(events)

@@ -12,16 +12,17 @@ import hashlib
 import os
 import tempfile
 from collections.abc import Mapping
-from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from roofline import plugins
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
 from roofline.costs.calls import Call, Tensor
 from roofline.costs.counted import Access, Costed
+from roofline.version import __version__
 
 SCHEMA = 1
 #: Entries at most, the newest kept; a trace has 10 to 600. And bytes of a file that is looked at.
@@ -191,17 +192,10 @@ def rules() -> str:
         for file in files:
             digest.update(file.read_bytes())
         if not files:  # packed in an archive: the version has to do
-            digest.update(_version("roofline").encode())
+            digest.update(__version__.encode())
     return digest.hexdigest()
 
 
 def torch_version() -> str:
     """The version of torch that is installed, found without importing it; "" for none."""
-    return _version("torch")
-
-
-def _version(name: str) -> str:
-    try:
-        return version(name)
-    except PackageNotFoundError:
-        return ""
+    return plugins.version_of("torch") or ""

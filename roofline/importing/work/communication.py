@@ -112,7 +112,7 @@ def costed(
     is taken to hold.
     """
     for given in (*ops, kernel):
-        found = _said(given)
+        found = _message(given)
         if found is not None:
             sent, received, name, note = found
             return _costed(call, Cost(bytes_read=sent, bytes_written=received, note=note), name)
@@ -128,7 +128,7 @@ def costed(
     return _costed(call, unknown("communication: no size of a message was recorded"), call.name)
 
 
-def _said(given: dict[str, Any]) -> tuple[float, float, str, str] | None:
+def _message(given: dict[str, Any]) -> tuple[float, float, str, str] | None:
     """(sent, received [byte], name, note) from `In msg nelems`, `Out msg nelems`, `dtype`, `Group size`."""
     sent, received, kind = given.get("In msg nelems"), given.get("Out msg nelems"), given.get("dtype")
     size = _SIZES.get(kind) if isinstance(kind, str) else None

@@ -19,13 +19,13 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
-from importlib.util import find_spec
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline import plugins
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs import custom
@@ -236,7 +236,7 @@ class Costs:
     def _torch(self) -> Engine | None:
         """The engine that asks torch, loaded when it is first needed; None where there is none."""
         if self._engine is None and self._may:
-            if find_spec("torch") is None:
+            if not plugins.importable("torch"):
                 self._may = False
                 return None
             from roofline.pytorch.aten.engine import Engine

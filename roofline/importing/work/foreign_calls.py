@@ -60,9 +60,9 @@ def kernels(trace: KinetoTrace, links: Links, nodes: KinetoNodes) -> dict[int, G
         formula = custom.entry(name)
         if formula is not None and formula.forward:
             made = forward.get(node)
-            call = _said(nodes.call(node))
+            call = _recorded(nodes.call(node))
             if made is not None:
-                call = replace(call, inputs=(*call.inputs, *_said(nodes.call(made)).inputs))
+                call = replace(call, inputs=(*call.inputs, *_recorded(nodes.call(made)).inputs))
             found[node] = _generated(name, custom.cost(call, formula.function, formula.op_class))
         elif triton.is_triton(name, nodes.events.args[node]):
             found[node] = _generated(name, triton.costed(nodes.call(node)))
@@ -108,7 +108,7 @@ def _communication(
 ) -> Costed:
     told = [communication.arguments(nodes.events.args[row]) for row in dict.fromkeys((node, top))]
     kernel = communication.arguments(trace.device.args[int(rows[0])])
-    return communication.costed(_said(nodes.call(top)), told, kernel, _around(nodes, top), exchanged)
+    return communication.costed(_recorded(nodes.call(top)), told, kernel, _around(nodes, top), exchanged)
 
 
 def _around(nodes: KinetoNodes, top: int) -> Call | None:
@@ -121,12 +121,12 @@ def _around(nodes: KinetoNodes, top: int) -> Call | None:
     row = int(nodes.parent[top])
     while row >= 0 and not nodes.names[row].startswith(("torch::autograd::", "autograd::", "ProfilerStep")):
         if communication.is_communication(nodes.names[row].replace("2", "_to_")):  # All2All
-            return _said(nodes.call(row))
+            return _recorded(nodes.call(row))
         row = int(nodes.parent[row])
     return None
 
 
-def _said(call: Call) -> Call:
+def _recorded(call: Call) -> Call:
     return replace(call, inputs=said(call.inputs))
 
 

@@ -102,8 +102,9 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     if cost.quality != "unknown":
         cost = msgspec.structs.replace(
             cost,
-            bytes_read=sum(size for _, _, size in reads),
-            bytes_written=sum(size for _, _, size in writes),
+            # The sum of nothing is 0.0 bytes too, as it is read back from the cache.
+            bytes_read=sum((size for _, _, size in reads), 0.0),
+            bytes_written=sum((size for _, _, size in writes), 0.0),
             quality="assumed" if assumed or data_dependent else cost.quality,
             note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
         )

@@ -7,8 +7,9 @@ from typing import Any
 
 import torch
 
-from roofline.pytorch.inductor import loops as torch_inductor_loops
 from roofline.pytorch.inductor import mix_order, traffic
+from roofline.pytorch.inductor.loops import LoopWork
+from roofline.pytorch.inductor.loops import count as count_loops
 from roofline.pytorch.inductor.traffic import Access
 
 #: Functions of Inductor's own among the library's kernels, by the op that they call.
@@ -39,7 +40,7 @@ class Site:
     inplace: bool
     origins: tuple[torch.fx.Node, ...]
     templates: tuple[torch.fx.Node, ...] = ()
-    loops: tuple[torch_inductor_loops.LoopWork, ...] = ()
+    loops: tuple[LoopWork, ...] = ()
     sizes: tuple[Any, ...] = ()
     finishes: bool = False
 
@@ -54,13 +55,13 @@ def generated(lowered: Any, schedule: Any, name: str, partial: mix_order.Partial
     nodes = _nodes(schedule)
     origins: dict[Any, None] = {}
     templates: dict[Any, None] = {}
-    loops: dict[int, torch_inductor_loops.LoopWork] = {}
+    loops: dict[int, LoopWork] = {}
     for node in nodes:
         if node.node is None:
             continue
         body = getattr(node, "_body", None)
         if body is not None:
-            loops[id(node)] = torch_inductor_loops.count(body, lowered.get_dtype, partial.elements if partial else 0)
+            loops[id(node)] = count_loops(body, lowered.get_dtype, partial.elements if partial else 0)
             origins |= dict.fromkeys(node.node.origins)
         else:
             origin = node.node.get_origin_node()

@@ -16,7 +16,7 @@ from functools import lru_cache
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
@@ -166,7 +166,7 @@ def _work(name: str, names: list[str], many: list[Tensor]) -> Cost:
     rows = largest.numel / max(1, largest.shape[-1]) if reduces and largest.shape else float(largest.numel)
     lost = [part for part in names if part not in _WORK]
     if lost or not names:
-        matrix = None if any(_CLASSES[part] in ("contraction", "attention") for part in names) else 0.0
+        matrix = None if any(_CLASSES[part] in PRODUCTS for part in names) else 0.0
         why = f"how much {', '.join(lost)} computes" if names else "what it computes"
         note = f"a generated kernel: each tensor moved once; {why} is not in the trace"
         return msgspec.structs.replace(

@@ -57,8 +57,8 @@ def record(
 
 
 @contextmanager
-def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None, hooked: bool = True) -> Iterator[None]:
-    """While active, every module call (if hooked) and every `roofline.scope` is an annotation with its whole path.
+def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) -> Iterator[None]:
+    """While active, every module call and every `roofline.scope` is an annotation with its whole path.
 
     The path follows the calls: a module is named as its caller's `named_modules` names it, so a layer of a ModuleList
     is `encoder/layer.3`. The outermost module adds no segment.

@@ -20,8 +20,9 @@ import torch
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
-from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.protocol import IN_FLIGHT
 from roofline.timing.timed import EventCost
+from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.kineto import reader
 
 

@@ -20,13 +20,14 @@ from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
 from roofline.pytorch.recording import counting, process, profiler
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
-from roofline.recording import contention, protocol
+from roofline.recording import contention
 from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import Plain, Work
 from roofline.timing.timed import Timed, merge
+from roofline.traces.annotations import STEP
 from roofline.traces.kineto.reader import KinetoTrace
 
 
@@ -143,10 +144,10 @@ class TorchStepRecorder:
         assert self._counted is not None  # `prepare` goes before profiled steps
         read = [profiler.read(each) for each in traces]
         if self._device == "cuda":
-            timed: Timed = time_cuda.time_cuda(read[0], self._counted, protocol.STEP, reference=self._reference)
+            timed: Timed = time_cuda.time_cuda(read[0], self._counted, STEP, reference=self._reference)
             return Work(self._counted, timed)
         cost = profiler.event_cost()
-        parts = [time_cpu.time_cpu(one, self._counted, protocol.STEP, cost) for one in read]
+        parts = [time_cpu.time_cpu(one, self._counted, STEP, cost) for one in read]
         return Work(self._counted, merge(parts, typical))
 
     def threads(self) -> int:

@@ -17,8 +17,8 @@ from torch.utils.flop_counter import FlopCounterMode, sdpa_backward_flop_count, 
 from roofline.core.step import Step
 from roofline.costs.calls import Call, Tensor, tensors
 from roofline.costs.counted import Counted, CountedOp
-from roofline.pytorch.aten import flops as aten_work
 from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.aten.flops import leaves
 from roofline.pytorch.count import count
 from roofline.pytorch.recording import counting
 from roofline.recording.recording import Check
@@ -133,7 +133,7 @@ def _fvcore(step: Step, counted: Counted) -> list[Check]:
         def forward(self, *values: Any) -> Any:
             plain = values[: len(args)]
             out = self.model(*plain, **dict(zip(names, values[len(args) :], strict=True)))
-            return tuple(aten_work.leaves(list(out.values()) if isinstance(out, Mapping) else out))
+            return tuple(leaves(list(out.values()) if isinstance(out, Mapping) else out))
 
     training = step.model.training
     step.model.eval()

@@ -28,9 +28,9 @@ from roofline.pytorch.recording import verify as torch_verify
 from roofline.pytorch.recording.profiler import quiet, synchronize
 from roofline.pytorch.torchscript import fusion
 from roofline.pytorch.torchscript.trace import GRAPH, Traced, traced
-from roofline.recording.protocol import STEP
 from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.traces import nesting
+from roofline.traces.annotations import STEP
 
 #: Calls before anything is counted: the executor watches the first and optimises at the second.
 WARM_UP = 3

@@ -9,9 +9,9 @@ from statistics import median
 
 from roofline.core.device import Ceiling
 from roofline.costs.counted import Counted
-from roofline.recording.protocol import STEP
 from roofline.recording.xspace.framework import Framework
 from roofline.timing.executor import PICOSECOND
+from roofline.traces.annotations import STEP
 from roofline.traces.xplane import reader
 
 #: How often the program of ops that do nothing is run to learn what an op and an event cost.

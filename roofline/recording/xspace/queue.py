@@ -14,8 +14,9 @@ import numpy as np
 
 from roofline.core.step import Step
 from roofline.errors import MeasurementError
-from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.protocol import IN_FLIGHT
 from roofline.recording.xspace.framework import Framework
+from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane import marks, reader
 from roofline.traces.xplane.reader import XTrace
 

@@ -14,9 +14,9 @@ from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
-from roofline.recording import record as protocol
+from roofline.recording import record as runs
 from roofline.recording.contention import Usage
-from roofline.recording.protocol import IN_FLIGHT, SETTLING, STEP
+from roofline.recording.protocol import IN_FLIGHT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
 from roofline.recording.step_recorder import Plain, Work
@@ -24,13 +24,14 @@ from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.timing import executor
 from roofline.timing.timed import Timed, merge
+from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane import command_buffers, reader
 from roofline.traces.xplane.reader import XTrace
 
 
 def record(step: Step, plan: Plan, say: Say, framework: Framework) -> Recording:
     """Time plain steps (T), profile a few (P), and count what the profiled ones ran (C)."""
-    return protocol.record(step, plan, say, XSpaceStepRecorder(plan, framework))
+    return runs.record(step, plan, say, XSpaceStepRecorder(plan, framework))
 
 
 def profiled_step(step: Step, framework: Framework, settling: int, steps: int = 1) -> XTrace:

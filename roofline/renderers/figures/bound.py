@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
-from roofline.renderers.figures import _style
+from roofline.renderers.figures import _bars, _style
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -53,20 +53,12 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         above = axes.secondary_xaxis("top", functions=(share, time_of))
         above.set_xlabel("share of the step [%]")
         above.spines["top"].set_visible(True)
-    labels = [label for label in _ORDER if label in seen]
+    labels = [label for label in _bars.ORDER if label in seen]
     handles = [Patch(**seen[label]) for label in labels]
     if len(items) == 1:
         labels = [f"{label} {units.seconds(values[label])}" for label in labels]
     _style.keys(fig, handles, labels, 2 if width < 5 else 4)
     return fig, _caption(items)
-
-
-_ORDER = (
-    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "loss")),
-    "unknown",
-    "host time",
-    "gap",
-)
 
 
 def _pieces(analysis: Analysis) -> list[tuple[str, float, dict[str, Any], str]]:

@@ -44,7 +44,7 @@ def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, st
     axes.set(xlabel="intensity [FLOP/byte of main-memory traffic]", ylabel="attainable FLOP/s")
     names = [f"{name}: {', '.join(_slopes(line))}" for name, line in zip(shown, lines, strict=True)]
     _style.keys(fig, handles, names, 1 if width < 5 else min(2, len(shown)))
-    told = [_told(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
+    told = [_caption(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
     return fig, " ".join(["Rooflines of devices; rings are the ridge points.", *told])
 
 
@@ -52,7 +52,7 @@ def _slopes(lines: _roofs.Ceilings) -> list[str]:
     return [f"{units.byte_rate(rate)}" for _, rate in lines.slopes] or ["bandwidth not known"]
 
 
-def _told(device: Device, lines: _roofs.Ceilings) -> str:
+def _caption(device: Device, lines: _roofs.Ceilings) -> str:
     peaks = [f"{name} {units.flop_rate(rate)}" for name, rate in lines.peaks]
     ridges = [f"{name} {units.intensity(peak / rate)}" for name, peak in lines.peaks for _, rate in lines.slopes]
     used = ("dram.", *(f"matrix.{name}" for names, _ in lines.peaks for name in names.split(", ")))

@@ -49,7 +49,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         bubbles, absent = _bubbles(analysis)
         lines += _panel(axes, analysis, bubbles, width / columns)
         groups |= {bubble.group for bubble in bubbles}
-        captions.append(_told(analysis, bubbles, absent))
+        captions.append(_caption(analysis, bubbles, absent))
     for axes in list(grid)[len(items) :]:
         axes.set_axis_off()
     handles, labels = [], []
@@ -116,7 +116,7 @@ def _panel(axes: Axes, analysis: Analysis, bubbles: Sequence[Bubble], width: flo
     return labels
 
 
-def _told(analysis: Analysis, bubbles: Sequence[Bubble], absent: float) -> str:
+def _caption(analysis: Analysis, bubbles: Sequence[Bubble], absent: float) -> str:
     told = [f"{_words.subject(analysis)}, {_words.provenance(analysis)}"]
     if bubbles:
         first = bubbles[0]

@@ -55,7 +55,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
                 axes.text(middle, place, text, ha="center", va="center", size=_style.SMALL, color=ink, bbox=box)
             left += seconds
         axes.annotate(
-            _told(runs[number], best, judged[number]),
+            _behind_bar(runs[number], best, judged[number]),
             (left * 1e3, place),
             (3, 0),
             textcoords="offset points",
@@ -65,7 +65,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         )
     # The names take what is theirs; what is written behind the longest bar needs room inside the axes.
     told = [_style.fit(names[number], 1.4 if narrow else 2.0, _style.SMALL) for number in order]
-    beside = _inches(max(len(_told(runs[number], best, judged[number])) for number in order))
+    beside = _inches(max(len(_behind_bar(runs[number], best, judged[number])) for number in order))
     room = width - _inches(max(map(len, told))) - 0.15
     axes.set(
         xlim=(0, longest * 1e3 * room / max(0.3 * room, room - beside)),
@@ -84,7 +84,7 @@ def _inches(letters: int) -> float:
     return 0.58 * _style.SMALL / 72 * letters
 
 
-def _told(run: Analysis, best: Analysis, judged: Parity) -> str:
+def _behind_bar(run: Analysis, best: Analysis, judged: Parity) -> str:
     """What stands behind a bar: "122 ms  1.83x", and a dagger where the run is not comparable with the fastest."""
     factor = "" if run is best else f"  {run.wall / best.wall:.2f}x"
     return f"{units.seconds(run.wall)}{factor}{' †' if judged.verdict == 'not comparable' else ''}"

@@ -13,6 +13,8 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
+from roofline.costs.dtypes import FLOATING
+
 #: TensorFlow's names of element types: (our name, bytes). Types without a size (string, variant) have none here.
 DTYPES: dict[str, tuple[str, int]] = {
     "float32": ("fp32", 4),
@@ -31,7 +33,6 @@ DTYPES: dict[str, tuple[str, int]] = {
     "qint32": ("int32", 4),
 }
 BYTES: dict[str, int] = dict(DTYPES.values())
-FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
 
 #: Where a data input comes from: (name of the node, number of its output).
 Source = tuple[str, int]

@@ -43,8 +43,8 @@ class Links:
 
     The figures: `linked`, `launched`: shares of the summed time of device events [0, 1], None without device time.
     `agreement`: share of the events found both ways whose External id names the same op, None where it names no ops;
-    `compared`: their number. `orphans`: events whose launch is not in the trace. `outside`: events launched outside any
-    op. `damaged`: number of `unsure` events; `clashing`: of them those whose ids calls of several processes have.
+    `compared`: their number. `damaged`: number of `unsure` events; `clashing`: of them those whose ids calls of several
+    processes have.
     """
 
     launch: np.ndarray
@@ -58,8 +58,6 @@ class Links:
     launched: float | None
     agreement: float | None
     compared: int
-    orphans: int
-    outside: int
     damaged: int
     clashing: int
 
@@ -106,8 +104,6 @@ def link(trace: KinetoTrace) -> Links:
         launched=_share(time, launch >= 0),
         agreement=agreement,
         compared=int(both.sum()),
-        orphans=int(((launch < 0) & ~damaged).sum()),
-        outside=int(((launch >= 0) & (op < 0)).sum()),
         damaged=int(damaged.sum()),
         clashing=int(clash.sum()),
     )

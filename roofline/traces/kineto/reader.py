@@ -34,7 +34,7 @@ _CATEGORY = {
     **dict.fromkeys(("gpu_memcpy", "Memcpy"), MEMCPY),
     **dict.fromkeys(("gpu_memset", "Memset"), MEMSET),
     "user_annotation": ANNOTATION,
-    "cuda_sync": SYNC,
+    "cuda_sync": SYNC,  # in no table: counted among the events, and its damage is named
 }
 _DAY = 86_400 * 10**9  # [ns] no step lasts a day: what lies further from the median time is damage
 _MOST = 40_000_000  # events; their columns take 5 GB
@@ -62,9 +62,9 @@ class KinetoTrace:
 
     `ops`: what the framework dispatched. `launches`: calls of the runtime and driver, synchronisations among
     them. `device`: kernels, copies and fills, told apart by `kind`; their thread is (device, stream).
-    `annotations`: ranges named by the user or the framework. `syncs`: what a host waited for on the device.
+    `annotations`: ranges named by the user or the framework.
     `threads`: (pid, tid) as text. `origin` [ns]: the trace's own time at 0; with `base_time` [ns] added, where
-    not None, since the epoch. `resolution` [ns]: 1000 where all times are whole microseconds, else 1.
+    not None, since the epoch.
     `recorded`: number of events in the file, of all kinds.
     """
 
@@ -72,7 +72,6 @@ class KinetoTrace:
     launches: Events
     device: Events
     annotations: Events
-    syncs: Events
     names: tuple[str, ...]
     threads: tuple[tuple[str, str], ...]
     device_properties: tuple[dict[str, Any], ...]
@@ -80,7 +79,6 @@ class KinetoTrace:
     origin: int
     base_time: int | None
     record_shapes: bool | None
-    resolution: int
     recorded: int
     metadata: dict[str, Any]
 
@@ -154,7 +152,6 @@ class _Table:
             Repair("events with ids that are not numbers or too large", self._odd),
         ]
         length[~measured] = 0
-        whole = not (np.any(start[near] % 1000) or np.any(length[near] % 1000))
         origin = int(start[near].min())
         start = np.where(near, start - origin, 0)
         texts = [name if isinstance(name, str) else chrome_json.plain(name) for name in self._names]
@@ -177,7 +174,6 @@ class _Table:
             launches=table(RUNTIME, DRIVER),
             device=table(KERNEL, MEMCPY, MEMSET),
             annotations=table(ANNOTATION),
-            syncs=table(SYNC),
             names=names,
             threads=threads,
             device_properties=tuple(d for d in devices if isinstance(d, dict)) if isinstance(devices, list) else (),
@@ -185,7 +181,6 @@ class _Table:
             origin=origin,
             base_time=base if isinstance(base, int) else None,
             record_shapes=None if shapes is None else bool(shapes),
-            resolution=1000 if whole else 1,
             recorded=reader.recorded,
             metadata=header,
         )

@@ -9,12 +9,13 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.errors import InputError
+from roofline.traces.annotations import STEP
 from roofline.traces.kineto import period
 from roofline.traces.kineto.links import Links, link
 from roofline.traces.kineto.period import Repeated
 from roofline.traces.kineto.reader import KinetoTrace
 
-LIVE = "roofline:step#"
+LIVE = f"{STEP}#"
 PROFILER = "ProfilerStep#"
 PERIODIC = "(repetition)"
 _FAMILY = re.compile(r"(.*#)(\d{1,18})", re.DOTALL)

@@ -9,8 +9,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from roofline.core.cost import Cost
-from roofline.core.vocabulary import OpClass
-from roofline.costs.counted import Costed, Same
+from roofline.core.vocabulary import PRODUCTS, OpClass
+from roofline.costs.counted import Costed, Interner
 from roofline.costs.weight import weight
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.buffers import results
@@ -28,7 +28,7 @@ _VIEWS = frozenset("broadcast slice transpose reshape reverse iota bitcast-conve
 #: The least rounds of a generator of random bits; threefry has 20.
 _ROUNDS = 8
 #: Equal layers are equal costs, in all modules of a process.
-_same = Same()
+_same = Interner()
 _SUFFIX = re.compile(r"(\.(\d+|clone|remat\d*))+$")
 #: PrecisionConfig.Precision of XLA; and its algorithms for fp32 inputs, by number and name (xla_data.proto).
 _HIGHEST = 2
@@ -228,7 +228,7 @@ def _generates_bits(instructions: list[Instruction]) -> bool:
 
 def _kind(instruction: Instruction, op_class: OpClass) -> str:
     """Our kind of what it does: "matmul", "convolution", "attention", else the opcode."""
-    if op_class in ("attention", "contraction"):
+    if op_class in PRODUCTS:
         found = [_KIND.get(each.opcode) or _custom_kind(each) for each in inside(instruction)]
         return next((kind for kind in found if kind), base(instruction.opcode))
     return base(instruction.opcode)

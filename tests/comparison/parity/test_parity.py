@@ -14,6 +14,7 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze
 from roofline.comparison.parity.parity import Difference, Parity, parity, refusal
 from roofline.core.cost import Cost, matrix, unknown
+from roofline.core.executor import executor_of
 from roofline.core.schema import Compilation, Imported, Op, Precision, Profile, Signature, Wall
 from roofline.errors import InputError
 
@@ -531,6 +532,16 @@ def test_switches_mean_the_same_within_one_framework_only() -> None:
     shared = [base(switches={"image layout": "channels last"}), other]
     shared[1] = replace(other, switches={"image layout": "channels first"})
     assert one(*shared, "switch image layout").severity == "named"
+
+
+def test_two_backends_of_a_framework_that_no_list_names() -> None:
+    """Their switches are compared whatever they are called, and their ops have one launch floor."""
+    a = base(backend="mlx", framework="mlx", versions={"mlx": "0.30"}, switches={"streams": "1"})
+    b = replace(a, backend="mlx-compile", switches={"streams": "2"})
+    assert one(a, b, "switch streams").severity == "named"
+    assert executor_of(a) == executor_of(b) == "mlx-eager"
+    old = [replace(run, framework=None) for run in (a, b)]  # each backend is then taken for a framework
+    assert "switch streams" not in whats(judged(*old).differences)
 
 
 def test_threads() -> None:

@@ -13,8 +13,7 @@ from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 
 from roofline.comparison.causes.findings import Finding, explain
-from roofline.comparison.proof import experiment as counterfactual
-from roofline.comparison.proof.experiment import Experiment, Measured, Proof, gain, judge, plan, verdict
+from roofline.comparison.proof.experiment import Experiment, Measured, Proof, gain, judge, plan, verdict, without_switch
 from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.proof.settings import setting_for
 from roofline.comparison.terms import Comparison, compare
@@ -100,7 +99,7 @@ def test_a_finding_without_an_interval_predicts_none() -> None:
 
 def test_a_finding_without_a_switch_is_not_left_out() -> None:
     (experiment,) = plan(pair(), (finding("layout", 3e-3, 2e-3, 4e-3),), switches)
-    proof = counterfactual.without_switch(experiment)
+    proof = without_switch(experiment)
     assert (proof.verdict, proof.switch, proof.observed) == ("no switch", None, None)
     assert proof.text == "torch (A), layout (3.00 ms (2.00 ms to 4.00 ms)): no switch for this cause."
 

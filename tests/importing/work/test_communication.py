@@ -127,7 +127,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
 
 @pytest.mark.parametrize(
     ("name", "exposed", "total"),
-    # [ms] the notes on imported traces, section 4
+    # [ms] docs/imports.md, reference figures
     [
         ("a100_recsys_train.json.gz", 87.9, 163.5),
         ("v100_recsys_train.json.gz", 73.3, 251.3),

@@ -421,7 +421,7 @@ def test_a_users_op_has_the_formula_that_it_registered():
     try:
         found = cost(node("Rotary", [X, tensor(6)], [X]))
     finally:
-        custom.forget("tf::Rotary")
+        custom._FORMULAS.pop("tf::Rotary", None)
     assert (found.cost.vector_flops, found.op_class) == (72, "pointwise")
     # 24 and 6 elements share the 100 bytes
     assert [size for _, _, size in found.reads] == [80, 20]

@@ -27,6 +27,11 @@ def op_of(trace, links, kernel):
     ]
 
 
+def orphans(links):
+    """How many device events have sound ids and a launch that is not in the trace."""
+    return int(((links.launch < 0) & ~links.unsure).sum())
+
+
 def test_parents_lead_to_the_autograd_node(trace):
     links = link.link(trace)
     row = links.op[[trace.names[code] for code in trace.device.name].index("sm80_gemm_f32f32_nn")]
@@ -66,14 +71,14 @@ def test_damaged_correlations_are_noticed_and_ids_stand_in(make_kineto):
     assert links.op.tolist() == whole.op.tolist()
     assert links.by_id.sum() == 10
     assert links.linked == 1.0
-    assert links.orphans == 0
+    assert orphans(links) == 0
 
 
 def test_missing_correlations_leave_the_ids(make_kineto):
     text = make_kineto.training(1).write()
     links = link.link(reader.read(dict(make_kineto.damaged(text))["no correlation"]))
     assert links.linked == 1.0
-    assert links.orphans == 10
+    assert orphans(links) == 10
     assert links.by_id.sum() == 10
 
 
@@ -96,7 +101,7 @@ def test_a_graph_launches_many(make_kineto):
     assert links.graph.tolist() == [True] * 4
     assert links.damaged == 0
     assert links.op.tolist() == [0, 0, 0, -1]
-    assert links.outside == 1
+    assert ((links.launch >= 0) & (links.op < 0)).sum() == 1  # launched outside any op
     assert links.linked == 15 / 20
 
 
@@ -194,7 +199,7 @@ def test_no_kernel_comes_from_a_synchronisation(make_kineto):
     made.kernel("k", 20, 30, made.call("cudaStreamSynchronize", 2, 9))
     links = link.link(reader.read(made.write()))
     assert links.launch.tolist() == [-1]
-    assert links.orphans == 1
+    assert orphans(links) == 1
 
 
 def test_ids_of_something_else_are_not_believed(make_kineto):
@@ -220,7 +225,7 @@ def test_among_ids_that_copy_the_correlation_one_that_does_not_is_damage(make_ki
     links = link.link(changed(make_kineto.training(1).write(), old))
     assert (links.launch == -1).sum() == 3  # those two, and the kernel that 8004 belongs to
     assert links.damaged == 2
-    assert links.orphans == 1
+    assert orphans(links) == 1
 
 
 def joins(trace):
@@ -271,7 +276,7 @@ def test_device_events_without_any_op(make_kineto):
     made.kernel("k", 0, 10, 5)
     links = link.link(reader.read(made.write()))
     assert links.linked == 0.0
-    assert links.orphans == 1
+    assert orphans(links) == 1
 
 
 @pytest.mark.parametrize(
@@ -296,4 +301,4 @@ def test_linked_share_of_recorded_traces(recorded, name, launched, linked):
 
 
 def test_kernels_launched_before_a_cut_window(recorded):
-    assert link.link(reader.read(recorded("h100_qwen_0.5b_infer.json.gz"))).orphans == 509
+    assert orphans(link.link(reader.read(recorded("h100_qwen_0.5b_infer.json.gz")))) == 509

@@ -58,7 +58,6 @@ def test_tables_hold_the_events_of_three_steps(trace):
 def test_times_are_whole_nanoseconds_after_the_first_event(trace, make_kineto):
     assert trace.origin == make_kineto.FIRST
     assert trace.base_time == make_kineto.BASE
-    assert trace.resolution == 1
     first = names(trace, trace.device).index("sm80_gemm_f32f32_tn")
     assert trace.device.start[first] == 130_000
     assert trace.device.end[first] == 200_000
@@ -94,10 +93,6 @@ def test_epoch_times_keep_their_nanoseconds(make_kineto):
     assert trace.origin == epoch
     assert trace.base_time is None
     assert set((trace.device.start % 1000).tolist()) == {0}
-
-
-def test_whole_microseconds_are_noticed(make_kineto):
-    assert kineto.read(make_kineto.training(1).write(first=5_000_000)).resolution == 1000
 
 
 # Times as text
@@ -198,7 +193,7 @@ def test_damage_is_mended_with_a_warning_or_refused(damaged):
     trace = kineto.read(data)
     assert bool(trace.warnings) == (name not in SOUND)
     assert all(repair.count > 0 and str(repair).endswith(f": {repair.count}") for repair in trace.warnings)
-    for events in (trace.ops, trace.launches, trace.device, trace.annotations, trace.syncs):
+    for events in (trace.ops, trace.launches, trace.device, trace.annotations):
         assert (events.end >= events.start).all()
         assert (events.start >= 0).all()
     assert all(isinstance(name, str) and name.encode() is not None for name in trace.names)
@@ -281,7 +276,7 @@ def small(monkeypatch):
 
 def columns(trace):
     """Everything that is read of a trace."""
-    tables = [trace.ops, trace.launches, trace.device, trace.annotations, trace.syncs]
+    tables = [trace.ops, trace.launches, trace.device, trace.annotations]
     names = ("start", "end", "name", "thread", "kind", "order", "correlation", "external")
     values = [[getattr(table, name).tolist() for name in names] + [list(table.args)] for table in tables]
     return values, trace.names, trace.threads, trace.metadata, trace.recorded, trace.origin, trace.warnings
@@ -499,20 +494,20 @@ def test_busy_time_agrees_with_another_tool(recorded):
 
 
 @pytest.mark.parametrize(
-    ("name", "events", "device", "resolution"),
+    ("name", "events", "device"),
     [
-        ("h100_bert_small_infer.json.gz", 2551, 61, 1),
-        ("h100_qwen_0.5b_infer.json.gz", 18221, 1707, 1),
-        ("mi300x_vllm_decode_graph.json.gz", 1993, 434, 1),
-        ("b200_eager.json.gz", 24656, 929, 1),
-        ("a100_recsys_train.json.gz", 109123, 9450, 1000),
-        ("v100_recsys_train.json.gz", 105167, 15632, 1000),
+        ("h100_bert_small_infer.json.gz", 2551, 61),
+        ("h100_qwen_0.5b_infer.json.gz", 18221, 1707),
+        ("mi300x_vllm_decode_graph.json.gz", 1993, 434),
+        ("b200_eager.json.gz", 24656, 929),
+        ("a100_recsys_train.json.gz", 109123, 9450),
+        ("v100_recsys_train.json.gz", 105167, 15632),
     ],
 )
-def test_recorded_traces_are_read_whole(recorded, name, events, device, resolution):
+def test_recorded_traces_are_read_whole(recorded, name, events, device):
     trace = kineto.read(recorded(name))
     assert trace.warnings == ()
-    assert (trace.recorded, len(trace.device), trace.resolution) == (events, device, resolution)
+    assert (trace.recorded, len(trace.device)) == (events, device)
 
 
 def test_parents_on_a_real_trace_contain_their_children(recorded):

@@ -12,7 +12,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, moved, opening
 from roofline.comparison.causes.select import blocks_with, classes_of
-from roofline.comparison.matching import ANCHORS
+from roofline.core.vocabulary import PRODUCTS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -23,7 +23,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         fused = ["attention" in classes for classes in sides]
         written = ["contraction" in classes for classes in sides]
         if fused[0] != fused[1] and written[fused.index(False)]:
-            blocks = blocks_with(attribution.a.segments, a, ANCHORS) | blocks_with(attribution.b.segments, b, ANCHORS)
+            blocks = blocks_with(attribution.a.segments, a, PRODUCTS) | blocks_with(attribution.b.segments, b, PRODUCTS)
             keep = [
                 rows[np.asarray([some.places[row].block in blocks for row in rows], bool)]
                 for some, rows in ((attribution.a.segments, a), (attribution.b.segments, b))

@@ -11,7 +11,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
 from roofline.comparison.causes.select import again_in, again_there, are, both, flops, more_flops, together
-from roofline.comparison.matching import ANCHORS
+from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
 _UNKNOWN = 0.05
@@ -29,7 +29,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         phases.setdefault(stretch.phase, []).append(attribution.free(stretch.a, stretch.b))
     for stretches in phases.values():
         products = [
-            (a[are(attribution.a.segments, a, ANCHORS)], b[are(attribution.b.segments, b, ANCHORS)])
+            (a[are(attribution.a.segments, a, PRODUCTS)], b[are(attribution.b.segments, b, PRODUCTS)])
             for a, b in stretches
         ]
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.

@@ -14,10 +14,10 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import following, opening
 from roofline.comparison.causes.select import are, both, cast
-from roofline.comparison.matching import ANCHORS
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import Setting
+from roofline.core.vocabulary import PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
@@ -109,7 +109,7 @@ def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[s
 
 def _computed_in(some: Segments, row: int) -> str | None:
     found = some.signature[row].precision
-    return found.arithmetic if found and some.places[row].op_class in ANCHORS else None
+    return found.arithmetic if found and some.places[row].op_class in PRODUCTS else None
 
 
 def sentence(facts: Facts) -> str:

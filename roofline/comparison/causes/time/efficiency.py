@@ -12,12 +12,12 @@ from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, moved, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
-from roofline.comparison.matching import ANCHORS
+from roofline.core.vocabulary import PRODUCTS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """All ops that are left: products, then the others."""
-    for of, classes in (("products", ANCHORS), ("others", ALL)):
+    for of, classes in (("products", PRODUCTS), ("others", ALL)):
         yield Claim("efficiency", *left(attribution, classes), about={"of": of})
 
 

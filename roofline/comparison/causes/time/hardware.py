@@ -12,7 +12,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import opening
 from roofline.comparison.causes.select import ALL, pairs_of
-from roofline.comparison.matching import ANCHORS
+from roofline.core.vocabulary import PRODUCTS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -25,7 +25,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """
     if not attribution.comparison.hardware_differs:
         return
-    for classes in (ANCHORS, ALL - ANCHORS):
+    for classes in (PRODUCTS, ALL - PRODUCTS):
         a, b = pairs_of(attribution, classes)
         floors = float(attribution.a.segments.floor[a].sum()), float(attribution.b.segments.floor[b].sum())
         times = float(attribution.a.own[a].sum()), float(attribution.b.own[b].sum())

@@ -64,5 +64,12 @@ def test_jax_has_no_flag_to_check(versions: dict[str, str], advised: str) -> Non
     assert advised in causes()["jit-not-in-effect"].advised(slower)
 
 
+@pytest.mark.parametrize(("library", "advised"), [(None, "jax.jit"), ("keras", "flag")])
+def test_what_the_backend_says_goes_before_the_versions(library: str | None, advised: str) -> None:
+    """tf_keras is installed beside, and of a framework that no list names the versions would tell nothing."""
+    run = step(versions={"tf_keras": "2.21.0", "torch": "2.13.0"}, framework="jax", written_in=library)
+    assert advised in causes()["jit-not-in-effect"].advised(facts(run_more=analyze(run)))
+
+
 def test_a_trace_without_versions_is_written_in_its_framework() -> None:
     assert written_in(step(backend="jax", versions={})) == "jax"

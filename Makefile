@@ -14,7 +14,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 DEMO := demo
 WORKERS ?= 2
-PYTEST := $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
+# Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
+PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
 .PHONY: demo test test-all quick check bench cells plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:

@@ -18,6 +18,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those products, and between the same neighbours the vector work around them, which was computed again too.
 
     What is to be computed again is set up before it is computed first: what the host takes longer there belongs to it.
+    Where both runs compute the same again, it belongs to neither of them more than to the other.
     """
     found = []
     for stretch in attribution.matching.unmatched:
@@ -28,8 +29,12 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             found.append(rows)
             yield Claim("recomputation", *rows, host=True)
     if found:
-        for side, rows in enumerate(zip(*found, strict=True)):
-            yield Claim("recomputation", before=first_time(attribution, side, np.concatenate(rows)))
+        repeated = [np.concatenate(rows) for rows in zip(*found, strict=True)]
+        (a, with_a), (b, with_b) = (first_time(attribution, side, rows) for side, rows in enumerate(repeated))
+        of_both = np.isin(a, b)
+        yield Claim("recomputation", before=(a[of_both], with_a[of_both]))
+        yield Claim("recomputation", before=(a[~of_both], with_a[~of_both]))
+        yield Claim("recomputation", before=(b[~np.isin(b, a)], with_b[~np.isin(b, a)]))
 
 
 def sentence(facts: Facts) -> str:

@@ -43,22 +43,25 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def _kept_track_of(attribution: Attribution, followers: Sequence[Rows]) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
     """Of either run the first entry in which it computes again, by number, and what it did of that in the forward pass.
 
-    As far as that is matched and not claimed. followers: segments of A that are claimed because they follow others.
+    As far as that is matched and not claimed, and the other run does not compute it again, too. followers: segments of
+    A that are claimed because they follow others.
     """
     taken = np.concatenate([NONE, *followers])
+    found: list[tuple[int, tuple[Rows, Rows]]] = []
     for side in (0, 1):
-        found = [
+        numbers = [
             number
             for number, entry in enumerate(attribution.entries)
             if entry.claim.rule == "recomputation" and (attribution.seconds(entry) < 0) == bool(side)
         ]
-        if found:
-            a, b = first_time(
-                attribution, side, np.concatenate([_rows(attribution.entries[number], side) for number in found])
-            )
-            free = (attribution.left_a[a] == 1) & (attribution.left_b[b] == 1) & ~np.isin(a, taken)
-            taken = np.concatenate([taken, a[free]])
-            yield found[0], (a[free], b[free])
+        if numbers:
+            repeated = np.concatenate([_rows(attribution.entries[number], side) for number in numbers])
+            found.append((numbers[0], first_time(attribution, side, repeated)))
+    rows, times = np.unique(np.concatenate([NONE, *(a for _, (a, _) in found)]), return_counts=True)
+    taken = np.concatenate([taken, rows[times > 1]])
+    for number, (a, b) in found:
+        free = (attribution.left_a[a] == 1) & (attribution.left_b[b] == 1) & ~np.isin(a, taken)
+        yield number, (a[free], b[free])
 
 
 def _rows(entry: Entry, side: int) -> Rows:

@@ -60,22 +60,29 @@ def pairs_of(attribution: Attribution, classes: frozenset[str]) -> tuple[Rows, R
     return attribution.free(pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
-def first_time(attribution: Attribution, side: int, repeated: Rows) -> tuple[Rows, Rows]:
-    """The matched segments of run A (0) or B (1) that did in the forward pass, in the same block, what it does again.
+def first_times(attribution: Attribution, repeated: Sequence[Rows]) -> list[tuple[Rows, Rows]]:
+    """For run A and for run B the matched segments that did in the forward pass, in the same block, what it does again.
 
-    Only where half of its kind there or more are done again: of equal layers of which a few are, nobody knows which.
+    repeated: of each run the segments that do again. Only where half of its kind there or more are done again: of equal
+    layers of which a few are, nobody knows which. And not what both runs do again: it belongs to neither.
     """
     pairs = attribution.matching.pairs_a, attribution.matching.pairs_b
-    some = both(attribution)[side]
+    chosen = [_done_again(some, *each) for some, *each in zip(both(attribution), pairs, repeated, strict=True)]
+    alone = [mine & ~other for mine, other in zip(chosen, chosen[::-1], strict=True)]
+    return [(pairs[0][rows], pairs[1][rows]) for rows in alone]
+
+
+def _done_again(some: Segments, paired: Rows, repeated: Rows) -> Bools:
+    """Which of the matched segments of a run did first what `repeated` do again."""
 
     def what(row: int) -> tuple[str, str, str]:
         return some.signature[row].name, some.signature[row].shapes, some.places[row].block
 
-    forward = np.flatnonzero(of_phase(some, "forward")[pairs[side]])
-    firsts = [what(row) for row in pairs[side][forward].tolist()]
+    forward = of_phase(some, "forward")[paired]
+    firsts = [what(row) for row in paired[forward].tolist()]
     times, there = Counter(what(row) for row in repeated.tolist()), Counter(firsts)
-    chosen = forward[np.asarray([times[one] >= _DONE_AGAIN * there[one] for one in firsts], bool)]
-    return pairs[0][chosen], pairs[1][chosen]
+    forward[forward] = [times[one] >= _DONE_AGAIN * there[one] for one in firsts]
+    return forward
 
 
 def only_one_does(attribution: Attribution, op_class: str) -> Iterator[tuple[Rows, Rows]]:

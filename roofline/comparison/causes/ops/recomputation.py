@@ -11,14 +11,13 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, opening, ops
-from roofline.comparison.causes.select import again, first_time
+from roofline.comparison.causes.select import again, first_times
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those products, and between the same neighbours the vector work around them, which was computed again too.
 
     What is to be computed again is set up before it is computed first: what the host takes longer there belongs to it.
-    Where both runs compute the same again, it belongs to neither of them more than to the other.
     """
     found = []
     for stretch in attribution.matching.unmatched:
@@ -29,12 +28,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             found.append(rows)
             yield Claim("recomputation", *rows, host=True)
     if found:
-        repeated = [np.concatenate(rows) for rows in zip(*found, strict=True)]
-        (a, with_a), (b, with_b) = (first_time(attribution, side, rows) for side, rows in enumerate(repeated))
-        of_both = np.isin(a, b)
-        yield Claim("recomputation", before=(a[of_both], with_a[of_both]))
-        yield Claim("recomputation", before=(a[~of_both], with_a[~of_both]))
-        yield Claim("recomputation", before=(b[~np.isin(b, a)], with_b[~np.isin(b, a)]))
+        for pairs in first_times(attribution, [np.concatenate(rows) for rows in zip(*found, strict=True)]):
+            yield Claim("recomputation", before=pairs)
 
 
 def sentence(facts: Facts) -> str:

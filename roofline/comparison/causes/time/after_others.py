@@ -10,7 +10,7 @@ from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Rule
 from roofline.comparison.causes.claim import NONE, Claim, Entry
-from roofline.comparison.causes.select import first_time
+from roofline.comparison.causes.select import first_times
 
 #: What ops take longer after others is a consequence of those up to this part of what those take. By choice.
 _CONSEQUENCE = 0.5
@@ -43,25 +43,25 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def _kept_track_of(attribution: Attribution, followers: Sequence[Rows]) -> Iterator[tuple[int, tuple[Rows, Rows]]]:
     """Of either run the first entry in which it computes again, by number, and what it did of that in the forward pass.
 
-    As far as that is matched and not claimed, and the other run does not compute it again, too. followers: segments of
-    A that are claimed because they follow others.
+    As far as that is matched and not claimed. followers: segments of A that are claimed because they follow others.
     """
-    taken = np.concatenate([NONE, *followers])
-    found: list[tuple[int, tuple[Rows, Rows]]] = []
-    for side in (0, 1):
-        numbers = [
+    sides = [
+        [
             number
             for number, entry in enumerate(attribution.entries)
             if entry.claim.rule == "recomputation" and (attribution.seconds(entry) < 0) == bool(side)
         ]
+        for side in (0, 1)
+    ]
+    repeated = [
+        np.concatenate([NONE, *(_rows(attribution.entries[number], side) for number in numbers)])
+        for side, numbers in enumerate(sides)
+    ]
+    taken = np.concatenate([NONE, *followers])
+    for numbers, (a, b) in zip(sides, first_times(attribution, repeated), strict=True):
         if numbers:
-            repeated = np.concatenate([_rows(attribution.entries[number], side) for number in numbers])
-            found.append((numbers[0], first_time(attribution, side, repeated)))
-    rows, times = np.unique(np.concatenate([NONE, *(a for _, (a, _) in found)]), return_counts=True)
-    taken = np.concatenate([taken, rows[times > 1]])
-    for number, (a, b) in found:
-        free = (attribution.left_a[a] == 1) & (attribution.left_b[b] == 1) & ~np.isin(a, taken)
-        yield number, (a[free], b[free])
+            free = (attribution.left_a[a] == 1) & (attribution.left_b[b] == 1) & ~np.isin(a, taken)
+            yield numbers[0], (a[free], b[free])
 
 
 def _rows(entry: Entry, side: int) -> Rows:

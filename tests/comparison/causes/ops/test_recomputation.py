@@ -53,6 +53,19 @@ def test_of_equal_layers_of_which_one_is_computed_again_nobody_knows_which() -> 
     assert {finding.rule: finding.seconds for finding in found}["recomputation"] == near(1200 + 7 * 10)
 
 
+def test_what_both_runs_compute_again_belongs_to_neither_of_them() -> None:
+    """A does two products again, B one and attention; a GELU that both do again took 50 at first in A and 65 in B."""
+    again = [change(row, phase="backward", model_flops=0.0) for row in (LINEAR, SDPA)]
+    gelu = change(GELU, phase="backward")
+    a = step((GELU, LINEAR, LINEAR, again[0], again[0], gelu))
+    b = step((change(GELU, own=65), LINEAR, LINEAR, again[1], gelu, again[0]))
+    there, back = explain(compare(a, b)), explain(compare(b, a))
+    assert sorted(round(each.seconds * 1e8) for each in there) == sorted(round(-each.seconds * 1e8) for each in back)
+    # One product is paired. A alone has the other and a GELU, 300 + 50; B alone attention and a GELU, 200 + 50; with
+    # 10 of the host's time for each op.
+    assert {round(each.seconds * 1e8) for each in there} == {37000, -27000}
+
+
 def test_a_product_that_is_computed_again_is_no_partner_of_one_that_was_asked_for() -> None:
     backward = tuple(change(row, name=f"dot.{row.name}", phase="backward") for row in LAYER)
     again = tuple(change(LINEAR, phase="backward", model_flops=0.0) for _ in range(3))

@@ -5,7 +5,6 @@ from __future__ import annotations
 import argparse
 import json
 import os
-import platform
 import shutil
 import subprocess
 import sys
@@ -40,7 +39,6 @@ def main() -> None:
     found: dict[str, Any] = {
         "date": datetime.now(UTC).isoformat(timespec="seconds"),
         "python": sys.version.partition(" ")[0],
-        "kernel": platform.release(),
         "processors": os.cpu_count(),
         "versions": {name: version for name in DISTRIBUTIONS if (version := _version(name))},
         "tools": {name: shutil.which(name) is not None for name in ("ncu", "nvcc", "nsys")},

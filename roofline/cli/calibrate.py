@@ -14,7 +14,9 @@ def command(
     threads: Annotated[
         int | None, typer.Option(help="Threads to drive a CPU with; by default one per physical core.")
     ] = None,
-    full: Annotated[bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds.")] = False,
+    full: Annotated[
+        bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds (twenty on a GPU).")
+    ] = False,
     force: Annotated[bool, typer.Option("--force", help="Measure again even if a calibration is kept.")] = False,
     only: Annotated[
         str | None,

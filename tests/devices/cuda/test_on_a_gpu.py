@@ -13,7 +13,7 @@ from roofline import devices
 from roofline.devices import calibration
 from roofline.devices.cuda import card, kernels, memory, nvrtc, probes, products, timer
 
-#: Half of the datasheet's rate on an H100: cuBLASLt has no faster kernels for int8, and torch has no other library.
+#: Half of the datasheet's rate on an H100: cuBLASLt took a kernel made for sm_80 (torch 2.11, CUDA 13.0).
 SLOW = {"matrix.int8"}
 #: What an older GPU says of precisions that it has not got.
 LACKS = "needs compute capability"

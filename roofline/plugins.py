@@ -9,7 +9,7 @@ from __future__ import annotations
 import ast
 import gc
 from collections.abc import Iterable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from importlib import import_module
 from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
@@ -114,15 +114,19 @@ def load(package: str, name: str, kind: str) -> ModuleType:
 
 def summary(package: str, name: str) -> str:
     """The first line of the plugin's docstring, read without importing it."""
-    path = folder(package) / f"{name.replace('-', '_')}.py"
-    text = ast.get_docstring(ast.parse(path.read_text(encoding="utf-8"))) or ""
-    return text.partition("\n")[0]
+    return (ast.get_docstring(_source(package, name)) or "").partition("\n")[0]
 
 
-def constant(package: str, name: str, what: str) -> Any:
-    """What the plugin assigns to `what` as a literal, read without importing it; None where it does not."""
+def constants(package: str, name: str) -> dict[str, Any]:
+    """What the plugin assigns to its names as literals, read without importing it."""
+    found: dict[str, Any] = {}
+    for node in _source(package, name).body:
+        if isinstance(node, ast.Assign):
+            with suppress(ValueError):  # not a literal
+                found |= dict.fromkeys(map(ast.unparse, node.targets), ast.literal_eval(node.value))
+    return found
+
+
+def _source(package: str, name: str) -> ast.Module:
     path = folder(package) / f"{name.replace('-', '_')}.py"
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and any(ast.unparse(target) == what for target in node.targets):
-            return ast.literal_eval(node.value)
-    return None
+    return ast.parse(path.read_text(encoding="utf-8"))

@@ -18,18 +18,19 @@ def _others() -> str:
     """The formats beside torch.profiler's, as each says that its files are called: "an XPlane trace (.pb, .pb.gz)"."""
     told = []
     for name in plugins.names(_FORMATS):
-        suffixes = plugins.constant(_FORMATS, name, "SUFFIXES") if name.startswith("from-") else None
-        if suffixes:
-            words = str(plugins.constant(_FORMATS, name, "WORDS"))
-            told.append(f"{words[0].lower()}{words[1:]} ({', '.join(suffixes)})")
+        says = plugins.constants(_FORMATS, name) if name.startswith("from-") else {}
+        if says.get("SUFFIXES"):
+            words = says["WORDS"]
+            told.append(f"{words[0].lower()}{words[1:]} ({', '.join(says['SUFFIXES'])})")
     return ", or ".join(told)
 
 
+#: Once: typer evaluates the annotations of a command four times.
+_WHICH = f"Traces of torch.profiler (.json, .json.gz, .zip), or {_others()}."
+
+
 def command(
-    traces: Annotated[
-        list[str],
-        typer.Argument(metavar="TRACE...", help=f"Traces of torch.profiler (.json, .json.gz, .zip), or {_others()}."),
-    ],
+    traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help=_WHICH)],
     device: Annotated[
         str | None,
         typer.Option(metavar="NAME|FILE", help="Whose ceilings to use. By default those of the device it names."),

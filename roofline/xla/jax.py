@@ -157,11 +157,13 @@ class Jax:
 
     def trivial(self) -> Callable[[], object]:
         """On a CPU many results that are copies of one number each: the cheapest thunk there is, and none fuses with
-        another. On a GPU they would, or become copies without a kernel: there a program of one addition, many times.
+        another. On a GPU they would, or become copies without a kernel: there programs of one kernel, many times. One
+        adds; the other only writes and waits for no memory, so that it ends sooner (0.86 us, not 0.99, on an H100).
         """
         if jax.default_backend() != "cpu":
-            one, number = jax.jit(lambda x: x + 1), jnp.asarray(1.0)
-            return lambda: [one(number) for _ in range(TRIVIAL_OPS)]
+            adds, number = jax.jit(lambda x: x + 1), jnp.asarray(1.0)
+            writes = jax.jit(partial(jax.lax.iota, jnp.float32, 32))  # numbers all alike would be set without a kernel
+            return lambda: [result for _ in range(TRIVIAL_OPS // 2) for result in (adds(number), writes())]
 
         @jax.jit
         def copies(many: list[Any]) -> list[Any]:

@@ -28,6 +28,8 @@ from roofline.recording.request import Request
 
 pytestmark = pytest.mark.gpu
 
+UNTUNED = "--xla_gpu_autotune_level=0"
+
 
 @pytest.fixture(autouse=True)
 def _gpu(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -36,7 +38,9 @@ def _gpu(monkeypatch: pytest.MonkeyPatch) -> None:
         pytest.skip(f"needs a CUDA GPU: {why}")
     if find_spec("jax_plugins") is None:
         pytest.skip("needs JAX for CUDA: no jax_plugins are installed")
-    monkeypatch.delenv("XLA_FLAGS", raising=False)  # those of the tests leave programs unoptimised
+    # Those of the other tests leave programs unoptimised. Autotuning takes minutes a program, and only which kernel is
+    # chosen depends on it; one test does without this.
+    monkeypatch.setenv("XLA_FLAGS", UNTUNED)
     monkeypatch.setenv("XLA_PYTHON_CLIENT_PREALLOCATE", "false")
 
 
@@ -93,8 +97,10 @@ def test_every_kernel_has_its_op_and_no_op_is_above_its_roof(
     assert {None if one.precision is None else one.precision.arithmetic for one in products} == {arithmetic}
     analysis = analysed(request, recording)
     names = [
-        (recording.signatures[op.signature].name, op.own_ns)
-        for op, above in zip(recording.ops, analysis.table.above.tolist(), strict=True)
+        (recording.signatures[op.signature].name, recording.signatures[op.signature].cost, op.own_ns, floor)
+        for op, above, floor in zip(
+            recording.ops, analysis.table.above.tolist(), analysis.table.floor.tolist(), strict=True
+        )
         if above
     ]
     assert names == []
@@ -115,9 +121,10 @@ def test_the_work_is_what_the_same_step_does_on_a_cpu(folder: Path) -> None:
         assert analysis.products[phase].model == pytest.approx(products.model, rel=1e-6), phase
 
 
-def test_both_processes_have_the_same_autotuned_kernels(folder: Path) -> None:
-    _measured("jax", folder, mode="train", precision="fp32")
-    assert [path for path in folder.rglob("*") if path.is_file()], "XLA kept nothing of what it autotuned"
+def test_both_processes_have_the_same_autotuned_kernels(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("XLA_FLAGS")
+    _measured("jax", tmp_path, mode="infer", precision="bf16")
+    assert [path for path in tmp_path.rglob("*") if path.is_file()], "XLA kept nothing of what it autotuned"
 
 
 def test_keras_on_jax(folder: Path) -> None:
@@ -187,7 +194,7 @@ def in_process(returns: bool) -> str:
 
 #: Four products forward; backward the gradients of four weights and of three inputs: 11 x 2 x 512 x 2048 x 2048 FLOP.
 FLOPS = 11 * 2 * 512 * 2048 * 2048
-OFF = "--xla_gpu_enable_command_buffer="
+OFF = f"{UNTUNED} --xla_gpu_enable_command_buffer="
 
 
 @pytest.mark.parametrize("returns", [True, False])
@@ -204,6 +211,6 @@ def test_kernels_of_command_buffers_are_not_taken_for_ops() -> None:
     """The same with XLA's default: what a buffer launched is said to be so, or refused with the cure."""
     found = python(in_process(True))
     if "error" in found:
-        assert OFF in found["error"], found
+        assert OFF.split()[-1] in found["error"], found
     else:
         assert any(flag.startswith("command-buffers: ") for flag in found["flags"]) or found["joined"] >= 0.99, found

@@ -1,10 +1,11 @@
 """The bytes of one step by hardware counters (Nsight Compute), joined to the ops of a saved profile.
 
-    python benchmarks/gpu/counters.py --profile P.json --cache-control none --rows ROWS.csv > TOTALS.json
+    python benchmarks/gpu/counters.py --profile P.json --cache-control none --rows OPS.csv --kernels K.csv > TOTALS.json
 
-ROWS.csv has one line per op: what the profile says it must move, what of that the rule for caches sends to main memory,
-and what the counters saw. Without cache control a kernel finds the cache as the kernel before it left it, which is what
-happens in a step as long as the metrics fit one pass; with it every kernel begins with an empty cache.
+OPS.csv has one line per op: what the profile says it must move, what of that the rule for caches sends to main memory,
+and what the counters saw; K.csv has one per kernel, in their order; TOTALS.json the totals. Without cache control a
+kernel finds the cache as the kernel before it left it, which is what happens in a step as long as the metrics fit one
+pass; with it every kernel begins with an empty cache.
 """
 
 from __future__ import annotations
@@ -16,15 +17,15 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
-from dataclasses import dataclass, fields
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
 from difflib import SequenceMatcher
 from pathlib import Path
 from typing import Any
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.cache_traffic import cold_traffic
-from roofline.core.schema import load
+from roofline.core.schema import Op, Profile, load
 
 HERE = Path(__file__).resolve().parent
 #: Of one_step.py, which this module cannot import without PyTorch.
@@ -73,6 +74,7 @@ def parser() -> argparse.ArgumentParser:
     words.add_argument("--profile", type=Path, required=True)
     words.add_argument("--cache-control", choices=("all", "none"), required=True)
     words.add_argument("--rows", type=Path, required=True, help="where the table of ops goes (.csv)")
+    words.add_argument("--kernels", type=Path, required=True, help="where the counted kernels go (.csv)")
     return words
 
 
@@ -88,7 +90,8 @@ def main() -> int:
     nothing, step = seen[:NOTHING], seen[NOTHING:]
     analysis = analyze(load(asked.profile))
     rows = joined(analysis, step)
-    write(rows, asked.rows)
+    write(Row, rows, asked.rows)
+    write(Kernel, [replace(kernel, name=function(kernel.name)) for kernel in step], asked.kernels)
     json.dump({"cache control": asked.cache_control, **totals(rows, step, nothing)}, sys.stdout, indent=1)
     print()
     return 0
@@ -130,24 +133,17 @@ def joined(analysis: Analysis, step: Sequence[Kernel]) -> list[Row]:
     profile = analysis.profile
     cold = cold_traffic(profile, analysis.device)
     order = sorted(range(len(profile.ops)), key=lambda number: profile.ops[number].start_ns)
-    ours: list[tuple[int, str]] = []
-    for number in order:
-        for index, _ in profile.ops[number].kernels:
-            if not re.match(r"Mem(cpy|set)\b", profile.kernels[index]):
-                ours.append((number, function(profile.kernels[index])))
-    theirs = [function(kernel.name) for kernel in step]
+    names_of = {number: _functions(profile, profile.ops[number]) for number in order}
+    has_of = {number: profile.ops[number].launches if names else 0 for number, names in names_of.items()}
+    ours = [(number, name) for number in order for name in _launched(names_of[number], has_of[number])]
     partner: dict[int, list[Kernel]] = {}
-    matcher = SequenceMatcher(None, [name for _, name in ours], theirs, autojunk=False)
-    for a, b, size in matcher.get_matching_blocks():
-        for offset in range(size):
-            partner.setdefault(ours[a + offset][0], []).append(step[b + offset])
-    number_of: dict[int, int] = {}
-    for number, _ in ours:
-        number_of[number] = number_of.get(number, 0) + 1
+    for number, kernel in zip(_owners(ours, names_of, [function(kernel.name) for kernel in step]), step, strict=True):
+        if number is not None:
+            partner.setdefault(number, []).append(kernel)
     rows = []
     for number in order:
         op = profile.ops[number]
-        signature, matched, has = profile.signatures[op.signature], partner.get(number, []), number_of.get(number, 0)
+        signature, matched, has = profile.signatures[op.signature], partner.get(number, []), has_of[number]
         whole = has > 0 and len(matched) == has
         rows.append(
             Row(
@@ -170,6 +166,38 @@ def joined(analysis: Analysis, step: Sequence[Kernel]) -> list[Row]:
     return rows
 
 
+def _functions(profile: Profile, op: Op) -> list[str]:
+    """The functions of an op's kernels, each once, in the order in which they were first launched."""
+    names = [profile.kernels[index] for index, _ in op.kernels]
+    return list(dict.fromkeys(function(name) for name in names if not re.match(r"Mem(cpy|set)\b", name)))
+
+
+def _launched(names: Sequence[str], launches: int) -> Sequence[str]:
+    """What is known of an op's launches: all of them for one function, of several that each was launched."""
+    return list(names) * launches if len(names) == 1 else names
+
+
+def _owners(
+    ours: Sequence[tuple[int, str]], names_of: Mapping[int, Sequence[str]], theirs: Sequence[str]
+) -> list[int | None]:
+    """The op of each kernel that the counters saw; None where none can be told.
+
+    A profile does not say how often each of an op's functions was launched, nor in which order the further ones came: a
+    kernel that is left over belongs to the op of its neighbour where that has such a function.
+    """
+    found: list[int | None] = [None] * len(theirs)
+    matcher = SequenceMatcher(None, [name for _, name in ours], theirs, autojunk=False)
+    for a, b, size in matcher.get_matching_blocks():
+        found[b : b + size] = [number for number, _ in ours[a : a + size]]
+    for step in (1, -1):
+        for place in range(len(theirs))[::step]:
+            before = place - step
+            neighbour = found[before] if 0 <= before < len(theirs) else None
+            if found[place] is None and neighbour is not None and theirs[place] in names_of[neighbour]:
+                found[place] = neighbour
+    return found
+
+
 def function(name: str) -> str:
     """The name of a kernel's function alone: no result, namespaces, template arguments and parameters.
 
@@ -187,9 +215,9 @@ def function(name: str) -> str:
     return "".join(kept).strip().rpartition("::")[2]
 
 
-def write(rows: Sequence[Row], file: Path) -> None:
-    """One line per op; unknown is empty."""
-    names = [field.name for field in fields(Row)]
+def write(kind: type[Row] | type[Kernel], rows: Sequence[Row | Kernel], file: Path) -> None:
+    """One line per op or kernel; unknown is empty."""
+    names = [field.name for field in fields(kind)]
     with file.open("w", newline="", encoding="utf-8") as out:
         writer = csv.writer(out)
         writer.writerow(names)

@@ -193,7 +193,7 @@ def counters(setting: Setting) -> tuple[Item, ...]:
         for control in ("none", "all"):
             name = f"ncu-{mode}-{control}"
             words = ("script", "counters.py", "--profile", f"{{out}}/{one.name}.json", "--cache-control", control)
-            words += ("--rows", f"{{out}}/{name}.csv")
+            words += ("--rows", f"{{out}}/{name}.csv", "--kernels", f"{{out}}/{name}.kernels.csv")
             items.append(
                 Item(
                     name=name,
@@ -201,7 +201,7 @@ def counters(setting: Setting) -> tuple[Item, ...]:
                     seconds=seconds,
                     limit=290,
                     stdout=f"{name}.json",
-                    outputs=(f"{name}.csv",),
+                    outputs=(f"{name}.csv", f"{name}.kernels.csv"),
                     needs=(one.name,),
                     machine=("gpu", "ncu"),
                 )

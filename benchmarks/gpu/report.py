@@ -23,7 +23,7 @@ from roofline.errors import RooflineError
 
 COLUMNS = (
     *("row", "wall ms", "predicted ms", "attained", "joined", "known FLOPs", "known bytes", "unknown ops"),
-    *("opaque", "unattributed", "idle", "compute", "memory", "launch", "no verdict", "above", "flags"),
+    *("opaque", "unattributed", "gap", "compute", "memory", "launch", "no verdict", "above", "flags"),
 )
 
 
@@ -100,7 +100,7 @@ def row(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
         str(unknown),
         "–" if compilation is None else str(compilation.opaque),
         ", ".join(lost) or "0",
-        share(None if analysis.idle is None else analysis.idle / analysis.wall),
+        share(analysis.gap / analysis.wall),
         *(share(bounds.get(bound, 0.0)) for bound in ("compute", "memory", "overhead", "unknown")),
         str(analysis.above_ceiling),
         ", ".join(flag for flag in analysis.flags if flag not in lost) or "none",

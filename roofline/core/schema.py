@@ -70,7 +70,8 @@ class Op(msgspec.Struct, frozen=True, array_like=True):
     overlap_ns: mean own time minus share: time it ran beside other ops [ns].
     start_ns: its start in the representative profiled step [ns].
     launches: times the device was launched (1 on a CPU).
-    reads, writes: buffers touched, by number; kernels: (kernel name, mean own time [ns]) of each launch.
+    reads, writes: buffers touched, by number.
+    kernels: (name, mean own time [ns]) of each kernel, of all its launches together.
     constituents: signatures of the ops that were fused into it; empty for an op that stands for itself.
     places: (scope, phase, block) of each constituent; empty: they are those of the op.
     host_ns: how long no op ran before it [ns], mean over the kept steps: while the host was in the framework's events,

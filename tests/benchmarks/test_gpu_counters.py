@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import re
+from collections.abc import Sequence
 from pathlib import Path
 
 import counters
@@ -13,6 +14,7 @@ import pytest
 from counters import Kernel, function
 
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.schema import Op
 
 #: What `ncu --csv --page raw --print-units base` writes: its own lines, names, units, one line per kernel. By hand,
 #: after the documentation of Nsight Compute; the columns before the metrics are not all of those that it has.
@@ -87,12 +89,29 @@ KERNELS = (
 @pytest.fixture
 def analysis() -> Analysis:
     """The step made by hand, its ops with kernels: the third op has two and a copy, the fifth has none."""
-    of_ops = [(0,), (1,), (2, 4, 2), (1,), (3,), (), (2,), (5,)]
-    ops = [
-        msgspec.structs.replace(op, kernels=tuple((number, 1000) for number in numbers))
-        for op, numbers in zip(handmade.OPS, of_ops, strict=True)
-    ]
-    return analyze(handmade.profile(ops=tuple(ops), kernels=KERNELS))
+    of_ops = [(0,), (1,), (2, 4), (1,), (3,), (), (2,), (5,)]
+    launches = [1, 1, 2, 1, 1, 0, 1, 1]
+    return analyze(handmade.profile(ops=ops(of_ops, launches), kernels=KERNELS))
+
+
+def ops(kernels: Sequence[Sequence[int]], launches: Sequence[int]) -> tuple[Op, ...]:
+    return tuple(
+        msgspec.structs.replace(op, kernels=tuple((number, 1000) for number in numbers), launches=times)
+        for op, numbers, times in zip(handmade.OPS, kernels, launches, strict=True)
+    )
+
+
+def test_an_op_that_launches_one_of_its_kernels_more_often() -> None:
+    """The third op launches `add` and `softmax` five times in an order that the profile does not tell; the seventh adds
+    once, behind a product that nobody can take for one of them."""
+    of_ops = [(0,), (1,), (2, 3), (1,), (3,), (), (2,), (5,)]
+    analysis = analyze(handmade.profile(ops=ops(of_ops, [1, 1, 5, 1, 1, 0, 1, 1]), kernels=KERNELS))
+    step = seen("embed", "gemm_tn", *("add", "softmax", "add", "add", "softmax"), "gemm_tn", "softmax", "add", "adam")
+    rows = counters.joined(analysis, step)
+    assert [(row.kernels, row.joined) for row in rows] == [(1, 1), (1, 1), (5, 5), *[(1, 1)] * 2, (0, 0), *[(1, 1)] * 2]
+    assert rows[2].dram_read == 30 + 40 + 50 + 60 + 70
+    fewer = counters.joined(analysis, [*step[:4], *step[7:]])
+    assert (fewer[2].joined, fewer[2].dram_read) == (2, None)
 
 
 def seen(*names: str) -> list[Kernel]:
@@ -134,7 +153,7 @@ def test_what_one_side_has_alone_is_not_joined(analysis: Analysis) -> None:
 
 def test_rows_can_be_read_again(analysis: Analysis, tmp_path: Path) -> None:
     rows = counters.joined(analysis, seen("embed"))
-    counters.write(rows, tmp_path / "rows.csv")
+    counters.write(counters.Row, rows, tmp_path / "rows.csv")
     with (tmp_path / "rows.csv").open(newline="", encoding="utf-8") as file:
         read = list(csv.DictReader(file))
     assert len(read) == len(rows)

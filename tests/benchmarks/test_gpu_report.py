@@ -43,7 +43,7 @@ def test_a_line_per_profile_and_what_did_not_end_well(tmp_path: Path) -> None:
     assert cells["wall ms"] == "12.500"
     assert cells["predicted ms"] == "–"  # of a device without a datasheet nothing was predicted
     assert cells["joined"] == "100.00 %"
-    assert cells["idle"] == "15.2 %"  # 1.9 of 12.5 ms
+    assert cells["gap"] == "14.4 %"  # 1.8 of 12.5 ms
     assert report.ended(states) == [
         "1 of 2 items ended well; together they took 1.0 min.",
         "toy/other: failed, exit 1",

@@ -7,7 +7,7 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import NamedTuple
@@ -20,12 +20,18 @@ from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
 from roofline.core.device import Device
+from roofline.core.executor import one_by_one
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass
 
 #: Gap causes are carried from observed idle to the gap where the two agree within this share of either, or of wall.
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
+#: What causes of idle time begin with that are the host's dispatching.
+DISPATCH = "host dispatch"
+#: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
+#: latencies of a device that always has work in its queue.
+_WAITS = 0.1
 #: Model and executed FLOPs that differ by less than this share are the same in the four digits that are shown.
 _SAME_WORK = 5e-5
 #: A final uniform scale below this marks the profile `inflated`.
@@ -108,6 +114,11 @@ class Analysis:
         profiled = self.profile.profiled
         return float(np.mean(profiled.idle)) if profiled and profiled.idle else None
 
+    @property
+    def has_queue(self) -> bool:
+        """Whether ops wait in a queue of the device while the host dispatches further ones."""
+        return self.profile.device.kind != "cpu"
+
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:
         """The gap by cause [s], or None where gap and observed idle do not agree, or are no longer independent.
@@ -117,13 +128,33 @@ class Analysis:
         profiled = self.profile.profiled
         if profiled is None or self.idle is None or self.scale < INFLATED:
             return None
-        apart = abs(self.gap - self.idle)
-        if apart > max(AGREE_OF_GAP * max(self.gap, self.idle), AGREE_OF_WALL * self.wall):
+        observed = profiled.idle_causes
+        whole = sum(observed.values())
+        if self.has_queue and self.idle > self.gap >= 0 and whole > 0:
+            observed = _without_profiler(observed, max(0.0, whole - self.gap))
+            whole = sum(observed.values())
+        elif abs(self.gap - self.idle) > max(AGREE_OF_GAP * max(self.gap, self.idle), AGREE_OF_WALL * self.wall):
             return None
-        whole = sum(profiled.idle_causes.values())
         if whole <= 0:
             return {}
-        return {cause: self.gap * seconds / whole for cause, seconds in profiled.idle_causes.items()}
+        return {cause: self.gap * seconds / whole for cause, seconds in observed.items()}
+
+    @property
+    def waits_for_host(self) -> bool:
+        """Whether the device runs out of work because its host dispatches too slowly, which then takes all of a step."""
+        causes = self.gap_causes or {}
+        waiting = sum(seconds for cause, seconds in causes.items() if cause.startswith(DISPATCH))
+        return self.has_queue and waiting >= _WAITS * self.wall
+
+    @property
+    def seconds_per_launch(self) -> float | None:
+        """What the host takes to launch a kernel [s], in a step of ops dispatched one by one whose device waits for it.
+
+        The host of such a step never stops, so that its time is that of the step. None elsewhere: a device that does
+        not wait hides some of it, and a compiled program is not launched kernel by kernel.
+        """
+        launches = self.total.kernels
+        return self.wall / launches if self.waits_for_host and launches and one_by_one(self.profile) else None
 
     @property
     def above_ceiling(self) -> int:
@@ -271,6 +302,25 @@ class Analysis:
         if self.above_ceiling:
             flags.append("above-ceiling")
         return tuple(dict.fromkeys(flags))
+
+
+def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str, float]:
+    """Idle times by cause [s] without what the profiler added to them.
+
+    Beside a device with a queue of its own the profiler slows the host, which records each op that it dispatches, and
+    no kernel. What the device idled more than in plain steps is taken off dispatching; where that is not enough, off the
+    other causes alike, each of which ends with the dispatch of an op.
+    """
+    dispatching = {cause: seconds for cause, seconds in observed.items() if cause.startswith(DISPATCH)}
+    others = {cause: seconds for cause, seconds in observed.items() if cause not in dispatching}
+    taken = min(excess, sum(dispatching.values()))
+    return {**_less(dispatching, taken), **_less(others, excess - taken)}
+
+
+def _less(times: Mapping[str, float], taken: float) -> dict[str, float]:
+    whole = sum(times.values())
+    left = max(0.0, 1 - taken / whole) if whole else 1.0
+    return {cause: seconds * left for cause, seconds in times.items()}
 
 
 def _op_label(analysis: Analysis, op: Op) -> str:

@@ -24,6 +24,11 @@ def compiles(profile: Profile) -> bool:
     return profile.profiled is not None and profile.profiled.mechanism.startswith(_COMPILED)
 
 
+def one_by_one(profile: Profile) -> bool:
+    """Whether a host launches each kernel of a step for itself, and neither a compiled program nor a graph."""
+    return profile.profiled is not None and "-" not in profile.profiled.mechanism
+
+
 def dispatched_alike(a: Profile, b: Profile) -> bool:
     """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
     return a.backend == b.backend and executor_of(a) == executor_of(b) and _mechanism(a) == _mechanism(b)

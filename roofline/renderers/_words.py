@@ -103,7 +103,8 @@ def verdict(analysis: Analysis) -> str:
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")
     if abs(analysis.gap) >= 0.005 * wall:
-        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}")
+        waits = ", the device waits for its host" if analysis.waits_for_host else ""
+        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."

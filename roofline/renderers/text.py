@@ -132,7 +132,12 @@ def _gap(analysis: Analysis) -> str:
     if analysis.gap_causes is None:
         return f"{words}; causes not resolved"
     causes = [f"{_words.plain(cause)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
-    return f"{words}: {', '.join(causes)}" if causes else words
+    if causes:
+        words += f": {', '.join(causes)}"
+    if analysis.seconds_per_launch is not None:
+        number = units.count(analysis.total.kernels)
+        words += f"; the host launches {number} kernels, {units.seconds(analysis.seconds_per_launch)} each"
+    return words
 
 
 def _table(analysis: Analysis, by: str) -> list[str]:

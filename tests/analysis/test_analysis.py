@@ -142,6 +142,33 @@ def test_causes_are_dropped_where_gap_and_idle_disagree() -> None:
     assert analyze(handmade.profile(profiled=profiled)).gap_causes is None
 
 
+@pytest.mark.parametrize(
+    ("dispatch", "data", "left"),
+    [
+        # The gap is 1.8 ms. Of 2.6 ms idle the 0.8 ms more are dispatching.
+        (2000, 600, (1200, 600)),
+        # Of 3.0 ms the 1.2 ms more: all 0.4 ms of dispatching, 0.8 of the 2.6 ms before data.
+        (400, 2600, (0, 1800)),
+        # 1.7 ms agree with the gap, and are carried over to it in their proportions.
+        (1020, 680, (1080, 720)),
+    ],
+)
+def test_a_profiler_slows_the_host_beside_a_queue(dispatch: int, data: int, left: tuple[int, int]) -> None:
+    """Of a GPU's idle time, what is more than the gap of plain steps is the profiler's: it slows dispatching."""
+    profile, idle = handmade.profile(), (dispatch + data) * US
+    profiled = replace(
+        profile.profiled,
+        idle=(idle,) * 3,
+        # A step with so much more idle time takes as much longer: the scale of the kernels stays 1.
+        corrected=tuple(one - 1900 * US + idle for one in profile.profiled.corrected),
+        idle_causes={"host dispatch": dispatch * US, "data input": data * US},
+    )
+    gpu = replace(handmade.device(), kind="cuda")
+    analysis = analyze(replace(profile, profiled=profiled, device=gpu), gpu)
+    assert analysis.gap == near(1800)
+    assert analysis.gap_causes == {"host dispatch": near(left[0]), "data input": near(left[1])}
+
+
 def test_what_the_profiler_still_adds_is_scaled_out() -> None:
     # The corrected profiled steps take 15.625 ms: 12.5 / 15.625 = 0.8 of every op's time, which is marked.
     profiled = replace(handmade.profile().profiled, corrected=(15.625e-3,) * 3)

@@ -61,6 +61,15 @@ class Attribution:
         """Whether both runs dispatch their ops by the same mechanism, so that an op more costs both hosts the same."""
         return dispatched_alike(self.comparison.a.profile, self.comparison.b.profile)
 
+    @property
+    def queued(self) -> bool:
+        """Whether the ops of both runs wait in queues of their devices.
+
+        Then no op runs only as far as the device's work does not hide what the host does: hosts that dispatch the same
+        in the same time leave other gaps beside other kernels.
+        """
+        return self.comparison.a.has_queue and self.comparison.b.has_queue
+
     def free(self, a: Rows, b: Rows) -> tuple[Rows, Rows]:
         """Those of some segments that are not claimed in full."""
         return a[self.left_a[a] != 0], b[self.left_b[b] != 0]

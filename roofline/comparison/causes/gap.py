@@ -4,10 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import DISPATCH, Analysis
 
-#: What causes of idle time begin with that are the host's dispatching.
-_DISPATCHING = "host dispatch"
 #: Of the step, so much may be drift. By choice: within seconds a shared machine gets faster and slower by twice as
 #: much.
 _MOST_DRIFT = 0.1
@@ -15,7 +13,7 @@ _MOST_DRIFT = 0.1
 
 def dispatching(run: Analysis) -> float:
     """The share of a gap that is the host's dispatching: all of it, but for what is known to have another cause."""
-    return max(0.0, share_of_gap(run, _DISPATCHING)) if run.gap_causes and run.gap else 1.0
+    return max(0.0, share_of_gap(run, DISPATCH)) if run.gap_causes and run.gap else 1.0
 
 
 def drift(run: Analysis) -> float:

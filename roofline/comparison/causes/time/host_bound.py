@@ -29,7 +29,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """What is left of the gap: how the host dispatches, or what else it does while no op runs."""
     a, b = attribution.comparison.a, attribution.comparison.b
     name, about = "host-bound", {}
-    if attribution.one_executor:
+    if attribution.one_executor and not attribution.queued:
         name = "host-idle"
         more = attribution.gap_a * a.gap - attribution.gap_b * b.gap
         about = _asleep(attribution, more)
@@ -95,14 +95,26 @@ def sentence(facts: Facts) -> str:
     gaps = facts.run_more.gap, facts.run_less.gap
     idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
-    each = [
-        gap / launches if launches else 0.0
-        for gap, launches in zip(gaps, (facts.launches_more, facts.launches_less), strict=True)
-    ]
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
-    if each[1] > 0 and each[0] > _DEARER * each[1]:
-        text += f"; each launch costs its host {units.seconds(each[0])} against {units.seconds(each[1])}"
-    return f"{text}."
+    return f"{text}{_each(facts)}."
+
+
+def _each(facts: Facts) -> str:
+    """What a launch costs the hosts: beside a device with a queue all of their time where it waits, else the gap's."""
+    runs = facts.run_more, facts.run_less
+    if any(run.has_queue for run in runs):
+        more, less = (run.seconds_per_launch for run in runs)
+        if more is None:
+            return ""
+        if less is not None:
+            dearer = max(more, less) > _DEARER * min(more, less)
+            return f"; a launch takes its host {units.seconds(more)} against {units.seconds(less)}" if dearer else ""
+        text = f"; its device waits for the host, which takes {units.seconds(more)} for a launch"
+        return text if facts.run_less.waits_for_host else f"{text}, {facts.less} hides its host's time behind its ops"
+    launches = facts.launches_more, facts.launches_less
+    more, less = (run.gap / number if number else 0.0 for run, number in zip(runs, launches, strict=True))
+    dear = less > 0 and more > _DEARER * less
+    return f"; each launch costs its host {units.seconds(more)} against {units.seconds(less)}" if dear else ""
 
 
 def sentence_of_small(facts: Facts) -> str:

@@ -141,7 +141,7 @@ class Analysis:
 
     @property
     def waits_for_host(self) -> bool:
-        """Whether the device runs out of work because its host dispatches too slowly, which then takes all of a step."""
+        """Whether the device runs out of work since its host dispatches too slowly, which then takes all of a step."""
         causes = self.gap_causes or {}
         waiting = sum(seconds for cause, seconds in causes.items() if cause.startswith(DISPATCH))
         return self.has_queue and waiting >= _WAITS * self.wall
@@ -308,8 +308,8 @@ def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str,
     """Idle times by cause [s] without what the profiler added to them.
 
     Beside a device with a queue of its own the profiler slows the host, which records each op that it dispatches, and
-    no kernel. What the device idled more than in plain steps is taken off dispatching; where that is not enough, off the
-    other causes alike, each of which ends with the dispatch of an op.
+    no kernel. What the device idled more than in plain steps is taken off dispatching; where that is not enough, off
+    the other causes alike, each of which ends with the dispatch of an op.
     """
     dispatching = {cause: seconds for cause, seconds in observed.items() if cause.startswith(DISPATCH)}
     others = {cause: seconds for cause, seconds in observed.items() if cause not in dispatching}

@@ -1,7 +1,7 @@
 """What `make gpu` measures: pieces of under ten minutes, each a list of items in the order of their importance.
 
-Expected seconds are guesses for an H100 from what the same commands take on a CPU at tiny size, to be corrected by the
-first run. Precision is always said: JAX's default for float32 products is TF32, PyTorch's is not.
+Expected seconds are what an H100 with 16 cores took, rounded up; of what was not run yet, guesses. Precision is always
+said: JAX's default for float32 products is TF32, PyTorch's is not.
 """
 
 from __future__ import annotations
@@ -147,17 +147,17 @@ def compiled(setting: Setting) -> tuple[Item, ...]:
 
     return (
         ceilings(setting),
-        one("default", "infer", 32, "bf16", 60),
-        one("default", "train", 32, "bf16", 90),
-        one("reduce-overhead", "infer", 1, "bf16", 80),
-        one("reduce-overhead", "train", 32, "bf16", 130),
-        one("default", "train", 64, "bf16", 90),
-        one("default", "infer", 32, "tf32", 60),
-        one("reduce-overhead", "infer", 32, "bf16", 80),
-        one("default", "infer", 1, "bf16", 60),
-        one("default", "train", 32, "tf32", 90),
-        one("default", "train", 1, "bf16", 90),
-        one("reduce-overhead", "train", 1, "bf16", 130),
+        one("default", "infer", 32, "bf16", 35),
+        one("default", "train", 32, "bf16", 60),
+        one("reduce-overhead", "infer", 1, "bf16", 40),
+        one("reduce-overhead", "train", 32, "bf16", 75),
+        one("default", "train", 64, "bf16", 60),
+        one("default", "infer", 32, "tf32", 35),
+        one("reduce-overhead", "infer", 32, "bf16", 40),
+        one("default", "infer", 1, "bf16", 35),
+        one("default", "train", 32, "tf32", 60),
+        one("default", "train", 1, "bf16", 60),
+        one("reduce-overhead", "train", 1, "bf16", 75),
     )
 
 
@@ -170,24 +170,24 @@ def xla(setting: Setting) -> tuple[Item, ...]:
     on, off = "jax:command_buffers=on", "jax:command_buffers=off"
     return (
         ceilings(setting),
-        one(on, "infer", 32, "tf32", 60),
-        one(off, "infer", 32, "tf32", 60),
-        one(on, "train", 32, "tf32", 100),
-        one("keras-jax", "infer", 32, "tf32", 60),
+        one(on, "infer", 32, "tf32", 45),
+        one(off, "infer", 32, "tf32", 45),
+        one(on, "train", 32, "tf32", 105),
+        one("keras-jax", "infer", 32, "tf32", 55),
         one("keras-torch", "infer", 32, "tf32", 35),
-        one("keras-jax", "train", 32, "tf32", 100),
+        one("keras-jax", "train", 32, "tf32", 120),
         one("keras-torch", "train", 32, "tf32", 40),
-        one(off, "train", 32, "tf32", 100),
-        one(on, "infer", 1, "tf32", 50),
-        one(on, "train", 32, "bf16", 100),
-        one(on, "infer", 32, "bf16", 60),
+        one(off, "train", 32, "tf32", 105),
+        one(on, "infer", 1, "tf32", 45),
+        one(on, "train", 32, "bf16", 105),
+        one(on, "infer", 32, "bf16", 45),
     )
 
 
 def counters(setting: Setting) -> tuple[Item, ...]:
     """Bytes by hardware counters of one step, beside the profile of the same step."""
     items = [ceilings(setting)]
-    for mode, seconds in (("infer", 60.0), ("train", 150.0)):
+    for mode, seconds in (("infer", 30.0), ("train", 45.0)):
         one = profile(setting, "torch", mode, 32, "tf32")
         items.append(one)
         for control in ("none", "all"):

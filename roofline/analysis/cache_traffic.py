@@ -93,12 +93,13 @@ def buffers_known(profile: Profile) -> bool:
 def cold_traffic(profile: Profile, device: Device) -> Cold:
     """What the history of the buffers says about the caches of `device`.
 
-    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point.
+    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point. A cache
+    of which nobody knows how fast it is takes no byte from main memory: it would give it for free.
     """
     reads, writes = accesses(profile)
     if buffers_known(profile):
-        return Cold(*cold_bytes(reads, writes, device.llc), [None] * len(profile.ops))
-    size = device.llc or 0.0
+        return Cold(*cold_bytes(reads, writes, device.serves), [None] * len(profile.ops))
+    size = device.serves or 0.0
     sums = [[sum(each for _, each in op) for op in accessed] for accessed in (reads, writes)]
     low = [[max(0.0, whole - size) for whole in many] for many in sums]
     return Cold(low[0], low[1], [read + written for read, written in zip(*sums, strict=True)])

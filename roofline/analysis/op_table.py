@@ -71,6 +71,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         uncosted=uncosted,
         floor=floor,
         floor_high=floor_high,
+        floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
         bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
         near_ridge=costed & ~open_ & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),

@@ -17,13 +17,18 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class OpTable:
-    """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`."""
+    """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`.
+
+    floor_high: the floor if nothing came from a cache, where it is not known what the caches held; else the floor.
+    floor_reach: the same as far as the op's own time allows it: what took less did not come from main memory.
+    """
 
     own: Array
     share: Array
     uncosted: Array
     floor: Array
     floor_high: Array
+    floor_reach: Array
     loss: Array
     bound: NDArray[np.int64]
     near_ridge: NDArray[np.bool_]
@@ -40,7 +45,7 @@ class OpTable:
 class Total:
     """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip.
 
-    costed: how many of the ops have known work.
+    costed: how many of the ops have known work. floor to floor_reach: the range that the floor lies in.
     """
 
     ops: int
@@ -59,6 +64,7 @@ class Total:
     uncosted: float
     floor: float
     floor_high: float
+    floor_reach: float
     loss: float
     divided_seconds: float
     bounds: Mapping[Bound, float]
@@ -74,6 +80,12 @@ class Total:
         """floor / own time of the costed ops; None where nothing is costed."""
         costed = self.own_seconds - self.uncosted
         return self.floor / costed if costed > 0 else None
+
+    @property
+    def attained_high(self) -> float | None:
+        """The same if no cache held what the ops read, as far as their own times allow it."""
+        costed = self.own_seconds - self.uncosted
+        return self.floor_reach / costed if costed > 0 else None
 
     @property
     def bound(self) -> Bound:
@@ -124,6 +136,7 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         uncosted=float(table.uncosted[rows].sum()),
         floor=float(table.floor[rows].sum()),
         floor_high=float(table.floor_high[rows].sum()),
+        floor_reach=float(table.floor_reach[rows].sum()),
         loss=float(table.loss[rows].sum()),
         divided_seconds=own_where([bool(op.constituents) for op in ops]),
         bounds=per_bound(share),

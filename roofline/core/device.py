@@ -120,6 +120,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return self.caches[-1].size if self.caches else None
 
     @property
+    def serves(self) -> float | None:
+        """Up to which size the last-level cache is known to serve what it holds [byte]: None without its bandwidth."""
+        return self.llc if self.llc and f"cache.{self.caches[-1].level}" in self.ceilings else None
+
+    @property
     def bandwidth(self) -> float | None:
         """The best main-memory bandwidth of a reading or copying pattern [byte/s]: the roof of a plot."""
         rates = self.family("dram")

@@ -13,10 +13,13 @@ _COMPILED = "xla-"
 
 def executor_of(profile: Profile) -> str:
     """What launches the ops of a step, as the launch floors of a device are named."""
-    mechanism = profile.profiled.mechanism if profile.profiled else "eager"
-    if "-" in mechanism:  # one executor serves many backends: all that XLA compiles runs as its thunks
-        return mechanism
-    return f"{framework(profile)}-{mechanism}"
+    return executor_name(framework(profile), profile.profiled.mechanism if profile.profiled else "eager")
+
+
+def executor_name(framework: str, mechanism: str) -> str:
+    """The name of what launches a framework's ops by `mechanism`; one with a hyphen serves many frameworks: all that
+    XLA compiles runs as its thunks."""
+    return mechanism if "-" in mechanism else f"{framework}-{mechanism}"
 
 
 def compiles(profile: Profile) -> bool:

@@ -31,7 +31,7 @@ class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What a TOML holds. Units: FLOP/s, byte/s, byte.
+    """What a TOML holds. Units: FLOP/s, byte/s, byte; s for a launch.
 
     match: patterns of the whole name that the driver gives, letter case ignored.
     memory_range: sizes that the driver may report; it tells variants of one name apart.
@@ -50,15 +50,16 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     vector: dict[str, _Figure] = {}
     dram: dict[str, _Figure] = {}
     link: dict[str, _Figure] = {}
+    cache: dict[str, _Figure] = {}
+    launch: dict[str, _Figure] = {}
     caches: tuple[_Level, ...] = ()
 
     def cite(self, source: str) -> str:
         return self.sources.get(source, source)
 
     def device(self) -> Device:
-        figures = {f"matrix.{name}": figure for name, figure in self.matrix.items()}
-        figures |= {f"vector.{name}": figure for name, figure in self.vector.items()}
-        figures |= {f"link.{name}": figure for name, figure in self.link.items()}
+        families = ("matrix", "vector", "link", "cache", "launch")
+        figures = {f"{one}.{name}": figure for one in families for name, figure in getattr(self, one).items()}
         for pattern in DRAM:
             figure = self.dram.get(pattern, self.dram.get("any"))
             if figure is not None:

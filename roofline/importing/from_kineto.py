@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from roofline.core.device import Device
+from roofline.core.executor import executor_name
 from roofline.core.schema import Imported, Profile
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
@@ -24,11 +25,12 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
+from roofline.importing.launches import with_launch_floor
 from roofline.importing.ranks import Rank
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import time_cuda
 from roofline.timing.timed import Timed, profiled
-from roofline.traces.kineto.reader import KinetoTrace
+from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 
 SUFFIXES = ()  # whatever no other format claims
 
@@ -63,15 +65,18 @@ def profile(
         kind, counted, timed, shapes = "cpu", on_cpu.counted, on_cpu.timed, on_cpu.shapes
         facts, left_out = _facts_cpu(on_cpu), ()
     named = _device(trace, kind)
-    device = named if given is None else given
-    check_kind(file, kind, device)
+    asked = named if given is None else given
+    check_kind(file, kind, asked)
+    mechanism = time_cuda.mechanism(timed)
+    kernels = trace.device.duration[trace.device.kind == KERNEL]
+    device = with_launch_floor(asked, executor_name("torch", mechanism), kernels)
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, shapes, device, bool(capture))
     missing = sorted(costs.missing)
     if missing:
         shown = ", ".join(missing[:5]) + (f" and {len(missing) - 5} more" if len(missing) > 5 else "")
         notes.append(f"The work of {shown} is not known, as torch is not installed: `pip install 'roofline[torch]'`.")
-    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, device), *left_out]
+    warnings = [*_repairs(trace), *_contradictions(trace, rank, named, asked), *left_out]
     return assembled(
         name=name,
         backend="torch",
@@ -81,7 +86,7 @@ def profile(
         counted=counted,
         timed=timed,
         rows=rows,
-        profiled=profiled(timed, time_cuda.mechanism(timed)),
+        profiled=profiled(timed, mechanism),
         versions=versions_of(trace.metadata),
         flags=flags,
         facts=Imported(

@@ -20,10 +20,14 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
+from roofline.importing.launches import with_launch_floor
 from roofline.timing.timed import profiled
 
 SUFFIXES = (".pb", ".pb.gz")
 WORDS = "An XPlane trace of JAX or TensorFlow"
+
+#: What launches the kernels of XLA's programs on a GPU, as profiles name it.
+_MECHANISM = "xla-gpu"
 
 BUFFERS = (
     "Kernels were replayed from command buffers, which name no instruction or the buffer as a whole: record with "
@@ -49,6 +53,7 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
         check_kind(file, kind, given)
     said = trace.devices.get(found.device, {})
     device = given if given is not None else recognise(said, kind)[0]
+    device = with_launch_floor(device, _MECHANISM, found.lasted)
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, True, device, True)
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
@@ -82,7 +87,7 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
         counted=counted,
         timed=timed,
         rows=rows,
-        profiled=profiled(timed, "xla-gpu"),
+        profiled=profiled(timed, _MECHANISM),
         versions=versions_of({}),
         flags=flags,
         facts=facts,

@@ -9,6 +9,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
@@ -30,6 +31,7 @@ class XlaStep:
 
     device: the plane of the device ("/device:GPU:0"); others: how many further devices ran kernels. rocm: the runtime
     is HIP. buffers: kernels launched by command buffers, of `kernels`. linked: share of the kernels' time with an op.
+    lasted: how long each kernel ran [ns], copies and fills left out.
     """
 
     counted: Counted
@@ -43,6 +45,7 @@ class XlaStep:
     rocm: bool
     buffers: int
     kernels: int
+    lasted: Rows
     warnings: tuple[str, ...]
 
 
@@ -90,6 +93,7 @@ def read(trace: XTrace) -> XlaStep:
         rocm=any(name.startswith("hip") for name in trace.names),
         buffers=int(command_buffers.replayed(trace)[rows].sum()),
         kernels=len(rows),
+        lasted=(length // 1000)[_computes(trace, rows)],
         warnings=(*trace.warnings, *warnings),
     )
 
@@ -99,6 +103,13 @@ def _events(trace: XTrace, plane: str) -> Rows:
     mine = np.asarray([line.plane == plane and xla.is_stream(line) for line in trace.lines] + [False], bool)
     rows = np.flatnonzero(mine[trace.line] & (trace.end > trace.start))
     return rows[np.argsort(trace.start[rows], kind="stable")]
+
+
+def _computes(trace: XTrace, rows: Rows) -> NDArray[np.bool_]:
+    """Whether each event is a kernel, and no copy or fill by the driver."""
+    driver = np.asarray([name.startswith(("Memcpy", "Memset")) for name in trace.names], bool)
+    found: NDArray[np.bool_] = ~driver[trace.name[rows]]
+    return found
 
 
 def _windows(trace: XTrace, rows: Rows) -> tuple[list[tuple[int, int]], int, list[str]]:

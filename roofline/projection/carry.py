@@ -35,7 +35,7 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile, Signature
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
-from roofline.projection.devices import comparable_ceilings, served, with_launches, without_caches, without_optional
+from roofline.projection.devices import comparable_ceilings, with_launches, without_caches, without_optional
 from roofline.projection.interval import Interval, against_sheet, around, drawn_ends
 from roofline.projection.roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
 
@@ -123,11 +123,11 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     # Three views of both sides, each the same on both: what is left is the difference of the devices.
     common, left_out = without_optional(known, there)
     held, kept = with_launches(there, common, profile)
-    caches = served(common) and served(held)
+    caches = bool(common.serves and held.serves)
     here_point = roofs(profile, common if caches else without_caches(common), upper=True)
     there_point = roofs(profile, held if caches else without_caches(held), upper=True)
-    here_most = roofs(profile, common if served(common) else without_caches(common), upper=True)
-    there_most = roofs(profile, held if served(held) else without_caches(held), upper=True)
+    here_most = roofs(profile, common if common.serves else without_caches(common), upper=True)
+    there_most = roofs(profile, held if held.serves else without_caches(held), upper=True)
     here_least, there_least = roofs(profile, common, upper=False), roofs(profile, there, upper=False)
 
     reasons = _not_carried(profile, known, there, here_point.floor, there_point.floor)

@@ -45,11 +45,6 @@ def with_launches(there: Device, here: Device, profile: Profile) -> tuple[Device
     return replace(there, ceilings={**there.ceilings, **kept}), tuple(kept)
 
 
-def served(device: Device) -> bool:
-    """Whether it is known how fast the last-level cache is, and how large."""
-    return bool(device.llc) and f"cache.{device.caches[-1].level}" in device.ceilings
-
-
 def without_caches(device: Device) -> Device:
     """The device with main memory alone."""
     ceilings = {name: c for name, c in device.ceilings.items() if not name.startswith("cache.")}

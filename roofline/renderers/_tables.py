@@ -18,17 +18,27 @@ from roofline.core.vocabulary import BOUNDS, Bound
 
 @dataclass(frozen=True, slots=True)
 class Times:
-    """Of the ops under one bound [s]; seconds is share time, floor + loss is own time."""
+    """Of the ops under one bound [s]; seconds is share time, floor + loss is own time.
+
+    floor to reach: the range of the floor, where it is not known what the caches held.
+    """
 
     seconds: float
     floor: float
+    reach: float
     loss: float
 
     @property
     def attained(self) -> float | None:
         """floor / own time; None where nothing is costed."""
         own = self.floor + self.loss
-        return self.floor / own if self.floor > 0 and own > 0 else None
+        return self.floor / own if self.reach > 0 and own > 0 else None
+
+    @property
+    def attained_high(self) -> float | None:
+        """The upper end of that."""
+        own = self.floor + self.loss
+        return self.reach / own if self.reach > 0 and own > 0 else None
 
 
 def split(analysis: Analysis) -> dict[Bound, Times]:
@@ -36,7 +46,7 @@ def split(analysis: Analysis) -> dict[Bound, Times]:
     table = analysis.table
     sums = [
         np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
-        for weights in (table.share, table.floor, table.loss)
+        for weights in (table.share, table.floor, table.floor_reach, table.loss)
     ]
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 
@@ -45,8 +55,9 @@ def split(analysis: Analysis) -> dict[Bound, Times]:
 class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
-    rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
-    for the gap and the total. None is unknown or does not apply. parts: what was fused into its ops.
+    floor_high, attained_high: the upper ends of ranges. rate: attained FLOP/s relative to the step's matmuls. bound:
+    holds most of its time; roof: the same in words, empty for the gap and the total. None is unknown or does not apply.
+    parts: what was fused into its ops.
     """
 
     label: str
@@ -60,6 +71,8 @@ class Row:
     rate: float | None
     roof: str
     attained: float | None
+    floor_high: float | None = None
+    attained_high: float | None = None
     bound: Bound = "unknown"
     parts: tuple[str, ...] = ()
 
@@ -84,6 +97,19 @@ def percent(share: float | None) -> str:
     return "0.0" if text == "-0.0" else text
 
 
+def between(low: float | None, high: float | None) -> str:
+    """A share, or the range that it lies in, in whole percents and without the sign."""
+    if low is None or high is None or round(100 * low) == round(100 * high):
+        return percent(low)
+    return f"{100 * low:.0f}–{100 * high:.0f}"
+
+
+def _loss(row: Row) -> str:
+    if row.floor is None or row.floor_high is None or row.loss is None:
+        return percent(row.loss)
+    return between(row.loss - (row.floor_high - row.floor), row.loss)
+
+
 def relative(value: float | None) -> str:
     """A ratio to the matmuls."""
     if value is None:
@@ -96,11 +122,11 @@ COLUMNS = (
     Column("bytes\n%", lambda row: percent(row.bytes)),
     Column("time", lambda row: units.seconds(row.seconds)),
     Column("time\n%", lambda row: percent(row.time)),
-    Column("floor\n%", lambda row: percent(row.floor)),
-    Column("loss\n%", lambda row: percent(row.loss)),
+    Column("floor\n%", lambda row: between(row.floor, row.floor_high)),
+    Column("loss\n%", _loss),
     Column("FLOP/s\nvs matmul", lambda row: relative(row.rate)),
     Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False),
-    Column("attained\n%", lambda row: percent(row.attained)),
+    Column("attained\n%", lambda row: between(row.attained, row.attained_high)),
 )
 
 
@@ -139,6 +165,8 @@ def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
             rate=whole.rate,
             roof="",
             attained=whole.attained,
+            floor_high=whole.floor_high,
+            attained_high=whole.attained_high,
         )
     )
     return table
@@ -164,6 +192,8 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         rate=rate / matmul_rate if rate is not None and matmul_rate else None,
         roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
         attained=total.attained,
+        floor_high=total.floor_reach / analysis.wall if costed else None,
+        attained_high=total.attained_high,
         bound=total.bound,
         parts=parts,
     )

@@ -10,6 +10,7 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ATTAINED
+from roofline.analysis.totals import Total
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables
@@ -78,13 +79,38 @@ def device(analysis: Analysis) -> str:
     return plain(f"{analysis.device.name}, {given} {'thread' if given == '1' else 'threads'}")
 
 
-def bound(name: Bound, attained: float | None) -> str:
+def bound(name: Bound, times: _tables.Times) -> str:
     """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound"."""
-    if name == "unknown" or attained is None:
+    if name == "unknown" or times.attained is None or times.attained_high is None:
         return "unknown"
-    if attained < ATTAINED:
-        return f"{name} roof above, {units.percent(attained, 0)} attained"
+    if times.attained < ATTAINED:
+        return f"{name} roof above, {shares(times.attained, times.attained_high)} attained"
     return f"{name}-bound"
+
+
+#: What is above the ranges of floors, losses and attained roofs.
+CACHES = (
+    "the trace does not say what the caches held, so floors are ranges: from all that fits in the last-level cache to "
+    "nothing, as far as an op's own time allows it"
+)
+
+
+def attained(total: Total) -> str:
+    """How much of their roofs ops attain, or the range that it lies in."""
+    if total.attained is None or total.attained_high is None:
+        return units.percent(None, 0)
+    return shares(total.attained, total.attained_high)
+
+
+def is_range(analysis: Analysis) -> bool:
+    """Whether floors are ranges that can be seen: half a percent of their sum."""
+    return analysis.total.floor_reach > 1.005 * analysis.total.floor
+
+
+def shares(low: float, high: float) -> str:
+    """A share, or the range that it lies in: "24–48 %"."""
+    one, other = units.percent(low, 0), units.percent(high, 0)
+    return one if one == other else f"{one.removesuffix(' %')}–{other}"
 
 
 def verdict(analysis: Analysis) -> str:
@@ -96,9 +122,11 @@ def verdict(analysis: Analysis) -> str:
         share = times.seconds / wall
         if share < 0.005:
             continue  # the table has it
-        words = bound(name, times.attained)
+        words = bound(name, times)
         if not parts and name != "unknown":
-            words += f" (floor {units.percent(times.floor / wall, 0)}, loss {units.percent(times.loss / wall, 0)})"
+            least = times.loss - (times.reach - times.floor)
+            words += f" (floor {shares(times.floor / wall, times.reach / wall)}, "
+            words += f"loss {shares(least / wall, times.loss / wall)})"
         elif words.endswith("-bound"):
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")

@@ -91,14 +91,20 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
     yield "coverage", shares + joined
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
+    ranged = _words.is_range(analysis)
     roofs = [
-        f"{name} {units.seconds(roof)} ({_ROOFS[name]})" for name, roof in analysis.roofs.items() if roof is not None
+        f"{name} {'at least ' if ranged else ''}{units.seconds(roof)} ({_ROOFS[name]})"
+        for name, roof in analysis.roofs.items()
+        if roof is not None
     ]
     if roofs:
         yield "least step", "; ".join(roofs)
+    if ranged:
+        yield "caches", _words.CACHES
     unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
     if unattained:
-        told = ", ".join(f"{name} {units.percent(seconds / wall)}" for name, seconds in unattained)
+        most = "at most " if ranged else ""
+        told = ", ".join(f"{name} {most}{units.percent(seconds / wall)}" for name, seconds in unattained)
         yield "unattained", f"{told} of the step, in ops that reach less than half of the roof above them"
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])

@@ -12,7 +12,7 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import KEYS, Analysis, analyze
 from roofline.core.cost import matrix
 from roofline.core.device import Device
-from roofline.core.schema import Op, Profile, Signature, Wall
+from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.renderers import _document
 
@@ -125,6 +125,32 @@ def test_classes_and_groups(analysis: Analysis) -> None:
     assert analysis.by("class")["optimizer"].ops == 1
     assert analysis.by("class")["pointwise"].seconds == near(25)
     assert next(iter(analysis.by("scope"))) == "AdamW"  # by time
+
+
+def test_floors_of_a_trace_are_ranges_within_its_times() -> None:
+    """Nobody knows what the cache held: 1 MB served at 40 GB/s at best, everything from DRAM at 10 GB/s at worst."""
+    analysis = analyze(handmade.profile(imported=Imported(files=("trace.json",))))
+    embedding, gelu, softmax = 0, 2, 4
+    # 4 MB less 1 MB each of reads and writes / 10 GB/s; all 4 MB take 400 us, which is what it took
+    assert analysis.table.floor[embedding] == near(200)
+    assert analysis.table.floor_reach[embedding] == near(400)
+    # 0.8 MB / 40 GB/s; from DRAM it would be 80 us, and it took 25: that did not come from there
+    assert analysis.table.floor[gelu] == near(20)
+    assert analysis.table.floor_high[gelu] == near(80)
+    assert analysis.table.floor_reach[gelu] == near(25)
+    assert analysis.table.floor_reach[softmax] == near(800)
+    total = analysis.by("class")["embedding"]
+    assert (total.attained, total.attained_high) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert all(low <= high for low, high in zip(analysis.table.floor, analysis.table.floor_reach, strict=True))
+
+
+def test_a_cache_of_unknown_speed_gives_no_credit() -> None:
+    known = handmade.device()
+    unknown = replace(known, ceilings={n: c for n, c in known.ceilings.items() if n != "cache.llc"})
+    for profile in (handmade.profile(), handmade.profile(imported=Imported(files=("trace.json",)))):
+        analysis = analyze(profile, unknown)
+        assert analysis.table.floor[2] == near(80)  # gelu: 0.8 MB / 10 GB/s, whatever the cache held
+        assert (analysis.table.floor == analysis.table.floor_high).all()
 
 
 def test_gap_and_its_causes(analysis: Analysis) -> None:

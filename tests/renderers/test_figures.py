@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import handmade
@@ -16,7 +17,7 @@ from msgspec.structs import replace
 
 from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
-from roofline.core.schema import Wall, save
+from roofline.core.schema import Imported, Wall, save
 from roofline.errors import InputError
 from roofline.renderers import figures
 from roofline.renderers.figures import _style
@@ -147,21 +148,15 @@ def test_odd_profiles(kind: str, tmp_path: Path) -> None:
 
 
 def test_bars_close_to_the_wall() -> None:
-    from roofline.renderers.figures import bound
-
-    for device in (handmade.device(), handmade.device(dram_copy=1e9)):  # the second: floors above own time
-        analysis = analyze(handmade.profile(), device)
-        segments = bound._pieces(analysis)
-        assert sum(seconds for _, seconds, *_ in segments) == pytest.approx(analysis.wall, rel=1e-12)
-        assert min(seconds for _, seconds, *_ in segments) >= 0
-
-
-def test_bars_of_runs_close_to_the_wall() -> None:
     from roofline.renderers.figures import _bars
 
-    for device in (handmade.device(), handmade.device(dram_copy=1e9)):
-        analysis = analyze(handmade.profile(), device)
+    # The second: floors above own time. Of a trace without buffers floors are ranges.
+    profiles = handmade.profile(), handmade.profile(imported=Imported(files=("t.json",)))
+    devices = handmade.device(), handmade.device(dram_copy=1e9)
+    for profile, device in product(profiles, devices):
+        analysis = analyze(profile, device)
         found = _bars.segments(analysis)
+        assert min(piece.seconds for piece in found) >= 0
         assert sum(piece.seconds for piece in found) == pytest.approx(analysis.wall, rel=1e-12)
         assert {piece.label for piece in found} <= set(_bars.ORDER)
 

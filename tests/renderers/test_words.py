@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
-from roofline.core.schema import Wall
+from roofline.core.schema import Imported, Wall
 from roofline.renderers import _tables, _words, perfetto, text
 
 
@@ -101,3 +101,17 @@ def test_slices_of_one_lane_do_not_overlap() -> None:
         assert event["ts"] >= ends.get(event["tid"], 0.0)
         ends[event["tid"]] = event["ts"] + event["dur"]
     assert set(ends) == {0, 1}  # softmax and mystery ran side by side
+
+
+def test_what_is_in_a_range_is_told_as_a_range() -> None:
+    # embedding 200 to 400 us of 400, gelu 20 to 25 of 25, softmax 600 to 800 of 2000 (it overlaps: 1950 shared), adamw
+    # 2600 to 2800 of 3000: floors of 3420 to 4025 us of 5425.
+    analysis = analyze(handmade.profile(imported=Imported(files=("trace.json",))))
+    split = _tables.split(analysis)["memory"]
+    assert (split.floor, split.reach) == (pytest.approx(3420e-6), pytest.approx(4025e-6))
+    assert "43 % memory-bound (floor 27–32 %, loss 11–16 %)" in _words.verdict(analysis)
+    row = next(row for row in _tables.rows(analysis, "class", "gap") if row.label == "embedding")
+    cells = {column.heading.replace("\n", " "): column.cell(row) for column in _tables.COLUMNS}
+    assert (cells["attained %"], cells["floor %"], cells["loss %"]) == ("50–100", "2–3", "0–2")
+    assert "caches" in text.render(analysis, None)
+    assert "caches" not in text.render(analyze(handmade.profile()), None)

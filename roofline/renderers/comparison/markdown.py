@@ -102,7 +102,8 @@ def _runs(ranking: Ranking) -> list[str]:
     for place, number in enumerate(ranking.order, 1):
         run = ranking.runs[number]
         parity = "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest]
-        shares = [units.percent(part, 0) for part in (run.busy / run.wall, run.gap / run.wall, run.total.attained)]
+        shares = [units.percent(part, 0) for part in (run.busy / run.wall, run.gap / run.wall)]
+        shares.append(_words.attained(run.total))
         time = [units.seconds(run.wall), f"{run.wall / best.wall:.2f}x"]
         rows.append([str(place), escape(ranking.names[number]), *time, *map(escape, shares), parity])
     heads = ["", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest"]

@@ -160,7 +160,7 @@ def _ranked(ranking: Ranking) -> list[str]:
                 f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
                 units.percent(run.busy / run.wall, 0),
                 units.percent(run.gap / run.wall, 0),
-                units.percent(run.total.attained, 0),
+                _words.attained(run.total),
                 "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
             )
         )

@@ -10,7 +10,7 @@ from roofline.renderers.figures import _style
 
 #: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
-    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "loss")),
+    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "range", "loss")),
     "unknown",
     "host time",
     "gap",
@@ -42,7 +42,10 @@ def segments(analysis: Analysis) -> list[Piece]:
         floor = min(times.seconds, times.seconds * times.floor / own)
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
+        reach = min(times.seconds, times.seconds * times.reach / own)
         found.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
-        found.append(Piece(f"{bound} loss", times.seconds - floor, _style.lighten(bound), "black"))
+        if reach > floor:
+            found.append(Piece(f"{bound} range", reach - floor, _style.half(bound), "black"))
+        found.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
     found.append(Piece(_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
     return found

@@ -127,6 +127,11 @@ def lighten(bound: Bound) -> Look:
     }
 
 
+def half(bound: Bound) -> Look:
+    """How what may be floor or loss is filled: between the two."""
+    return {**lighten(bound), "facecolor": pale(BOUND[bound], 0.65)}
+
+
 def solid(bound: Bound) -> Look:
     """How the floor under a bound is filled: full, with the bound's hatch in white."""
     return {"facecolor": BOUND[bound], "edgecolor": "white", "hatch": HATCH[bound], "linewidth": 0.0}

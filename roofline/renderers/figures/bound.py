@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _tables, _words
+from roofline.renderers import _words
 from roofline.renderers.figures import _bars, _style
 
 if TYPE_CHECKING:
@@ -25,7 +25,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     values: dict[str, float] = {}
     for number, analysis in enumerate(items):
         left = 0.0
-        for label, seconds, look, ink in _pieces(analysis):
+        for label, seconds, look, ink in _bars.segments(analysis):
             axes.barh(number, seconds * 1e3, left=left * 1e3, height=0.62, **look)
             seen.setdefault(label, look)
             values[label] = seconds
@@ -61,28 +61,6 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     return fig, _caption(items)
 
 
-def _pieces(analysis: Analysis) -> list[tuple[str, float, dict[str, Any], str]]:
-    """(label, seconds, look, ink) from left to right; they add up to the wall.
-
-    An op counts its share time. Where ops overlapped, floors are drawn in the same proportion: the bar closes.
-    """
-    segments = []
-    for bound, times in _tables.split(analysis).items():
-        if times.seconds <= 0:
-            continue
-        if bound == "unknown":
-            segments.append(("unknown", times.seconds, _style.lighten(bound), "black"))
-            continue
-        own = times.floor + times.loss
-        floor = min(times.seconds, times.seconds * times.floor / own)
-        # White reads on blue and green, black on orange.
-        ink = "black" if bound == "memory" else "white"
-        segments.append((f"{bound} floor", floor, _style.solid(bound), ink))
-        segments.append((f"{bound} loss", times.seconds - floor, _style.lighten(bound), "black"))
-    segments.append((_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
-    return segments
-
-
 def _title(analysis: Analysis) -> str:
     return f"{_words.subject(analysis)}, {_words.plain(analysis.profile.backend)}"
 
@@ -94,6 +72,8 @@ def _caption(items: Sequence[Analysis]) -> str:
     ]
     for analysis in items:
         told.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
+        if _words.is_range(analysis):
+            told.append(f"Between solid and pale: {_words.CACHES}.")
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
     return " ".join(told)

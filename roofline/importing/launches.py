@@ -1,0 +1,34 @@
+"""The launch floor of an imported step: how short its shortest kernel was."""
+
+from __future__ import annotations
+
+import msgspec
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.device import Ceiling, Device
+
+#: Of fewer kernels the shortest may do anything. By choice.
+_FEWEST = 50
+#: A shortest kernel that lasts longer [ns] did some work. Of V100, A100, H100, B200 and MI300X, whose traces are in
+#: docs/imports.md, the shortest one lasts 0.7 to 2.0 us.
+_LONGEST = 5_000
+
+
+def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64]) -> Device:
+    """`device` with a launch floor for `executor`, where the trace has one below what is known of the device.
+
+    durations: of all kernels [ns], copies and fills left out. No kernel ends sooner than one that does next to nothing,
+    so that the shortest of many is such a floor, or above it by what it did.
+    """
+    lasted = durations[durations > 0]
+    if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
+        return device
+    name, shortest = f"launch.{executor}", float(lasted.min()) * 1e-9
+    known = device.rate(name)
+    if known is not None and known <= shortest:
+        return device
+    spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
+    source = f"the trace: the shortest of {len(lasted)} kernels"
+    ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread)}
+    return msgspec.structs.replace(device, ceilings=ceilings)

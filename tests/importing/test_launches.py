@@ -1,0 +1,44 @@
+"""The launch floor of an imported step, from the shortest of its kernels."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from roofline.core.device import Ceiling, Device
+from roofline.importing.launches import with_launch_floor
+
+BARE = Device(name="X", kind="cuda", ceilings={"dram.copy": Ceiling(value=1e12, source="sheet")})
+KNOWN = Device(name="X", kind="cuda", ceilings={"launch.torch-eager": Ceiling(value=1e-6, source="measured")})
+#: A thousand kernels, the shortest of 1.5 us.
+MANY = np.arange(1500, 2500, dtype=np.int64)
+
+
+def test_the_shortest_of_many_is_the_floor() -> None:
+    ceiling = with_launch_floor(BARE, "torch-eager", MANY).ceilings["launch.torch-eager"]
+    assert ceiling.value == pytest.approx(1.5e-6)
+    assert "shortest of 1000 kernels" in ceiling.source
+    # 1 % of them end within 1509.99 ns
+    assert ceiling.spread == pytest.approx(1 - 1500 / 1509.99, abs=1e-4)
+
+
+def test_kernels_without_a_time_are_none() -> None:
+    device = with_launch_floor(BARE, "torch-eager", np.concatenate([np.zeros(5, np.int64), MANY]))
+    assert device.rate("launch.torch-eager") == pytest.approx(1.5e-6)
+
+
+@pytest.mark.parametrize("durations", [MANY[:49], MANY * 10, np.zeros(0, np.int64)])
+def test_few_kernels_and_long_ones_say_nothing(durations: np.ndarray) -> None:
+    assert with_launch_floor(BARE, "torch-eager", durations) is BARE
+
+
+def test_of_two_floors_the_lower_one_holds() -> None:
+    assert with_launch_floor(KNOWN, "torch-eager", MANY) is KNOWN
+    assert with_launch_floor(KNOWN, "torch-eager", MANY // 2).rate("launch.torch-eager") == pytest.approx(0.75e-6)
+    # of another executor nothing was known
+    assert with_launch_floor(KNOWN, "cuda-graph", MANY).rate("launch.cuda-graph") == pytest.approx(1.5e-6)
+
+
+def test_a_device_that_nobody_knows_stays_so() -> None:
+    unknown = Device(name="?", kind="cuda", ceilings={})
+    assert with_launch_floor(unknown, "torch-eager", MANY) is unknown

@@ -102,7 +102,7 @@ def verdict(analysis: Analysis) -> str:
         elif words.endswith("-bound"):
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")
-    if abs(analysis.gap) >= 0.005 * wall:
+    if analysis.gap >= 0.005 * wall:
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import handmade
 import pytest
 from msgspec.structs import replace
 
+from roofline import plugins
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Wall
 from roofline.renderers import _tables, _words, perfetto, text
@@ -68,6 +71,30 @@ def test_gap_causes_are_not_told_where_idle_disagrees() -> None:
     )
 
 
+def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
+    full = analyze(handmade.filled())
+    assert full.gap == pytest.approx(10.5e-3 - 10.7e-3 * 10.5 / (10.7 - 10e-6))
+    assert full.gap_causes == pytest.approx({"host dispatch": full.gap * 2 / 3, "data input": full.gap / 3})
+    told = " ".join(text.render(full, None).split())
+    assert full.gap_interval is not None
+    assert full.gap_interval[0] < 0
+    assert "gap 0 s, 95 % interval 0 s to " in told
+    assert "100 µs idle observed in the profiled steps products" in told, "nothing has no causes"
+    assert "gap – – 0 s 0.0 –" in told
+    for name in ("text", "markdown", "latex"):
+        assert "-9.8" not in plugins.load("roofline.renderers", name, "format").render(full, None)
+    assert json.loads(plugins.load("roofline.renderers", "json", "format").render(full, None))["gap"] == full.gap
+
+
+def test_a_gap_that_may_be_nothing_has_no_causes() -> None:
+    # Plain steps of 10.5 ms by half and of 11.1 ms by half: the gap is 10.8 - 10.7 ms, or 0 where more were of 10.5.
+    full = handmade.filled()
+    unsure = analyze(replace(full, wall=Wall(steps=(10.5e-3, 11.1e-3) * 5)))
+    assert unsure.gap == pytest.approx(0.1e-3)
+    assert unsure.gap_causes
+    assert "100 µs idle observed in the profiled steps products" in " ".join(text.render(unsure, None).split())
+
+
 def test_missing_ceilings_and_profiled_walls_are_said() -> None:
     profile = handmade.profile(wall=Wall(steps=(12.5e-3,), source="profiled"))
     device = handmade.device()
@@ -93,8 +120,6 @@ def test_the_table_closes() -> None:
 
 
 def test_slices_of_one_lane_do_not_overlap() -> None:
-    import json
-
     events = json.loads(perfetto.render(analyze(handmade.profile()), None))["traceEvents"]
     ends: dict[int, float] = {}
     for event in (event for event in events if event["ph"] == "X"):

@@ -107,8 +107,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
     for number, words in enumerate(_words.imported(analysis)):
         yield "" if number else "trace", words
-    for number, flag in enumerate(analysis.flags):
-        yield "" if number else "flags", _words.flag(flag)
+    for number, words in enumerate(_words.flags(analysis)):
+        yield "" if number else "flags", words
 
 
 def _product(phase: str, model: float, executed: float, most: str) -> str:

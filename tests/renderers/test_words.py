@@ -39,6 +39,27 @@ def test_flags_are_explained_and_unknown_ones_kept() -> None:
     assert _words.flag("something\x1b[31m new") == "something new"
 
 
+def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
+    """The peak of the hand-made device is 100 GFLOP/s of fp32."""
+    device = handmade.device()
+    peak = replace(device.ceilings["matrix.fp32"], sustained=80e9, clock=1.5e9)
+    card = replace(device, kind="cuda", ceilings={**device.ceilings, "matrix.fp32": peak})
+    clocks = {"sm_clock": 1.8e9, "sm_clock_least": 1.6e9}
+    profile = handmade.profile(device=card, flags=("throttled: power cap", "in-process"), conditions=clocks)
+    capped, other = _words.flags(analyze(profile))
+    assert capped == (
+        "throttled: The driver held the device's clock back during the measurement; the ceilings assume that it does "
+        "not. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the cap products of fp32 "
+        "keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold long steps against what "
+        "lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
+    )
+    assert other == _words.flag("in-process")
+    assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None).split())
+    hot = _words.flags(analyze(replace(profile, flags=("throttled: thermal (software)",), conditions={})))[0]
+    assert "GFLOP/s" not in hot, "what lasts was measured under the power cap"
+    assert "Sampled" not in hot
+
+
 @pytest.mark.parametrize(
     ("raw", "clean"),
     [

@@ -141,8 +141,8 @@ def _evidence(pair: RankedPair) -> Iterator[tuple[str, str]]:
         if words:
             yield head, words
     for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):
-        for number, flag in enumerate(run.flags):
-            yield "" if number else f"flags of {letter}", _words.flag(flag)
+        for number, words in enumerate(_words.flags(run)):
+            yield "" if number else f"flags of {letter}", words
 
 
 def _ranked(ranking: Ranking) -> list[str]:

@@ -117,8 +117,8 @@ def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:
         yield "memory", f"the step needs {units.byte(peak)} and {there} has {units.byte(memory)}: it does not fit"
     if found.here.profile.imported is not None:
         yield "trace", "wall and gap are the trace's and hold its profiler's overhead"
-    for number, flag in enumerate(found.here.flags):
-        yield "" if number else "flags", _words.flag(flag)
+    for number, words in enumerate(_words.flags(found.here)):
+        yield "" if number else "flags", words
 
 
 def _names(names: tuple[str, ...]) -> str:

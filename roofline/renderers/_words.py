@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
@@ -49,7 +49,8 @@ FLAGS = {
     "their work is unknown. An import gets them with --capture.",
     "replays-by-order": "The profiler of this PyTorch writes no ids of graph nodes, so the ops of kernels that a CUDA "
     "graph replayed rest on the kernels' order, names, grids and blocks.",
-    "throttled": "The device lowered its clocks during the measurement; the ceilings assume that it does not.",
+    "throttled": "The driver held the device's clock back during the measurement; the ceilings assume that it does "
+    "not.",
 }
 
 
@@ -130,7 +131,7 @@ def verdict(analysis: Analysis) -> str:
         elif words.endswith("-bound"):
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")
-    if abs(analysis.gap) >= 0.005 * wall:
+    if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
@@ -183,6 +184,32 @@ def flag(name: str) -> str:
     meaning = FLAGS.get(slug(name))
     told = f"{plain(written)}: {meaning}" if meaning else plain(written)
     return f"{told} ({plain(details)})" if details.strip() else told
+
+
+def flags(analysis: Analysis) -> list[str]:
+    """All flags of a profile and what they mean; of a clock that was held back also what is known of it."""
+    told = []
+    for name in analysis.flags:
+        more = _held_back(analysis, name) if slug(name) == "throttled" else []
+        told.append(" ".join([flag(name), *more]))
+    return told
+
+
+def _held_back(analysis: Analysis, name: str) -> Iterator[str]:
+    """The clocks that were sampled, what lasts under a power cap, and what to do. name: the flag with its reasons."""
+    conditions = analysis.profile.conditions
+    if "sm_clock" in conditions and "sm_clock_least" in conditions:
+        clocks = [units.scaled(conditions[key], "Hz") for key in ("sm_clock", "sm_clock_least")]
+        yield f"Sampled, it was {clocks[0]} on average and {clocks[1]} at least."
+    ceiling = analysis.device.ceilings.get(f"matrix.{analysis.precision}")
+    if "power cap" in name and ceiling is not None and ceiling.sustained is not None:
+        kind, lasting = plain(analysis.precision or ""), units.flop_rate(ceiling.sustained)
+        lasting += "" if ceiling.clock is None else f" at {units.scaled(ceiling.clock, 'Hz')}"
+        yield (
+            f"Under the cap products of {kind} keep {lasting} and not the peak of {units.flop_rate(ceiling.value)}, "
+            "which is a burst: hold long steps against what lasts."
+        )
+    yield "Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
 
 
 #: Reasons that a list names before it counts the rest.

@@ -113,8 +113,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
     for number, words in enumerate(_words.imported(analysis)):
         yield "" if number else "trace", words
-    for number, flag in enumerate(analysis.flags):
-        yield "" if number else "flags", _words.flag(flag)
+    for number, words in enumerate(_words.flags(analysis)):
+        yield "" if number else "flags", words
 
 
 def _product(phase: str, model: float, executed: float, most: str) -> str:
@@ -127,14 +127,16 @@ def _product(phase: str, model: float, executed: float, most: str) -> str:
 
 
 def _gap(analysis: Analysis) -> str:
-    words = units.seconds(analysis.gap)
-    if analysis.gap_interval:
-        words += f", 95 % interval {_words.between(*analysis.gap_interval)}"
+    words, interval = units.seconds(_tables.gap_seconds(analysis)), analysis.gap_interval
+    if interval and interval[1] > 0:
+        words += f", 95 % interval {_words.between(max(0.0, interval[0]), interval[1])}"
     if analysis.profile.wall.source == "profiled":
         words += ", profiler overhead included"
     if analysis.idle is None:
         return f"{words}; idle time was not observed"
     words += f"; {units.seconds(analysis.idle)} idle observed in the profiled steps"
+    if analysis.gap <= 0 or (interval and interval[0] <= 0):
+        return words  # what may be nothing has no causes
     if analysis.gap_causes is None:
         return f"{words}; causes not resolved"
     causes = [f"{_words.plain(cause)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
 from typing import Any
@@ -17,7 +17,7 @@ from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
-from roofline.recording.xspace.framework import Read
+from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
 from roofline.tensorflow import graphs, with_xla
 from roofline.tensorflow.graph.graph import Graphs
@@ -110,7 +110,7 @@ class TensorFlow:
         counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers)
         return Read(counted, owned)
 
-    def trivial(self) -> Callable[[], object]:
+    def trivial(self) -> Mapping[str, Callable[[], object]]:
         """Many of the cheapest ops: XLA copies a number, a graph changes a variable in place."""
         if self._compiled:
             start = [tf.constant(number) for number in range(TRIVIAL_OPS)]
@@ -119,15 +119,14 @@ class TensorFlow:
                 return [number + 0 for number in numbers]
 
             jitted = tf.function(copies, jit_compile=True, autograph=False)
-            return lambda: jitted(start)
+            return {LEAST_OP: lambda: jitted(start)}
         variables = [tf.Variable(0.0) for _ in range(TRIVIAL_OPS)]
 
         def updates() -> None:
             for variable in variables:
                 variable.assign_add(1.0)
 
-        graph: Callable[[], object] = tf.function(updates, autograph=False)
-        return graph
+        return {LEAST_OP: tf.function(updates, autograph=False)}
 
     def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
         """A program that evaluates function `name` on `elements` numbers; None for one TensorFlow does not have.

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager
 from functools import partial
 from importlib.util import find_spec
@@ -23,7 +23,7 @@ from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
-from roofline.recording.xspace.framework import Read
+from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
@@ -61,6 +61,11 @@ def roofline_token(step: Any, number: Any) -> Any:
 
 
 _jitted_token = jax.jit(roofline_token, keep_unused=True)
+
+
+#: Programs of one kernel each on a GPU (see `Jax.trivial`). Numbers all alike would be set without a kernel.
+adds_one = jax.jit(lambda x: x + 1)
+writes_numbers = jax.jit(partial(jax.lax.iota, jnp.float32, 32))
 
 
 def _arrays(outputs: object) -> list[jax.Array]:
@@ -155,22 +160,24 @@ class Jax:
         counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
         return Read(counted, owned)
 
-    def trivial(self) -> Callable[[], object]:
+    def trivial(self) -> Mapping[str, Callable[[], object]]:
         """On a CPU many results that are copies of one number each: the cheapest thunk there is, and none fuses with
         another. On a GPU they would, or become copies without a kernel: there programs of one kernel, many times. One
         adds; the other only writes and waits for no memory, so that it ends sooner (0.86 us, not 0.99, on an H100).
         """
         if jax.default_backend() != "cpu":
-            adds, number = jax.jit(lambda x: x + 1), jnp.asarray(1.0)
-            writes = jax.jit(partial(jax.lax.iota, jnp.float32, 32))  # numbers all alike would be set without a kernel
-            return lambda: [result for _ in range(TRIVIAL_OPS // 2) for result in (adds(number), writes())]
+            number = jnp.asarray(1.0)
+            return {
+                "a kernel that adds to one number": lambda: [adds_one(number) for _ in range(TRIVIAL_OPS // 2)],
+                "a kernel that writes 32 numbers": lambda: [writes_numbers() for _ in range(TRIVIAL_OPS // 2)],
+            }
 
         @jax.jit
         def copies(many: list[Any]) -> list[Any]:
             return [x + 0 for x in many]  # an identity would hand the argument back without a thunk
 
         start = [jnp.asarray(number) for number in range(TRIVIAL_OPS)]
-        return lambda: copies(start)
+        return {LEAST_OP: lambda: copies(start)}
 
     def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
         """A jitted program that evaluates function `name` on `elements` numbers; None for one JAX does not have."""

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import re
 from dataclasses import replace
+from statistics import median
 from typing import Any
 
 import numpy as np
@@ -19,6 +21,7 @@ from roofline.recording.xspace import probes, queue, recorder
 from roofline.timing import executor
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane.reader import Line, XTrace
+from roofline.xla import jax as jax_framework
 from roofline.xla.jax import Jax
 
 # 2 x 32 x 64 x 64 FLOPs of one product.
@@ -180,13 +183,46 @@ def test_a_function_in_a_row_is_evaluated_so_often() -> None:
 
 
 def test_on_a_gpu_the_least_op_is_a_program_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Many results of one program would be fused, or become copies: each op is a program, of one addition."""
+    """Many results of one program would be fused, or become copies: each op is a program."""
     monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
     jaxs = framework()
-    trace = recorder.profiled_step(Step(run=jaxs.trivial()), jaxs, 1)
-    counted = jaxs.read([trace], STEP).counted
-    assert [op.times for op in counted.ops] == [200]
-    assert counted.ops[0].costed.cost.vector_flops == 200
+    found = {}
+    for kind, run in jaxs.trivial().items():
+        counted = jaxs.read([recorder.profiled_step(Step(run=run), jaxs, 1)], STEP).counted
+        found[kind] = [(op.times, op.costed.cost.vector_flops, op.costed.cost.bytes_written) for op in counted.ops]
+    assert found == {
+        "a kernel that adds to one number": [(100, 100, 100 * 4)],
+        "a kernel that writes 32 numbers": [(100, 0, 100 * 32 * 4)],
+    }
+
+
+def test_the_kernel_that_only_writes_is_no_constant() -> None:
+    (root,) = re.findall(r"ROOT .*= (.*)", jax_framework.writes_numbers.lower().compile().as_text())[-1:]
+    assert "fusion()" in root or "iota()" in root, "a constant would be copied, without a kernel"
+
+
+def test_the_floor_of_a_gpu_says_which_kernel_it_is_and_how_far_apart_those_lie(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr(jax, "default_backend", lambda: "gpu")
+    seen: dict[str, list[float]] = {}
+    least = probes._least
+
+    def kept(framework: Any, run: Any) -> tuple[list[float], float]:
+        durations, cost = least(framework, run)
+        seen[f"kind {len(seen)}"] = [duration for duration in durations if duration > 0]
+        return durations, cost
+
+    monkeypatch.setattr(probes, "_least", kept)
+    found, cost = probes.launch(framework())
+    ((name, floor),) = found.items()
+    adds, writes = seen.values()
+    mine, kind = min((adds, "adds to one number"), (writes, "writes 32 numbers"), key=lambda pair: min(pair[0]))
+    assert name == "launch.xla-thunk"
+    assert floor.value == min(mine)
+    assert floor.source == f"measured: least event of a kernel that {kind}, {len(mine)} events"
+    assert floor.spread == round(1 - min(mine) / median(mine), 4)
+    assert cost >= 0
 
 
 @pytest.mark.parametrize(

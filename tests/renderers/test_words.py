@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import json
+
 import handmade
 import pytest
 from msgspec.structs import replace
 
+from roofline import plugins
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Imported, Wall
 from roofline.renderers import _tables, _words, perfetto, text
@@ -34,6 +37,27 @@ def test_flags_are_explained_and_unknown_ones_kept() -> None:
     assert _words.flag("in_process").startswith("in_process: The step ran inside")
     assert _words.flag("optimised-only").startswith("optimised-only: The program as it was before the compiler")
     assert _words.flag("something\x1b[31m new") == "something new"
+
+
+def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
+    """The peak of the hand-made device is 100 GFLOP/s of fp32."""
+    device = handmade.device()
+    peak = replace(device.ceilings["matrix.fp32"], sustained=80e9, clock=1.5e9)
+    card = replace(device, kind="cuda", ceilings={**device.ceilings, "matrix.fp32": peak})
+    clocks = {"sm_clock": 1.8e9, "sm_clock_least": 1.6e9}
+    profile = handmade.profile(device=card, flags=("throttled: power cap", "in-process"), conditions=clocks)
+    capped, other = _words.flags(analyze(profile))
+    assert capped == (
+        "throttled: The driver held the device's clock back during the measurement; the ceilings assume that it does "
+        "not. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the cap products of fp32 "
+        "keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold long steps against what "
+        "lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
+    )
+    assert other == _words.flag("in-process")
+    assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None).split())
+    hot = _words.flags(analyze(replace(profile, flags=("throttled: thermal (software)",), conditions={})))[0]
+    assert "GFLOP/s" not in hot, "what lasts was measured under the power cap"
+    assert "Sampled" not in hot
 
 
 @pytest.mark.parametrize(
@@ -68,6 +92,30 @@ def test_gap_causes_are_not_told_where_idle_disagrees() -> None:
     )
 
 
+def test_of_a_step_that_ops_fill_no_time_without_ops_is_told() -> None:
+    full = analyze(handmade.filled())
+    assert full.gap == pytest.approx(10.5e-3 - 10.7e-3 * 10.5 / (10.7 - 10e-6))
+    assert full.gap_causes == pytest.approx({"host dispatch": full.gap * 2 / 3, "data input": full.gap / 3})
+    told = " ".join(text.render(full, None).split())
+    assert full.gap_interval is not None
+    assert full.gap_interval[0] < 0
+    assert "gap 0 s, 95 % interval 0 s to " in told
+    assert "100 µs idle observed in the profiled steps products" in told, "nothing has no causes"
+    assert "gap – – 0 s 0.0 –" in told
+    for name in ("text", "markdown", "latex"):
+        assert "-9.8" not in plugins.load("roofline.renderers", name, "format").render(full, None)
+    assert json.loads(plugins.load("roofline.renderers", "json", "format").render(full, None))["gap"] == full.gap
+
+
+def test_a_gap_that_may_be_nothing_has_no_causes() -> None:
+    # Plain steps of 10.5 ms by half and of 11.1 ms by half: the gap is 10.8 - 10.7 ms, or 0 where more were of 10.5.
+    full = handmade.filled()
+    unsure = analyze(replace(full, wall=Wall(steps=(10.5e-3, 11.1e-3) * 5)))
+    assert unsure.gap == pytest.approx(0.1e-3)
+    assert unsure.gap_causes
+    assert "100 µs idle observed in the profiled steps products" in " ".join(text.render(unsure, None).split())
+
+
 def test_missing_ceilings_and_profiled_walls_are_said() -> None:
     profile = handmade.profile(wall=Wall(steps=(12.5e-3,), source="profiled"))
     device = handmade.device()
@@ -93,8 +141,6 @@ def test_the_table_closes() -> None:
 
 
 def test_slices_of_one_lane_do_not_overlap() -> None:
-    import json
-
     events = json.loads(perfetto.render(analyze(handmade.profile()), None))["traceEvents"]
     ends: dict[int, float] = {}
     for event in (event for event in events if event["ph"] == "X"):

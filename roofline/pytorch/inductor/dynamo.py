@@ -85,6 +85,17 @@ def watch() -> Iterator[Watched]:
         seen.resumed = sum((gained["resumes"] or {}).values())
 
 
+def without(watched: Watched, ours: Watched) -> Watched:
+    """What was seen but for what was seen in a shorter watch inside it: what a recorder compiled for itself."""
+    known = {id(record) for record in ours.records or ()}
+    return Watched(
+        records=None if watched.records is None else tuple(one for one in watched.records if id(one) not in known),
+        breaks=_gained(ours.breaks, watched.breaks),
+        unhandled=_gained(ours.unhandled, watched.unhandled) or {},
+        resumed=watched.resumed - ours.resumed,
+    )
+
+
 def _counts(utils: Any, name: str) -> Counts | None:
     counters = getattr(utils, "counters", None)
     # Looking up a counter that is not there yet would make it.

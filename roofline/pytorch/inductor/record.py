@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any
 
@@ -48,7 +48,7 @@ def record(step: Step, plan: Plan, say: Say) -> Recording:
             return recording
         return msgspec.structs.replace(
             recording,
-            compilation=counting.facts(dynamo.compilation(watched, mode=mode)),
+            compilation=counting.facts(dynamo.compilation(dynamo.without(watched, counting.ours), mode=mode)),
             ceilings={**recording.ceilings, **(counting.ceilings() if recording.profiled else {})},
         )
 
@@ -89,9 +89,17 @@ def compiled_forward(forward: Forward, mode: str, graphs: bool = True) -> Forwar
     return torch.compile(forward, options={**list_mode_options(mode), "triton.cudagraphs": False})
 
 
+def has_graphs(mode: str, device: str) -> bool:
+    """Whether a mode replays kernels by CUDA graphs."""
+    return device == "cuda" and mode != "default"
+
+
 @dataclass
 class _Counting:
-    """The C run: one step with compilation off, for what the program asks for, and one of compiled code."""
+    """The C run: one step with compilation off, for what the program asks for, and one of compiled code.
+
+    ours: what was compiled for this run alone, and by no step that is timed.
+    """
 
     recorder: kernels.Recorder
     mode: str
@@ -101,6 +109,7 @@ class _Counting:
     found: compiled.Found | None = None
     rows: OpTables | None = None
     reference: KinetoTrace | None = None
+    ours: dynamo.Watched = field(default_factory=lambda: dynamo.Watched(breaks={}))
     templates: bool = False
     runs: int = 0
 
@@ -134,16 +143,17 @@ class _Counting:
 
         It is counted, and profiled for the order of its kernels; its times are not used.
         """
-        if self.forward is None or self.device != "cuda" or self.mode == "default":
+        if self.forward is None or not has_graphs(self.mode, self.device):
             yield
             return
         graphed = step.model.forward
         step.model.forward = compiled_forward(self.forward, self.mode, graphs=False)
         try:
-            step.run()
-            step.run()
-            yield
-            self.reference = profiler.read(profiler.profiled(step.run, self.device, 3))
+            with dynamo.watch() as self.ours:
+                step.run()
+                step.run()
+                yield
+                self.reference = profiler.read(profiler.profiled(step.run, self.device, 3))
         finally:
             step.model.forward = graphed
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from typing import Protocol
@@ -12,6 +12,9 @@ from roofline.core.step import Step
 from roofline.costs.counted import Counted
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
+
+#: What `Framework.trivial` calls ops of which each reads and writes one number.
+LEAST_OP = "an op on one element"
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,8 +64,8 @@ class Framework(Protocol):
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The ops of the traced steps, which annotations with `prefix` mark."""
 
-    def trivial(self) -> Callable[[], object]:
-        """A few hundred ops on one element, compiled."""
+    def trivial(self) -> Mapping[str, Callable[[], object]]:
+        """Many ops that do next to nothing, compiled: one run of each kind of them, by what an op does, in words."""
 
     def function(self, name: str, elements: int, times: int) -> Callable[[], object] | None:
         """A compiled program that evaluates function `name` (ours: "exp", "tanh", ...) on `elements` float32 numbers,

@@ -44,7 +44,7 @@ def name(gate: Gate) -> str:
 
 def value(measure: Measure, value: float | None) -> str:
     """What was measured, in the unit of its measure."""
-    return _UNITS.get(measure, units.count)(value)
+    return _UNITS.get(measure, units.count)(max(0.0, value) if measure == "gap" and value is not None else value)
 
 
 def growth(gate: Gate) -> str:

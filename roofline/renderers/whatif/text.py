@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
-from roofline.renderers import _terminal, _words
+from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
@@ -42,8 +42,8 @@ def _verdict(found: WhatIf) -> str:
 def _table(found: WhatIf) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
     rows += [_cells(name, row) for name, row in found.groups.items()]
-    gap = _words.gap_name(found.here)
-    rows.append((gap, "", units.seconds(found.gap), units.seconds(found.gap), "", units.UNKNOWN, ""))
+    gap = units.seconds(_tables.gap_seconds(found.here))
+    rows.append((_words.gap_name(found.here), "", gap, gap, "", units.UNKNOWN, ""))
     here, there = units.seconds(found.compared), units.seconds(found.seconds)
     speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
     ends = _words.between(*found.interval)
@@ -74,7 +74,8 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
             f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)} (most in {_words.plain(one.most)})"
         )
         yield "" if number else "not carried", words
-    yield gap, f"{units.seconds(found.gap)}, carried unchanged: it depends on the host and not on these ceilings"
+    seconds = units.seconds(_tables.gap_seconds(found.here))
+    yield gap, f"{seconds}, carried unchanged: it depends on the host and not on these ceilings"
     if found.kept:
         yield "launches", f"{_names(found.kept)}: not known of {there}, so that of {here} stands for it"
     if found.left_out:
@@ -116,8 +117,8 @@ def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:
         yield "memory", f"the step needs {units.byte(peak)} and {there} has {units.byte(memory)}: it does not fit"
     if found.here.profile.imported is not None:
         yield "trace", "wall and gap are the trace's and hold its profiler's overhead"
-    for number, flag in enumerate(found.here.flags):
-        yield "" if number else "flags", _words.flag(flag)
+    for number, words in enumerate(_words.flags(found.here)):
+        yield "" if number else "flags", words
 
 
 def _names(names: tuple[str, ...]) -> str:

@@ -127,6 +127,30 @@ def test_a_second_call_compiles_nothing_more() -> None:
     assert found.notes[0].startswith("nothing was compiled: no frame was traced")
 
 
+@pytest.mark.usefixtures("_no_records")
+def test_what_a_recorder_compiles_for_itself_is_left_out() -> None:
+    """The same function compiled again, with another backend, has breaks and a recompilation of its own."""
+    module = Prints()
+    first, again = module.forward, torch.compile(module.forward, backend="eager")
+    with dynamo.watch() as watched:
+        theirs = torch.compile(first, backend="aot_eager")
+        theirs(X)
+        alone, guarded = dynamo.compilation(dynamo.Watched(tuple(utils.get_compilation_metrics()), {})), guards()
+        with dynamo.watch() as ours:
+            again(X)
+    assert any("BACKEND_MATCH" in reason for reason in dynamo.compilation(watched).recompilations)
+    assert sum(dynamo.compilation(watched).breaks.values()) == 4
+    found = dynamo.compilation(dynamo.without(watched, ours))
+    assert found.recompilations == ()
+    assert list(found.breaks.values()) == [2], "a break for each print, once"
+    assert (found.seconds, found.guards) == (alone.seconds, guarded)
+
+
+def test_of_a_pytorch_that_tells_nothing_nothing_is_left() -> None:
+    nothing = dynamo.Watched()
+    assert dynamo.without(nothing, nothing) == nothing
+
+
 def test_two_prints_are_two_breaks_of_one_reason() -> None:
     module = compiled(Prints())
     found = seen(lambda: module(X).sum().backward())

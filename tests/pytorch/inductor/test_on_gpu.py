@@ -79,6 +79,8 @@ def test_a_graphs_replay_has_the_ops_of_its_capture() -> None:
     assert profile.profiled.mechanism == "cuda-graph"
     assert not {"replays-unattributed", "opaque-regions"} & {flag.partition(":")[0] for flag in profile.flags}
     assert profile.profiled.joined >= 0.99
+    assert profile.compilation.recompilations == (), "compiling again to find the ops is no recompilation of the step"
+    assert profile.compilation.seconds <= profile.wall.first
     assert analysis.above_ceiling == 0
     # All but the copies into the graph's fixed inputs, which are no ops of the program.
     assert {one.op_class for _, one in on_gpu.rows(profile, kind="kernel")} <= {"movement"}

@@ -18,6 +18,7 @@ from roofline.costs.counted import Costed
 from roofline.pytorch.compiled import Part
 from roofline.pytorch.inductor import kernels as torch_inductor
 from roofline.pytorch.inductor import parts as torch_inductor_parts
+from roofline.pytorch.inductor import record as torch_compiled_record
 from roofline.pytorch.inductor import sites
 from roofline.pytorch.inductor.loops import PHILOX, LoopWork
 from roofline.pytorch.inductor.sites import Site
@@ -500,6 +501,32 @@ def test_a_step_that_compiles_nothing_is_recorded_and_says_so() -> None:
 def test_eager_profiles_say_that_compiled_code_runs_in_them() -> None:
     recording = EAGER.recorder.record(infer(torch.compile(Wide()), torch.randn(ROWS, WIDTH)), COUNT, quiet)
     assert "compiled-code" in recording.flags
+
+
+def test_what_is_compiled_to_find_the_ops_of_graphs_is_no_compilation_of_the_step(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """As beside a GPU the model is compiled once more without CUDA graphs, which a CPU has none of: the code is equal.
+
+    Counted together, that was a recompilation, twice the guards, and a compile time longer than the first step.
+    """
+    plan = Plan(device="cpu", count_only=True, options={"mode": "reduce-overhead"})
+    stats = torch._dynamo.utils.counters["stats"]
+    before = stats["unique_graphs"]
+    alone = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)), plan).compilation
+    once = stats["unique_graphs"] - before
+    monkeypatch.setattr(torch_compiled_record, "has_graphs", lambda mode, device: True)
+    recording = compiled(infer(Residual(), torch.randn(ROWS, WIDTH)), plan)
+    facts = recording.compilation
+    assert stats["unique_graphs"] - before - once == 2 * once == 2, "it was compiled twice"
+    assert alone is not None
+    assert facts is not None
+    assert facts.recompilations == alone.recompilations == ()
+    assert facts.guards == alone.guards
+    assert facts.graphs == alone.graphs == 1
+    assert facts.seconds is not None
+    assert recording.wall.first is not None
+    assert 0 < facts.seconds <= recording.wall.first
 
 
 # ------------------------------------------------------------------------------------ private interfaces

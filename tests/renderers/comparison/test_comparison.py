@@ -112,6 +112,14 @@ def render(name: str, ranking: Ranking) -> str:
 # --------------------------------------------------------------------------------------------------- whole outputs
 
 
+@pytest.mark.parametrize("name", [name for name in FORMATS if name != "json"])
+def test_of_a_step_that_ops_fill_no_time_without_ops_is_told(name: str) -> None:
+    rankings = [rank(runs) for runs in ([handmade.profile(), handmade.filled()], [handmade.filled()] * 3)]
+    two_runs, three_runs = (render(name, ranking) for ranking in rankings)
+    assert " ns" not in two_runs
+    assert "-0 %" not in three_runs
+
+
 @formats
 @pytest.mark.parametrize("case", ["two", "several", "refused"])
 def test_output(name: str, case: str, golden: Golden) -> None:

@@ -83,6 +83,11 @@ def _programs(facts: Facts) -> tuple[float, float] | None:
     return (more, less) if more > less > 0 else None
 
 
+def _gaps(facts: Facts) -> tuple[float, float]:
+    """The gaps as they are told [s]: ops that fill a step leave, by rounding, some nanoseconds less than nothing."""
+    return max(0.0, facts.run_more.gap), max(0.0, facts.run_less.gap)
+
+
 def sentence(facts: Facts) -> str:
     """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
     programs = _programs(facts)
@@ -92,7 +97,7 @@ def sentence(facts: Facts) -> str:
             f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
         )
         return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
-    gaps = facts.run_more.gap, facts.run_less.gap
+    gaps = _gaps(facts)
     idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
@@ -138,7 +143,7 @@ def label(facts: Facts) -> str:
     if programs is not None:
         told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
     elif facts.launches_more <= facts.launches_less:
-        told = f"{units.seconds(facts.run_more.gap)} in which no op runs against {units.seconds(facts.run_less.gap)}"
+        told = " in which no op runs against ".join(units.seconds(gap) for gap in _gaps(facts))
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"

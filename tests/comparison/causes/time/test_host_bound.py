@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
+import handmade
 import pytest
 from explained import facts, findings, found, near, xla
 from synthetic import (
@@ -75,5 +76,8 @@ def test_programs(dispatch: float, told: str) -> None:
 def test_launches_are_named_where_they_are_more() -> None:
     label = causes()["host-bound"].labelled
     assert label(facts()) == "dispatching on the host (200 launches against 100)"
+    full = facts(run_less=analyze(handmade.filled()))  # its gap is some nanoseconds less than nothing
+    assert causes()["host-bound"].sentence(full).endswith("280 µs with 200 launches, jax 0 s with 100.")
+    assert label(change(full, launches_more=90.0)).endswith("(280 µs in which no op runs against 0 s)")
     fewer = label(facts(launches_more=90.0))
     assert fewer == "dispatching on the host (280 µs in which no op runs against 140 µs)"

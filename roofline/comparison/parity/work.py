@@ -17,6 +17,9 @@ from roofline.core.schema import Op
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
 UNKNOWN = 1e-2
+#: Where less than this share of a run's known products is known of the other run, what it hides is most of its work, and
+#: nobody can say that it is the same. By choice: the half.
+_MOSTLY_KNOWN = 0.5
 #: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.
 _BACKWARD_PER_FORWARD = 2
 
@@ -92,7 +95,8 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
     """Forward model FLOPs within 0.1 %, each of prefill and decode apart.
 
     Where ops of unknown work may hide some, a run can only ask for more than is known of it: it is refused where the
-    known part alone is more than all of the other run, else it is not verified, which is named.
+    known part alone is more than all of the other run, or more than twice what is known of it, else it is not verified,
+    which is named.
     Where forward and backward of a run are not told apart, the whole step is compared, see `_whole`.
     """
     if any(_unresolved(each) for each in (pair.a, pair.b)):
@@ -113,6 +117,10 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
             each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
             apart = differing(phase, each_a, each_b)
             found.append(pair.differ(what, shown, text, "refused", contractions=apart))
+        elif min(a, b) < _MOSTLY_KNOWN * max(a, b):
+            verified = Verified.DIFFERENT
+            text = f"Most model FLOPs of the {_PASS.get(what, 'forward pass')} of one run are not known of the other"
+            found.append(pair.differ(what, shown, text, "refused"))
         elif max(unknown_a, unknown_b) > UNKNOWN:
             verified = Verified.NOT if verified is Verified.SAME else verified
             text = f"The model FLOPs of the {_PASS.get(what, 'forward pass')} could not be verified"

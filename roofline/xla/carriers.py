@@ -16,7 +16,7 @@ from roofline.xla.names import at_home
 from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import Place, is_recomputed
 
-#: FLOPs of a product agree to this part of them: sums of whole numbers in floating point.
+#: FLOPs of a product agree to this part of them. By choice, above the rounding of sums of whole numbers.
 ROUNDING = 1e-9
 
 

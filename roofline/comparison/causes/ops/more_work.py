@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
@@ -10,7 +10,8 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
-from roofline.comparison.causes.select import again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.causes.select import MORE, again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.conservation import other_work
 from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
@@ -27,13 +28,14 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     repeated = again_in(attribution)
     for stretch in attribution.matching.unmatched:
         phases.setdefault(stretch.phase, []).append(attribution.free(stretch.a, stretch.b))
-    for stretches in phases.values():
+    for phase, stretches in phases.items():
         products = [
             (a[are(attribution.a.segments, a, PRODUCTS)], b[are(attribution.b.segments, b, PRODUCTS)])
             for a, b in stretches
         ]
+        difference = other_work(*both(attribution), phase)
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
-        if not more_flops(attribution, *together(products)):
+        if not difference or not more_flops(attribution, *together(products)):
             # With what puts the segments together, where the same neighbours say that it is there for that.
             kept = [
                 whole if attribution.matching.alike else part
@@ -43,7 +45,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             if len({len(rows) for rows in together(products)}) > 1:
                 yield Claim("tiny-ops", *together(kept), host=True)
             continue
-        for a, b in products:
+        for a, b in _within(attribution, products, difference):
             if more_flops(attribution, a, b):
                 # Beside work that is not known, nobody can say that the other run does less.
                 fewer = flops(attribution.a.segments, a) < flops(attribution.b.segments, b)
@@ -55,6 +57,22 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 yield Claim(name, a, b, host=True)
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _within(
+    attribution: Attribution, products: Sequence[tuple[Rows, Rows]], difference: float
+) -> Sequence[tuple[Rows, Rows]]:
+    """The products of a phase by place, as far as they differ by no more than the `difference` of the phase [FLOP].
+
+    Else some stand at another place in the other run, and nobody can say which: then all of the phase together.
+    """
+    more = [
+        flops(attribution.a.segments, a) - flops(attribution.b.segments, b)
+        for a, b in products
+        if more_flops(attribution, a, b)
+    ]
+    same_way = sum(one for one in more if one * difference > 0)
+    return products if abs(same_way) <= MORE * abs(difference) else [together(products)]
 
 
 def sentence(facts: Facts) -> str:

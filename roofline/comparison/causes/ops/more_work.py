@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
+import numpy as np
+
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -12,6 +14,7 @@ from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
 from roofline.comparison.causes.select import MORE, again_in, again_there, are, both, flops, more_flops, together
 from roofline.comparison.conservation import other_work
+from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
@@ -29,10 +32,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     for stretch in attribution.matching.unmatched:
         phases.setdefault(stretch.phase, []).append(attribution.free(stretch.a, stretch.b))
     for phase, stretches in phases.items():
-        products = [
-            (a[are(attribution.a.segments, a, PRODUCTS)], b[are(attribution.b.segments, b, PRODUCTS)])
-            for a, b in stretches
-        ]
+        products = [(_products(attribution.a.segments, a), _products(attribution.b.segments, b)) for a, b in stretches]
         difference = other_work(*both(attribution), phase)
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
         if not difference or not more_flops(attribution, *together(products)):
@@ -57,6 +57,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 yield Claim(name, a, b, host=True)
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _products(some: Segments, rows: Rows) -> Rows:
+    """Those of some segments that multiply, or may: the bias of a product may be a kernel of its own in its class."""
+    return np.asarray(rows[are(some, rows, PRODUCTS) & ~((some.flops[rows] == 0) & (some.model_flops[rows] == 0))])
 
 
 def _within(

@@ -90,12 +90,22 @@ def other_work(a: Segments, b: Segments, phase: str) -> float:
 
     0 where they differ by no more than parity lets pass.
     """
-    totals = [
-        float(asked_and_done(some)[np.asarray([place.phase == phase for place in some.places], bool)].sum())
-        for some in (a, b)
-    ]
-    difference = totals[0] - totals[1]
-    return difference if abs(difference) > SAME_WORK * max(totals) else 0.0
+    one, other = (float(asked_and_done(some)[_of_phase(some, phase)].sum()) for some in (a, b))
+    return _difference(one, other)
+
+
+def asks_alike(a: Segments, b: Segments, phase: str) -> bool:
+    """Whether both runs are asked for the same FLOPs in a phase, as far as they are known."""
+    one, other = (float(np.nansum(some.model_flops[_of_phase(some, phase) & _of_products(some)])) for some in (a, b))
+    return not _difference(one, other)
+
+
+def _difference(a: float, b: float) -> float:
+    return a - b if abs(a - b) > SAME_WORK * max(a, b) else 0.0
+
+
+def _of_phase(some: Segments, phase: str) -> Bools:
+    return np.asarray([place.phase == phase for place in some.places], bool)
 
 
 def _of_products(some: Segments) -> Bools:

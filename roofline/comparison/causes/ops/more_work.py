@@ -13,7 +13,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
 from roofline.comparison.causes.select import MORE, again_in, again_there, are, both, flops, more_flops, together
-from roofline.comparison.conservation import other_work
+from roofline.comparison.conservation import asks_alike, other_work
 from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
 
@@ -54,7 +54,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 more = int(fewer)
                 if name == "more-work" and again_there(both(attribution)[more], (a, b)[more], repeated[more]):
                     name = "recomputation"
-                yield Claim(name, a, b, host=True)
+                other = name == "more-work" and not asks_alike(*both(attribution), phase)
+                yield Claim(name, a, b, host=True, about={"asked": "more"} if other else {})
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
 
@@ -87,16 +88,18 @@ def sentence(facts: Facts) -> str:
         return f"{text}({listed(facts.does_more.names)}){host_and_after(facts)}."
     text = (
         f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
-        f"{flop(facts.does_less)} at the same place{host_and_after(facts)}"
+        f"{flop(facts.does_less)} in their place{host_and_after(facts)}"
     )
     return f"{text}."
 
 
 def advice(facts: Facts) -> str:
-    """Not to do it, or to compare equal models."""
+    """Not to do it, or to compare equal models, where the claim says that one run is asked for more."""
     if _no_products(facts):
         return "leave them out where they are not needed"
-    return "the runs do not ask for the same work: compare equal models first"
+    if "asked" in facts.about:
+        return "the runs do not ask for the same work: compare equal models first"
+    return "both programs ask for these products, and the other run left them out: see whether they are needed"
 
 
 def _no_products(facts: Facts) -> bool:

@@ -17,8 +17,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.comparison.arrays import Rows
+from roofline.comparison.conservation import again
 from roofline.comparison.segments import Segments
-from roofline.core.schema import Signature
 from roofline.core.vocabulary import PRODUCTS
 
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
@@ -123,17 +123,16 @@ def _works(segments: Segments, common: frozenset[str]) -> list[Hashable]:
     common: blocks that both runs have; the names of others are left out.
     """
     found: list[Hashable] = []
-    for place, one, times in zip(segments.places, segments.signature, segments.times.tolist(), strict=True):
-        flops = (one.cost.model_flops or one.cost.flops or 0.0) / times
+    # A product that is computed again is no partner of one that was asked for.
+    repeated = again(segments, np.arange(len(segments))).tolist()
+    work = np.where(
+        np.nan_to_num(segments.model_flops) > 0, segments.model_flops, np.nan_to_num(segments.flops)
+    ).tolist()
+    for place, flops, done_again in zip(segments.places, work, repeated, strict=True):
         block = place.block if place.block in common else ""
-        key = place.phase, block, place.op_class, flops, _asked(one)
+        key = place.phase, block, place.op_class, flops, done_again
         found.append(key if place.op_class in PRODUCTS and flops else None)
     return found
-
-
-def _asked(one: Signature) -> bool:
-    """Whether the program asked for it; a product that is computed again is no partner of one that it asked for."""
-    return one.cost.model_flops != 0 or not one.cost.flops
 
 
 def by_occurrence(a: Sequence[Hashable], b: Sequence[Hashable]) -> list[tuple[int, int]]:

@@ -26,6 +26,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import RESAMPLES, Interval, Resamples, draw, interval
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.common_ceilings import analyze_together, same_device
+from roofline.comparison.conservation import conserved
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.segments import FAMILIES, Place, Segments, segments
 from roofline.core import statistics
@@ -244,7 +245,10 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
 def _view(
     a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples, gap: Mapping[str, Array], divide: bool
 ) -> View:
-    sides = Side(a, segments(a, divide), resamples_a), Side(b, segments(b, divide), resamples_b)
+    sides = (
+        Side(a, conserved(segments(a, divide)), resamples_a),
+        Side(b, conserved(segments(b, divide)), resamples_b),
+    )
     rates = _rates(a, b)
     terms: list[Term] = []
     for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):

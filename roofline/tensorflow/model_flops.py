@@ -2,7 +2,8 @@
 
 Each is looked for among the nodes that ran: under its own name, or, where grappler fused it, under the name of what it
 was fused into (`Conv2D`, `BiasAdd` and `Relu` run as one node `Relu`). One that was merged with an equal one or folded
-into a constant has no such twin: it was asked for all the same, so a contraction beside it stands for it.
+into a constant has no such twin: it was asked for all the same, so a contraction beside it stands for it, and first of
+all one that executes so much more than was asked for.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from roofline.tensorflow.graph.graph import Function, Graphs, Node
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
 from roofline.tensorflow.places import Places
 from roofline.tensorflow.scopes import canonical
+from roofline.xla.names import at_home
 from roofline.xla.scopes import Place
 
 #: How many ops may lie between a contraction and the one it was fused into.
@@ -108,7 +110,8 @@ class _Search:
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
         found = [self._asked(node) for node in self._before if _contracts(node)]
-        for one in found:
+        # What has a twin first: what is left then is what nobody asked for by name.
+        for one in sorted(found, key=lambda one: one.twin is None):
             row = self._carrier(one) if one.twin is None else self._rows.get(one.twin)
             if row is not None and one.times:
                 if one.flops is None:
@@ -155,10 +158,24 @@ class _Search:
         return None
 
     def _carrier(self, one: ModelContraction) -> int | None:
-        """The contraction that stands for one that is gone: the largest of its scope and phase, else of its phase."""
+        """The contraction that stands for one that is gone.
 
-        def nearness(row: int) -> tuple[bool, bool, float]:
+        The nearest that executes so much more than was asked for, else the largest: of its scope and phase, else of its
+        phase.
+        """
+
+        def nearness(row: int) -> tuple[bool, bool, bool, int, float]:
             place = self._places.of(self._ran[row].node)
-            return place == one.place, place.phase == one.place.phase, self.by_row[row]
+            phase = place.phase == one.place.phase
+            more = phase and self._does_more(row, one)
+            shared = at_home((one.place.scope or "").split("/"), [(place.scope or "").split("/")]) if more else 0
+            return more, place == one.place, phase, shared, self.by_row[row]
 
         return max(self.by_row, key=nearness, default=None)
+
+    def _does_more(self, row: int, one: ModelContraction) -> bool:
+        """Whether a row executes so many FLOPs that nobody asked for yet."""
+        executed = cost.cost(self._ran[row].node).cost.flops
+        if executed is None or one.flops is None or one.times is None:
+            return False
+        return executed * self._ran[row].times - self.by_row[row] >= one.flops * one.times > 0

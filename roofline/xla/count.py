@@ -10,7 +10,7 @@ An instruction that a step runs more than once is one op with the work of all it
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
@@ -20,19 +20,17 @@ from roofline.costs.counted import Access, Costed, Counted, CountedOp, Interner
 from roofline.timing import executor
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import Line, XTrace
-from roofline.xla import model_flops, names
+from roofline.xla import model_flops
 from roofline.xla import scopes as xla_scopes
 from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
-from roofline.xla.scopes import Place
+from roofline.xla.places import Placing, place_of
 
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
 Accesses = tuple[Access, ...]
-#: From an instruction's op_name to its phase and scope.
-Placing = Callable[[str], Place]
 
 #: Lines of a device plane that are no stream of it: derived by a viewer from the others, and what profiling cost.
 _DERIVED = re.compile(
@@ -278,7 +276,7 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
 
     for row, op in enumerate(ops):
         program = op.key[0]
-        where = _place(programs[program], op.instruction, place)
+        where = place_of(programs[program], op.instruction, place)
         scope.append(scopes.setdefault(where.scope or "", len(scopes)))
         phase.append(where.phase)
         rows.append(
@@ -327,28 +325,3 @@ def _carried(program: int, module: hlo.Module) -> dict[tuple[int, int], tuple[in
         if number not in given and waiting and shape.dims:
             pairs[program, number] = (program, waiting.pop(0))
     return pairs
-
-
-def _place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
-    """Phase and scope of an instruction: of its products, else its own, else of most of what is fused in it.
-
-    What the compiler added without a name, such as a copy, belongs where its data come from, else where they go. What
-    depends on the backward pass is no part of the forward pass.
-    """
-    named = _named_place(module, instruction, place)
-    if named.scope is not None:
-        return named
-    near = names.neighbours(module, instruction, place)
-    if near.above:
-        return max(near.above, key=lambda one: one.phase)
-    return min(near.below, key=lambda one: one.phase) if near.below else named
-
-
-def _named_place(module: hlo.Module, instruction: hlo.Instruction, place: Placing) -> Place:
-    products = [place(name) for _, name, _ in names.products(module, instruction)]
-    if any(one.scope is not None for one in products):
-        return xla_scopes.commonest(products)
-    own = place(instruction.op_name)
-    if own.scope is not None:
-        return own
-    return xla_scopes.commonest(place(name) for name in cost.op_names(module, instruction))

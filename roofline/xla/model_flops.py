@@ -1,15 +1,18 @@
 """Model FLOPs of executed HLO instructions: what the program asked for before XLA optimised it.
 
-The framework names every product (`op_name`), and an optimised instruction keeps the name of the product it does. So
-what was asked for under a name is divided over the instructions that run under it, in proportion to what they execute:
-a padded or repeated product then shows as executed / model, one that became a multiplication keeps its model FLOPs, and
-the sum over a step is what the unoptimised program holds. Recomputation (`jax.checkpoint`) is executed, not asked for.
+The framework names every product (`op_name`), and an optimised instruction mostly keeps the name of the product it
+does. So what was asked for under a name is divided over the instructions that run under it, in proportion to what they
+execute: a padded or repeated product then shows as executed / model. None gets more than it executes while another one
+executes what nobody asked for: XLA gives a product the name of a transpose that it took in, and several that it merged
+the name of one, so that what a name has left over belongs to such an op (`carriers`). One that became a multiplication
+keeps its model FLOPs, and the sum over a step is what the unoptimised program holds. Recomputation (`jax.checkpoint`)
+is executed, not asked for.
 """
 
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
 import msgspec
@@ -17,12 +20,13 @@ import msgspec
 from roofline.costs.counted import Interner
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
+from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import cost as hlo_cost
 from roofline.xla.hlo import loops
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import contractions, joined, live, schedule
-from roofline.xla.scopes import FORWARD, Place, is_recomputed, place
+from roofline.xla.places import Placing
+from roofline.xla.scopes import FORWARD, is_recomputed, place
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
 OPTIMISED_ONLY = "optimised-only"
@@ -100,7 +104,7 @@ def assign(
     programs: Mapping[int, hlo.Module],
     before: Iterable[tuple[int, str, bytes]],
     same: Interner,
-    placing: Callable[[str], Place],
+    placing: Placing,
     runs: Mapping[int, float],
 ) -> tuple[list[Executed], tuple[str, ...]]:
     """`ops` with model FLOPs, and flags.
@@ -187,7 +191,7 @@ def _shares(
     executed: Mapping[int, Mapping[str, float]],
     source: ModelWork,
     runs: float,
-    placing: Callable[[str], Place],
+    placing: Placing,
 ) -> dict[int, float]:
     """Model FLOPs of each op (by row) of one program that a step runs `runs` times."""
     fixed = {op_name: flops * runs for op_name, flops in source.fixed.items()}
@@ -198,51 +202,15 @@ def _shares(
             whole[op_name] = whole.get(op_name, 0.0) + flops
     for row, sums in executed.items():
         for op_name, flops in sums.items():
-            if op_name in fixed and whole[op_name]:
-                model[row] += fixed[op_name] * flops / whole[op_name]
+            if op_name in fixed:
+                model[row] += min(fixed[op_name] / whole[op_name], 1.0) * flops if whole[op_name] else 0.0
             elif op_name in source.as_executed:
                 model[row] += flops
-    lost = {op_name: flops for op_name, flops in fixed.items() if not whole.get(op_name)}
-    if lost:
-        carriers = _Carriers(module, ops, executed, placing)
-        for op_name, flops in lost.items():
-            carrier = carriers(op_name)
-            if carrier is not None:
-                model[carrier] += flops
+    left = {op_name: flops - whole.get(op_name, 0.0) for op_name, flops in fixed.items()}
+    left = {op_name: flops for op_name, flops in left.items() if flops > ROUNDING * fixed[op_name]}
+    if left:
+        Carriers(module, ops, executed, model, placing).give(left)
     return model
-
-
-class _Carriers:
-    """Finds the op that stands for a product of which no product is left."""
-
-    def __init__(
-        self,
-        module: hlo.Module,
-        ops: Mapping[int, Executed],
-        executed: Mapping[int, Mapping[str, float]],
-        placing: Callable[[str], Place],
-    ) -> None:
-        self._placing = placing
-        self._carrier: dict[str, int] = {}
-        for row, op in ops.items():
-            for op_name in hlo_cost.op_names(module, op.instruction):
-                self._carrier.setdefault(op_name, row)
-        # Of each place and of each phase the op that executes most, and of all ops.
-        self._largest: dict[object, tuple[float, int]] = {}
-        for row, sums in executed.items():
-            size = sum(sums.values())
-            for one in dict.fromkeys(map(placing, sums)):
-                for key in (one, one.phase, None):
-                    if key not in self._largest or size > self._largest[key][0]:
-                        self._largest[key] = (size, row)
-
-    def __call__(self, op_name: str) -> int | None:
-        """The op that carries the name (XLA made it a multiplication), else the largest product of its scope and
-        phase (XLA merged it), else of its phase, else of all."""
-        if op_name in self._carrier:
-            return self._carrier[op_name]
-        wanted = self._placing(op_name)
-        return next((self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None)
 
 
 def _with(op: Executed, model: float, same: Interner) -> Executed:

@@ -56,13 +56,13 @@ def find(
         # A gradient that is taken of forward values alone depends on nothing that says so.
         likely = likely or [one for one in as_large if placing(one).phase > phase]
         if likely:
-            best = max(likely, key=lambda one: _at_home((placing(one).scope or "").split("/"), scopes))
+            best = max(likely, key=lambda one: at_home((placing(one).scope or "").split("/"), scopes))
             names[product] = best
             del lost[best]
     module.memo["found names"] = names
 
 
-def _at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:
+def at_home(scope: Sequence[str], others: Sequence[Sequence[str]]) -> int:
     """How much of its path a scope shares with others."""
     shared = 0
     for other in others:

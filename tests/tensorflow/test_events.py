@@ -280,6 +280,31 @@ def test_model_flops_are_those_of_the_graph_before_grappler():
     assert [op.costed.cost.model_flops for op in counted.ops] == [3 * one, 2 * one]
 
 
+def test_a_fused_contraction_that_no_name_leads_to_gets_what_it_does():
+    """The shape of `a/BiasAdd` is read beside its Relu, so that no single way leads from a/MatMul to the fused node."""
+
+    def layer(scope: str) -> tuple[Node, ...]:
+        product, bias = matmul(f"{scope}/MatMul"), f"{scope}/BiasAdd"
+        return (
+            product,
+            Node(bias, "BiasAdd", ((f"{scope}/MatMul", 0), ("b", 0)), (C, Tensor("fp32", (7,))), (C,)),
+            relu(f"{scope}/Relu", of=bias),
+            Node(f"{scope}/Shape", "Shape", ((bias, 0),), (C,), (Tensor("int32", (2,)),)),
+        )
+
+    def fused(scope: str) -> Node:
+        attrs = {"fused_ops": ("BiasAdd", "Relu")}
+        inputs = (("x", 0), ("w", 0), ("b", 0))
+        return Node(f"{scope}/Relu", "_FusedMatMul", inputs, (A, B, Tensor("fp32", (7,))), (C,), attrs)
+
+    after = fused("net/a"), matmul("net/b/MatMul"), fused("net/c")
+    some = graphs(*after, before=(*layer("net/a"), matmul("net/b/MatMul"), *layer("net/c")))
+    model = model_flops([Ran(f"{one.name}:{one.op}", 0, one, 1.0) for one in after], some)
+    assert [asked.name for asked in model.missing] == ["net/a/MatMul", "net/c/MatMul"]
+    # Each does one product of 2 x 3 x 5 x 7 FLOPs, and none stands for two.
+    assert model.by_row == {0: 210, 1: 210, 2: 210}
+
+
 def test_what_xla_took_into_a_cluster_is_not_put_on_the_nodes_beside_it():
     rest, taken, cluster = matmul("a/MatMul"), matmul("b/MatMul"), Node("cluster", "_XlaRun", (), (), (C,))
     model = model_flops([Ran("a/MatMul:MatMul", 0, rest, 1.0)], graphs(rest, cluster, before=(rest, taken)))

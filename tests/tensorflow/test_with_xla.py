@@ -172,3 +172,26 @@ def test_instructions_of_a_program_that_the_trace_lacks_are_lost_and_not_idle() 
     assert found.timed.joined < 1
     assert found.timed.extra
     assert sum(found.timed.unmatched.values()) > 0
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_each_convolution_asks_for_what_it_executes(compiled: bool) -> None:
+    """Fused with bias and activation, and its two gradients, and compiled by XLA, where they lose their names."""
+    image, filters = tf.ones((2, 8, 8, 3)), [tf.Variable(tf.ones((3, 3, 3, 3))) for _ in range(2)]
+    biases = [tf.Variable(tf.zeros(3)) for _ in range(2)]
+
+    def train() -> None:
+        with tf.GradientTape() as tape:
+            hidden = image
+            for number, (weight, bias) in enumerate(zip(filters, biases, strict=True)):
+                with tf.name_scope(f"layer{number}"):
+                    hidden = tf.nn.relu(tf.nn.bias_add(tf.nn.conv2d(hidden, weight, 1, "SAME"), bias))
+            loss = tf.reduce_sum(hidden**2)
+        for variable, gradient in zip(filters + biases, tape.gradient(loss, filters + biases), strict=True):
+            variable.assign_sub(0.1 * gradient)
+
+    found = ran(function(train, compiled))
+    products = [op.costed.cost for op in found.counted.ops if op.costed.cost.flops]
+    # Of 8 x 3 taps in each direction 2 lie in the padding. Two forward, two of the filters, one of the hidden layer.
+    once = 2 * 2 * 22 * 22 * 3 * 3
+    assert [cost.flops for cost in products] == [cost.model_flops for cost in products] == [once] * 5

@@ -20,6 +20,7 @@ from roofline.comparison.causes.gap import dispatching, drift, share_of_gap
 from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
+from roofline.comparison.merged_products import one_to_one
 from roofline.comparison.segments import Segments
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
@@ -36,8 +37,11 @@ class Attribution:
     def __init__(self, comparison: Comparison) -> None:
         """An empty attribution."""
         self.comparison = comparison
-        self.a: Side = comparison.work.a
-        self.b: Side = comparison.work.b
+        a, b = comparison.work.a.segments, comparison.work.b.segments
+        if not self.one_executor:  # else whoever wrote the program merged them
+            a, b = one_to_one(a, b)
+        self.a: Side = replace(comparison.work.a, segments=a)
+        self.b: Side = replace(comparison.work.b, segments=b)
         self.matching: Matching = match(self.a.segments, self.b.segments)
         self.entries: list[Entry] = []
         self.left_a = np.ones(len(self.a.segments))

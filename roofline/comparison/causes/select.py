@@ -11,6 +11,7 @@ import numpy as np
 from roofline.comparison.arrays import Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import NONE
+from roofline.comparison.conservation import again
 from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
@@ -136,11 +137,6 @@ def more_flops(attribution: Attribution, a: Rows, b: Rows) -> bool:
 def together(rows: Sequence[tuple[Rows, Rows]]) -> tuple[Rows, Rows]:
     """Segments of A and of B, in one array of each."""
     return np.concatenate([NONE, *(a for a, _ in rows)]), np.concatenate([NONE, *(b for _, b in rows)])
-
-
-def again(some: Segments, rows: Rows) -> Bools:
-    """Which of some segments are products that ran and were not asked for."""
-    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
 
 
 def again_in(attribution: Attribution) -> tuple[frozenset[str], frozenset[str]]:

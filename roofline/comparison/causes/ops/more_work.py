@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
+
+import numpy as np
 
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
@@ -10,7 +12,9 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
-from roofline.comparison.causes.select import again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.causes.select import MORE, again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.conservation import asks_alike, other_work
+from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
@@ -27,13 +31,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     repeated = again_in(attribution)
     for stretch in attribution.matching.unmatched:
         phases.setdefault(stretch.phase, []).append(attribution.free(stretch.a, stretch.b))
-    for stretches in phases.values():
-        products = [
-            (a[are(attribution.a.segments, a, PRODUCTS)], b[are(attribution.b.segments, b, PRODUCTS)])
-            for a, b in stretches
-        ]
+    for phase, stretches in phases.items():
+        products = [(_products(attribution.a.segments, a), _products(attribution.b.segments, b)) for a, b in stretches]
+        difference = other_work(*both(attribution), phase)
         # The same FLOPs may stand elsewhere: one product before a loop, and one in each turn of it.
-        if not more_flops(attribution, *together(products)):
+        if not difference or not more_flops(attribution, *together(products)):
             # With what puts the segments together, where the same neighbours say that it is there for that.
             kept = [
                 whole if attribution.matching.alike else part
@@ -43,7 +45,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             if len({len(rows) for rows in together(products)}) > 1:
                 yield Claim("tiny-ops", *together(kept), host=True)
             continue
-        for a, b in products:
+        for a, b in _within(attribution, products, difference):
             if more_flops(attribution, a, b):
                 # Beside work that is not known, nobody can say that the other run does less.
                 fewer = flops(attribution.a.segments, a) < flops(attribution.b.segments, b)
@@ -52,9 +54,31 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 more = int(fewer)
                 if name == "more-work" and again_there(both(attribution)[more], (a, b)[more], repeated[more]):
                     name = "recomputation"
-                yield Claim(name, a, b, host=True)
+                other = name == "more-work" and not asks_alike(*both(attribution), phase)
+                yield Claim(name, a, b, host=True, about={"asked": "more"} if other else {})
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _products(some: Segments, rows: Rows) -> Rows:
+    """Those of some segments that multiply, or may: the bias of a product may be a kernel of its own in its class."""
+    return np.asarray(rows[are(some, rows, PRODUCTS) & ~((some.flops[rows] == 0) & (some.model_flops[rows] == 0))])
+
+
+def _within(
+    attribution: Attribution, products: Sequence[tuple[Rows, Rows]], difference: float
+) -> Sequence[tuple[Rows, Rows]]:
+    """The products of a phase by place, as far as they differ by no more than the `difference` of the phase [FLOP].
+
+    Else some stand at another place in the other run, and nobody can say which: then all of the phase together.
+    """
+    more = [
+        flops(attribution.a.segments, a) - flops(attribution.b.segments, b)
+        for a, b in products
+        if more_flops(attribution, a, b)
+    ]
+    same_way = sum(one for one in more if one * difference > 0)
+    return products if abs(same_way) <= MORE * abs(difference) else [together(products)]
 
 
 def sentence(facts: Facts) -> str:
@@ -64,16 +88,18 @@ def sentence(facts: Facts) -> str:
         return f"{text}({listed(facts.does_more.names)}){host_and_after(facts)}."
     text = (
         f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
-        f"{flop(facts.does_less)} at the same place{host_and_after(facts)}"
+        f"{flop(facts.does_less)} in their place{host_and_after(facts)}"
     )
     return f"{text}."
 
 
 def advice(facts: Facts) -> str:
-    """Not to do it, or to compare equal models."""
+    """Not to do it, or to compare equal models, where the claim says that one run is asked for more."""
     if _no_products(facts):
         return "leave them out where they are not needed"
-    return "the runs do not ask for the same work: compare equal models first"
+    if "asked" in facts.about:
+        return "the runs do not ask for the same work: compare equal models first"
+    return "both programs ask for these products, and the other run left them out: see whether they are needed"
 
 
 def _no_products(facts: Facts) -> bool:

@@ -1,0 +1,117 @@
+"""What the products of a run were asked for, so that work is neither lost nor made.
+
+What a phase asks for and what it executes are counted apart, the one from the program and the other from what ran, and
+both sums can be relied on. Which product does what was asked for is joined by names, which compilers forget and merge.
+Then one product seems to be asked for more than it executes while another one executes what nobody asked for, and the
+second would count as computed again, as padded, or as work that the other run does not do.
+
+The rule: what a product was asked for and does not execute is what another one executes without being asked, in its
+block, or else in its phase. What is left over then in a phase, and no more, was executed without being asked for
+(recomputation, padding) or asked for without being executed (left out by a compiler):
+
+    sum over products of max(executed - model, 0)  =  max(sum of executed - sum of model, 0)     in each phase
+
+kernels of attention and products that became something else aside (`conserved`).
+
+Between two runs it says that one does other work than the other no further than what they were asked for and do in a
+phase differs (`other_work`).
+"""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from itertools import product
+
+import numpy as np
+
+from roofline.comparison.arrays import Array, Bools, Rows
+from roofline.comparison.parity.difference import SAME_WORK
+from roofline.comparison.segments import Segments
+from roofline.core.vocabulary import CLASSES, PRODUCTS
+
+#: FLOPs of a product agree to this part of them. By choice, above the rounding of sums of whole numbers.
+ROUNDING = 1e-9
+
+
+def conserved(some: Segments) -> Segments:
+    """Segments with their model FLOPs by the rule above.
+
+    Those that execute no product were asked for one that a compiler made into something else, and keep it. Kernels of
+    attention execute more products than are asked for (5 or 7 for 4), and nothing of that is another one's.
+    """
+    flops, model = some.flops, some.model_flops.copy()
+    products, attention = _of_products(some), some.op_class == CLASSES.index("attention")
+    givers = np.flatnonzero(products & (flops > 0) & (model > flops * (1 + ROUNDING)))
+    takers = np.flatnonzero(products & ~(attention & (model > 0)) & (flops > model * (1 + ROUNDING)))
+    if not len(givers) or not len(takers):
+        return some
+    phases, blocks = (_numbered([place[part] for place in some.places]) for part in (0, 1))
+    # Equal amounts first, of one block before others: a product of half as many FLOPs is not half of this one.
+    for same_block, equal in product((True, False), repeat=2):
+        for giver in givers.tolist():
+            near = takers[phases[takers] == phases[giver]]
+            if same_block:
+                near = near[blocks[near] == blocks[giver]]
+            _give(model, flops, giver, near, equal)
+    return replace(some, model_flops=model)
+
+
+def _give(model: Array, flops: Array, giver: int, takers: Rows, equal: bool) -> None:
+    """Move what `giver` was asked for too much to the nearest of `takers`; equal: only to one that lacks so much."""
+    while (spare := model[giver] - flops[giver]) > ROUNDING * flops[giver]:
+        lacking = flops[takers] - model[takers]
+        free = lacking > ROUNDING * flops[takers]
+        if equal:
+            free &= np.abs(lacking - spare) <= ROUNDING * flops[takers]
+        if not free.any():
+            return
+        taker = takers[free][np.abs(takers[free] - giver).argmin()]
+        lacks = flops[taker] - model[taker]
+        # Exactly what they execute where that is all: rounding must not keep two products of equal FLOPs apart.
+        filled = spare >= lacks * (1 - ROUNDING)
+        model[giver] = flops[giver] if spare <= lacks * (1 + ROUNDING) else model[giver] - lacks
+        model[taker] = flops[taker] if filled else model[taker] + spare
+
+
+def again(some: Segments, rows: Rows) -> Bools:
+    """Which of some segments are products that ran and were not asked for."""
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+
+
+def asked_and_done(some: Segments) -> Array:
+    """What of what it was asked for each product does [FLOP], as far as it is known; 0 for what is no product."""
+    done = np.where(some.flops > 0, np.minimum(some.model_flops, some.flops), some.model_flops)
+    known: Array = np.where(_of_products(some), np.nan_to_num(done), 0.0)
+    return known
+
+
+def other_work(a: Segments, b: Segments, phase: str) -> float:
+    """How much more of what it was asked for A does in a phase than B [FLOP]: all that can be work of one run alone.
+
+    0 where they differ by no more than parity lets pass.
+    """
+    one, other = (float(asked_and_done(some)[_of_phase(some, phase)].sum()) for some in (a, b))
+    return _difference(one, other)
+
+
+def asks_alike(a: Segments, b: Segments, phase: str) -> bool:
+    """Whether both runs are asked for the same FLOPs in a phase, as far as they are known."""
+    one, other = (float(np.nansum(some.model_flops[_of_phase(some, phase) & _of_products(some)])) for some in (a, b))
+    return not _difference(one, other)
+
+
+def _difference(a: float, b: float) -> float:
+    return a - b if abs(a - b) > SAME_WORK * max(a, b) else 0.0
+
+
+def _of_phase(some: Segments, phase: str) -> Bools:
+    return np.asarray([place.phase == phase for place in some.places], bool)
+
+
+def _of_products(some: Segments) -> Bools:
+    return np.isin(some.op_class, [CLASSES.index(name) for name in PRODUCTS])
+
+
+def _numbered(names: list[str]) -> Rows:
+    known: dict[str, int] = {}
+    return np.asarray([known.setdefault(name, len(known)) for name in names], np.int64)

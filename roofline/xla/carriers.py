@@ -1,0 +1,118 @@
+"""Which op does what was asked for under a name, where what runs under that name is less.
+
+XLA renames what it rewrites: the gradient of a weight takes in a transpose and its name, and products that share an
+operand are merged into one that is called like one of them. Nothing is lost by that: what a name has left over is what
+another op executes without being asked.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, MutableMapping
+
+from roofline.xla.executed import Executed
+from roofline.xla.hlo import cost as hlo_cost
+from roofline.xla.hlo import module as hlo
+from roofline.xla.names import at_home
+from roofline.xla.places import Placing, place_of
+from roofline.xla.scopes import Place, is_recomputed
+
+#: FLOPs of a product agree to this part of them. By choice, above the rounding of sums of whole numbers.
+ROUNDING = 1e-9
+
+
+class Carriers:
+    """Gives what names have left over to the ops that do it."""
+
+    def __init__(
+        self,
+        module: hlo.Module,
+        ops: Mapping[int, Executed],
+        executed: Mapping[int, Mapping[str, float]],
+        model: MutableMapping[int, float],
+        placing: Placing,
+    ) -> None:
+        """ops: by row. executed: their FLOPs by op_name. model: what each was asked for, to which `give` adds.
+
+        placing: from an op_name to its phase and scope.
+        """
+        self._model, self._executed, self._placing = model, executed, placing
+        self._carrying: dict[str, list[int]] = {}
+        for row, op in ops.items():
+            for op_name in hlo_cost.op_names(module, op.instruction):
+                self._carrying.setdefault(op_name, []).append(row)
+        self._multiplying = {
+            row for row, op in ops.items() if op.costed.op_class == "contraction" and not sum(executed[row].values())
+        }
+        # What is executed and was not asked for, recomputation aside, and where that stands.
+        self._unasked: dict[int, float] = {}
+        self._places: dict[int, Place] = {}
+        for row, sums in executed.items():
+            more = sum(flops for op_name, flops in sums.items() if not is_recomputed(op_name)) - model[row]
+            if more > ROUNDING * model[row]:
+                self._unasked[row] = more
+                self._places[row] = place_of(module, ops[row].instruction, placing)
+        # Of each place and of each phase the op that executes most, and of all ops.
+        self._largest: dict[object, tuple[float, int]] = {}
+        for row, sums in executed.items():
+            size = sum(sums.values())
+            for one in dict.fromkeys(map(placing, sums)):
+                for key in (one, one.phase, None):
+                    if key not in self._largest or size > self._largest[key][0]:
+                        self._largest[key] = (size, row)
+
+    def give(self, left: Mapping[str, float]) -> None:
+        """Add what names have left over [FLOP] to the model FLOPs of the ops that do it.
+
+        Those are, in this order: ops of the same place that execute what nobody asked for; an op that carries the name
+        and is no product any more (XLA made it a multiplication); the nearest op of its phase that executes so much
+        more than was asked for (XLA merged it with others).
+
+        Where no op does it, XLA dropped it, as one that is equal to another: then it stands with what runs under its
+        name, else with the op that carries the name, else with the largest product of its scope and phase, else of its
+        phase, else of all.
+        """
+        elsewhere = {}
+        for op_name, flops in left.items():
+            wanted, more = self._placing(op_name), flops
+            for row in [row for row, place in self._places.items() if place == wanted]:
+                more -= self._take(row, more)
+            if more > ROUNDING * flops:
+                elsewhere[op_name] = more
+        for op_name, flops in elsewhere.items():
+            wanted = self._placing(op_name)
+            multiplying = [row for row in self._carrying.get(op_name, ()) if row in self._multiplying]
+            merged = None if multiplying else self._merged(wanted, flops)
+            if multiplying:
+                self._model[multiplying[0]] += flops
+            elif merged is not None:
+                self._take(merged, flops)
+            else:
+                for row, part in self._standing_for(op_name, wanted):
+                    self._model[row] += part * flops
+
+    def _merged(self, wanted: Place, flops: float) -> int | None:
+        """The nearest op of the phase that executes so much that was not asked for; None where there is none."""
+        path = (wanted.scope or "").split("/")
+        whole = [row for row, more in self._unasked.items() if more >= flops * (1 - ROUNDING)]
+        near = [row for row in whole if self._places[row].phase == wanted.phase]
+        paths = {row: (self._places[row].scope or "").split("/") for row in near}
+        return max(near, key=lambda row: at_home(path, [paths[row]]), default=None)
+
+    def _take(self, row: int, flops: float) -> float:
+        """How much of `flops` an op does that was not asked for it; it has now."""
+        taken = min(flops, self._unasked[row])
+        self._model[row] += taken
+        self._unasked[row] -= taken
+        return taken
+
+    def _standing_for(self, op_name: str, wanted: Place) -> Iterator[tuple[int, float]]:
+        """Ops, and the part that each stands for of what no op does."""
+        mine = {row: sums[op_name] for row, sums in self._executed.items() if sums.get(op_name)}
+        if mine:
+            yield from ((row, flops / sum(mine.values())) for row, flops in mine.items())
+        elif op_name in self._carrying:
+            yield self._carrying[op_name][0], 1.0
+        else:
+            found = next((self._largest[key][1] for key in (wanted, wanted.phase, None) if key in self._largest), None)
+            if found is not None:
+                yield found, 1.0

@@ -1,0 +1,145 @@
+"""Products that XLA renamed or merged: each op is asked for what it executes, and the sum stays."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp
+from jaxlib import _hlo
+from test_count import ran, unoptimised
+
+from roofline.core.step import Workload
+from roofline.costs.counted import Interner
+from roofline.traces.xplane import reader
+from roofline.xla import model_flops
+from roofline.xla.executed import Executed
+from roofline.xla.hlo import cost, schedule
+from roofline.xla.hlo import module as hlo
+from roofline.xla.scopes import place
+
+TRACE = Path(__file__).parents[1] / "data" / "h100" / "jax-buffers-off-train.1.xplane.pb.gz"
+
+
+def assigned(optimised: bytes, before: bytes) -> dict[str, tuple[float, float]]:
+    """(executed, model) FLOPs of each instruction that has any, every one run once."""
+    module, same = hlo.read(optimised), Interner()
+    ops = []
+    for name in dict.fromkeys(unit.instruction.name for unit in schedule.schedule(module) if not unit.control):
+        instruction = module.instructions[name]
+        ops.append(Executed((1, name), instruction, 1.0, same(cost.cost(module, instruction)[0]), (), ()))
+    found, flags = model_flops.assign(ops, {1: module}, [(1, module.name, before)], same, place, {1: 1.0})
+    assert not flags
+    works = {op.key[1]: op.costed.cost for op in found}
+    return {
+        name: (one.flops or 0.0, one.model_flops or 0.0) for name, one in works.items() if one.flops or one.model_flops
+    }
+
+
+def text(source: str) -> bytes:
+    data: bytes = _hlo.hlo_module_from_text(source).as_serialized_hlo_module_proto()
+    return data
+
+
+def test_both_gradients_of_a_dense_net_ask_for_what_they_execute() -> None:
+    """Of each layer but the first; the gradient of a weight takes in a transpose, and is called like that."""
+
+    def loss(weights: list[Any], x: Any) -> Any:
+        for number, weight in enumerate(weights):
+            with jax.named_scope(f"layer.{number}"):
+                x = jnp.tanh(x @ weight)
+        return (x**2).mean()
+
+    @jax.jit
+    def train(weights: list[Any], x: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(weights, x)
+        return value, [weight - 0.1 * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+
+    counted = ran(train, [np.eye(64, dtype=np.float32) for _ in range(3)], np.ones((256, 64), np.float32))
+    products = [op.costed.cost for op in counted.ops if op.costed.cost.flops or op.costed.cost.model_flops]
+    # Three forward, three of the weights and two of what is between them, of 2 x 256 x 64 x 64 FLOPs.
+    assert [one.flops for one in products] == [one.model_flops for one in products] == [2 * 256 * 64 * 64] * 8
+
+
+BEFORE = """
+HloModule m
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  w = f32[8,8] parameter(1)
+  q = f32[8,8] dot(x, w), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/query/dot_general"}
+  k = f32[8,8] dot(x, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/key/dot_general"}
+  v = f32[8,8] dot(w, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/value/dot_general"}
+  up = f32[8,8] dot(q, k), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.LAYER/up/dot_general"}
+  ROOT sum = f32[8,8] add(up, v)
+}
+"""  # noqa: E501
+AFTER = """
+HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  w = f32[8,8] parameter(1)
+  all = f32[8,24] concatenate(x, w, x), dimensions={1}
+  merged = f32[8,24] dot(x, all), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/key/dot_general"}
+  part = f32[8,8] slice(merged), slice={[0:8], [0:8]}
+  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/up/dot_general"}
+  ROOT sum = f32[8,8] add(up, part)
+}
+"""  # noqa: E501
+ONE = 2.0 * 8 * 8 * 8
+
+
+def test_a_merged_product_is_asked_for_all_that_it_does() -> None:
+    """Query, key and value in one, which is called like the key."""
+    assert assigned(text(AFTER), text(BEFORE.replace("LAYER", "0"))) == {
+        "merged": (3 * ONE, 3 * ONE),
+        "up": (ONE, ONE),
+    }
+
+
+PADDED = """
+HloModule m, is_scheduled=true
+
+ENTRY main {
+  x = f32[8,8] parameter(0)
+  w = f32[8,8] parameter(1)
+  zero = f32[] constant(0)
+  wide = f32[8,12] pad(w, zero), padding=0_0x0_4
+  padded = f32[8,12] dot(x, wide), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/key/dot_general"}
+  part = f32[8,8] slice(padded), slice={[0:8], [0:8]}
+  up = f32[8,8] dot(part, x), lhs_contracting_dims={1}, rhs_contracting_dims={0}, metadata={op_name="jit(f)/layer.0/up/dot_general"}
+  ROOT sum = f32[8,8] add(up, part)
+}
+"""  # noqa: E501
+
+
+def test_a_product_that_is_gone_takes_no_part_of_a_padded_one() -> None:
+    """The padded one executes half as much again, which is not the whole of one that XLA left out.
+
+    Two products ask for `up`, of which one runs; the query has none any more, and stands with the largest.
+    """
+    found = assigned(text(PADDED), text(BEFORE.replace("LAYER", "0").replace("layer.0/value", "layer.0/up")))
+    assert found == {"padded": (1.5 * ONE, 2 * ONE), "up": (ONE, 2 * ONE)}
+
+
+def test_each_product_of_an_h100_is_asked_for_what_it_executes() -> None:
+    """The program that an H100 ran, and the one that JAX makes here of the same step.
+
+    Two layers of BERT in training: XLA merged query, key and value there, and the gradients of their weights.
+    """
+    pytest.importorskip("flax")
+    from roofline.models.jax import bert
+
+    program = bert.build(Workload(model="bert", mode="train", batch=2, seq=32, size="tiny")).model
+    ((_, name, before),) = unoptimised(program.function, *program.arguments())
+    trace = reader.read(TRACE)
+    optimised = next(data for found, data in trace.modules.values() if found == name)
+    found = assigned(optimised, before)
+    assert {name: flops for name, (flops, model) in found.items() if flops != model} == {}
+    # 64 tokens of width 64: three products of 64 x 64 in one, of two layers, forward and backward.
+    assert sum(flops == 3 * 2 * 64 * 64 * 64 for flops, _ in found.values()) == 4

@@ -21,15 +21,31 @@ def command(
         bool,
         typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
     ] = False,
-    max_time: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the median step that passes.")] = "5%",
-    max_bytes: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes.")] = "1%",
+    max_time: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the median step that passes; by default 5%.")
+    ] = None,
+    max_bytes: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes; by default 1%.")
+    ] = None,
     max_kernels: Annotated[
-        str, typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them.")
-    ] = "0",
+        str | None,
+        typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them; by default 0."),
+    ] = None,
     max_gap: Annotated[
-        str, typer.Option(metavar="POINTS", help="Growth of the gap's share of the step that passes, in points.")
-    ] = "3%",
-    max_memory: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes.")] = "2%",
+        str | None,
+        typer.Option(
+            metavar="POINTS", help="Growth of the gap's share of the step that passes, in points; by default 3%."
+        ),
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes; by default 2%.")
+    ] = None,
+    limits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help='A file of limits, with lines like time = "5%"; the options above go before it.'
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
 ) -> None:
     """Fail if a step got worse than a baseline, and say where.
@@ -41,16 +57,13 @@ def command(
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline.core.schema import load
     from roofline.regression.check import check
-    from roofline.regression.limits import Limits, count, points, share
+    from roofline.regression import limits_file
+    from roofline.regression.limits import Limits, parsed
 
-    limits = Limits(
-        time=share(max_time, "--max-time"),
-        bytes=share(max_bytes, "--max-bytes"),
-        kernels=count(max_kernels, "--max-kernels"),
-        gap=points(max_gap, "--max-gap"),
-        memory=share(max_memory, "--max-memory"),
-    )
-    result = check(load(baseline), load(current), limits, counts_only)
+    options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
+    given = {name: text for name, text in options.items() if text is not None}
+    allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
+    result = check(load(baseline), load(current), allowed, counts_only)
     typer.echo(renderer.render(result), nl=False)
     if result.failed:
         names = list(dict.fromkeys(each.measure for each in result.failed))

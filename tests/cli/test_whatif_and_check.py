@@ -170,6 +170,19 @@ def test_limits_are_the_users(roofline: Run, tmp_path: Path) -> None:
         assert (ended.code, ended.err) == (1, f"roofline: b.json is worse than a.json: {option[6:]}.\n")
 
 
+def test_limits_may_stand_in_a_file_and_options_go_before_it(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", handmade.profile())
+    put(tmp_path, "b.json", replace(worse(), compilation=None))
+    (tmp_path / "l.toml").write_text('time = 0.2\nbytes = "20%"\nkernels = 1\ngap = "5%"\n')
+    assert roofline("check", "a.json", "b.json", "--limits", "l.toml").code == 0
+    ended = roofline("check", "a.json", "b.json", "--limits", "l.toml", "--max-bytes", "15%")
+    assert (ended.code, ended.err) == (1, "roofline: b.json is worse than a.json: bytes.\n")
+    (tmp_path / "l.toml").write_text("times = 0.2\n")
+    ended = roofline("check", "a.json", "b.json", "--limits", "l.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("roofline: l.toml sets 'times', which is no limit; there are: time, ")
+
+
 def test_a_contended_profile_is_4_and_its_counts_are_judged(roofline: Run, tmp_path: Path) -> None:
     put(tmp_path, "a.json", handmade.profile())
     put(tmp_path, "b.json", handmade.profile(flags=("contended",), wall=Wall(steps=(1.0, 1.0, 1.0))))

@@ -21,6 +21,10 @@ def command(
         bool,
         typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
     ] = False,
+    allow_name: Annotated[
+        bool,
+        typer.Option("--allow-name", help="The model may have another name: a trace is called as its file is."),
+    ] = False,
     max_time: Annotated[
         str | None, typer.Option(metavar="SHARE", help="Growth of the median step that passes; by default 5%.")
     ] = None,
@@ -56,14 +60,14 @@ def command(
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline.core.schema import load
-    from roofline.regression.check import check
     from roofline.regression import limits_file
+    from roofline.regression.check import check
     from roofline.regression.limits import Limits, parsed
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     given = {name: text for name, text in options.items() if text is not None}
     allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
-    result = check(load(baseline), load(current), allowed, counts_only)
+    result = check(load(baseline), load(current), allowed, counts_only, allow_name)
     typer.echo(renderer.render(result), nl=False)
     if result.failed:
         names = list(dict.fromkeys(each.measure for each in result.failed))

@@ -39,6 +39,9 @@ def command(
         str | None,
         typer.Option(metavar="TRACE", help="The trace of the graphs' capture, for kernels replayed from graphs."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the model is called. By default as the file of its trace.")
+    ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE.json", help="Where the profile is written.")
     ] = None,
@@ -66,7 +69,9 @@ def command(
                 if rank is not None:
                     check_output(_of_rank(Path(output), rank), force, (".json",))
     check_writable(Path.cwd() if output is None else Path(output).parent)
-    profiles = importing.read(traces, device=device, capture=capture, command=words.command_line(), say=words.say)
+    profiles = importing.read(
+        traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
+    )
     if output is None:
         paths = [default_name(one, Path.cwd()) for one in profiles]
     elif len(profiles) == 1:

@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
-from roofline.errors import GateError
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -16,7 +15,9 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 def command(
     baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The profile to judge by.")],
-    current: Annotated[Path, typer.Argument(metavar="CURRENT", help="The profile to judge.")],
+    current: Annotated[
+        list[Path], typer.Argument(metavar="CURRENT...", help="The profiles to judge, each by BASELINE.")
+    ],
     counts_only: Annotated[
         bool,
         typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
@@ -55,20 +56,25 @@ def command(
     """Fail if a step got worse than a baseline, and say where.
 
     Exits with 1 if a gate failed, and with 4 if the times of either profile cannot be judged because something else
-    used the machine. A time fails only if its 95 % interval is beyond the limit, too. --counts-only gives the same
-    verdict on every machine, and takes profiles made with --count-only. FLOPs must not grow at all.
+    used the machine; of several profiles the worst decides, 1 before 2 before 4. A time fails only if its 95 % interval
+    is beyond the limit, too. --counts-only gives the same verdict on every machine, and takes profiles made with
+    --count-only. FLOPs must not grow at all.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline.core.schema import load
     from roofline.regression import limits_file
     from roofline.regression.check import check
+    from roofline.regression.judged import judge, worst
     from roofline.regression.limits import Limits, parsed
 
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     given = {name: text for name, text in options.items() if text is not None}
     allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
-    result = check(load(baseline), load(current), allowed, counts_only, allow_name)
-    typer.echo(renderer.render(result), nl=False)
-    if result.failed:
-        names = list(dict.fromkeys(each.measure for each in result.failed))
-        raise GateError(f"{current} is worse than {baseline}: {', '.join(names)}.")
+    before = load(baseline)
+    judged = judge(
+        [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
+    )
+    typer.echo(renderer.render(judged), nl=False)
+    error = worst(judged, str(baseline))
+    if error is not None:
+        raise error

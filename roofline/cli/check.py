@@ -8,7 +8,6 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
-from roofline.errors import GateError
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -16,42 +15,66 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 def command(
     baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The profile to judge by.")],
-    current: Annotated[Path, typer.Argument(metavar="CURRENT", help="The profile to judge.")],
+    current: Annotated[
+        list[Path], typer.Argument(metavar="CURRENT...", help="The profiles to judge, each by BASELINE.")
+    ],
     counts_only: Annotated[
         bool,
         typer.Option("--counts-only", help="Judge FLOPs, bytes, kernels, graph breaks and opaque regions alone."),
     ] = False,
-    max_time: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the median step that passes.")] = "5%",
-    max_bytes: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes.")] = "1%",
+    allow_name: Annotated[
+        bool,
+        typer.Option("--allow-name", help="The model may have another name: a trace is called as its file is."),
+    ] = False,
+    max_time: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the median step that passes; by default 5%.")
+    ] = None,
+    max_bytes: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the bytes moved that passes; by default 1%.")
+    ] = None,
     max_kernels: Annotated[
-        str, typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them.")
-    ] = "0",
+        str | None,
+        typer.Option(metavar="N", help="How many launches more pass, or 5% for a share of them; by default 0."),
+    ] = None,
     max_gap: Annotated[
-        str, typer.Option(metavar="POINTS", help="Growth of the gap's share of the step that passes, in points.")
-    ] = "3%",
-    max_memory: Annotated[str, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes.")] = "2%",
+        str | None,
+        typer.Option(
+            metavar="POINTS", help="Growth of the gap's share of the step that passes, in points; by default 3%."
+        ),
+    ] = None,
+    max_memory: Annotated[
+        str | None, typer.Option(metavar="SHARE", help="Growth of the peak memory that passes; by default 2%.")
+    ] = None,
+    limits: Annotated[
+        Path | None,
+        typer.Option(
+            metavar="FILE.toml", help='A file of limits, with lines like time = "5%"; the options above go before it.'
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
 ) -> None:
     """Fail if a step got worse than a baseline, and say where.
 
     Exits with 1 if a gate failed, and with 4 if the times of either profile cannot be judged because something else
-    used the machine. A time fails only if its 95 % interval is beyond the limit, too. --counts-only gives the same
-    verdict on every machine, and takes profiles made with --count-only. FLOPs must not grow at all.
+    used the machine; of several profiles the worst decides, 1 before 2 before 4. A time fails only if its 95 % interval
+    is beyond the limit, too. --counts-only gives the same verdict on every machine, and takes profiles made with
+    --count-only. FLOPs must not grow at all.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline.core.schema import load
+    from roofline.regression import limits_file
     from roofline.regression.check import check
-    from roofline.regression.limits import Limits, count, points, share
+    from roofline.regression.judged import judge, worst
+    from roofline.regression.limits import Limits, parsed
 
-    limits = Limits(
-        time=share(max_time, "--max-time"),
-        bytes=share(max_bytes, "--max-bytes"),
-        kernels=count(max_kernels, "--max-kernels"),
-        gap=points(max_gap, "--max-gap"),
-        memory=share(max_memory, "--max-memory"),
+    options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
+    given = {name: text for name, text in options.items() if text is not None}
+    allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
+    before = load(baseline)
+    judged = judge(
+        [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
     )
-    result = check(load(baseline), load(current), limits, counts_only)
-    typer.echo(renderer.render(result), nl=False)
-    if result.failed:
-        names = list(dict.fromkeys(each.measure for each in result.failed))
-        raise GateError(f"{current} is worse than {baseline}: {', '.join(names)}.")
+    typer.echo(renderer.render(judged), nl=False)
+    error = worst(judged, str(baseline))
+    if error is not None:
+        raise error

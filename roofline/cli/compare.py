@@ -230,7 +230,7 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
             number += 1
             path = folder / f"{stem}-{number}.json"
         if folder.is_dir():
-            check_output(path, force)
+            check_output(path, force, inputs=(candidate.request.file,))
         files.append(path)
     return files
 

@@ -39,6 +39,9 @@ def command(
         str | None,
         typer.Option(metavar="TRACE", help="The trace of the graphs' capture, for kernels replayed from graphs."),
     ] = None,
+    name: Annotated[
+        str | None, typer.Option(metavar="NAME", help="What the model is called. By default as the file of its trace.")
+    ] = None,
     output: Annotated[
         str | None, typer.Option("-o", "--output", metavar="FILE.json", help="Where the profile is written.")
     ] = None,
@@ -59,14 +62,17 @@ def command(
     from roofline.measuring.session import default_name
     from roofline.renderers import text
 
+    inputs = (*traces, capture, device)
     if output is not None:
-        check_output(Path(output), force or len(traces) > 1, (".json",))
+        check_output(Path(output), force or len(traces) > 1, (".json",), () if len(traces) > 1 else inputs)
         if len(traces) > 1:  # which ranks they are of most traces say before their events
             for rank in importing.ranks(traces):
                 if rank is not None:
-                    check_output(_of_rank(Path(output), rank), force, (".json",))
+                    check_output(_of_rank(Path(output), rank), force, (".json",), inputs)
     check_writable(Path.cwd() if output is None else Path(output).parent)
-    profiles = importing.read(traces, device=device, capture=capture, command=words.command_line(), say=words.say)
+    profiles = importing.read(
+        traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
+    )
     if output is None:
         paths = [default_name(one, Path.cwd()) for one in profiles]
     elif len(profiles) == 1:
@@ -74,7 +80,7 @@ def command(
     else:
         paths = [_of_rank(Path(output), one.imported.rank if one.imported else None) for one in profiles]
         for path in paths:
-            check_output(path, force, (".json",))
+            check_output(path, force, (".json",), inputs)
     for one, path in zip(profiles, paths, strict=True):
         save(one, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))

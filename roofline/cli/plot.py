@@ -45,8 +45,8 @@ def command(
     inches = _inches(width)
     from roofline.renderers import figures
 
-    check_output(output, force, figures.SUFFIXES)
-    check_output(output.with_suffix(".txt"), force)
+    check_output(output, force, figures.SUFFIXES, profiles)
+    check_output(output.with_suffix(".txt"), force, (), profiles)
     for file in figures.draw(kind, [_item(name, kind) for name in profiles], output, inches):
         typer.echo(f"Wrote {file}")
 

@@ -53,7 +53,7 @@ def command(
     if rounds < 1:
         raise InputError(f"--rounds {rounds} is not possible: give at least 1.")
     if output is not None:
-        check_output(Path(output), force, (".json",))
+        check_output(Path(output), force, (".json",), (model.rpartition(":")[0] or None, python))
     check_writable(Path.cwd() if output is None else Path(output).parent)
     request = make_request(
         model,

@@ -9,13 +9,13 @@ from __future__ import annotations
 
 import math
 import os
-import tempfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
+from roofline.core import files
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
@@ -345,36 +345,9 @@ def _check_references(profile: Profile, source: str) -> None:
 
 def load(path: str | os.PathLike[str]) -> Profile:
     """The profile saved at `path`. InputError where it cannot be read."""
-    file = Path(path)
-    try:
-        if file.stat().st_size > MAX_BYTES:
-            raise InputError(f"{file} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile.")
-        data = file.read_bytes()
-    except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror}.") from None
-    return decode(data, str(file))
+    return decode(files.read(Path(path), MAX_BYTES, "a profile"), str(path))
 
 
 def save(profile: Profile, path: str | os.PathLike[str]) -> None:
     """Write the profile whole or not at all. InputError where it cannot be written."""
-    write_atomically(Path(path), encode(profile))
-
-
-def write_atomically(file: Path, data: bytes) -> None:
-    """Write beside `file` and rename into place, so that no reader and no crash ever sees half a file."""
-    try:
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=f".{file.name}.")
-    except OSError as error:
-        raise InputError(f"Cannot write {file}: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, file)
-    except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
-        if isinstance(error, OSError):
-            raise InputError(f"Cannot write {file}: {error.strerror}.") from None
-        raise
+    files.write_atomically(Path(path), encode(profile))

@@ -13,8 +13,12 @@ from pathlib import Path
 import msgspec
 
 from roofline import plugins
+from roofline.core import files
 from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
+
+#: A device file holds a few kilobytes, a calibration some more.
+_LARGEST = 4 << 20
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -79,7 +83,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
 def _sheet(path: Path) -> _Sheet:
     try:
-        return msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Sheet)
+        return msgspec.convert(tomllib.loads(files.read(path, _LARGEST, "a device file").decode("utf-8")), _Sheet)
     except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
         raise InputError(
             f"{path} is not a device file ({error}); the files in roofline/devices show the form."
@@ -103,7 +107,7 @@ def load(name: str) -> Device:
     """
     path = Path(name)
     if path.suffix in (".toml", ".json"):
-        if not path.is_file():
+        if not path.exists():
             raise InputError(f"There is no file {name}; `roofline devices` lists the devices known by name.")
         return _sheet(path).device() if path.suffix == ".toml" else _saved(path)
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
@@ -116,7 +120,7 @@ def load(name: str) -> Device:
 def _saved(path: Path) -> Device:
     """The device of a calibration's file, or a device written as JSON by itself."""
     try:
-        content = msgspec.json.decode(path.read_bytes())
+        content = msgspec.json.decode(files.read(path, _LARGEST, "a device file"))
         return msgspec.convert(content.get("device", content) if isinstance(content, dict) else content, Device)
     except msgspec.MsgspecError as error:
         raise InputError(f"{path} holds no device ({error}); write one with `roofline calibrate`.") from error

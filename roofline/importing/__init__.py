@@ -15,9 +15,12 @@ which several (the ranks of one job) or a `--capture` can be given.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
+
+from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.core.device import Device
@@ -30,6 +33,9 @@ from roofline.importing.work import cache
 from roofline.importing.work.costs import Costs
 from roofline.traces.chrome import reader
 from roofline.traces.kineto import reader as kineto
+
+#: A name that may stand in that of a file.
+_NAME = re.compile(r"\w(?:[\w.-]{0,58}\w)?")
 
 
 class Format(Protocol):
@@ -54,23 +60,28 @@ def read(
     *,
     device: str | None = None,
     capture: str | Path | None = None,
+    name: str | None = None,
     command: str = "",
     say: Say = lambda text: None,
 ) -> list[Profile]:
     """One profile per trace. Several traces must be the ranks of one job, and come back in the order of their ranks.
 
     device: a name or a file, as `devices.load` takes it; None: the one that the trace names. capture: the trace of the
-    graphs' capture. say: gets each warning once. Raises InputError for files that cannot be read or do not belong
-    together, MeasurementError for traces without anything to measure.
+    graphs' capture. name: what the model is called; None: as its file is. say: gets each warning once.
+
+    Raises InputError for files that cannot be read or do not belong together and for what is no name, MeasurementError
+    for traces without anything to measure.
     """
     from roofline import devices
 
+    if name is not None and not _NAME.fullmatch(name):
+        raise InputError(f"{name[:80]!r} is no name for a model: give up to 60 letters, digits, '-', '_' or '.'.")
     given = None if device is None else devices.load(device)
     files = [Path(path) for path in paths]
     for form in filter(None, map(_format, files)):
         if len(files) > 1 or capture is not None:
             raise InputError(f"{form.WORDS} is imported by itself, without --capture and without other traces.")
-        return [form.profile(files[0], given, command, say)]
+        return [_called(form.profile(files[0], given, command, say), name)]
     traces = [kineto.read(file) for file in files]
     found = [rank_of(trace.metadata) for trace in traces]
     if len(files) > 1:
@@ -82,12 +93,20 @@ def read(
         for file, trace, rank in zip(files, traces, found, strict=True)
     ]
     costs.save()
-    profiles = with_waiting(profiles)
+    profiles = [_called(one, name, len(files) > 1) for one in with_waiting(profiles)]
     for one in profiles:
         facts = one.imported
         for text in (*facts.warnings, *facts.notes) if facts else ():
             say(f"{one.model}: {text}" if len(profiles) > 1 else text)
     return sorted(profiles, key=lambda one: (one.imported.rank or 0) if one.imported else 0)
+
+
+def _called(profile: Profile, name: str | None, several: bool = False) -> Profile:
+    """The profile with that name, of several with its rank."""
+    if name is None:
+        return profile
+    rank = f"-rank{profile.imported.rank}" if several and profile.imported else ""
+    return replace(profile, model=name + rank)
 
 
 def _format(file: Path) -> Format | None:

@@ -42,15 +42,18 @@ class Result:
         return tuple(gate for gate in self.gates if gate.status == "failed")
 
 
-def check(baseline: Profile, current: Profile, limits: Limits, counts_only: bool = False) -> Result:
+def check(
+    baseline: Profile, current: Profile, limits: Limits, counts_only: bool = False, allow_name: bool = False
+) -> Result:
     """Judge `current` by `baseline`.
 
-    counts_only: times, gap and memory are not looked at, and neither is what made them unusable.
+    counts_only: times, gap and memory are not looked at, and neither is what made them unusable. allow_name: the model
+    may be called otherwise, as that of a trace is by its file.
 
     Raises InputError for profiles that are not of the same step (for times: not on the same device), MeasurementError
     for times that cannot be judged: others used the processor, or the machine was slower meanwhile.
     """
-    _same_step(baseline, current)
+    _same_step(baseline, current, allow_name)
     before, after = analyze(baseline), analyze(current)
     gates = counts(before, after, limits)
     if not counts_only:
@@ -65,20 +68,24 @@ def check(baseline: Profile, current: Profile, limits: Limits, counts_only: bool
 # ------------------------------------------------------------------------------------- what can be judged
 
 
-def _same_step(baseline: Profile, current: Profile) -> None:
+def _same_step(baseline: Profile, current: Profile, allow_name: bool) -> None:
     for name, profile in (("BASELINE", baseline), ("CURRENT", current)):
         if not profile.ops:
             raise InputError(f"{name} has no ops, so there is nothing to judge: measure it again.")
-    for field in ("model", "mode", "size", "layers", "batch", "seq", "precision"):
+    if not allow_name:
+        traced = baseline.imported is not None and current.imported is not None
+        cure = "import both traces with one --name" if traced else "measure both alike"
+        _same("model", baseline.model, current.model, f"{cure}, or add --allow-name if only the name differs")
+    for field in ("mode", "size", "layers", "batch", "seq", "precision"):
         _same(field, getattr(baseline, field), getattr(current, field))
     _same("kind of device", baseline.device.kind, current.device.kind)
 
 
-def _same(what: str, before: object, after: object) -> None:
+def _same(what: str, before: object, after: object, cure: str = "measure both alike") -> None:
     if before != after:
         raise InputError(
             f"The profiles are not of the same step: {what} is {quoted(before)} in BASELINE and {quoted(after)} in "
-            "CURRENT; measure both alike."
+            f"CURRENT; {cure}."
         )
 
 
@@ -132,8 +139,9 @@ def _threads(side: Analysis) -> str | None:
 
 
 def _differences(baseline: Profile, current: Profile) -> tuple[tuple[str, str, str], ...]:
-    """Versions, switches, options and the backend that are not the same: what a growth may come from."""
-    found = [("backend", baseline.backend, current.backend)] if baseline.backend != current.backend else []
+    """Name, backend, versions, switches and options that are not the same: what a growth may come from."""
+    words = (("model", baseline.model, current.model), ("backend", baseline.backend, current.backend))
+    found = [(name, before, after) for name, before, after in words if before != after]
     for before, after in (
         (baseline.options, current.options),
         (baseline.versions, current.versions),

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 import re
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, replace
 
 from roofline.errors import InputError
 
@@ -46,7 +47,7 @@ class Limits:
 
 
 def share(text: str, option: str) -> Limit:
-    """A limit written as "5%" or "0.05". InputError for anything else."""
+    """A limit written as "5%" or "0.05". InputError for anything else, and for a share above 1 without "%"."""
     return Limit(_number(text, option))
 
 
@@ -64,6 +65,21 @@ def count(text: str, option: str) -> Limit:
     return Limit(int(text), absolute=True)
 
 
+#: How each of the limits is written.
+PARSERS: Mapping[str, Callable[[str, str], Limit]] = {
+    "time": share,
+    "bytes": share,
+    "kernels": count,
+    "gap": points,
+    "memory": share,
+}
+
+
+def parsed(given: Mapping[str, str], limits: Limits, before: str) -> Limits:
+    """`limits` with those that are given as text, by name; before: what stands before the name in an error."""
+    return replace(limits, **{name: PARSERS[name](text, f"{before}{name}") for name, text in given.items()})
+
+
 def _number(text: str, option: str) -> float:
     match = re.fullmatch(r"\s*(\d{1,12}(?:\.\d{0,12})?|\.\d{1,12})\s*(%?)\s*", text, re.ASCII)
     if match is None:
@@ -71,6 +87,8 @@ def _number(text: str, option: str) -> float:
     value = float(match[1]) / (100 if match[2] else 1)
     if value > _LARGEST_SHARE:
         raise InputError(f"{option} {quoted(text)} is too large: give at most {_LARGEST_SHARE * 100:.0f}%.")
+    if value > 1 and not match[2]:  # meant as 5 %, and anything would pass
+        raise InputError(f"{option} {quoted(text)} would be {100 * value:g} %: give {value:g}% or {value / 100:g}.")
     return value
 
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import handmade
 import pytest
 
 from roofline import __version__, cli, plugins
-from roofline.core.schema import SCHEMA
+from roofline.core.schema import SCHEMA, save
 from roofline.devices import nvidia
 
 Run = Callable[..., Any]
@@ -639,3 +640,75 @@ def test_torch_without_a_gpu_beside_one(measuring: Run, tmp_path: Path, monkeypa
 
     with pytest.raises(MissingError, match="finds no CUDA device here: use --device cpu"):
         _child._run(Request(backend="torch", workload=Workload(model="mlp", device="cuda")))
+
+
+# -------------------------------------------------------------------------------------- inputs are no outputs
+
+
+def spellings(folder: Path, name: str, suffix: str = ".json") -> Iterator[str]:
+    """Other names of a file in `folder`, in which the command runs; each ends in `suffix`."""
+    (folder / "sub").mkdir()
+    os.symlink(name, folder / f"soft{suffix}")
+    os.link(folder / name, folder / f"hard{suffix}")
+    os.symlink(folder, folder / "loop")
+    yield from (
+        f"soft{suffix}",
+        f"hard{suffix}",
+        f"loop/soft{suffix}",
+        f"sub/../soft{suffix}",
+        str(folder / f"soft{suffix}"),
+    )
+    if name.endswith(suffix):
+        yield from (name, f"./{name}", f"loop/{name}")
+
+
+@pytest.mark.parametrize(
+    ("words", "inputs", "suffix"),
+    [
+        (("import", "t.json"), "t.json", ".json"),
+        (("import", "t.json", "--capture", "c.json"), "c.json", ".json"),
+        (("import", "t.json", "--device", "d.toml"), "d.toml", ".json"),
+        (("plot", "p.svg", "q.json"), "p.svg", ".svg"),
+        (("plot", "q.json", "p.svg"), "p.svg", ".svg"),
+        (("profile", "mine.py:f", *SMALL), "mine.py", ".json"),
+    ],
+)
+@pytest.mark.usefixtures("_no_child")
+def test_an_input_is_never_an_output(
+    roofline: Run, tmp_path: Path, words: tuple[str, ...], inputs: str, suffix: str
+) -> None:
+    (tmp_path / inputs).write_bytes(b"mine")
+    for other in spellings(tmp_path, inputs, suffix):
+        before = files(tmp_path)
+        ended = roofline(*words, "-o", other, "--force")
+        said(ended, 2, f"Cannot write {Path(other)}: it is what is read, {inputs}; choose another name with -o.")
+        assert files(tmp_path) == before
+
+
+def test_a_caption_does_not_replace_what_is_drawn(roofline: Run, tmp_path: Path) -> None:
+    save(handmade.profile(), tmp_path / "p.txt")
+    before = files(tmp_path)
+    said(roofline("plot", "p.txt", "-o", "p.svg", "--force"), 2, "Cannot write p.txt: it is what is read, p.txt")
+    assert files(tmp_path) == before
+
+
+def test_ranks_do_not_replace_their_traces(roofline: Run, tmp_path: Path) -> None:
+    for rank in range(2):
+        text = json.dumps({"distributedInfo": {"rank": rank, "world_size": 2}, "traceEvents": []})
+        (tmp_path / f"job-rank{rank}.json").write_text(text)
+    before = files(tmp_path)
+    ended = roofline("import", "job-rank0.json", "job-rank1.json", "-o", "job.json", "--force")
+    said(ended, 2, "Cannot write job-rank0.json: it is what is read, job-rank0.json")
+    assert files(tmp_path) == before
+
+
+@pytest.mark.usefixtures("_no_child")
+def test_profiles_of_a_comparison_do_not_replace_its_step(roofline: Run, tmp_path: Path) -> None:
+    (tmp_path / "mine.py").write_text("def f(): ...")
+    (tmp_path / "torch.json").symlink_to("mine.py")
+    before = files(tmp_path)
+    ended = roofline(
+        "compare", "mine.py:f", "--backends", "torch,torch-compile", "--device", "cpu", "-o", ".", "--force"
+    )
+    said(ended, 2, "Cannot write torch.json: it is what is read, mine.py")
+    assert files(tmp_path) == before

@@ -278,6 +278,27 @@ def ranks(make: ModuleType, tmp_path: Path, *infos: dict[str, int] | None) -> li
     return [f"r{number}.json" for number in range(len(infos))]
 
 
+def test_traces_of_one_step_are_checked_under_one_name(
+    make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    for file in ("before", "after"):
+        (tmp_path / f"{file}.json").write_bytes(make.training().write())
+        assert run("import", f"{file}.json", "--device", "h100-sxm", "-o", f"{file}-profile.json") == 0
+        assert run("import", f"{file}.json", "--device", "h100-sxm", "-o", f"{file}-named.json", "--name", "net") == 0
+    capsys.readouterr()
+    assert load(tmp_path / "after-named.json").model == "net"
+    assert run("check", "before-named.json", "after-named.json") == 0
+    assert run("check", "before-profile.json", "after-profile.json") == 2
+    assert capsys.readouterr().err == (
+        "roofline: The profiles are not of the same step: model is 'before' in BASELINE and 'after' in CURRENT; import "
+        "both traces with one --name, or add --allow-name if only the name differs.\n"
+    )
+    assert run("check", "before-profile.json", "after-profile.json", "--allow-name") == 0
+    assert "Different, too: model before → after." in capsys.readouterr().out
+    assert run("import", "before.json", "--name", "../net") == 2
+    assert "'../net' is no name for a model: give up to 60 letters" in capsys.readouterr().err
+
+
 def test_ranks_give_a_profile_each(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     files = ranks(make, tmp_path, {"rank": 1, "world_size": 2}, {"rank": 0, "world_size": 2})
     trace = json.loads((tmp_path / "r0.json").read_text())

@@ -7,6 +7,7 @@ import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import handmade
 import msgspec
@@ -18,6 +19,7 @@ from roofline.analysis.analysis import analyze
 from roofline.core.schema import Compilation, Profile, Wall, load, save
 from roofline.projection.carry import carry
 from roofline.regression import check
+from roofline.regression.judged import Judged
 from roofline.regression.limits import Limits
 from roofline.renderers.check import github
 from roofline.renderers.whatif import text as whatif
@@ -133,9 +135,12 @@ def test_names_cannot_act_on_a_terminal(name: str) -> None:
     grown = replace(handmade.hostile(name), ops=(*handmade.hostile(name).ops, *handmade.hostile(name).ops[:5]))
     result = check.check(handmade.hostile(name), grown, Limits(), counts_only=True)
     assert result.failed
-    for text in (rendered("check", "text", result), rendered("check", "github", result)):
+    judged = [Judged("b.json", result)]
+    for form in ("text", "github", "junit"):
+        text = rendered("check", form, judged)
         assert all(c.isprintable() or c == "\n" for c in text)
-    json.loads(rendered("check", "json", result))
+    json.loads(rendered("check", "json", judged))
+    assert len(ElementTree.fromstring(rendered("check", "junit", [*judged, Judged(name)]))) == 2
 
 
 # ------------------------------------------------------------------------------------- check
@@ -149,15 +154,67 @@ def test_check_passes(roofline: Run, tmp_path: Path, golden: Golden) -> None:
         golden("check-passed.txt", ended.out)
 
 
-@pytest.mark.parametrize("form", ["text", "github", "json"])
+@pytest.mark.parametrize("form", ["text", "github", "json", "junit"])
 def test_check_fails_and_says_where(roofline: Run, tmp_path: Path, golden: Golden, form: str) -> None:
     put(tmp_path, "a.json", base())
     put(tmp_path, "b.json", worse())
     ended = roofline("check", "a.json", "b.json", "--format", form)
     assert ended.code == 1
     assert ended.err == "roofline: b.json is worse than a.json: time, bytes, kernels, graph breaks.\n"
-    suffix = {"text": "txt", "github": "github.txt", "json": "json"}[form]
+    suffix = {"text": "txt", "github": "github.txt", "json": "json", "junit": "junit.xml"}[form]
     golden(f"check-failed.{suffix}", rounded(ended.out) if form == "json" else ended.out)
+
+
+def test_several_profiles_are_judged_each_and_the_worst_decides(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", base())
+    put(tmp_path, "b.json", worse())
+    put(tmp_path, "c.json", replace(base(), flags=("contended",)))
+    put(tmp_path, "d.json", replace(base(), model="gpt2"))
+    assert roofline("check", "a.json", "a.json", "a.json").code == 0
+    assert roofline("check", "a.json", "a.json", "c.json").code == 4
+    ended = roofline("check", "a.json", "c.json", "a.json", "d.json")
+    assert (ended.code, ended.err) == (2, "roofline: 2 of 3 profiles cannot be judged: c.json, d.json.\n")
+    ended = roofline("check", "a.json", "c.json", "a.json", "b.json", "d.json", "absent.json")
+    assert ended.code == 1
+    assert ended.err == (
+        "roofline: 1 of 5 profiles is worse than a.json: b.json (time, bytes, kernels, graph breaks); 3 cannot be "
+        "judged: c.json, d.json, absent.json.\n"
+    )
+    for told in (
+        "c.json: not judged: The times of CURRENT cannot be judged, it is flagged contended",
+        "a.json: toy train, b4 s25: passed",
+        "b.json: toy train, b4 s25: 4 of 10 gates failed",
+        "d.json: not judged: The profiles are not of the same step: model is",
+        "absent.json: not judged: Cannot read absent.json",
+    ):
+        assert told in " ".join(ended.out.split())
+    found = json.loads(roofline("check", "a.json", "c.json", "b.json", "--format", "json").out)
+    assert found["passed"] is False
+    assert [one["passed"] for one in found["profiles"]] == [None, False]
+    assert [one["file"] for one in found["profiles"]] == ["c.json", "b.json"]
+    assert found["profiles"][0]["code"] == 4
+    github = roofline("check", "a.json", "c.json", "b.json", "--format", "github").out
+    assert github.startswith("::error title=roofline::c.json: The times of CURRENT")
+    suites = ElementTree.fromstring(roofline("check", "a.json", "c.json", "b.json", "--format", "junit").out)
+    assert [suite.get("name") for suite in suites] == ["c.json", "b.json"]
+    assert [case.find("error") is not None for case in suites[0]] == [True]
+    assert [case.get("name") for case in suites[1] if case.find("failure") is not None] == [
+        "time",
+        "bytes",
+        "kernels",
+        "graph breaks",
+    ]
+    assert (suites.get("failures"), suites.get("errors")) == ("4", "1")
+
+
+def test_a_lone_profile_that_cannot_be_judged_is_in_what_programs_read(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", base())
+    words = ("check", "a.json", "absent.json", "--format")
+    assert {roofline(*words, form).code for form in ("text", "json", "junit", "github")} == {2}
+    assert roofline(*words, "text").out == ""
+    assert json.loads(roofline(*words, "json").out)["passed"] is None
+    assert '<error message="Cannot read absent.json' in roofline(*words, "junit").out
+    assert roofline(*words, "github").out.startswith("::error title=roofline::Cannot read absent.json")
 
 
 def test_limits_are_the_users(roofline: Run, tmp_path: Path) -> None:
@@ -168,6 +225,19 @@ def test_limits_are_the_users(roofline: Run, tmp_path: Path) -> None:
     for option, value in (("--max-time", "0"), ("--max-bytes", "15%"), ("--max-kernels", "0"), ("--max-memory", "1%")):
         ended = roofline("check", "a.json", "b.json", *loose, option, value)
         assert (ended.code, ended.err) == (1, f"roofline: b.json is worse than a.json: {option[6:]}.\n")
+
+
+def test_limits_may_stand_in_a_file_and_options_go_before_it(roofline: Run, tmp_path: Path) -> None:
+    put(tmp_path, "a.json", handmade.profile())
+    put(tmp_path, "b.json", replace(worse(), compilation=None))
+    (tmp_path / "l.toml").write_text('time = 0.2\nbytes = "20%"\nkernels = 1\ngap = "5%"\n')
+    assert roofline("check", "a.json", "b.json", "--limits", "l.toml").code == 0
+    ended = roofline("check", "a.json", "b.json", "--limits", "l.toml", "--max-bytes", "15%")
+    assert (ended.code, ended.err) == (1, "roofline: b.json is worse than a.json: bytes.\n")
+    (tmp_path / "l.toml").write_text("times = 0.2\n")
+    ended = roofline("check", "a.json", "b.json", "--limits", "l.toml")
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("roofline: l.toml sets 'times', which is no limit; there are: time, ")
 
 
 def test_a_contended_profile_is_4_and_its_counts_are_judged(roofline: Run, tmp_path: Path) -> None:
@@ -192,13 +262,14 @@ def test_github_escapes_what_a_profile_brings() -> None:
     more = replace(plain, ops=(*ops, ops[0], ops[1]))
     result = check.check(plain, more, Limits(), counts_only=True)
     assert len(result.failed) == 4
-    for text in (rendered("check", "github", result), rendered("check", "text", result)):
+    judged = [Judged("b.json", result)]
+    for text in (rendered("check", form, judged) for form in ("github", "text", "junit")):
         lines = text.splitlines()
         commands = [line for line in lines if line.lstrip().startswith("::")]
         assert all(re.match(r"::error title=roofline%3A [^:,]*::[^\r\n]*$", line) for line in commands)
         assert not any("##[" in line for line in lines if line not in commands)
-    assert len([line for line in github.render(result).splitlines() if line.startswith("::error")]) == 4
-    assert "##[" not in github.render(result)
+    assert len([line for line in github.render(judged).splitlines() if line.startswith("::error")]) == 4
+    assert "##[" not in github.render(judged)
 
 
 def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
@@ -224,7 +295,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "c.json", "--device", "h100"), "only counted, so it has no time to carry: measure it without"),
         (("whatif", "n.json", "--device", "h100"), "no profiled step, so its ops have no time to carry: measure it"),
         (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number."),
-        (("check", "p.json"), "Missing argument 'CURRENT'; see `roofline check --help`."),
+        (("check", "p.json"), "Missing argument 'CURRENT...'; see `roofline check --help`."),
         (("check", "p.json", "absent.json"), "Cannot read absent.json"),
         (("check", "trace.json", "p.json"), "trace.json is not a roofline profile"),
         (("check", "p.json", "new.json"), "new.json was made by a newer roofline (schema 99"),
@@ -236,7 +307,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
             ("check", "p.json", "n.json"),
             "CURRENT holds no profiled step, so it has no times to judge: measure it again",
         ),
-        (("check", "p.json", "p.json", "--format", "xml"), "no format called 'xml'; there are: github, json, text."),
+        (("check", "p.json", "p.json", "--format", "xml"), "there are: github, json, junit, text."),
         (("check", "p.json", "p.json", "--max-time", "-5%"), "--max-time '-5%' is no limit: give a percentage"),
         (("check", "p.json", "p.json", "--max-bytes", "nan"), "--max-bytes 'nan' is no limit"),
         (("check", "p.json", "p.json", "--max-kernels", "1.5"), "--max-kernels '1.5' is no limit: give a whole number"),

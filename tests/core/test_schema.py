@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import schema as module
-from roofline.core.schema import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, slug, write_atomically
+from roofline.core.schema import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, slug
 from roofline.errors import InputError
 
 
@@ -173,29 +173,6 @@ def test_older_files_are_migrated_step_by_step(monkeypatch: pytest.MonkeyPatch) 
 
 def test_every_older_schema_has_its_step() -> None:
     assert sorted(module.MIGRATIONS) == list(range(1, SCHEMA))
-
-
-@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
-def test_a_write_that_fails_leaves_what_was_there(
-    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    file = tmp_path / "p.json"
-    file.write_bytes(b"before")
-
-    def fail(*_: object) -> None:
-        raise error
-
-    monkeypatch.setattr(os, "replace", fail)
-    expected = InputError if isinstance(error, OSError) else type(error)
-    with pytest.raises(expected):
-        write_atomically(file, b"after")
-    assert file.read_bytes() == b"before"
-    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
-
-
-def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
-    with pytest.raises(InputError, match=r"Cannot write .*: No such file or directory\."):
-        write_atomically(tmp_path / "absent" / "p.json", b"")
 
 
 @pytest.mark.parametrize("flag", ["in-process", "in_process", "in-process: Jupyter", " in_process : threads: 2"])

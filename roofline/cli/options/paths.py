@@ -5,15 +5,22 @@ from __future__ import annotations
 from collections.abc import Sequence
 from pathlib import Path
 
+from roofline.core.files import same
 from roofline.errors import InputError
 
 
-def check_output(path: str | Path, force: bool, suffixes: Sequence[str] = ()) -> Path:
+def check_output(
+    path: str | Path, force: bool, suffixes: Sequence[str] = (), inputs: Sequence[str | Path | None] = ()
+) -> Path:
     """`path` if a file can be written there; InputError with the cure otherwise.
 
-    force: whether a file that exists may be replaced. suffixes: what the name must end in; none: anything.
+    force: whether a file that exists may be replaced. suffixes: what the name must end in; none: anything. inputs: what
+    the command reads, none of which it may replace, whatever it is called; None is skipped.
     """
     file = Path(path)
+    for given in inputs:
+        if given is not None and same(file, Path(given)):
+            raise InputError(f"Cannot write {file}: it is what is read, {given}; choose another name with -o.")
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")
     if not file.parent.is_dir():

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import re
 import textwrap
+from collections.abc import Sequence
 
 from roofline.regression.check import Result
 from roofline.regression.growth import Gate
+from roofline.regression.judged import Judged
 from roofline.renderers import _terminal, _words
 from roofline.renderers.check import _sentences
 
@@ -15,9 +17,23 @@ _VERDICTS = {"passed": "passed", "failed": "FAILED", "unresolved": "not resolved
 _LOOSE = ("failed", "unresolved", "skipped")
 
 
-def report(result: Result) -> str:
-    """The whole report, newline at the end. No line of it is a workflow command, whatever names a profile brings."""
-    lines = [*textwrap.wrap(_headline(result), _terminal.WIDTH), "", *_table(result)]
+def report(judged: Sequence[Judged]) -> str:
+    """The whole report, newline at the end. No line of it is a workflow command, whatever names a profile brings.
+
+    A lone profile that could not be judged has no report: the error that the command ends with says all there is.
+    """
+    if len(judged) == 1:
+        return _one(judged[0].result, "") if judged[0].result else ""
+    parts = []
+    for each in judged:
+        file = f"{_words.plain(each.file)}: "
+        told = textwrap.wrap(f"{file}not judged: {_words.plain(str(each.error))}", _terminal.WIDTH)
+        parts.append(_one(each.result, file) if each.result else "\n".join(map(_inert, told)) + "\n")
+    return "\n".join(parts)
+
+
+def _one(result: Result, file: str) -> str:
+    lines = [*textwrap.wrap(file + _headline(result), _terminal.WIDTH), "", *_table(result)]
     told = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
     if result.differences:
         told.append(f"Different, too: {_differences(result)}.")

@@ -2,19 +2,30 @@
 
 from __future__ import annotations
 
-from roofline.regression.check import Result
+from collections.abc import Sequence
+
+from roofline.regression.judged import Judged
+from roofline.renderers import _words
 from roofline.renderers.check import _report, _sentences
 
 
-def render(result: Result) -> str:
-    """The text below one annotation per gate that failed (error) or is not resolved (warning)."""
+def render(judged: Sequence[Judged]) -> str:
+    """The text below one annotation per gate that failed (error) or is not resolved (warning), and per lost profile."""
     commands = []
-    for gate in _report.worst_first(result):
-        level = {"failed": "error", "unresolved": "warning"}.get(gate.status)
-        if level:
-            title = _property(f"roofline: {_sentences.name(gate)}")
-            commands.append(f"::{level} title={title}::{_data(_sentences.sentence(gate))}")
-    return "\n".join([*map(_report.without_commands, commands), _report.report(result)])
+    for each in judged:
+        file = f"{_words.plain(each.file)}: " if len(judged) > 1 else ""
+        if each.result is None:
+            commands.append(_command("error", "roofline", f"{file}{_words.plain(str(each.error))}"))
+            continue
+        for gate in _report.worst_first(each.result):
+            level = {"failed": "error", "unresolved": "warning"}.get(gate.status)
+            if level:
+                commands.append(_command(level, f"roofline: {_sentences.name(gate)}", file + _sentences.sentence(gate)))
+    return "\n".join([*map(_report.without_commands, commands), _report.report(judged)])
+
+
+def _command(level: str, title: str, words: str) -> str:
+    return f"::{level} title={_property(title)}::{_data(words)}"
 
 
 def _data(words: str) -> str:

@@ -4,19 +4,33 @@ from __future__ import annotations
 
 import json
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from roofline.core.vocabulary import GROUP_OF
-from roofline.regression.check import Result
 from roofline.regression.growth import Gate, GrownPlace
+from roofline.regression.judged import Judged
 from roofline.renderers.check import _sentences
 
 
-def render(result: Result) -> str:
-    """The verdict, every gate with what grew where, and what else is different."""
+def render(judged: Sequence[Judged]) -> str:
+    """Of one profile the verdict, every gate with what grew where, and what else is different; of several a list."""
+    found = [_profile(each) for each in judged]
+    if len(judged) == 1:
+        document = {"schema": 1, **found[0]}
+    else:
+        document = {"schema": 1, "passed": all(one["passed"] for one in found), "profiles": found}
+    return json.dumps(document, indent=2, allow_nan=False) + "\n"
+
+
+def _profile(judged: Judged) -> dict[str, Any]:
+    result = judged.result
+    if result is None:
+        code = judged.error.exit_code if judged.error else None
+        return {"file": judged.file, "passed": None, "error": str(judged.error), "code": code}
     profile = result.current.profile
-    document = {
-        "schema": 1,
+    return {
+        "file": judged.file,
         "passed": not result.failed,
         "counts_only": result.counts_only,
         "model": profile.model,
@@ -28,7 +42,6 @@ def render(result: Result) -> str:
             {"name": name, "baseline": before, "current": after} for name, before, after in result.differences
         ],
     }
-    return json.dumps(document, indent=2, allow_nan=False) + "\n"
 
 
 def _gate(gate: Gate) -> dict[str, Any]:

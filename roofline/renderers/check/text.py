@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
-from roofline.regression.check import Result
+from collections.abc import Sequence
+
+from roofline.regression.judged import Judged
 from roofline.renderers.check import _report
 
 
-def render(result: Result) -> str:
-    """The sentence, the table of gates, what grew where, and what else is different."""
-    return _report.report(result)
+def render(judged: Sequence[Judged]) -> str:
+    """Of each profile the sentence, the table of gates, what grew where, and what else is different."""
+    return _report.report(judged)

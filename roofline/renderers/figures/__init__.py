@@ -42,7 +42,7 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
     """
     if path.suffix not in _METADATA:
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
-    from roofline.core.schema import write_atomically
+    from roofline.core.files import write_atomically
     from roofline.renderers.figures import _style
 
     with _style.applied(), warnings.catch_warnings():

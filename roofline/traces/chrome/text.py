@@ -43,11 +43,11 @@ def pieces(source: str | Path | bytes, what: str, max_bytes: int, report: Report
         raise InputError(f"cannot read {what}: {error.strerror or error}; give the path of a trace.") from error
 
 
-def _open(source: str | Path | bytes, what: str, max_bytes: int) -> BinaryIO:
+def _open(source: str | Path | bytes, what: str, max_bytes: int) -> io.BufferedReader:
     if isinstance(source, bytes):
         if len(source) > max_bytes:
             raise _too_large(what, max_bytes)
-        return io.BytesIO(source)
+        return io.BufferedReader(io.BytesIO(source))
     path = Path(source)
     if path.stat().st_size > max_bytes:
         raise _too_large(what, max_bytes)
@@ -60,9 +60,8 @@ def _too_large(what: str, max_bytes: int) -> InputError:
     )
 
 
-def _inflated(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
-    start = file.read(len(_ZIP))
-    file.seek(0)
+def _inflated(file: io.BufferedReader, what: str, report: Report) -> Iterator[bytes]:
+    start = file.peek(len(_ZIP))[: len(_ZIP)]  # a pipe cannot be read twice
     feeds = _unzip(file, what, report) if start == _ZIP else _feeds(file)
     first = next(feeds, b"")
     feeds = chain([first], feeds)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import json
+import os
 
 import pytest
 
@@ -42,3 +43,12 @@ def test_no_more_than_the_beginning_is_read(tmp_path):
     assert reader.head(tmp_path / "t.json.gz") == HEADER
     with pytest.raises(InputError, match="cannot read"):
         reader.head(tmp_path / "absent.json")
+
+
+def test_a_pipe_is_read_once_and_to_its_end():
+    for data in (TEXT, gzip.compress(TEXT)):
+        reading, writing = os.pipe()
+        os.write(writing, data)
+        os.close(writing)
+        assert reader.head(f"/dev/fd/{reading}") == HEADER
+        os.close(reading)

@@ -1,0 +1,56 @@
+"""Files read and written whole: a read has an end whatever the file is, and a write leaves a whole file or none."""
+
+from __future__ import annotations
+
+import os
+import tempfile
+from contextlib import suppress
+from pathlib import Path
+
+from roofline.errors import InputError
+
+
+def read(file: Path, most: int, what: str) -> bytes:
+    """The bytes of a file, of which there may be `most`; what: what it is to be, as "a profile".
+
+    A pipe, a device or a file of /proc says no size before it is read, so that bytes are counted as they come. Raises
+    InputError where it cannot be read or is larger.
+    """
+    try:
+        with file.open("rb") as stream:
+            data = stream.read(most + 1)
+    except OSError as error:
+        raise InputError(f"Cannot read {file}: {error.strerror}.") from None
+    except ValueError as error:  # a name with a NUL in it
+        raise InputError(f"Cannot read {str(file)!r}: {error}.") from None
+    if len(data) > most:
+        raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}.")
+    return data
+
+
+def same(one: Path, other: Path) -> bool:
+    """Whether two paths are one file, through links and other spellings, also where there is none yet."""
+    with suppress(OSError, ValueError):
+        return one.samefile(other)
+    return os.path.realpath(one) == os.path.realpath(other)
+
+
+def write_atomically(file: Path, data: bytes) -> None:
+    """Write beside `file` and rename into place, so that no reader and no crash ever sees half a file."""
+    try:
+        # Not named after the file: its name may be as long as a name can be.
+        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".roofline-")
+    except OSError as error:
+        raise InputError(f"Cannot write {file}: {error.strerror}.") from None
+    try:
+        with os.fdopen(handle, "wb") as stream:
+            stream.write(data)
+        umask = os.umask(0)
+        os.umask(umask)
+        os.chmod(temporary, 0o666 & ~umask)
+        os.replace(temporary, file)
+    except BaseException as error:
+        Path(temporary).unlink(missing_ok=True)
+        if isinstance(error, OSError):
+            raise InputError(f"Cannot write {file}: {error.strerror}.") from None
+        raise

@@ -1,0 +1,52 @@
+"""JUnit's XML, as CI systems read it: a suite per profile, a test case per gate."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from xml.sax.saxutils import escape, quoteattr
+
+from roofline.regression.growth import Gate
+from roofline.regression.judged import Judged
+from roofline.renderers import _words
+from roofline.renderers.check import _report, _sentences
+
+
+def render(judged: Sequence[Judged]) -> str:
+    """Failed gates are failures, those that were not judged are skipped, a profile that could not be is an error."""
+    lines = ['<?xml version="1.0" encoding="UTF-8"?>', f"<testsuites {_counts(judged)}>"]
+    for each in judged:
+        lines += [f"  <testsuite name={_value(each.file)} {_counts([each])}>", *_cases(each), "  </testsuite>"]
+    return "\n".join(map(_report.without_commands, [*lines, "</testsuites>"])) + "\n"
+
+
+def _counts(judged: Sequence[Judged]) -> str:
+    status = [gate.status for each in judged if each.result for gate in each.result.gates]
+    errors = sum(each.result is None for each in judged)
+    failures, skipped = status.count("failed"), status.count("skipped")
+    return f'tests="{len(status) + errors}" failures="{failures}" errors="{errors}" skipped="{skipped}"'
+
+
+def _cases(judged: Judged) -> Iterator[str]:
+    if judged.result is None:
+        words = str(judged.error)
+        yield f'    <testcase classname="roofline" name="profile"><error message={_value(words)}/></testcase>'
+        return
+    of = _value(f"roofline.{judged.result.current.profile.model}")
+    for gate in judged.result.gates:
+        yield f"    <testcase classname={of} name={_value(_sentences.name(gate))}>{_outcome(gate)}</testcase>"
+
+
+def _outcome(gate: Gate) -> str:
+    words = _sentences.sentence(gate)
+    if gate.status == "failed":
+        return f"<failure message={_value(words)}/>"
+    if gate.status == "skipped":
+        return f"<skipped message={_value(words)}/>"
+    if gate.status == "unresolved":
+        words = f"not resolved: {words}"
+    return f"<system-out>{escape(_words.plain(words))}</system-out>"
+
+
+def _value(words: str) -> str:
+    """An attribute's value in its quotes; control characters, which no XML may hold, are gone."""
+    return quoteattr(_words.plain(words))

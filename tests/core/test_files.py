@@ -1,0 +1,78 @@
+"""Files read to an end, and written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+from pathlib import Path
+
+import pytest
+
+from roofline.core import files
+from roofline.core.files import write_atomically
+from roofline.core.schema import load
+from roofline.devices import load as device
+from roofline.errors import InputError
+
+
+@pytest.mark.parametrize("error", [OSError(28, "No space left on device"), KeyboardInterrupt()])
+def test_a_write_that_fails_leaves_what_was_there(
+    error: BaseException, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    file = tmp_path / "p.json"
+    file.write_bytes(b"before")
+
+    def fail(*_: object) -> None:
+        raise error
+
+    monkeypatch.setattr(os, "replace", fail)
+    expected = InputError if isinstance(error, OSError) else type(error)
+    with pytest.raises(expected):
+        write_atomically(file, b"after")
+    assert file.read_bytes() == b"before"
+    assert [entry.name for entry in tmp_path.iterdir()] == ["p.json"]
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(InputError, match=r"Cannot write .*: No such file or directory\."):
+        write_atomically(tmp_path / "absent" / "p.json", b"")
+
+
+def test_the_longest_name_is_written(tmp_path: Path) -> None:
+    # A name has at most 255 bytes, and nothing longer may lie beside it meanwhile.
+    write_atomically(tmp_path / f"{'n' * 250}.json", b"data")
+    assert [entry.read_bytes() for entry in tmp_path.iterdir()] == [b"data"]
+
+
+@pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero here")
+def test_a_file_without_a_size_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with pytest.raises(InputError, match=r"^/dev/zero is larger than 1 MiB, so it is not a profile\.$"):
+        files.read(Path("/dev/zero"), 1 << 20, "a profile")
+    monkeypatch.setattr("roofline.core.schema.MAX_BYTES", 1 << 20)
+    with pytest.raises(InputError, match="larger than 1 MiB"):
+        load("/dev/zero")
+    for suffix in (".toml", ".json"):
+        endless = tmp_path / f"d{suffix}"
+        endless.symlink_to("/dev/zero")
+        with pytest.raises(InputError, match="larger than 4 MiB, so it is not a device file"):
+            device(str(endless))
+
+
+def test_a_pipe_is_read() -> None:
+    reading, writing = os.pipe()
+    os.write(writing, b"data")
+    os.close(writing)
+    assert files.read(Path(f"/dev/fd/{reading}"), 4, "a profile") == b"data"
+    os.close(reading)
+
+
+def test_one_file_by_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    file = tmp_path / "a.json"
+    file.write_bytes(b"")
+    (tmp_path / "soft.json").symlink_to("a.json")
+    os.link(file, tmp_path / "hard.json")
+    (tmp_path / "to-come.json").symlink_to("absent.json")
+    for other in ("a.json", "./a.json", "../" + tmp_path.name + "/a.json", "soft.json", "hard.json"):
+        assert files.same(file, Path(other))
+    assert files.same(Path("absent.json"), Path("to-come.json"))
+    assert not files.same(file, Path("b.json"))

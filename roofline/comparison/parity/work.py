@@ -17,7 +17,7 @@ from roofline.core.schema import Op
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
 UNKNOWN = 1e-2
-#: Where less than this share of a run's known products is known of the other run, what it hides is most of its work, and
+#: Where less than this share of a run's known products is known of the other run, that one hides most of its work, and
 #: nobody can say that it is the same. By choice: the half.
 _MOSTLY_KNOWN = 0.5
 #: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.

@@ -154,6 +154,28 @@ def test_what_one_compiler_left_out_is_asked_for_by_both() -> None:
     assert told["more-work"].advice.startswith("both programs ask for these products")
 
 
+def test_both_runs_compute_the_same_again_as_other_products_of_other_blocks() -> None:
+    """40 MFLOP four times: one run has two products for what the other one has in one, and counts them to the FFN."""
+    again = [change(LINEAR, name="dot", flops=40e6, own=900, phase="backward", model_flops=0.0)] * 4
+    elsewhere = [change(LINEAR, name="aten::mm", block="FFN", phase="backward", model_flops=0.0)] * 8
+    told = found(step((*LAYER * 4, *elsewhere)), step((*renamed(LAYER * 4), *again), backend="jax"))
+    assert not told.keys() & {"recomputation", "more-work"}
+
+
+def test_a_padded_product_beside_two_is_no_other_work() -> None:
+    """Both are asked for 40 MFLOP; as one product that is padded to 60, and as two."""
+    padded = change(LINEAR, name="dot", flops=60e6, model_flops=40e6, own=2000)
+    told = found(step((LINEAR, LINEAR, *LAYER * 4)), step((padded, *renamed(LAYER * 4)), backend="jax"))
+    assert "more-work" not in told
+
+
+def test_the_bias_of_a_product_in_a_kernel_of_its_own_is_no_product() -> None:
+    """It has the class of the product, and executes none: it does not count among them."""
+    bias = Row("matmul", "contraction", 100, bytes=0.5e6)
+    told = found(step(tuple(one for row in LAYER * 4 for one in (row, bias))), step(renamed(LAYER * 4), backend="jax"))
+    assert not told.keys() & {"tiny-ops", "more-work"}
+
+
 def comparable() -> list[tuple[str, str]]:
     """Saved runs of an H100 that say the same of what was run, in which precision."""
     runs: dict[object, list[str]] = {}

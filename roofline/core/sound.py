@@ -15,7 +15,10 @@ from roofline.errors import InputError
 if TYPE_CHECKING:
     from roofline.core.cost import Cost
     from roofline.core.device import Device
-    from roofline.core.schema import Op, Profile
+
+#: `schema.Profile` and `schema.Op`: that module imports this one.
+Profile = Any
+Op = Any
 
 #: By choice, far from all that is measured: the fastest machines do 1e18 FLOP/s, and a bit is written in 1e-15 s.
 LARGEST, SMALLEST = 1e30, 1e-30

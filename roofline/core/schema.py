@@ -63,7 +63,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     executor: str = ""
 
 
-class Op(msgspec.Struct, frozen=True, array_like=True):
+class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One op of the step, in the order of dispatch. Indices point into the profile's tables.
 
     own_ns: its own time in each kept profiled step [ns], after the profiler's cost per event was subtracted.

@@ -19,6 +19,7 @@ CEILINGS = (
 )
 
 rates = st.floats(1e6, 1e15)
+shares = st.just(0.0) | st.floats(1e-9, 1.0)
 sizes = st.integers(0, 10**9).map(float)
 names = st.text(max_size=12)
 
@@ -27,7 +28,7 @@ names = st.text(max_size=12)
 def devices(draw: st.DrawFn) -> Device:
     """Any subset of ceilings, with and without a spread, caches and shared ports."""
     chosen = draw(st.lists(st.sampled_from(CEILINGS), unique=True))
-    spread = st.none() | st.floats(0, 0.3)
+    spread = st.none() | st.just(0.0) | st.floats(1e-9, 0.3)
     ceilings = {name: replace(handmade.ceiling(draw(rates)), spread=draw(spread)) for name in chosen}
     if draw(st.booleans()):
         ceilings["launch.torch-eager"] = handmade.ceiling(draw(st.floats(1e-9, 1e-3)))
@@ -108,9 +109,9 @@ def profiles(draw: st.DrawFn) -> Profile:
         walls=tuple(draw(st.lists(steps, min_size=kept, max_size=kept))),
         corrected=tuple(draw(st.lists(steps, min_size=kept, max_size=kept))),
         dropped=0, events=1, event_cost=1e-6,
-        idle=tuple(draw(st.just([]) | st.lists(st.floats(0, 1.0), min_size=kept, max_size=kept))),
-        idle_causes=draw(st.dictionaries(names, st.floats(0, 1.0), max_size=2)),
-        joined=draw(st.none() | st.floats(0, 1)),
+        idle=tuple(draw(st.just([]) | st.lists(shares, min_size=kept, max_size=kept))),
+        idle_causes=draw(st.dictionaries(names, shares, max_size=2)),
+        joined=draw(st.none() | shares),
     )  # fmt: skip
     return handmade.profile(
         model=draw(names), device=draw(devices()), signatures=table, ops=tuple(ops), scopes=labels[0],

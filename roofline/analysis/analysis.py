@@ -7,15 +7,17 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from roofline.analysis import totals
 from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
+from roofline.analysis.columns import own_times
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
@@ -103,9 +105,7 @@ class Analysis:
         """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
         if self.profile.profiled is None or not self.profile.ops:
             return None
-        own = np.asarray([op.own_ns for op in self.profile.ops], np.float64) * 1e-9
-        overlap = sum(op.overlap_ns for op in self.profile.ops) * 1e-9
-        busy = own.sum(axis=0) - overlap
+        busy = own_times(self.profile).sum(axis=0) - self.table.columns.overlap.sum()
         return statistics.gap_interval(self.profile.wall.steps, busy, taken(self.profile, self.profile.profiled))
 
     @cached_property
@@ -186,12 +186,17 @@ class Analysis:
     def precision(self) -> str | None:
         """The arithmetic in which most executed matrix FLOPs are done, or None."""
         work: dict[str, float] = {}
-        for op in self.profile.ops:
-            signature = self.profile.signatures[op.signature]
+        for number, many in self._often.items():
+            signature = self.profile.signatures[number]
             if signature.precision and signature.precision.arithmetic:
                 name = signature.precision.arithmetic
-                work[name] = work.get(name, 0.0) + (signature.cost.flops or 0.0)
+                work[name] = work.get(name, 0.0) + many * (signature.cost.flops or 0.0)
         return max(work, key=lambda name: work[name]) if work else None
+
+    @cached_property
+    def _often(self) -> dict[int, int]:
+        """How many ops have each signature, in the order of their first op."""
+        return dict(Counter(self.table.columns.signature.tolist()))
 
     @property
     def peak(self) -> float | None:
@@ -241,28 +246,44 @@ class Analysis:
         return self._totals[key]
 
     def _by(self, key: str) -> dict[str, Total]:
-        labels = [_LABELS[key](self, op) for op in self.profile.ops]
+        labels = self._labels(key)
         order: tuple[str, ...] | None = {"class": CLASSES, "group": GROUPS}.get(key)
-        distinct = [name for name in order if name in labels] if order else list(dict.fromkeys(labels))
+        first = dict.fromkeys(labels)
+        distinct = [name for name in order if name in first] if order else list(first)
         number = {name: code for code, name in enumerate(distinct)}
-        codes = np.asarray([number[label] for label in labels], np.int64)
-        sums = {name: totals.add_up(self.profile, self.table, np.flatnonzero(codes == n)) for name, n in number.items()}
+        codes = np.fromiter(map(number.__getitem__, labels), np.int64, len(labels))
+        ends = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
+        rows = np.split(np.argsort(codes, kind="stable"), ends) if distinct else []
+        sums = {name: totals.add_up(self.profile, self.table, here) for name, here in zip(distinct, rows, strict=True)}
         return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
+
+    def _labels(self, key: str) -> list[str]:
+        """The row that each op belongs to; equal ops are asked once."""
+        label, known = _LABELS[key], dict[Any, str]()
+        found = []
+        for op in self.profile.ops:
+            what = (op.signature, op.scope, op.phase, op.block, op.kernels if key == "kernel" else ())
+            name = known.get(what)
+            if name is None:
+                name = known[what] = label(self, op)
+            found.append(name)
+        return found
 
     @cached_property
     def products(self) -> dict[str, Products]:
         """What contractions asked for and executed, by phase; phases without any are left out."""
         found: dict[str, Products] = {}
         differences: dict[str, dict[str, float]] = {}
-        for op in self.profile.ops:
-            signature, phase = self.profile.signatures[op.signature], self.profile.phases[op.phase]
+        of = self.table.columns
+        for (number, code), many in Counter(zip(of.signature.tolist(), of.phase.tolist(), strict=True)).items():
+            signature, phase = self.profile.signatures[number], self.profile.phases[code]
             model, executed = signature.cost.model_flops, signature.cost.flops
             if model is None or executed is None or not (model or executed):
                 continue
             known = found.get(phase, Products(0.0, 0.0, ""))
-            found[phase] = Products(known.model + model, known.executed + executed, "")
+            found[phase] = Products(known.model + many * model, known.executed + many * executed, "")
             by_name = differences.setdefault(phase, {})
-            by_name[signature.name] = by_name.get(signature.name, 0.0) + executed - model
+            by_name[signature.name] = by_name.get(signature.name, 0.0) + many * (executed - model)
         for phase, by_name in differences.items():
             most = max(by_name, key=lambda name: abs(by_name[name]))
             if abs(by_name[most]) > _SAME_WORK * found[phase].executed:
@@ -273,8 +294,10 @@ class Analysis:
     def quality(self) -> dict[str, float]:
         """Shares of busy time by the quality of the cost: exact, assumed, unknown."""
         sums = dict.fromkeys(("exact", "assumed", "unknown"), 0.0)
-        for row, op in enumerate(self.profile.ops):
-            sums[self.profile.signatures[op.signature].cost.quality] += float(self.table.own[row])
+        signatures = self.profile.signatures
+        spent = np.bincount(self.table.columns.signature, self.table.own, len(signatures)).tolist()
+        for signature, own in zip(signatures, spent, strict=True):
+            sums[signature.cost.quality] += own
         whole = sum(sums.values())
         return {name: value / whole if whole else 0.0 for name, value in sums.items()}
 

@@ -8,13 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.cache_traffic import Cold
+from roofline.analysis.columns import Columns, columns
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
-from roofline.core.schema import Op, Profile
+from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 
 Array = NDArray[np.float64]
@@ -28,18 +29,23 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     cold: which of their bytes are in no cache. scale: what measured times are multiplied by.
     """
     ops, signatures = profile.ops, profile.signatures
-    own = np.asarray([np.mean(op.own_ns) if op.own_ns else 0.0 for op in ops], np.float64) * 1e-9 * scale
-    share = own - np.asarray([op.overlap_ns for op in ops], np.float64) * 1e-9 * scale
+    of = columns(profile)
+    own = of.own * scale
+    share = own - of.overlap * scale
     executor = executor_of(profile)
-    rows = [
-        terms(one := signatures[op.signature], device, one.executor or executor, op.launches, read, written, high)
-        for op, read, written, high in zip(ops, *cold, strict=True)
+    # Ops of one work have one floor: a step repeats few of them often.
+    works: dict[tuple[int, int, float, float, float | None], int] = {}
+    each = zip(of.signature.tolist(), of.launches.tolist(), *cold, strict=True)
+    work = np.fromiter((works.setdefault(key, len(works)) for key in each), np.int64, len(ops))
+    found = [
+        terms(one := signatures[number], device, one.executor or executor, launches, read, written, high)
+        for number, launches, read, written, high in works
     ]
-    costed = np.asarray([_costed(signatures[op.signature].cost) for op in ops], bool)
-    compute = _column(rows, "compute")
-    memory = _column(rows, "memory")
-    memory_high = _column(rows, "memory_high")
-    launch = _column(rows, "launch")
+    costed = np.asarray([_costed(signature.cost) for signature in signatures], bool)[of.signature]
+    compute = _column(found, "compute")[work]
+    memory = _column(found, "memory")[work]
+    memory_high = _column(found, "memory_high")[work]
+    launch = _column(found, "launch")[work]
     stacked = np.stack([compute, memory, launch]) if len(ops) else np.zeros((3, 0))
     filled = np.nan_to_num(stacked, nan=-1.0)
     # The upper end of the interval, where it is not known what the cache still held; else the same.
@@ -55,15 +61,15 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     uncosted = np.where(costed, 0.0, own)
     loss = own - floor - uncosted
     # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
-    open_ = np.asarray(["matrix precision" in row.missing for row in rows], bool)
-    names = tuple(
-        (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)[int(which)] if known else ""
-        for row, which, known in zip(rows, binding, costed & ~open_, strict=True)
-    )
-    spread = np.asarray([device.spread(name) for name in names], np.float64)
+    open_ = np.asarray(["matrix precision" in row.missing for row in found], bool)[work]
+    ceilings = [(row.compute_ceiling, row.memory_ceiling, row.launch_ceiling) for row in found]
+    named = zip(work.tolist(), binding.tolist(), (costed & ~open_).tolist(), strict=True)
+    names = tuple(ceilings[row][which] if known else "" for row, which, known in named)
+    spreads = {name: device.spread(name) for name in set(names)}
+    spread = np.fromiter((spreads[name] for name in names), np.float64, len(names))
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
-    exempt = np.asarray([_by_another_algorithm(profile, op) for op in ops], bool)
+    exempt = _by_another_algorithm(profile, of)
     above = costed & ~exempt & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
     table = OpTable(
         own=own,
@@ -74,7 +80,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
         bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=costed & ~open_ & (_near_ridge(shown, rows, device) | (binding != upper.argmax(axis=0))),
+        near_ridge=costed & ~open_ & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),
@@ -82,19 +88,24 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         launch=launch,
         cold=np.asarray(cold.read) + np.asarray(cold.written),
         ceiling=names,
+        columns=of,
     )
-    missing = tuple(sorted({name for row, known in zip(rows, costed, strict=True) if known for name in row.missing}))
+    lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
+    missing = tuple(sorted({name for row in lacking for name in row}))
     return table, missing
 
 
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)
 
 
-def _by_another_algorithm(profile: Profile, op: Op) -> bool:
-    """Whether a convolution ran in kernels that need fewer products than the direct one, whose FLOPs are counted."""
-    names = (profile.kernels[number] for number, _ in op.kernels)
-    is_convolution = profile.signatures[op.signature].kind.startswith("convolution")
-    return is_convolution and any(_FEWER_PRODUCTS.search(name) for name in names)
+def _by_another_algorithm(profile: Profile, of: Columns) -> NDArray[np.bool_]:
+    """Which convolutions ran in kernels that need fewer products than the direct one, whose FLOPs are counted."""
+    kinds = [signature.kind.startswith("convolution") for signature in profile.signatures]
+    found = np.asarray(kinds, bool)[of.signature]
+    for row in np.flatnonzero(found).tolist():
+        names = (profile.kernels[number] for number, _ in profile.ops[row].kernels)
+        found[row] = any(_FEWER_PRODUCTS.search(name) for name in names)
+    return found
 
 
 def _column(rows: list[Terms], name: str) -> Array:
@@ -105,25 +116,29 @@ def _costed(cost: Cost) -> bool:
     return cost.flops_known and cost.bytes is not None
 
 
-def _near_ridge(stacked: Array, rows: list[Terms], device: Device) -> NDArray[np.bool_]:
+def _near_ridge(stacked: Array, work: NDArray[np.int64], found: list[Terms], device: Device) -> NDArray[np.bool_]:
     """Whether the bound hangs on little: the runner-up within 10 %, or the verdict lost in over 5 % of resamples.
 
-    Ceilings are resampled uniformly between the lowest and the best that they were seen at.
+    stacked: the three terms of each op; work: which of those `found` is its own. Ceilings are resampled uniformly
+    between the lowest and the best that they were seen at.
     """
-    if not rows:
+    if not found:
         return np.zeros(0, bool)
+    # What is said of the first op of a work holds for all of them.
+    _, first = np.unique(work, return_index=True)
+    stacked = stacked[:, first]
     top = np.sort(stacked, axis=0)
     close = (top[1] > RIDGE_RATIO * top[2]) & (top[1] > 0)
     spreads = np.asarray(
         [
             [device.uncertainty(name) for name in (row.compute_ceiling, row.memory_ceiling, row.launch_ceiling)]
-            for row in rows
+            for row in found
         ]
     ).T
     binding = stacked.argmax(axis=0)
     rng = statistics.generator()
-    kept = np.zeros(len(rows))
+    kept = np.zeros(len(found))
     for _ in range(_RIDGE_RESAMPLES):
         rates = 1 - rng.random((3, 1)) * spreads
         kept += (stacked / rates).argmax(axis=0) == binding
-    return np.asarray(close | (kept < 0.95 * _RIDGE_RESAMPLES), bool)
+    return np.asarray(close | (kept < 0.95 * _RIDGE_RESAMPLES), bool)[work]

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.columns import Columns
 from roofline.analysis.floors import ATTAINED
+from roofline.core.cost import Cost
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS, Bound
 
@@ -39,6 +41,7 @@ class OpTable:
     launch: Array
     cold: Array
     ceiling: tuple[str, ...]
+    columns: Columns
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,13 +103,17 @@ class Total:
 
 def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
     """The sums over the ops at `rows` of the profile."""
-    ops = [profile.ops[row] for row in rows]
-    costs = [profile.signatures[op.signature].cost for op in ops]
+    of = table.columns
+    signature = of.signature[rows]
+    numbers, times = np.unique(signature, return_counts=True)
+    costs = [
+        (profile.signatures[number].cost, many) for number, many in zip(numbers.tolist(), times.tolist(), strict=True)
+    ]
     own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
     functions: dict[str, float] = {}
-    for cost in costs:
+    for cost, many in costs:
         for name, number in (cost.functions or {}).items():
-            functions[name] = functions.get(name, 0.0) + number
+            functions[name] = functions.get(name, 0.0) + many * number
     under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
 
     def per_bound(weights: Array) -> dict[Bound, float]:
@@ -114,14 +121,16 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         return {name: float(sums[code]) for code, name in enumerate(BOUNDS)}
 
     def known(name: str) -> float:
-        return float(sum(getattr(cost, name) or 0.0 for cost in costs))
+        return float(sum(many * (getattr(cost, name) or 0.0) for cost, many in costs))
 
-    def own_where(chosen: list[bool]) -> float:
-        return float(own[np.asarray(chosen, bool)].sum())
+    def own_where(chosen: Callable[[Cost], bool]) -> float:
+        """The own time of ops whose cost is such."""
+        such = np.asarray([chosen(cost) for cost, _ in costs], bool)
+        return float(own[such[np.searchsorted(numbers, signature)]].sum()) if len(rows) else 0.0
 
     return Total(
-        ops=len(ops),
-        kernels=sum(op.launches for op in ops),
+        ops=len(rows),
+        kernels=int(of.launches[rows].sum()),
         model_flops=known("model_flops"),
         flops=known("flops"),
         useful_flops=known("useful_flops"),
@@ -138,12 +147,12 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         floor_high=float(table.floor_high[rows].sum()),
         floor_reach=float(table.floor_reach[rows].sum()),
         loss=float(table.loss[rows].sum()),
-        divided_seconds=own_where([bool(op.constituents) for op in ops]),
+        divided_seconds=float(own[of.fused[rows]].sum()),
         bounds=per_bound(share),
         bounds_floor=per_bound(table.floor[rows]),
         unattained=per_bound(np.where(under, share, 0.0)),
         near_ridge=float(share[table.near_ridge[rows]].sum()),
-        unknown_flops=own_where([not cost.flops_known for cost in costs]),
-        unknown_bytes=own_where([cost.bytes is None for cost in costs]),
-        costed=sum(cost.flops_known and cost.bytes is not None for cost in costs),
+        unknown_flops=own_where(lambda cost: not cost.flops_known),
+        unknown_bytes=own_where(lambda cost: cost.bytes is None),
+        costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
     )

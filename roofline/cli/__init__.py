@@ -6,6 +6,7 @@ A verb is a module with a function `command`, whose docstring is its help. What 
 
 from __future__ import annotations
 
+import io
 import os
 import sys
 import traceback
@@ -14,6 +15,7 @@ from typing import Any, NoReturn
 import typer
 
 from roofline import plugins
+from roofline.cli.options.words import printable
 from roofline.errors import RooflineError
 from roofline.version import __version__
 
@@ -62,15 +64,21 @@ def main(arguments: list[str] | None = None) -> None:
     debug = "--debug" in arguments
     arguments = [word for word in arguments if word != "--debug"]
     code: Any = 0
+    _print_anything()
     try:
-        code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
+        with plugins.importing():  # what is read of a large profile stays, too
+            code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
+        if sys.stdout is not None:
+            sys.stdout.flush()  # what fails to be written is told, and not left to the end of the process
     except RooflineError as error:
         _fail(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
         code = _STOPPED
     except BrokenPipeError:
-        os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # the reader has gone; nothing more to flush
+        _drop_output()  # the reader has gone
         sys.exit(0)
+    except OSError as error:
+        _fail(_of_system(error), 2, debug)
     except Exception as error:
         message = usage(error)
         if message is None:
@@ -80,6 +88,30 @@ def main(arguments: list[str] | None = None) -> None:
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
         _fail("Stopped; nothing was written.", _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+def _print_anything() -> None:
+    """Let what the terminal's encoding lacks be printed as "?": a dash or a file's name must not end a command."""
+    for stream in (sys.stdout, sys.stderr):
+        if isinstance(stream, io.TextIOWrapper):
+            stream.reconfigure(errors="replace")
+
+
+def _drop_output() -> None:
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more to flush
+
+
+def _of_system(error: OSError) -> str:
+    """What the system refused, in a sentence."""
+    try:
+        os.getcwd()
+    except OSError:
+        return "The folder that the command runs in is gone: change to another one."
+    why = error.strerror or str(error)
+    if error.filename is not None:
+        return f"Cannot use {error.filename}: {why}; give another path."
+    _drop_output()
+    return f"The output cannot be written: {why}."
 
 
 def usage(error: Any) -> str | None:
@@ -100,5 +132,5 @@ def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
     """Say one line on standard error, below the traceback if it is asked for, and exit."""
     if debug:
         traceback.print_exc()
-    print("roofline:", " ".join(message.splitlines()), file=sys.stderr)
+    print("roofline:", printable(" ".join(message.splitlines())), file=sys.stderr)
     sys.exit(code)

@@ -11,7 +11,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options.paths import check_output, check_writable
 from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
-from roofline.cli.options.words import calibrating, say
+from roofline.cli.options.words import calibrating, printable, quoted, say
 from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 
@@ -165,12 +165,12 @@ def _measured(
     files = _files(folder, candidates, force)
     for words in plan(candidates, rounds):
         say(words)
-    say(f"Profiles go to {folder}.")
+    say(f"Profiles go to {printable(folder)}.")
     measured = measure(candidates, rounds=rounds, say=say, progress=calibrating)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])
-        say(f"Wrote {files[place]}")
+        say(f"Wrote {printable(files[place])}")
     requests = {number: candidates[place].request for number, place in enumerate(measured)}
     return [files[place] for place in measured], list(measured.values()), requests
 
@@ -260,11 +260,9 @@ def _gate(ranking: Ranking) -> None:
 
 
 def _next(paths: list[Path]) -> None:
-    import shlex
-
-    files = shlex.join(str(path) for path in paths)
+    files = " ".join(map(quoted, paths))
     where = paths[0].parent
     if len(paths) == 2:
-        typer.echo(f"Next: roofline plot {files} --kind waterfall -o {where / 'waterfall.svg'}")
+        typer.echo(f"Next: roofline plot {files} --kind waterfall -o {quoted(where / 'waterfall.svg')}")
     else:
-        typer.echo(f"Next: roofline plot {files} --kind speedup -o {where / 'speedup.svg'}")
+        typer.echo(f"Next: roofline plot {files} --kind speedup -o {quoted(where / 'speedup.svg')}")

@@ -86,8 +86,8 @@ def command(
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
     print(text.render(analyze(profiles[slowest]), None))
     for path in paths:
-        print(f"Wrote {path}")
-    print(f"Next: roofline show {paths[slowest]} --by op")
+        print(f"Wrote {words.printable(path)}")
+    print(f"Next: roofline show {words.quoted(paths[slowest])} --by op")
 
 
 def _of_rank(path: Path, rank: int | None) -> Path:

@@ -10,6 +10,7 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options.paths import check_output
+from roofline.cli.options.words import printable
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -48,7 +49,7 @@ def command(
     check_output(output, force, figures.SUFFIXES, profiles)
     check_output(output.with_suffix(".txt"), force, (), profiles)
     for file in figures.draw(kind, [_item(name, kind) for name in profiles], output, inches):
-        typer.echo(f"Wrote {file}")
+        typer.echo(f"Wrote {printable(file)}")
 
 
 def _inches(width: str) -> float:

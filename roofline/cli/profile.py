@@ -81,5 +81,5 @@ def command(
     from roofline.renderers import text
 
     print(text.render(analyze(profile), None))
-    print(f"Wrote {path}")
-    print(f"Next: roofline plot {path} -o {path.with_suffix('.svg')}")
+    print(f"Wrote {words.printable(path)}")
+    print(f"Next: roofline plot {words.quoted(path)} -o {words.quoted(path.with_suffix('.svg'))}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import tempfile
+from collections.abc import Mapping
 from contextlib import suppress
 from pathlib import Path
 
@@ -37,20 +38,27 @@ def same(one: Path, other: Path) -> bool:
 
 def write_atomically(file: Path, data: bytes) -> None:
     """Write beside `file` and rename into place, so that no reader and no crash ever sees half a file."""
+    write_together({file: data})
+
+
+def write_together(contents: Mapping[Path, bytes]) -> None:
+    """The same of files that belong together: all of them are written, or, where one cannot be, none."""
+    written: dict[Path, str] = {}
+    file = next(iter(contents))
     try:
-        # Not named after the file: its name may be as long as a name can be.
-        handle, temporary = tempfile.mkstemp(dir=file.parent, prefix=".roofline-")
-    except OSError as error:
-        raise InputError(f"Cannot write {file}: {error.strerror}.") from None
-    try:
-        with os.fdopen(handle, "wb") as stream:
-            stream.write(data)
-        umask = os.umask(0)
-        os.umask(umask)
-        os.chmod(temporary, 0o666 & ~umask)
-        os.replace(temporary, file)
+        for file, data in contents.items():
+            # Not named after the file: its name may be as long as a name can be.
+            handle, written[file] = tempfile.mkstemp(dir=file.parent, prefix=".roofline-")
+            with os.fdopen(handle, "wb") as stream:
+                stream.write(data)
+            umask = os.umask(0)
+            os.umask(umask)
+            os.chmod(written[file], 0o666 & ~umask)
+        for file, temporary in written.items():
+            os.replace(temporary, file)
     except BaseException as error:
-        Path(temporary).unlink(missing_ok=True)
+        for temporary in written.values():
+            Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
             raise InputError(f"Cannot write {file}: {error.strerror}.") from None
         raise

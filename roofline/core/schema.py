@@ -15,7 +15,7 @@ from typing import Any
 
 import msgspec
 
-from roofline.core import files
+from roofline.core import files, sound
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
@@ -63,7 +63,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     executor: str = ""
 
 
-class Op(msgspec.Struct, frozen=True, array_like=True):
+class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One op of the step, in the order of dispatch. Indices point into the profile's tables.
 
     own_ns: its own time in each kept profiled step [ns], after the profiler's cost per event was subtracted.
@@ -271,7 +271,7 @@ def encode(profile: Profile) -> bytes:
     """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
     plain = msgspec.to_builtins(profile)
     _refuse_non_finite(plain, "$")
-    _check_references(profile, "The profile")
+    sound.check(profile, "The profile")
     return msgspec.json.encode(plain) + b"\n"
 
 
@@ -296,51 +296,8 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
             profile = msgspec.convert(plain, type=Profile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}.") from None
-    _check_references(profile, source)
+    sound.check(profile, source)
     return profile
-
-
-#: Results that a host reads before one op, far more than a step has time for.
-_MOST_READS = 1 << 40
-
-
-def _check_references(profile: Profile, source: str) -> None:
-    """A profile may come from anywhere: indices must point into their tables, what is divided by must be positive."""
-    if not profile.wall.steps or min(profile.wall.steps) <= 0:
-        raise InputError(f"{source} is damaged: it has no times of steps.")
-    if profile.profiled and not (
-        len(profile.profiled.walls) == len(profile.profiled.corrected)
-        and len(profile.profiled.idle) in (0, len(profile.profiled.corrected))
-        and min(profile.profiled.corrected, default=1) > 0
-    ):
-        raise InputError(f"{source} is damaged: its profiled steps have no times.")
-    for name, ceiling in profile.device.ceilings.items():
-        if ceiling.value <= 0:
-            raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
-    steps = len(profile.profiled.corrected) if profile.profiled else None
-    for number, op in enumerate(profile.ops):
-        whole = (
-            0 <= op.signature < len(profile.signatures)
-            and 0 <= op.scope < len(profile.scopes)
-            and 0 <= op.phase < len(profile.phases)
-            and 0 <= op.block < len(profile.blocks)
-            and (steps is None or len(op.own_ns) == steps)
-            and all(0 <= kernel < len(profile.kernels) for kernel, _ in op.kernels)
-            and all(0 <= part < len(profile.signatures) for part in op.constituents)
-            and len(op.places) in (0, len(op.constituents))
-            and 0 <= (op.host_reads or 0) <= _MOST_READS
-            and all(
-                0 <= scope < len(profile.scopes)
-                and 0 <= phase < len(profile.phases)
-                and 0 <= block < len(profile.blocks)
-                for scope, phase, block in op.places
-            )
-        )
-        if not whole:
-            raise InputError(f"{source} is damaged: op {number} points outside the profile's tables.")
-        signature = profile.signatures[op.signature]
-        if len(op.reads) != len(signature.reads) or len(op.writes) != len(signature.writes):
-            raise InputError(f"{source} is damaged: the buffers of op {number} do not fit its signature.")
 
 
 def load(path: str | os.PathLike[str]) -> Profile:

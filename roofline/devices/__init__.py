@@ -13,7 +13,7 @@ from pathlib import Path
 import msgspec
 
 from roofline import plugins
-from roofline.core import files
+from roofline.core import files, sound
 from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
 
@@ -109,7 +109,9 @@ def load(name: str) -> Device:
     if path.suffix in (".toml", ".json"):
         if not path.exists():
             raise InputError(f"There is no file {name}; `roofline devices` lists the devices known by name.")
-        return _sheet(path).device() if path.suffix == ".toml" else _saved(path)
+        device = _sheet(path).device() if path.suffix == ".toml" else _saved(path)
+        sound.check_device(device, name)
+        return device
     wanted = name.strip().lower().replace("_", "-").replace(" ", "-")
     for known, sheet in _sheets().items():
         if wanted in (known, *sheet.aliases):

@@ -38,8 +38,11 @@ class CpuStep:
 def read(trace: KinetoTrace, costs: Costs) -> CpuStep:
     """The ops of the step nearest the median, and their times in all steps that are no outliers.
 
-    The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step.
+    The profiler's own cost per event is not known and stays in the times. MeasurementError where no op is in a step,
+    or none has a time.
     """
+    if not trace.ops.duration.any():
+        raise MeasurementError("None of the trace's ops has a duration; record it again, and export it whole.")
     marks = steps.find(trace)
     walls = (marks.end - marks.start).astype(float)
     number = int(np.abs(walls - np.median(walls)).argmin())

@@ -76,10 +76,13 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     """The counted ops of a step and their times in every step that repeats it.
 
     capture: the trace of the graphs' capture: tells the op of each kernel that a graph replays. Raises MeasurementError
-    where the trace holds no device event.
+    where the trace holds no device event, or no time of any kernel.
     """
     if not len(trace.device):
         raise MeasurementError("No kernel and no copy of a device is left in the trace; record it again.")
+    kernels = trace.device.kind == KERNEL
+    if not trace.device.duration[kernels if kernels.any() else ...].any():
+        raise MeasurementError("None of the trace's kernels has a duration; record it again, and export it whole.")
     links = link(trace)
     marks = steps.find(trace, links=links)
     chosen = choose(trace, links, marks)

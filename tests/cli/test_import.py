@@ -403,6 +403,23 @@ def test_bad_input(make: ModuleType, tmp_path: Path, capsys: pytest.CaptureFixtu
     refused(capsys, 2, "by itself", "good.json", "x.xplane.pb")
 
 
+@pytest.mark.parametrize("value", [None, 0, -1, 1e308, 5e-324, "long"])
+@pytest.mark.parametrize("kinds", [("kernel",), ("kernel", "gpu_memcpy", "gpu_memset"), ("cpu_op",)])
+def test_a_trace_without_times_is_no_step(
+    make: ModuleType, capsys: pytest.CaptureFixture[str], kinds: tuple[str, ...], value: object
+) -> None:
+    trace = json.loads(make.training().write())
+    if kinds == ("cpu_op",):
+        trace["traceEvents"] = [
+            event for event in trace["traceEvents"] if event["cat"] in ("cpu_op", "user_annotation")
+        ]
+    for event in trace["traceEvents"]:
+        if event["cat"] in kinds:
+            event["dur"] = value
+    Path("t.json").write_text(json.dumps(trace))
+    refused(capsys, 4, "record it ", "t.json")
+
+
 def test_outputs_are_checked_before_anything_is_read(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     (tmp_path / "there.json").write_text("mine")
     for name, why in [

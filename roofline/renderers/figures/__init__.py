@@ -42,7 +42,7 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
     """
     if path.suffix not in _METADATA:
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
-    from roofline.core.files import write_atomically
+    from roofline.core.files import write_together
     from roofline.renderers.figures import _style
 
     with _style.applied(), warnings.catch_warnings():
@@ -52,8 +52,8 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
         stream = io.BytesIO()
         figure.savefig(stream, format=path.suffix[1:], metadata=_METADATA[path.suffix])
     text = path.with_suffix(".txt")
-    write_atomically(path, stream.getvalue())
-    write_atomically(text, ("\n".join(textwrap.wrap(caption, 100)) + "\n").encode())
+    told = "\n".join(textwrap.wrap(caption, 100)) + "\n"
+    write_together({path: stream.getvalue(), text: told.encode()})
     return path, text
 
 

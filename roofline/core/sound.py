@@ -1,0 +1,183 @@
+"""Whether a profile holds together: it may come from anywhere, and one number that nothing measures spoils all sums.
+
+A float64 ends at 1e308, and what is squared or divided ends sooner: no work, rate, size or time of a step is beyond
+LARGEST or, without being 0, below SMALLEST, so that nothing that is computed of them leaves the numbers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping
+from itertools import chain
+from typing import TYPE_CHECKING, Any
+
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.core.cost import Cost
+    from roofline.core.device import Device
+
+#: `schema.Profile` and `schema.Op`: that module imports this one.
+Profile = Any
+Op = Any
+
+#: By choice, far from all that is measured: the fastest machines do 1e18 FLOP/s, and a bit is written in 1e-15 s.
+LARGEST, SMALLEST = 1e30, 1e-30
+#: [ns] A hundred days, far longer than a step.
+_LONGEST = 10**16
+#: Launches of an op and results that a host reads before it, far more than a step has time for.
+_MOST = 1 << 40
+#: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
+_WHOLE = 1 + 1e-6
+
+_COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
+_TIMES = ("steps", "single", "first")
+_PROFILED = ("walls", "corrected", "idle", "event_cost", "events", "dropped")
+_COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens")
+_IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
+_SHARES = ("linked", "launched", "twinned")
+
+Named = Iterator[tuple[str, float | None]]
+
+
+def check(profile: Profile, source: str) -> None:
+    """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures."""
+    if not profile.wall.steps or min(profile.wall.steps) <= 0:
+        raise InputError(f"{source} is damaged: it has no times of steps.")
+    profiled = profile.profiled
+    if profiled and not (
+        len(profiled.walls) == len(profiled.corrected)
+        and len(profiled.idle) in (0, len(profiled.corrected))
+        and min(profiled.corrected, default=1) > 0
+    ):
+        raise InputError(f"{source} is damaged: its profiled steps have no times.")
+    check_device(profile.device, source)
+    _check_all(_numbers(profile), source)
+    _check_all(_shares(profile), source, _WHOLE)
+    if not _ops_fit(profile):
+        _refuse_op(profile, source)
+
+
+def check_device(device: Device, source: str) -> None:
+    """The same of a device alone."""
+    for name, ceiling in device.ceilings.items():
+        if not ceiling.value > 0:
+            raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
+        _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock")), source)
+        for field in ("spread", "drift"):
+            share = getattr(ceiling, field)
+            if share is not None and not 0 <= share < 1:
+                raise InputError(f"{source} is damaged: the {field} of the ceiling {name!r} is {share:g}.")
+    _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
+    _check_all([("the memory of the device", device.memory)], source)
+
+
+def _check_all(numbers: Iterable[tuple[str, float | None]], source: str, most: float = LARGEST) -> None:
+    for name, value in numbers:
+        # Written so that NaN, with which no comparison is true, is refused too.
+        if value is not None and value != 0 and not SMALLEST <= value <= most:
+            raise InputError(f"{source} is damaged: {name} is {value:g}, which nothing measures.")
+
+
+def _of(prefix: str, holder: Any, fields: Iterable[str]) -> Named:
+    """The numbers in some fields of a struct, each a number, several or none."""
+    for field in fields:
+        value = getattr(holder, field)
+        for each in value if isinstance(value, tuple) else (value,):
+            yield f"{prefix} {field}".strip(), each
+
+
+def _each(name: str, numbers: Mapping[str, float] | None) -> Named:
+    for key, value in (numbers or {}).items():
+        yield f"{name} {key!r}", value
+
+
+def _numbers(profile: Profile) -> Named:
+    """What is 0 or more, by name; the rows of ops are apart."""
+    yield from _of("", profile, _COUNTS)
+    yield from _of("wall", profile.wall, _TIMES)
+    yield from (("wall processes", step) for steps in profile.wall.processes for step in steps)
+    yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer"))
+    yield from _each("conditions", profile.conditions)
+    if profile.profiled:
+        yield from _of("profiled", profile.profiled, _PROFILED)
+        yield from _each("idle time by", profile.profiled.idle_causes)
+    if profile.imported:
+        yield from _of("imported", profile.imported, _IMPORTED)
+    if profile.compilation:
+        yield from _of("compilation", profile.compilation, ("seconds", "graphs", "guards", "opaque"))
+        yield from _each("graph breaks", profile.compilation.breaks)
+        for phase, pair in profile.compilation.eager.items():
+            yield from ((f"what is eager in {phase!r}", value) for value in pair)
+    for number, signature in enumerate(profile.signatures):
+        yield from _of_cost(f"signature {number}:", signature.cost)
+        yield from _of(f"signature {number}:", signature, ("reads", "writes"))
+
+
+def _of_cost(prefix: str, cost: Cost) -> Named:
+    yield from _of(prefix, cost, _COSTS)
+    yield from _each(f"{prefix} function", cost.functions)
+
+
+def _shares(profile: Profile) -> Named:
+    if profile.profiled:
+        yield from _of("profiled", profile.profiled, ("joined",))
+    if profile.imported:
+        yield from _of("imported", profile.imported, _SHARES)
+
+
+# ------------------------------------------------------------------------------------------------- rows of ops
+
+
+def _ops_fit(profile: Profile) -> bool:
+    """Whether the indices of all ops point into their tables and their times can be; by columns, which is faster."""
+    ops = profile.ops
+    sizes = [(len(signature.reads), len(signature.writes)) for signature in profile.signatures]
+    steps = len(profile.profiled.corrected) if profile.profiled else None
+    tables = {"signature": sizes, "scope": profile.scopes, "phase": profile.phases, "block": profile.blocks}
+    places = list(chain.from_iterable(op.places for op in ops))
+    pairs = [pair for op in ops for pair in op.kernels]
+    return (
+        all(_within([getattr(op, name) for op in ops], len(table) - 1) for name, table in tables.items())
+        and all(sizes[op.signature] == (len(op.reads), len(op.writes)) for op in ops)
+        and (steps is None or all(len(op.own_ns) == steps for op in ops))
+        and all(len(op.places) in (0, len(op.constituents)) for op in ops)
+        and _within([number for number, _ in pairs], len(profile.kernels) - 1)
+        and _within(list(chain.from_iterable(op.constituents for op in ops)), len(sizes) - 1)
+        and all(
+            _within([place[column] for place in places], len(tables[name]) - 1)
+            for column, name in enumerate(("scope", "phase", "block"))
+        )
+        and all(_within(values, most) for _, values, most in _columns(ops))
+    )
+
+
+def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
+    """The numbers of ops that are 0 or more: their name, they themselves, and the most that one can be."""
+    ops = tuple(ops)
+    yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), _LONGEST
+    yield "overlap_ns", [op.overlap_ns for op in ops], _LONGEST
+    yield "start_ns", [op.start_ns for op in ops], 1 << 62
+    yield "launches", [op.launches for op in ops], _MOST
+    yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
+    yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST
+    yield "host_reads", [op.host_reads or 0 for op in ops], _MOST
+
+
+def _within(values: list[int], most: int) -> bool:
+    return not values or (min(values) >= 0 and max(values) <= most)
+
+
+def _refuse_op(profile: Profile, source: str) -> None:
+    """Raise InputError for the first op that does not fit."""
+    from msgspec.structs import replace
+
+    for number, op in enumerate(profile.ops):
+        if _ops_fit(replace(profile, ops=(op,))):
+            continue
+        for name, values, most in _columns([op]):
+            if not _within(values, most):
+                raise InputError(f"{source} is damaged: {name} of op {number} is {max(values, key=abs)}.")
+        sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
+        if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
+            raise InputError(f"{source} is damaged: the buffers of op {number} do not fit its signature.")
+        raise InputError(f"{source} is damaged: op {number} points outside the profile's tables.")

@@ -1,0 +1,155 @@
+"""What surrounds a command: with names, encodings, folders and disks of every kind no command ends in a traceback."""
+
+from __future__ import annotations
+
+import os
+import resource
+import shlex
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline.cli.options.words import quoted
+from roofline.core.schema import save
+
+Run = Callable[..., Any]
+LONG = "n" * 300
+
+pytestmark = pytest.mark.skipif(sys.platform != "linux", reason="these are Linux's")
+
+
+def shell(words: str, folder: Path, variables: dict[str, str], **more: Any) -> subprocess.CompletedProcess[str]:
+    """`roofline WORDS`, as a shell in `folder` runs it; what is printed is decoded as UTF-8."""
+    line = words.replace("roofline", f"{shlex.quote(sys.executable)} -m roofline")
+    return subprocess.run(
+        ["bash", "-c", line],
+        cwd=folder,
+        env={**os.environ, **variables},
+        capture_output=True,
+        text=True,
+        errors="replace",
+        check=False,
+        **more,
+    )
+
+
+@pytest.mark.parametrize(
+    "words",
+    [
+        ("show", f"{LONG}.json"),
+        ("import", f"{LONG}.json"),
+        ("import", "p.json", "-o", f"{LONG}.json"),
+        ("import", "p.json", "--device", f"{LONG}.toml"),
+        ("import", "p.json", "--capture", LONG),
+        ("check", "p.json", "p.json", "--limits", LONG),
+        ("compare", f"{LONG}.json", f"{LONG}.json"),
+        ("compare", "mlp", "--backends", "torch,jax", "-o", LONG),
+        ("plot", "p.json", "-o", f"{LONG}.svg"),
+        ("profile", f"{LONG}.py:f", "--backend", "torch"),
+        ("profile", "mlp", "--backend", "torch", "-o", f"{LONG}.json"),
+        ("whatif", "p.json", "--device", f"{LONG}.json"),
+    ],
+)
+def test_names_too_long(roofline: Run, tmp_path: Path, words: tuple[str, ...]) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    ended = roofline(*words)
+    assert (ended.code, ended.out) == (2, "")
+    assert ended.err.startswith("roofline: ")
+    assert ended.err.count("\n") == 1
+    assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
+
+
+@pytest.mark.parametrize("encoding", ["latin-1", "ascii", "cp1252"])
+def test_encodings_that_lack_a_character(tmp_path: Path, variables: dict[str, str], encoding: str) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    for words in ("show p.json", "check p.json p.json"):
+        ended = shell(f"roofline {words}", tmp_path, {**variables, "PYTHONIOENCODING": encoding})
+        assert (ended.returncode, ended.stderr) == (0, "")
+        assert "toy" in ended.stdout
+
+
+@pytest.mark.parametrize(
+    "words", ["show p.json", "show p.json --format json", "--help", "models", "plot p.json -o f.svg"]
+)
+def test_an_output_that_is_full(tmp_path: Path, variables: dict[str, str], words: str) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    ended = shell(f"roofline {words} > /dev/full", tmp_path, variables)
+    assert ended.returncode == 2
+    assert ended.stderr == "roofline: The output cannot be written: No space left on device.\n"
+
+
+@pytest.mark.parametrize(
+    "words", ["import {}/p.json", "plot {}/p.json -o f.svg", "profile mlp --backend torch --device cpu"]
+)
+def test_a_folder_that_is_gone(tmp_path: Path, variables: dict[str, str], words: str) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    (tmp_path / "gone").mkdir()
+    ended = shell(f"cd gone && rmdir ../gone && roofline {words.format(tmp_path)}", tmp_path, variables)
+    assert ended.returncode == 2
+    assert ended.stderr.startswith("roofline: ")
+    assert ended.stderr.count("\n") == 1
+    assert "folder that the command runs in is gone" in ended.stderr or words.startswith("import")
+
+
+def test_a_disk_that_is_full_takes_no_figure_without_its_caption(tmp_path: Path, variables: dict[str, str]) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    # The caption is the shorter of the two: a disk with room for it alone is a limit for each file.
+    assert shell("roofline plot p.json -o f.svg", tmp_path, variables).returncode == 0
+    figure, caption = ((tmp_path / name).stat().st_size for name in ("f.svg", "f.txt"))
+    assert caption < figure
+    for name in ("f.svg", "f.txt"):
+        (tmp_path / name).unlink()
+    ended = shell(
+        "roofline plot p.json -o f.svg",
+        tmp_path,
+        {**variables, "MPLCONFIGDIR": str(tmp_path / "absent")},
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (figure - 1, figure - 1)),
+    )
+    assert ended.returncode == 2
+    assert [file.name for file in tmp_path.iterdir() if file.name != "absent"] == ["p.json"]
+
+
+def test_a_folder_in_the_place_of_a_caption_keeps_the_figure_away(tmp_path: Path) -> None:
+    from roofline.core.files import write_together
+    from roofline.errors import InputError
+
+    with pytest.raises(InputError, match="No such file"):
+        write_together({tmp_path / "f.svg": b"figure", tmp_path / "absent" / "f.txt": b"caption"})
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_home_that_takes_no_file(tmp_path: Path, variables: dict[str, str]) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    without = {name: value for name, value in variables.items() if name != "ROOFLINE_CACHE"}
+    for words in ("show p.json", "plot p.json -o f.svg", "whatif p.json --device h100"):
+        ended = shell(f"env -u ROOFLINE_CACHE -u XDG_CACHE_HOME HOME=/dev/null roofline {words}", tmp_path, without)
+        assert ended.returncode == 0, ended.stderr
+        assert "Traceback" not in ended.stderr
+
+
+@pytest.mark.parametrize("name", ["a b", "it's", "$(touch x)", "-rf", "\x1b[31mred", "\u202eabc", "a\nb"])
+def test_what_is_printed_to_be_copied_is_one_word_of_a_shell(tmp_path: Path, name: str) -> None:
+    told = subprocess.run(
+        ["bash", "-c", f"printf %s {quoted(name)}"], cwd=tmp_path, capture_output=True, check=True
+    ).stdout.decode()
+    assert told in (name, f"./{name}")
+    assert quoted(name).isprintable()
+    assert not list(tmp_path.iterdir())
+
+
+@pytest.mark.parametrize("name", ["\x1b[31mred.json", "\u202eabc.json", "a\r::error::b.json"])
+def test_names_of_files_do_not_act_on_a_terminal(roofline: Run, tmp_path: Path, name: str) -> None:
+    ended = roofline("show", name)
+    assert ended.code == 2
+    assert ended.err.removesuffix("\n").isprintable()
+    save(replace(handmade.profile(), model="x"), tmp_path / name)
+    ended = roofline("compare", name, name, "--allow")
+    assert ended.code == 0
+    assert "Next: roofline plot $'" in ended.out
+    assert all(character.isprintable() or character == "\n" for character in ended.out)

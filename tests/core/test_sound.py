@@ -1,0 +1,107 @@
+"""Numbers that nothing measures: each is refused by its name, wherever it stands."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+
+from roofline import devices
+from roofline.core.schema import decode, encode
+from roofline.errors import InputError
+
+Put = Callable[[Any, Any], None]
+
+
+def at(*path: Any) -> Put:
+    """What writes a value to a place in a profile."""
+
+    def put(plain: Any, value: Any) -> None:
+        for key in path[:-1]:
+            plain = plain[key]
+        plain[path[-1]] = value
+
+    return put
+
+
+#: Where a number may stand, and what an error calls it there.
+PLACES: dict[str, Put] = {
+    "wall steps": at("wall", "steps", 1),
+    "wall first": at("wall", "first"),
+    "wall processes": lambda plain, value: at("wall", "processes")(plain, [[value]]),
+    "profiled walls": at("profiled", "walls", 0),
+    "profiled corrected": at("profiled", "corrected", 1),
+    "profiled idle": at("profiled", "idle", 0),
+    "profiled event_cost": at("profiled", "event_cost"),
+    "idle time by 'data input'": at("profiled", "idle_causes", "data input"),
+    "profiled joined": at("profiled", "joined"),
+    "memory peak": at("memory", "peak"),
+    "conditions 'clock'": lambda plain, value: at("conditions")(plain, {"clock": value}),
+    "signature 1: flops": at("signatures", 1, "cost", "flops"),
+    "signature 1: bytes_read": at("signatures", 1, "cost", "bytes_read"),
+    "signature 3: function 'exp'": at("signatures", 3, "cost", "functions", "exp"),
+    "signature 1: reads": at("signatures", 1, "reads", 0),
+    "the ceiling 'matrix.fp32'": at("device", "ceilings", "matrix.fp32", "value"),
+    "the ceiling 'matrix.fp32': sustained": at("device", "ceilings", "matrix.fp32", "sustained"),
+    "the size of the cache 'llc'": at("device", "caches", 0, "size"),
+    "the memory of the device": at("device", "memory"),
+}
+
+
+@pytest.mark.parametrize("value", [1e308, 5e-324, -1.0])
+@pytest.mark.parametrize("name", PLACES)
+def test_what_nothing_measures_is_refused_by_name(name: str, value: float) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    PLACES[name](plain, value)
+    with pytest.raises(InputError) as raised:
+        decode(json.dumps(plain).encode(), "p.json")
+    told = str(raised.value)
+    assert told.startswith("p.json is damaged: ")
+    if not (value < 0 and name in ("wall steps", "profiled corrected")):  # what is divided by has a sentence of its own
+        assert name in told
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        (4, [-1, 1, 1], "own_ns of op 1 is -1"),
+        (4, [1, 2**62, 1], f"own_ns of op 1 is {2**62}"),
+        (4, [1, 2**70, 1], f"own_ns of op 1 is {2**70}"),
+        (5, -(2**40), f"overlap_ns of op 1 is {-(2**40)}"),
+        (6, -1, "start_ns of op 1 is -1"),
+        (7, -1, "launches of op 1 is -1"),
+        (7, 2**62, f"launches of op 1 is {2**62}"),
+        (10, [[0, -5]], "time of a kernel of op 1 is -5"),
+    ],
+)
+def test_rows_of_ops_too(field: int, value: object, name: str) -> None:
+    plain = json.loads(encode(handmade.profile(kernels=("k",))))
+    row = plain["ops"][1]
+    row.extend([[]] * (field + 1 - len(row)))
+    row[field] = value
+    with pytest.raises(InputError) as raised:
+        decode(json.dumps(plain).encode(), "p.json")
+    assert name in str(raised.value) or "cannot be read as a profile" in str(raised.value)
+
+
+@pytest.mark.parametrize("spread", [1.0, -0.1, 1e308])
+def test_a_ceiling_that_may_be_nothing(spread: float) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    at("device", "ceilings", "dram.copy", "spread")(plain, spread)
+    with pytest.raises(InputError, match=r"the spread of the ceiling 'dram\.copy' is "):
+        decode(json.dumps(plain).encode())
+
+
+@pytest.mark.parametrize("value", ["inf", "nan", "-1.0", "0.0", "1e308", "5e-324"])
+def test_devices_of_a_file(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(
+        'name = "D"\nkind = "cuda"\ndate = "2026-01-01"\nmatch = ["D"]\nmemory_range = [0, 1e12]\n[sources]\n'
+        f'[matrix]\nfp32 = {{ value = {value}, source = "s" }}\n'
+    )
+    with pytest.raises(InputError, match=r"d\.toml is damaged: the ceiling 'matrix\.fp32'"):
+        devices.load(str(file))

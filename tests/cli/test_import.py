@@ -94,7 +94,7 @@ def test_a_profile_is_written_and_shown(make: ModuleType, tmp_path: Path, capsys
 
 
 def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_path: Path) -> None:
-    # gelu reads and writes 32 x 512 float32, which the 50 MiB of an H100's cache may have held.
+    # gelu reads and writes 32 x 512 float32, which the 45 MiB of an H100's cache may have held.
     made = make.Trace()
     made.annotation("ProfilerStep#0", 0, 100)
     made.op("aten::gelu", 10, 20, make.H, "none")
@@ -105,14 +105,14 @@ def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_
     (tmp_path / "t.json").write_bytes(made.write())
     assert run("import", "t.json", "-o", "p.json", "--device", "h100-sxm") == 0
     analysis = analyze(load(tmp_path / "p.json"))
-    table, bandwidth, cache = analysis.table, 3350e9, 52_428_800
-    assert table.floor_high[0] == near(2 * 4 * 32 * 512 / bandwidth)
-    assert table.memory[0] == 0
+    table, bandwidth, cache, cache_rate, launch = analysis.table, 3350e9, 47_579_136, 7606e9, 863e-9
+    assert table.memory[0] == near(2 * 4 * 32 * 512 / cache_rate)
+    assert table.floor[0] == table.floor_high[0] == near(launch)
     size = 4 * 8192 * 8192
     assert table.floor[1] == near(2 * (size - cache) / bandwidth)
     assert table.floor_high[1] == near(2 * size / bandwidth)
     assert table.loss[1] == near(330e-6 - table.floor[1])
-    assert [("compute", "memory", "overhead", "unknown")[code] for code in table.bound] == ["memory", "memory"]
+    assert [("compute", "memory", "overhead", "unknown")[code] for code in table.bound] == ["overhead", "memory"]
     assert analysis.roofs["ideal"] is None
     assert analysis.total.uncosted == 0
 

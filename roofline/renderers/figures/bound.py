@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.labels import called
 from roofline.renderers import _words
 from roofline.renderers.figures import _bars, _style
 
@@ -23,6 +24,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     longest = max(analysis.wall for analysis in items)
     seen: dict[str, dict[str, Any]] = {}
     values: dict[str, float] = {}
+    names = called(analysis.profile for analysis in items)
     for number, analysis in enumerate(items):
         left = 0.0
         for label, seconds, look, ink in _bars.segments(analysis):
@@ -37,7 +39,9 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
                 axes.text(middle, number, text, ha="center", va="center", size=_style.SMALL, color=ink, bbox=box)
             left += seconds
         time = f": {units.seconds(analysis.wall)} per step"
-        name = _style.fit(_title(analysis), width - 0.1 - 0.055 * len(time), _style.SMALL)
+        name = _style.fit(
+            f"{_words.subject(analysis)}, {_words.plain(names[number])}", width - 0.1 - 0.055 * len(time), _style.SMALL
+        )
         axes.text(0, number - 0.36, name + time, ha="left", va="bottom", size=_style.SMALL)
     axes.set(xlim=(0, longest * 1.02e3), ylim=(len(items) - 0.58, -0.85), yticks=[], xlabel="time of one step [ms]")
     axes.spines["left"].set_visible(False)
@@ -59,10 +63,6 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         labels = [f"{label} {units.seconds(values[label])}" for label in labels]
     _style.keys(fig, handles, labels, 2 if width < 5 else 4)
     return fig, _caption(items)
-
-
-def _title(analysis: Analysis) -> str:
-    return f"{_words.subject(analysis)}, {_words.plain(analysis.profile.backend)}"
 
 
 def _caption(items: Sequence[Analysis]) -> str:

@@ -74,7 +74,7 @@ def _pieces(analysis: Analysis) -> list[tuple[str, float, dict[str, Any], str]]:
             segments.append(("unknown", times.seconds, _style.lighten(bound), "black"))
             continue
         own = times.floor + times.loss
-        floor = min(times.seconds, times.seconds * times.floor / own)
+        floor = min(times.seconds, times.seconds * times.floor / own) if own > 0 else times.seconds
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
         segments.append((f"{bound} floor", floor, _style.solid(bound), ink))

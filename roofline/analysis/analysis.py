@@ -36,6 +36,8 @@ DISPATCH = "host dispatch"
 _WAITS = 0.1
 #: Model and executed FLOPs that differ by less than this share are the same in the four digits that are shown.
 _SAME_WORK = 5e-5
+#: A step and its ops are timed by one clock, and both are rounded.
+_CLOCK = 1e-3
 #: A final uniform scale below this marks the profile `inflated`.
 INFLATED = 0.95
 
@@ -160,6 +162,15 @@ class Analysis:
     def above_ceiling(self) -> int:
         """Ops measured faster than their floor allows: each is a defect of count or ceiling."""
         return int(self.table.above.sum())
+
+    @property
+    def beyond_step(self) -> int:
+        """Ops that took longer in a profiled step than that step: their times are not those of the step."""
+        profiled = self.profile.profiled
+        if profiled is None or not profiled.walls:
+            return 0
+        longest = own_times(self.profile) > np.asarray(profiled.walls) * (1 + _CLOCK)
+        return int(longest.any(axis=1).sum())
 
     @property
     def roofs(self) -> dict[str, float | None]:
@@ -324,6 +335,8 @@ class Analysis:
             flags.append("few-traced-steps" if self.profile.imported else "few-steps")
         if self.above_ceiling:
             flags.append("above-ceiling")
+        if self.beyond_step:
+            flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
 
 

@@ -32,15 +32,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     of = columns(profile)
     own = of.own * scale
     share = own - of.overlap * scale
-    executor = executor_of(profile)
-    # Ops of one work have one floor: a step repeats few of them often.
-    works: dict[tuple[int, int, float, float, float | None], int] = {}
-    each = zip(of.signature.tolist(), of.launches.tolist(), *cold, strict=True)
-    work = np.fromiter((works.setdefault(key, len(works)) for key in each), np.int64, len(ops))
-    found = [
-        terms(one := signatures[number], device, one.executor or executor, launches, read, written, high)
-        for number, launches, read, written, high in works
-    ]
+    found, work = op_terms(profile, device, cold)
     costed = np.asarray([_costed(signature.cost) for signature in signatures], bool)[of.signature]
     compute = _column(found, "compute")[work]
     memory = _column(found, "memory")[work]
@@ -93,6 +85,25 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
     missing = tuple(sorted({name for row in lacking for name in row}))
     return table, missing
+
+
+def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms], NDArray[np.int64]]:
+    """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
+    executor, signatures = executor_of(profile), profile.signatures
+    works: dict[tuple[int, int, float, float, float | None], int] = {}
+    work = np.fromiter(
+        (
+            works.setdefault((op.signature, op.launches, read, written, high), len(works))
+            for op, read, written, high in zip(profile.ops, *cold, strict=True)
+        ),
+        np.int64,
+        len(profile.ops),
+    )
+    found = [
+        terms(one := signatures[number], device, one.executor or executor, launches, read, written, high)
+        for number, launches, read, written, high in works
+    ]
+    return found, work
 
 
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)

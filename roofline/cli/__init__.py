@@ -8,8 +8,12 @@ from __future__ import annotations
 
 import io
 import os
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Iterator
+from contextlib import contextmanager
 from typing import Any, NoReturn
 
 import typer
@@ -27,6 +31,8 @@ _ORDER = (
 
 #: The exit code after Ctrl-C: 128 + SIGINT.
 _STOPPED = 130
+#: What else ends a command from outside; the code is 128 + the signal, too.
+_SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 
 
 def build(only: str | None = None) -> typer.Typer:
@@ -66,7 +72,7 @@ def main(arguments: list[str] | None = None) -> None:
     code: Any = 0
     _print_anything()
     try:
-        with plugins.importing():  # what is read of a large profile stays, too
+        with _signals_stop(), plugins.importing():  # what is read of a large profile stays, too
             code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()  # what fails to be written is told, and not left to the end of the process
@@ -74,6 +80,8 @@ def main(arguments: list[str] | None = None) -> None:
         _fail(str(error), error.exit_code, debug)
     except KeyboardInterrupt:
         code = _STOPPED
+    except _Signalled as error:
+        _fail("Stopped; nothing was written.", 128 + error.number)
     except BrokenPipeError:
         _drop_output()  # the reader has gone
         sys.exit(0)
@@ -88,6 +96,35 @@ def main(arguments: list[str] | None = None) -> None:
     if code == _STOPPED:  # typer makes it of a KeyboardInterrupt
         _fail("Stopped; nothing was written.", _STOPPED)
     sys.exit(code if isinstance(code, int) else 0)
+
+
+class _Signalled(BaseException):
+    """A signal that ends the command, once all that it began is put away."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(number)
+        self.number = number
+
+
+@contextmanager
+def _signals_stop() -> Iterator[None]:
+    """While active, a signal that ends the command does so as Ctrl-C does: no process and no folder stays behind."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+
+    def stop(number: int, _: object) -> None:
+        raise _Signalled(number)
+
+    # One that is ignored (nohup) stays so.
+    taken = [number for number in _SIGNALS if signal.getsignal(number) == signal.SIG_DFL]
+    for number in taken:
+        signal.signal(number, stop)
+    try:
+        yield
+    finally:
+        for number in taken:
+            signal.signal(number, signal.SIG_DFL)
 
 
 def _print_anything() -> None:

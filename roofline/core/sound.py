@@ -156,7 +156,8 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     ops = tuple(ops)
     yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), _LONGEST
     yield "overlap_ns", [op.overlap_ns for op in ops], _LONGEST
-    yield "start_ns", [op.start_ns for op in ops], 1 << 62
+    # What was launched before the step began there may start before it.
+    yield "start_ns", [abs(op.start_ns) for op in ops], 1 << 62
     yield "launches", [op.launches for op in ops], _MOST
     yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST

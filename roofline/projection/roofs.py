@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.cache_traffic import cold_traffic
-from roofline.analysis.floors import ATTAINED, Terms, terms
+from roofline.analysis.floors import ATTAINED, Terms
+from roofline.analysis.op_table import op_terms
 from roofline.core.device import Device
-from roofline.core.executor import executor_of
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -58,17 +58,11 @@ def roofs(profile: Profile, device: Device, upper: bool) -> Roofs:
 
     upper: where it is not known what the caches held, everything came from main memory; else as little as can be.
     """
-    cold, executor = cold_traffic(profile, device), executor_of(profile)
-    rows = tuple(
-        terms(
-            one := profile.signatures[op.signature], device, one.executor or executor, op.launches, read, written, high
-        )
-        for op, read, written, high in zip(profile.ops, *cold, strict=True)
-    )
+    found, work = op_terms(profile, device, cold_traffic(profile, device))
     values = [
-        [row.compute or 0.0, (row.memory_high if upper else row.memory) or 0.0, row.launch or 0.0] for row in rows
+        [row.compute or 0.0, (row.memory_high if upper else row.memory) or 0.0, row.launch or 0.0] for row in found
     ]
-    return Roofs(rows, np.asarray(values, np.float64).reshape(len(rows), 3).T)
+    return Roofs(tuple(map(found.__getitem__, work.tolist())), np.asarray(values, np.float64).reshape(-1, 3)[work].T)
 
 
 def divide(a: Array, b: Array, where: NDArray[np.bool_]) -> Array:

@@ -1,4 +1,4 @@
-"""The child process that builds and records a step: `python -m roofline.recording.child REQUEST RESULT`.
+"""The child process that builds and records a step: `python -m roofline.recording.child FD FOLDER... REQUEST RESULT`.
 
 Frameworks read thread counts and switches when they are imported, so every profile gets a fresh process with its
 environment set. Progress goes to standard error, the result to a file: {"recording"}, {"checks"} or {"error", "code"}.
@@ -6,8 +6,13 @@ environment set. Progress goes to standard error, the result to a file: {"record
 
 from __future__ import annotations
 
+import os
+import shutil
+import signal
 import sys
+import threading
 import traceback
+from collections.abc import Sequence
 from dataclasses import replace
 from importlib import import_module
 from pathlib import Path
@@ -170,13 +175,41 @@ def _limit_memory(device: str) -> None:
         resource.setrlimit(resource.RLIMIT_DATA, (allowed, hard))
 
 
-def _end_with_the_parent() -> None:
-    """On Linux: a parent that is killed cannot end its child, which would go on using the cores."""
-    if sys.platform == "linux":
-        import ctypes
-        import signal
+class _Parent:
+    """Watches the process that started this one: when it is gone nobody waits, and nothing may stay behind.
 
-        ctypes.CDLL(None).prctl(1, signal.SIGKILL)  # 1 is PR_SET_PDEATHSIG
+    gone: a file descriptor that is read to its end when the parent ends, however it does. left: its folders.
+    """
+
+    #: [s] that this process has to put away what it made itself.
+    _PATIENCE = 5.0
+
+    def __init__(self, gone: int, left: Sequence[str]) -> None:
+        self._left, self._own = left, os.getpid()
+        self._is_gone, self._done = threading.Event(), threading.Event()
+        signal.signal(signal.SIGTERM, self._stop)
+        self._watch = threading.Thread(target=self._wait, args=(gone,), daemon=True)
+        self._watch.start()
+
+    def done(self) -> None:
+        """Called at the end: without a parent it does not come back."""
+        self._done.set()
+        if self._is_gone.is_set():
+            self._watch.join()
+
+    def _stop(self, *_: object) -> None:
+        if os.getpid() != self._own:  # forked by the user's step
+            os._exit(128 + signal.SIGTERM)
+        raise KeyboardInterrupt
+
+    def _wait(self, gone: int) -> None:
+        os.read(gone, 1)
+        self._is_gone.set()
+        os.kill(self._own, signal.SIGTERM)
+        self._done.wait(self._PATIENCE)
+        for folder in self._left:
+            shutil.rmtree(folder, ignore_errors=True)
+        os.killpg(0, signal.SIGKILL)
 
 
 def _say(text: str) -> None:
@@ -184,7 +217,13 @@ def _say(text: str) -> None:
 
 
 if __name__ == "__main__":
-    _end_with_the_parent()
+    watched, *folders, asked, answered = sys.argv[1:]
+    parent = _Parent(int(watched), folders)
     # What the user's step prints shall stand where it was printed, and not be lost where the process dies.
     sys.stdout.reconfigure(line_buffering=True)  # type: ignore[union-attr]
-    sys.exit(main(sys.argv[1:]))
+    try:
+        ended = main([asked, answered])
+    except KeyboardInterrupt:
+        ended = 130
+    parent.done()
+    sys.exit(ended)

@@ -63,8 +63,12 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
         ask.write_bytes(msgspec.json.encode(request))
+        # The other end is this process's alone: the child reads its end when this one is gone, however it went.
+        gone, alive = os.pipe()
+        left = [folder, *([str(shared)] if shared is not None else [])]
         # -P: a folder or file of the user's called roofline, random or torch must not be taken for the real one.
-        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(ask), str(answer)]
+        command = [request.python or sys.executable, "-P", "-m", "roofline.recording.child", str(gone), *left]
+        command += [str(ask), str(answer)]
         places = {SCRATCH: folder, SHARED: str(shared or folder)}
         for place, path in places.items():
             variables = {name: value.replace(place, path) for name, value in variables.items()}
@@ -78,6 +82,8 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
                         stdout=printed,
                         stderr=printed,
                         stdin=subprocess.DEVNULL,
+                        pass_fds=(gone,),
+                        process_group=0,  # with what the user's step forks, so that all of it can be ended
                         preexec_fn=_leave_interrupts_to_the_parent,
                     )
                 status = child.wait()
@@ -85,6 +91,9 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
             if child is not None:
                 _end(child)
             raise
+        finally:
+            os.close(gone)
+            os.close(alive)
         if answer.exists():
             result = msgspec.json.decode(answer.read_bytes(), type=Result)
             if result.error is None:
@@ -150,20 +159,28 @@ def _pass_on(reading: int) -> None:
                     sys.stderr.flush()
 
 
+#: What ends a command that measures.
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
 @contextmanager
 def _interrupts_held() -> Iterator[None]:
-    """While active, Ctrl-C waits: it would leave a child behind that is running and not yet known."""
+    """While active, Ctrl-C and its like wait: they would leave a child behind that is running and not yet known."""
     if threading.current_thread() is not threading.main_thread():  # which alone is interrupted
         yield
         return
-    pressed: list[int] = []
-    before = signal.signal(signal.SIGINT, lambda number, _: pressed.append(number))
+    came: list[int] = []
+    before = {number: signal.getsignal(number) for number in _ENDING}
+    held = [number for number, handler in before.items() if callable(handler)]
+    for number in held:
+        signal.signal(number, lambda number, _: came.append(number))
     try:
         yield
     finally:
-        signal.signal(signal.SIGINT, before)
-    if pressed:
-        raise KeyboardInterrupt
+        for number in held:
+            signal.signal(number, before[number])
+    if came:
+        signal.raise_signal(came[0])
 
 
 def _leave_interrupts_to_the_parent() -> None:
@@ -172,13 +189,13 @@ def _leave_interrupts_to_the_parent() -> None:
 
 
 def _end(child: subprocess.Popen[bytes]) -> None:
-    """End the child, whatever ends us."""
+    """End the child and what its step forked, whatever ends us."""
     child.terminate()
-    try:
+    with suppress(subprocess.TimeoutExpired):
         child.wait(5)
-    except subprocess.TimeoutExpired:
-        child.kill()
-        child.wait()
+    with suppress(ProcessLookupError, PermissionError):
+        os.killpg(child.pid, signal.SIGKILL)
+    child.wait()
 
 
 def _error_of(status: int) -> RooflineError:

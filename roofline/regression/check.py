@@ -23,7 +23,7 @@ from roofline.regression.limits import Limits, quoted
 from roofline.regression.times import times
 
 #: Flags of a profile whose times cannot be judged.
-UNUSABLE = ("contended", "throttled", "inflated")
+UNUSABLE = ("contended", "throttled", "inflated", "beyond-step")
 
 
 @dataclass(frozen=True, slots=True)

@@ -374,7 +374,11 @@ def leaves():
 def waits():
     import time
     def run():
-        open("started", "w").write(str(os.getpid()))
+        forked = os.fork()
+        if not forked:
+            time.sleep(60)
+            os._exit(0)
+        open("started", "w").write(str(forked))
         time.sleep(60)
     return run
 
@@ -556,13 +560,21 @@ def test_ctrl_c_in_the_middle(
 
 
 @pytest.mark.slow
-@pytest.mark.skipif(sys.platform != "linux", reason="only Linux ends a child with its parent")
-def test_a_killed_parent_takes_its_child_along(running: subprocess.Popen[str], tmp_path: Path) -> None:
+@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+def test_an_end_from_outside_leaves_nothing(
+    running: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, ending: signal.Signals
+) -> None:
+    """Only the parent gets the signal; its child, what the child's step forked and all folders go along."""
     child = child_of(running, tmp_path / "started")
-    os.kill(running.pid, signal.SIGKILL)
-    running.communicate()
-    wait_for(lambda: not alive(child))
-    assert not alive(child)
+    forked = int((tmp_path / "started").read_text())
+    os.kill(running.pid, ending)
+    out, err = running.communicate()
+    if ending != signal.SIGKILL:
+        assert (running.returncode, out) == (128 + ending, "")
+        assert err == "roofline: Stopped; nothing was written.\n"
+    wait_for(lambda: not (alive(child) or alive(forked)))
+    assert [number for number in (child, forked) if alive(number)] == []
+    assert not list(tmp_path_factory.getbasetemp().glob("scratch*/*"))
 
 
 def alive(pid: int) -> bool:

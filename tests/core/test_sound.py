@@ -72,7 +72,7 @@ def test_what_nothing_measures_is_refused_by_name(name: str, value: float) -> No
         (4, [1, 2**62, 1], f"own_ns of op 1 is {2**62}"),
         (4, [1, 2**70, 1], f"own_ns of op 1 is {2**70}"),
         (5, -(2**40), f"overlap_ns of op 1 is {-(2**40)}"),
-        (6, -1, "start_ns of op 1 is -1"),
+        (6, -(2**63), f"start_ns of op 1 is {2**63}"),
         (7, -1, "launches of op 1 is -1"),
         (7, 2**62, f"launches of op 1 is {2**62}"),
         (10, [[0, -5]], "time of a kernel of op 1 is -5"),
@@ -86,6 +86,13 @@ def test_rows_of_ops_too(field: int, value: object, name: str) -> None:
     with pytest.raises(InputError) as raised:
         decode(json.dumps(plain).encode(), "p.json")
     assert name in str(raised.value) or "cannot be read as a profile" in str(raised.value)
+
+
+def test_an_op_may_start_before_its_step() -> None:
+    """As one does whose kernel ran before the step's mark in a trace."""
+    plain = json.loads(encode(handmade.profile()))
+    plain["ops"][0][6] = -56_566_000
+    assert decode(json.dumps(plain).encode()).ops[0].start_ns == -56_566_000
 
 
 @pytest.mark.parametrize("spread", [1.0, -0.1, 1e308])

@@ -48,6 +48,8 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
     with _style.applied(), warnings.catch_warnings():
         # A name from a trace may hold letters that the font lacks; they are drawn as boxes.
         warnings.filterwarnings("ignore", message="Glyph .* missing")
+        # Bars that lie outside of a step, of a profile that is flagged for it, leave no room for others.
+        warnings.filterwarnings("ignore", message="constrained_layout not applied")
         figure, caption = build(kind, items, width)
         stream = io.BytesIO()
         figure.savefig(stream, format=path.suffix[1:], metadata=_METADATA[path.suffix])

@@ -167,7 +167,7 @@ class Analysis:
     def beyond_step(self) -> int:
         """Ops that took longer in a profiled step than that step: their times are not those of the step."""
         profiled = self.profile.profiled
-        if profiled is None or not profiled.walls:
+        if profiled is None or not profiled.walls or not self.profile.ops:
             return 0
         longest = own_times(self.profile) > np.asarray(profiled.walls) * (1 + _CLOCK)
         return int(longest.any(axis=1).sum())

@@ -41,7 +41,7 @@ Named = Iterator[tuple[str, float | None]]
 
 def check(profile: Profile, source: str) -> None:
     """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures."""
-    if not profile.wall.steps or min(profile.wall.steps) <= 0:
+    if not profile.wall.steps or min(map(min, filter(None, (profile.wall.steps, *profile.wall.processes)))) <= 0:
         raise InputError(f"{source} is damaged: it has no times of steps.")
     profiled = profile.profiled
     if profiled and not (

@@ -198,9 +198,10 @@ class _Parent:
             self._watch.join()
 
     def _stop(self, *_: object) -> None:
-        if os.getpid() != self._own:  # forked by the user's step
-            os._exit(128 + signal.SIGTERM)
-        raise KeyboardInterrupt
+        if os.getpid() == self._own:
+            raise KeyboardInterrupt
+        signal.signal(signal.SIGTERM, signal.SIG_DFL)  # forked by the user's step, which did not ask for this
+        signal.raise_signal(signal.SIGTERM)
 
     def _wait(self, gone: int) -> None:
         os.read(gone, 1)

@@ -367,3 +367,4 @@ def test_an_op_that_takes_longer_than_its_step_is_flagged() -> None:
     long = replace(handmade.OPS[1], own_ns=(1, round(max(walls) * 1.01e9), 1))
     assert "beyond-step" in analyze(handmade.profile(ops=(handmade.OPS[0], long))).flags
     assert "beyond-step" not in analyze(handmade.profile()).flags
+    assert "beyond-step" not in analyze(handmade.profile(ops=())).flags

@@ -118,6 +118,10 @@ WRONG = {
     "own times": (changed(_point(4, [1, 2])), "damaged"),
     "buffers": (changed(_point(8, [0, 1])), "damaged: the buffers of op 0"),
     "no steps": (changed(lambda p: p["wall"].update(steps=[])), "damaged: it has no times of steps"),
+    "processes of no time": (
+        changed(lambda p: p["wall"].update(processes=[[0.01, 0.0]])),
+        "damaged: it has no times of steps",
+    ),
     "profiled steps of no time": (
         changed(lambda p: p["profiled"].update(corrected=[0, 0, 0])),
         "damaged: its profiled",

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import resource
 import shlex
 import subprocess
 import sys
@@ -105,12 +104,7 @@ def test_a_disk_that_is_full_takes_no_figure_without_its_caption(tmp_path: Path,
     assert caption < figure
     for name in ("f.svg", "f.txt"):
         (tmp_path / name).unlink()
-    ended = shell(
-        "roofline plot p.json -o f.svg",
-        tmp_path,
-        variables,
-        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (figure - 1, figure - 1)),
-    )
+    ended = shell(f"prlimit --fsize={figure - 1} roofline plot p.json -o f.svg", tmp_path, variables)
     assert ended.returncode == 2, ended.stderr
     assert [file.name for file in tmp_path.iterdir()] == ["p.json"]
 

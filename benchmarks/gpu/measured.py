@@ -50,7 +50,7 @@ def line(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
     """The cells of one profile."""
     least, total = least_time(name, analysis, counted), analysis.total
     bounds = (total.bounds.get(bound, 0.0) for bound in ("compute", "memory", "overhead"))
-    each = analysis.seconds_per_launch
+    each = analysis.most_per_launch
     return [
         "–" if least is None else f"{least * 1e3:.3f}",
         f"{analysis.wall * 1e3:.3f}",
@@ -58,8 +58,8 @@ def line(name: str, analysis: Analysis, counted: dict[str, Any]) -> list[str]:
         "–" if least is None else f"{analysis.wall / least:.2f}",
         share(total.attained),
         *(share(seconds / analysis.wall) for seconds in bounds),
-        share(max(0.0, analysis.gap) / analysis.wall),
-        "" if not analysis.waits_for_host else "yes" if each is None else f"{each * 1e6:.0f} µs a launch",
+        share(analysis.gap_told / analysis.wall),
+        "" if not analysis.waits_for_host else "yes" if each is None else f"up to {each * 1e6:.0f} µs a launch",
     ]
 
 

@@ -102,6 +102,11 @@ class Analysis:
         """wall - busy [s]; on a CPU it is called host time."""
         return self.wall - self.busy
 
+    @property
+    def gap_told(self) -> float:
+        """The gap as people are told it [s]. Ops that fill the step leave nothing, and by rounding some ns less."""
+        return max(0.0, self.gap)
+
     @cached_property
     def gap_interval(self) -> tuple[float, float] | None:
         """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
@@ -143,17 +148,22 @@ class Analysis:
 
     @property
     def waits_for_host(self) -> bool:
-        """Whether the device runs out of work since its host dispatches too slowly, which then takes all of a step."""
+        """Whether dispatch keeps the device waiting for much of the step."""
         causes = self.gap_causes or {}
         waiting = sum(seconds for cause, seconds in causes.items() if cause.startswith(DISPATCH))
         return self.has_queue and waiting >= _WAITS * self.wall
 
     @property
-    def seconds_per_launch(self) -> float | None:
-        """What the host takes to launch a kernel [s], in a step of ops dispatched one by one whose device waits for it.
+    def hides_host(self) -> bool:
+        """Whether the device has work for nearly all of the step, whatever its host takes."""
+        return self.has_queue and self.gap < _WAITS * self.wall
 
-        The host of such a step never stops, so that its time is that of the step. None elsewhere: a device that does
-        not wait hides some of it, and a compiled program is not launched kernel by kernel.
+    @property
+    def most_per_launch(self) -> float | None:
+        """What the host takes at most to launch a kernel [s], of a step whose device waits for it: wall over launches.
+
+        It takes no more than the step, and less where it waits or does something else meanwhile. None elsewhere: it is
+        no bound worth telling where the device does not wait, and a compiled program is not launched kernel by kernel.
         """
         launches = self.total.kernels
         return self.wall / launches if self.waits_for_host and launches and one_by_one(self.profile) else None

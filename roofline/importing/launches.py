@@ -28,6 +28,7 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     known = device.rate(name)
     if known is not None and known <= shortest:
         return device
+    # As if the floor were that of the shortest hundredth: the shortest kernel may be one that nobody else has.
     spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
     source = f"the trace: the shortest of {len(lasted)} kernels"
     ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread)}

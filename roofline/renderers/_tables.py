@@ -91,11 +91,6 @@ def fused(parts: Sequence[str]) -> str:
     return f"[{', '.join(part.removeprefix('aten::') for part in parts)}]" if parts else ""
 
 
-def gap_seconds(analysis: Analysis) -> float:
-    """The gap as it is shown [s]. Ops that fill the step leave nothing, and by rounding some ns less than nothing."""
-    return max(0.0, analysis.gap)
-
-
 def percent(share: float | None) -> str:
     """A share without the sign: the heading has it."""
     text = units.percent(share).removesuffix(" %")
@@ -155,7 +150,7 @@ def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
     if left:
         seconds, ops = sum(total.seconds for total in left), sum(total.ops for total in left)
         table.append(_bare(analysis, f"({len(left)} more)", seconds, ops))
-    table.append(_bare(analysis, gap, gap_seconds(analysis), None))
+    table.append(_bare(analysis, gap, analysis.gap_told, None))
     whole = _row(analysis, "total", analysis.total, rate)
     table.append(
         Row(

@@ -127,7 +127,7 @@ def _product(phase: str, model: float, executed: float, most: str) -> str:
 
 
 def _gap(analysis: Analysis) -> str:
-    words, interval = units.seconds(_tables.gap_seconds(analysis)), analysis.gap_interval
+    words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
         words += f", 95 % interval {_words.between(max(0.0, interval[0]), interval[1])}"
     if analysis.profile.wall.source == "profiled":
@@ -142,9 +142,9 @@ def _gap(analysis: Analysis) -> str:
     causes = [f"{_words.plain(cause)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
     if causes:
         words += f": {', '.join(causes)}"
-    if analysis.seconds_per_launch is not None:
+    if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
-        words += f"; the host launches {number} kernels, {units.seconds(analysis.seconds_per_launch)} each"
+        words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
     return words
 
 

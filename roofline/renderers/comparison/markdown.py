@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _tables, _words
+from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
 from roofline.renderers.comparison import _comparing, _proofs, _term_table
@@ -102,7 +102,7 @@ def _runs(ranking: Ranking) -> list[str]:
     for place, number in enumerate(ranking.order, 1):
         run = ranking.runs[number]
         parity = "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest]
-        shares = [units.percent(part, 0) for part in (run.busy / run.wall, _tables.gap_seconds(run) / run.wall)]
+        shares = [units.percent(part, 0) for part in (run.busy / run.wall, run.gap_told / run.wall)]
         shares.append(_words.attained(run.total))
         time = [units.seconds(run.wall), f"{run.wall / best.wall:.2f}x"]
         rows.append([str(place), escape(ranking.names[number]), *time, *map(escape, shares), parity])

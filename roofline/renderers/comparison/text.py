@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from roofline import units
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers import _terminal, _words
 from roofline.renderers._signed import Scale, signed
 from roofline.renderers._terminal import WIDTH
 from roofline.renderers.comparison import _comparing, _proofs, _term_table
@@ -66,7 +66,7 @@ def _runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
         yield "step", _comparing.subject(runs)
     for letter, side, run in (("A", 0, runs[0]), ("B", 1, runs[1])):
         what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
-        gap = f"{_words.gap_name(run)} {units.seconds(_tables.gap_seconds(run))}"
+        gap = f"{_words.gap_name(run)} {units.seconds(run.gap_told)}"
         head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
         yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
 
@@ -159,7 +159,7 @@ def _ranked(ranking: Ranking) -> list[str]:
                 units.seconds(run.wall),
                 f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
                 units.percent(run.busy / run.wall, 0),
-                units.percent(_tables.gap_seconds(run) / run.wall, 0),
+                units.percent(run.gap_told / run.wall, 0),
                 _words.attained(run.total),
                 "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
             )

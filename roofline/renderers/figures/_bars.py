@@ -47,5 +47,5 @@ def segments(analysis: Analysis) -> list[Piece]:
         if reach > floor:
             found.append(Piece(f"{bound} range", reach - floor, _style.half(bound), "black"))
         found.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
-    found.append(Piece(_words.gap_name(analysis), max(0.0, analysis.gap), _style.GAP, "black"))
+    found.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
     return found

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
-from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers import _terminal, _words
 from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
@@ -42,7 +42,7 @@ def _verdict(found: WhatIf) -> str:
 def _table(found: WhatIf) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
     rows += [_cells(name, row) for name, row in found.groups.items()]
-    gap = units.seconds(_tables.gap_seconds(found.here))
+    gap = units.seconds(found.here.gap_told)
     rows.append((_words.gap_name(found.here), "", gap, gap, "", units.UNKNOWN, ""))
     here, there = units.seconds(found.compared), units.seconds(found.seconds)
     speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
@@ -74,7 +74,7 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
             f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)} (most in {_words.plain(one.most)})"
         )
         yield "" if number else "not carried", words
-    seconds = units.seconds(_tables.gap_seconds(found.here))
+    seconds = units.seconds(found.here.gap_told)
     yield gap, f"{seconds}, carried unchanged: it depends on the host and not on these ceilings"
     if found.kept:
         yield "launches", f"{_names(found.kept)}: not known of {there}, so that of {here} stands for it"

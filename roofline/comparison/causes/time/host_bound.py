@@ -83,11 +83,6 @@ def _programs(facts: Facts) -> tuple[float, float] | None:
     return (more, less) if more > less > 0 else None
 
 
-def _gaps(facts: Facts) -> tuple[float, float]:
-    """The gaps as they are told [s]: ops that fill a step leave, by rounding, some nanoseconds less than nothing."""
-    return max(0.0, facts.run_more.gap), max(0.0, facts.run_less.gap)
-
-
 def sentence(facts: Facts) -> str:
     """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
     programs = _programs(facts)
@@ -97,7 +92,7 @@ def sentence(facts: Facts) -> str:
             f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
         )
         return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
-    gaps = _gaps(facts)
+    gaps = facts.run_more.gap_told, facts.run_less.gap_told
     idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
@@ -105,17 +100,18 @@ def sentence(facts: Facts) -> str:
 
 
 def _each(facts: Facts) -> str:
-    """What a launch costs the hosts: beside a device with a queue all of their time where it waits, else the gap's."""
+    """What a launch costs the hosts: beside a device with a queue up to all of their time, else that of the gap."""
     runs = facts.run_more, facts.run_less
     if any(run.has_queue for run in runs):
-        more, less = (run.seconds_per_launch for run in runs)
+        more, less = (run.most_per_launch for run in runs)
         if more is None:
             return ""
         if less is not None:
             dearer = max(more, less) > _DEARER * min(more, less)
-            return f"; a launch takes its host {units.seconds(more)} against {units.seconds(less)}" if dearer else ""
-        text = f"; its device waits for the host, which takes {units.seconds(more)} for a launch"
-        return text if facts.run_less.waits_for_host else f"{text}, {facts.less} hides its host's time behind its ops"
+            told = f"; a launch takes its host up to {units.seconds(more)}, against up to {units.seconds(less)}"
+            return told if dearer else ""
+        text = f"; its device waits for the host, which takes up to {units.seconds(more)} for a launch"
+        return f"{text}, {facts.less} hides its host's time behind its ops" if facts.run_less.hides_host else text
     launches = facts.launches_more, facts.launches_less
     more, less = (run.gap / number if number else 0.0 for run, number in zip(runs, launches, strict=True))
     dear = less > 0 and more > _DEARER * less
@@ -143,7 +139,9 @@ def label(facts: Facts) -> str:
     if programs is not None:
         told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
     elif facts.launches_more <= facts.launches_less:
-        told = " in which no op runs against ".join(units.seconds(gap) for gap in _gaps(facts))
+        told = " in which no op runs against ".join(
+            units.seconds(run.gap_told) for run in (facts.run_more, facts.run_less)
+        )
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"

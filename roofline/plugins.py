@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import ast
 import gc
+import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
@@ -18,6 +19,8 @@ from types import ModuleType
 from typing import Any
 
 from roofline.errors import InputError
+
+_ON_ONE_LINE = re.compile(r"^([A-Z_]+) = (.+)$", re.MULTILINE)
 
 
 def folder(package: str) -> Path:
@@ -114,19 +117,17 @@ def load(package: str, name: str, kind: str) -> ModuleType:
 
 def summary(package: str, name: str) -> str:
     """The first line of the plugin's docstring, read without importing it."""
-    return (ast.get_docstring(_source(package, name)) or "").partition("\n")[0]
+    return (ast.get_docstring(ast.parse(_source(package, name))) or "").partition("\n")[0]
 
 
 def constants(package: str, name: str) -> dict[str, Any]:
-    """What the plugin assigns to its names as literals, read without importing it."""
+    """What the plugin assigns to its constants as literals on one line, read without importing or parsing all of it."""
     found: dict[str, Any] = {}
-    for node in _source(package, name).body:
-        if isinstance(node, ast.Assign):
-            with suppress(ValueError):  # not a literal
-                found |= dict.fromkeys(map(ast.unparse, node.targets), ast.literal_eval(node.value))
+    for constant, text in _ON_ONE_LINE.findall(_source(package, name)):
+        with suppress(ValueError, SyntaxError):  # not a literal, or not all of it
+            found[constant] = ast.literal_eval(text)
     return found
 
 
-def _source(package: str, name: str) -> ast.Module:
-    path = folder(package) / f"{name.replace('-', '_')}.py"
-    return ast.parse(path.read_text(encoding="utf-8"))
+def _source(package: str, name: str) -> str:
+    return (folder(package) / f"{name.replace('-', '_')}.py").read_text(encoding="utf-8")

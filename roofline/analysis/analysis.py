@@ -8,7 +8,7 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any, NamedTuple
@@ -18,6 +18,7 @@ import numpy as np
 from roofline.analysis import totals
 from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
 from roofline.analysis.columns import own_times
+from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
@@ -27,10 +28,6 @@ from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass
 
-#: Gap causes are carried from observed idle to the gap where the two agree within this share of either, or of wall.
-AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
-#: What causes of idle time begin with that are the host's dispatching.
-DISPATCH = "host dispatch"
 #: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
 #: latencies of a device that always has work in its queue.
 _WAITS = 0.1
@@ -135,23 +132,12 @@ class Analysis:
         profiled = self.profile.profiled
         if profiled is None or self.idle is None or self.scale < INFLATED:
             return None
-        observed = profiled.idle_causes
-        whole = sum(observed.values())
-        if self.has_queue and self.idle > self.gap >= 0 and whole > 0:
-            observed = _without_profiler(observed, max(0.0, whole - self.gap))
-            whole = sum(observed.values())
-        elif abs(self.gap - self.idle) > max(AGREE_OF_GAP * max(self.gap, self.idle), AGREE_OF_WALL * self.wall):
-            return None
-        if whole <= 0:
-            return {}
-        return {cause: self.gap * seconds / whole for cause, seconds in observed.items()}
+        return gap_causes(profiled.idle_causes, self.idle, self.gap, self.wall, self.has_queue)
 
     @property
     def waits_for_host(self) -> bool:
         """Whether dispatch keeps the device waiting for much of the step."""
-        causes = self.gap_causes or {}
-        waiting = sum(seconds for cause, seconds in causes.items() if cause.startswith(DISPATCH))
-        return self.has_queue and waiting >= _WAITS * self.wall
+        return self.has_queue and seconds_of(DISPATCH, self.gap_causes) >= _WAITS * self.wall
 
     @property
     def hides_host(self) -> bool:
@@ -348,25 +334,6 @@ class Analysis:
         if self.beyond_step:
             flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
-
-
-def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str, float]:
-    """Idle times by cause [s] without what the profiler added to them.
-
-    Beside a device with a queue of its own the profiler slows the host, which records each op that it dispatches, and
-    no kernel. What the device idled more than in plain steps is taken off dispatching; where that is not enough, off
-    the other causes alike, each of which ends with the dispatch of an op.
-    """
-    dispatching = {cause: seconds for cause, seconds in observed.items() if cause.startswith(DISPATCH)}
-    others = {cause: seconds for cause, seconds in observed.items() if cause not in dispatching}
-    taken = min(excess, sum(dispatching.values()))
-    return {**_less(dispatching, taken), **_less(others, excess - taken)}
-
-
-def _less(times: Mapping[str, float], taken: float) -> dict[str, float]:
-    whole = sum(times.values())
-    left = max(0.0, 1 - taken / whole) if whole else 1.0
-    return {cause: seconds * left for cause, seconds in times.items()}
 
 
 def _op_label(analysis: Analysis, op: Op) -> str:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from roofline.analysis.analysis import DISPATCH, Analysis
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import DISPATCH, seconds_of
 
 #: Of the step, so much may be drift. By choice: within seconds a shared machine gets faster and slower by twice as
 #: much.
@@ -33,5 +34,4 @@ def drift(run: Analysis) -> float:
 
 def share_of_gap(run: Analysis, cause: str) -> float:
     """The share of a gap that the causes which begin with `cause` have; 0 where causes are not known."""
-    causes = run.gap_causes or {}
-    return sum(value for name, value in causes.items() if name.startswith(cause)) / run.gap if run.gap else 0.0
+    return seconds_of(cause, run.gap_causes) / run.gap if run.gap else 0.0

@@ -36,6 +36,8 @@ def command(
 
 def as_text(device: Device) -> str:
     """A device with all its ceilings, caches and ridge points; sources as numbered notes."""
+    import msgspec
+
     from roofline import units
     from roofline.renderers._terminal import columns
 
@@ -50,7 +52,11 @@ def as_text(device: Device) -> str:
     rows = [("ceiling", "value", "spread", "")]
     for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
         spread = units.percent(ceiling.spread) if ceiling.spread is not None else ""
-        rows.append((name, _value(name, ceiling), spread, note(ceiling.source) + (" !" if ceiling.flag else "")))
+        told = note(ceiling.source) + (" !" if ceiling.flag else "")
+        if ceiling.reached is not None:
+            reached = _value(name, msgspec.structs.replace(ceiling, value=ceiling.reached))
+            told += f"  reached: {reached} {note(ceiling.reached_by)}"
+        rows.append((name, _value(name, ceiling), spread, told))
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
         rows.append((f"size of {cache.level}", size, "", note(cache.source)))
@@ -163,7 +169,7 @@ def _list_json() -> str:
 
 
 def _order(name: str) -> tuple[int, str]:
-    families = ("matrix", "vector", "dram", "cache", "function", "launch", "link")
+    families = ("matrix", "vector", "dram", "cache", "function", "launch", "latency", "link")
     family = name.partition(".")[0]
     return (families.index(family) if family in families else len(families)), name
 
@@ -179,7 +185,7 @@ def _value(name: str, ceiling: Ceiling) -> str:
     from roofline import units
 
     family, _, variant = name.partition(".")
-    if family == "launch":
+    if family in ("launch", "latency"):
         return units.seconds(ceiling.value)
     if family in ("matrix", "vector"):
         return units.scaled(ceiling.value, "OP/s" if variant.startswith("int") else "FLOP/s")

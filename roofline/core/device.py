@@ -9,6 +9,8 @@ Names of ceilings are `family.variant`:
     dram.<pattern>            [byte/s]  main memory; read, write, copy, triad, inplace, update (see roofline.py)
     cache.<level>             [byte/s]  cache bandwidth of level l1, l2, llc; valid up to the level's usable size
     launch.<executor>         [s]       least time of one launch, by executor (torch-eager, cuda-graph, ...)
+    latency.kernel            [s]       least time of a kernel that reads, computes and writes; no roof: it
+                                        says how soon the device is at its rate (projection/startup.py)
     link.<name>               [byte/s]  host link and network
 
 A ceiling that is not known is absent: it drops its term from the floor and the verdict names it.
@@ -37,6 +39,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     date: the day it was measured or read, ISO 8601.
     sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
     milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
+    reached: beside a datasheet's figure the best that a published benchmark got of it, with its source (`reached_by`):
+    devices are compared by what they reach, and no floor rests on it.
     """
 
     value: float
@@ -47,6 +51,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flag: str | None = None
     sustained: float | None = None
     clock: float | None = None
+    reached: float | None = None
+    reached_by: str = ""
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -62,7 +62,7 @@ def check_device(device: Device, source: str) -> None:
     for name, ceiling in device.ceilings.items():
         if not ceiling.value > 0:
             raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
-        _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock")), source)
+        _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)
             if share is not None and not 0 <= share < 1:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import re
 import tomllib
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import msgspec
@@ -39,6 +40,7 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
 
     match: patterns of the whole name that the driver gives, letter case ignored.
     memory_range: sizes that the driver may report; it tells variants of one name apart.
+    reached: by family, what published benchmarks got of the figures.
     date: the day on which the sources were read, ISO 8601.
     """
 
@@ -56,29 +58,43 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     link: dict[str, _Figure] = {}
     cache: dict[str, _Figure] = {}
     launch: dict[str, _Figure] = {}
+    latency: dict[str, _Figure] = {}
+    reached: dict[str, dict[str, _Figure]] = {}
     caches: tuple[_Level, ...] = ()
 
     def cite(self, source: str) -> str:
         return self.sources.get(source, source)
 
     def device(self) -> Device:
-        families = ("matrix", "vector", "link", "cache", "launch")
-        figures = {f"{one}.{name}": figure for one in families for name, figure in getattr(self, one).items()}
-        for pattern in DRAM:
-            figure = self.dram.get(pattern, self.dram.get("any"))
-            if figure is not None:
-                figures[f"dram.{pattern}"] = figure
+        families = ("matrix", "vector", "dram", "link", "cache", "launch", "latency")
+        figures = {name: figure for one in families for name, figure in _expanded(one, getattr(self, one))}
+        reached = {name: figure for one, by in self.reached.items() for name, figure in _expanded(one, by)}
         return Device(
             name=self.name,
             kind=self.kind,
             ceilings={
-                name: Ceiling(value=figure.value, source=self.cite(figure.source), date=self.date)
+                name: Ceiling(
+                    value=figure.value,
+                    source=self.cite(figure.source),
+                    date=self.date,
+                    reached=reached[name].value if name in reached else None,
+                    reached_by=self.cite(reached[name].source) if name in reached else "",
+                )
                 for name, figure in figures.items()
             },
             caches=tuple(Cache(level=c.level, size=c.size, source=self.cite(c.source)) for c in self.caches),
             memory=self.memory,
             aliases=self.aliases,
         )
+
+
+def _expanded(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str, _Figure]]:
+    """The figures of a family by the names of their ceilings; of main memory `any` is that of all other patterns."""
+    variants = DRAM if family == "dram" else tuple(figures)
+    for variant in variants:
+        figure = figures.get(variant, figures.get("any"))
+        if figure is not None:
+            yield f"{family}.{variant}", figure
 
 
 def _sheet(path: Path) -> _Sheet:

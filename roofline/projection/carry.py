@@ -1,28 +1,24 @@
 """What a step would take on another device: what each op attains of its roof here, under the ceilings there.
 
-An op takes, by the model that all of this rests on, the longest of what its roofs ask of it, each as far as it is
-attained: own = max over roofs k of t_k / e_k, where t_k is the op's term under roof k and e_k the fraction of it that
-the op's code can attain wherever it runs. A measured time gives e of the roof that binds here, floor / own; of every
-other roof it only says that e_k is at least t_k / own, and 1 at most. So of an op
+An op takes, by the model that all of this rests on, the time of its work at the ceilings and the time in which the
+device gets going, each as far as its code attains it: own = (work + startup) / e. Its code attains the same there:
 
-    time there = floor there / (floor here / own)                 the same fraction of whichever roof binds there
-    least      = max(floor there, t_b there / e_b)                b binds here; all other roofs perfectly attained
-    most       = t_k there / (t_k here / own)                     k binds there; attained only as far as it was here
+    time there = own * (work there + startup there) / (work here + startup here)
 
-and where the same roof binds on both sides the three are one. Where the launch floor here is not known, what keeps an
-op below half of its roof may be the time of its launch, which no ceiling shortens: the range then holds the loss
-unchanged, too, floor there + loss here. What a device has no ceiling for cannot be carried:
-what stands on one side only is left out on both, matrix products without their ceiling are not carried at all and
-named, and what belongs to the host (the gap, launch floors without a figure there) stays as it is.
+work is the longer of its compute and its memory term, startup that of startup.py, which no ceiling shortens: large
+kernels follow the roofs, small ones the latency. Both devices are brought to one measure in devices.py. That other
+kernels will run there, and attain more or less, is in the range (interval.py), which never begins below the ceilings
+alone.
 
-Both devices are brought to one measure in devices.py; the ratios above are in roofs.py, how far they may be wrong in
-interval.py.
+What a device has no ceiling for cannot be carried: matrix products and collectives without theirs are not carried at
+all and named. Of an op whose work is not known the time is taken to change like that of the other ops of its group,
+where those are at least half of it, and that is said. The gap belongs to the host and stays as it is.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 
 import numpy as np
@@ -30,14 +26,17 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import draw
-from roofline.analysis.floors import LINKS
 from roofline.core.device import Device
-from roofline.core.schema import Profile, Signature
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
-from roofline.projection.devices import comparable_ceilings, with_launches, without_caches, without_optional
-from roofline.projection.interval import Interval, against_sheet, around, drawn_ends
-from roofline.projection.roofs import Array, divide, least_ratio, loss_unchanged, most_ratio, roofs
+from roofline.projection.devices import comparable, with_launches, without_caches, without_optional
+from roofline.projection.interval import Interval, against_sheet, around, drawn_ends, kernels
+from roofline.projection.reasons import CARRIED, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
+from roofline.projection.roofs import Array, divide, roofs
+from roofline.projection.startup import startup
+
+#: A group of which more is unknown is not carried by the rest of it. By choice, as in comparability.
+_MOSTLY_KNOWN = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +44,8 @@ class Row:
     """Some ops of the step here and there. Times are share times [s].
 
     here, there: of the ops that were carried; interval: of `there`; floor: their least time there, by the ceilings
-    alone. not_carried: time here of those that were not.
+    alone. assumed: what of `here` is of unknown work, carried like the rest of its group. not_carried: time here of
+    those that were not.
     """
 
     ops: int
@@ -53,17 +53,22 @@ class Row:
     there: float
     interval: Interval
     floor: float
+    assumed: float
     not_carried: float
 
 
 @dataclass(frozen=True, slots=True)
 class Unknown:
-    """Ops that were not carried: why, how many, their time here [s], and the one of them that takes longest."""
+    """Ops whose work does not carry them: why, how many, their time here [s], and the one that takes longest.
+
+    assumed: whether they were carried like the rest of their group.
+    """
 
     reason: str
     ops: int
     seconds: float
     most: str
+    assumed: bool
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,11 +76,11 @@ class WhatIf:
     """A step of `here` on the device `there`. Times in seconds.
 
     groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`.
-    rebound: time here of carried ops that another roof binds there; doubtful: of those below half of their roof, whose
-    launch floor here is not known. missing: ceilings of floors that `there` lacks.
-    left_out: ceilings that one side lacks, left out on both; kept: launch floors of here that stand for missing ones.
-    caches: whether both have a known cache bandwidth, else all traffic is main memory's on both sides. sheet: whether
-    a measured ceiling stands against a datasheet's.
+    starting: what of the carried time here is the device's start-up, not its work. rebound: time here of carried ops
+    that another roof binds there. kernels: how many times faster or slower other kernels may be. missing: ceilings of
+    floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept: launch floors of here
+    that stand for missing ones. caches: whether both have a known cache bandwidth, else all traffic is main memory's on
+    both sides. sheet: whether a measured ceiling stands against a datasheet's.
     """
 
     here: Analysis
@@ -85,8 +90,9 @@ class WhatIf:
     gap: float
     interval: Interval
     unknown: tuple[Unknown, ...]
+    starting: float
     rebound: float
-    doubtful: float
+    kernels: float
     missing: tuple[str, ...]
     left_out: tuple[str, ...]
     kept: tuple[str, ...]
@@ -112,71 +118,79 @@ class WhatIf:
 def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     """The step of `here` on the device `there`.
 
-    sheet: the datasheet of the device of `here`, where there is one: a datasheet's ceiling there is held against the
-    datasheet's here, not against what was measured.
+    sheet: the datasheet of the device of `here`, where there is one: what was reached of it, or its figures, stand
+    against those of the other device.
 
     Raises InputError where there is no time to carry, or no ceiling to carry any of it by.
     """
     profile = here.profile
     _check(here, there)
-    known = comparable_ceilings(here.device, there, sheet)
-    # Three views of both sides, each the same on both: what is left is the difference of the devices.
-    common, left_out = without_optional(known, there)
-    held, kept = with_launches(there, common, profile)
+    # Views of both sides, each the same on both: what is left is the difference of the devices.
+    common, left_out = without_optional(*(alike := comparable(here.device, there, sheet)))
+    held, kept = with_launches(alike[1], common, profile)
     caches = bool(common.serves and held.serves)
-    here_point = roofs(profile, common if caches else without_caches(common), upper=True)
-    there_point = roofs(profile, held if caches else without_caches(held), upper=True)
-    here_most = roofs(profile, common if common.serves else without_caches(common), upper=True)
-    there_most = roofs(profile, held if held.serves else without_caches(held), upper=True)
-    here_least, there_least = roofs(profile, common, upper=False), roofs(profile, there, upper=False)
+    ours = common if caches else without_caches(common)
+    theirs = held if caches else without_caches(held)
+    work_here, work_there = roofs(profile, ours, upper=True), roofs(profile, theirs, upper=True)
+    columns, share = here.table.columns, here.table.share
+    start_here, start_there = startup(profile, columns, common, held)
+    pure = roofs(profile, there, upper=False)
 
-    reasons = _not_carried(profile, known, there, here_point.floor, there_point.floor)
-    carried = np.asarray([not reason for reason in reasons], bool)
+    group = _groups(here)
+    before, after = work_here.work + start_here, work_there.work + start_there
+    why = why_not(profile, columns, common, held, before, after)
+    known = why == CARRIED
+    floor = np.where(known, pure.floor, 0.0)
+    ratio = _not_below(divide(after, before, known), here, work_here.work, floor)
+    assumed = _like_their_group(group, share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN))
+    carried = known | (assumed > 0)
     if not carried.any():
-        why = ", ".join(sorted(set(reasons))) or "it has no ops"
-        raise InputError(f"No op of the profile can be carried to another device: {why}.")
-    ratio = divide(there_point.floor, here_point.floor, carried)
-    fixed = loss_unchanged(here, here_point, there_point, ratio)
-    least = np.minimum(least_ratio(here, here_least, there_least, ratio), fixed)
-    most = np.maximum(most_ratio(here_most, there_most, ratio), fixed)
-
-    share = here.table.share
-    pure = np.where(carried, there_least.floor, 0.0)
-    codes = [GROUPS.index(GROUP_OF[here.op_class(op)]) for op in profile.ops]
-    group = np.asarray(codes, np.int64)
-    opposed = against_sheet(here_point, there_point, common, held)
-    doubtful = carried & (fixed != ratio)
+        names = sorted(set(why.tolist())) or ["it has no ops"]
+        raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
+    ratio = np.where(known, ratio, assumed)
+    least, most = ratio, ratio
+    if caches:
+        # Of what the caches held before, where that is not known, the ratio above takes nothing.
+        warm = roofs(profile, ours, upper=False).work, roofs(profile, theirs, upper=False).work
+        warmer = _not_below(divide(warm[1] + start_there, warm[0] + start_here, known), here, warm[0], floor)
+        least = np.where(known, np.minimum(ratio, warmer), ratio)
+        most = np.where(known, np.maximum(ratio, warmer), ratio)
+    apart = kernels(common, held)
+    opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
     low, high = drawn_ends(
-        here, resamples, group, carried, (least, most), (here_point, there_point), (common, held), opposed
+        here, resamples, group, carried, (least / apart, most * apart), (work_here, work_there), (ours, theirs), opposed
     )
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
-        seconds = float((share * ratio)[chosen].sum())
+        seconds, least = float((share * ratio)[chosen].sum()), float(floor[rows].sum())
         ends = (low.sum(axis=0), high.sum(axis=0)) if number is None else (low[number], high[number])
         return Row(
             ops=int(rows.sum()),
             here=float(share[chosen].sum()),
             there=seconds,
-            interval=around(seconds, *ends),
-            floor=float(pure[rows].sum()),
+            interval=_above(least, seconds, around(seconds, *ends)),
+            floor=least,
+            assumed=float(share[chosen & ~known].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
 
-    total = row(np.ones(len(codes), bool), None)
+    total = row(np.ones(len(share), bool), None)
+    whole = around(total.there + here.gap, low.sum(axis=0) + resamples.gap, high.sum(axis=0) + resamples.gap)
     return WhatIf(
         here=here,
         there=there,
-        groups={GROUPS[code]: row(group == code, code) for code in sorted(set(codes))},
+        groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
         total=total,
         gap=here.gap,
-        interval=around(total.there + here.gap, low.sum(axis=0) + resamples.gap, high.sum(axis=0) + resamples.gap),
-        unknown=_unknown(here, reasons),
-        rebound=float(share[carried & (here_point.binding != there_point.binding)].sum()),
-        doubtful=float(share[doubtful].sum()),
+        interval=_above(total.floor + here.gap, total.there + here.gap, whole),
+        unknown=_unknown(here, why, carried),
+        starting=float((share * divide(start_here, before, known))[known].sum()),
+        rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
+        kernels=apart,
         missing=tuple(
-            sorted({name for r, c in zip(there_least.rows, carried, strict=True) if c for name in r.missing})
+            sorted({name for number in np.unique(pure.of[known]).tolist() for name in pure.found[number].missing})
         ),
         left_out=left_out,
         kept=kept,
@@ -204,51 +218,54 @@ def _check(here: Analysis, there: Device) -> None:
         raise InputError("The other device has no ceilings; `roofline devices` lists those that have.")
 
 
-# ------------------------------------------------------------------------------------- what is not carried
+def _groups(here: Analysis) -> NDArray[np.int64]:
+    """The group of each op, as its place in GROUPS."""
+    profile, columns = here.profile, here.table.columns
+    if not profile.ops:
+        return np.zeros(0, np.int64)
+    codes = np.asarray([GROUPS.index(GROUP_OF[one.op_class]) for one in profile.signatures], np.int64)
+    updating = np.asarray([phase == "optimizer" for phase in profile.phases], bool)
+    return np.where(updating[columns.phase], GROUPS.index(GROUP_OF["optimizer"]), codes[columns.signature])
 
 
-def _not_carried(profile: Profile, here: Device, there: Device, ours: Array, theirs: Array) -> list[str]:
-    """Of each op why it is not carried, "" if it is. ours, theirs: the floors on both sides [s]."""
-    reasons: dict[int, str] = {}
+def _not_below(ratio: Array, here: Analysis, work: Array, floor: Array) -> Array:
+    """The ratios, none so low that an op would take less than its floor there, unless it takes less than its work here.
+
+    work: the time of each op's work here; floor: the least time of each op there [s].
+    """
+    least = divide(floor, here.table.own, here.table.own >= work)
+    return np.where(ratio > 0, np.maximum(ratio, least), ratio)
+
+
+def _like_their_group(
+    group: NDArray[np.int64], share: Array, ratio: Array, known: NDArray[np.bool_], unknown: NDArray[np.bool_]
+) -> Array:
+    """The ratio of ops of unknown work: that of the rest of their group, weighted by time; 0 where too little is known.
+
+    known: ops that are carried by their work. unknown: those in question.
+    """
+    size = len(GROUPS)
+    times, carried, there = (
+        np.zeros(size) + np.bincount(group, one, size) for one in (share, share * known, share * ratio)
+    )
+    mean = divide(there, carried, carried >= _MOSTLY_KNOWN * times)
+    return np.where(unknown, mean[group], 0.0)
+
+
+def _above(least: float, value: float, interval: Interval) -> Interval:
+    """An interval of a value that does not begin below the least time there, unless the value does."""
+    low, high = interval
+    return max(low, min(least, value)), high
+
+
+def _unknown(here: Analysis, why: Words, carried: NDArray[np.bool_]) -> tuple[Unknown, ...]:
+    share, signature = here.table.share, here.table.columns.signature
     found = []
-    for row, op in enumerate(profile.ops):
-        number = op.signature
-        if number not in reasons:
-            reasons[number] = _reason(profile.signatures[number], here, there)
-        lacking = "" if ours[row] > 0 and theirs[row] > 0 else "no ceiling of its work is known on both devices"
-        found.append(reasons[number] or lacking)
-    return found
-
-
-def _reason(signature: Signature, here: Device, there: Device) -> str:
-    cost = signature.cost
-    if not cost.flops_known or cost.bytes is None:
-        return "work not known"
-    if signature.op_class in LINKS:
-        names = LINKS[signature.op_class]
-        for device, side in ((here, "here"), (there, "there")):
-            if not any(name in device.ceilings for name in names):
-                return f"no ceiling {names[0]} {side}"
-        return ""
-    if cost.useful_flops:
-        arithmetic = signature.precision.arithmetic if signature.precision else None
-        if arithmetic is None:
-            return "precision of a product not known"
-        for device, side in ((here, "here"), (there, "there")):
-            if f"matrix.{arithmetic}" not in device.ceilings:
-                return f"no ceiling matrix.{arithmetic} {side}"
-    return ""
-
-
-def _unknown(here: Analysis, reasons: Sequence[str]) -> tuple[Unknown, ...]:
-    share, signatures = here.table.share, here.profile.signatures
-    rows: dict[str, list[int]] = {}
-    for row, reason in enumerate(reasons):
-        if reason:
-            rows.setdefault(reason, []).append(row)
-    found = []
-    for reason, chosen in rows.items():
-        most = max(chosen, key=lambda row: float(share[row]))
-        name = signatures[here.profile.ops[most].signature].name
-        found.append(Unknown(reason, len(chosen), float(share[chosen].sum()), name))
-    return tuple(sorted(found, key=lambda unknown: -unknown.seconds))
+    for reason in np.unique(why[why != CARRIED]).tolist():
+        for assumed in (False, True):
+            chosen = np.flatnonzero((why == reason) & (carried == assumed))
+            if len(chosen):
+                most = chosen[int(share[chosen].argmax())]
+                name = here.profile.signatures[int(signature[most])].name
+                found.append(Unknown(reason, len(chosen), float(share[chosen].sum()), name, assumed))
+    return tuple(sorted(found, key=lambda one: -one.seconds))

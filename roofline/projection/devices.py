@@ -1,4 +1,9 @@
-"""Two devices by one measure, for a step carried from one to the other: what one side lacks is left out on both."""
+"""Two devices by one measure, for a step carried from one to the other: what one side lacks is left out on both.
+
+A datasheet's figure and what code reaches of it are far apart, and not equally far on every device. So devices are
+compared by what was reached on both: measured here, or in a published benchmark (`Ceiling.reached`); where one of them
+has no such figure, by the datasheets of both; and only where that fails, too, by what there is.
+"""
 
 from __future__ import annotations
 
@@ -17,16 +22,33 @@ def is_sheet(ceiling: Ceiling) -> bool:
     return ceiling.spread is None and ceiling.drift is None
 
 
-def comparable_ceilings(here: Device, there: Device, sheet: Device | None) -> Device:
-    """`here` with its datasheet's ceilings where `there` has a datasheet's."""
-    if sheet is None:
-        return here
-    figures = {
-        name: sheet.ceilings[name]
-        for name, other in there.ceilings.items()
-        if is_sheet(other) and name in here.ceilings and name in sheet.ceilings
-    }
-    return replace(here, ceilings={**here.ceilings, **figures})
+def comparable(here: Device, there: Device, sheet: Device | None) -> tuple[Device, Device]:
+    """Both devices with ceilings of one kind, each as far as both have it.
+
+    sheet: the datasheet of `here`, where there is one.
+    """
+    ours, theirs = dict(here.ceilings), dict(there.ceilings)
+    for name in ours.keys() & theirs.keys():
+        if name.startswith(("launch.", "latency.")):
+            continue
+        own, other = ours[name], theirs[name]
+        listed = sheet.ceilings.get(name) if sheet is not None else None
+        reached = _reached(own) or (listed and _reached(listed)), _reached(other)
+        printed = own if is_sheet(own) else listed, other if is_sheet(other) else None
+        for a, b in (reached, printed):
+            if a is not None and b is not None:
+                ours[name], theirs[name] = a, b
+                break
+    return replace(here, ceilings=ours), replace(there, ceilings=theirs)
+
+
+def _reached(ceiling: Ceiling) -> Ceiling | None:
+    """What was reached of a ceiling, as one that was measured; None where nobody says."""
+    if not is_sheet(ceiling):
+        return ceiling
+    if ceiling.reached is None:
+        return None
+    return Ceiling(value=ceiling.reached, source=ceiling.reached_by, spread=0.0, date=ceiling.date)
 
 
 def without_optional(here: Device, there: Device) -> tuple[Device, tuple[str, ...]]:

@@ -1,4 +1,8 @@
-"""The range of a step on another device: its steps and the ceilings of both devices drawn again and again."""
+"""The range of a step on another device: its steps and the ceilings of both devices drawn again and again.
+
+That is what can be drawn. That other kernels will run there, which attain more or less of that device than these do of
+this one, can only be learnt from steps that ran on both: docs/whatif.md has them, and how far they were off.
+"""
 
 from __future__ import annotations
 
@@ -7,6 +11,7 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Resamples
+from roofline.analysis.columns import own_times
 from roofline.core import statistics
 from roofline.core.device import SHEET_LOW, Device
 from roofline.core.vocabulary import GROUPS
@@ -14,8 +19,21 @@ from roofline.projection.devices import is_sheet
 from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
+#: How many times faster or slower than projected the kernels of another device may be: those of one vendor, and of
+#: another. By choice, from the pairs in docs/whatif.md, of which all lie within: so a range spans less than 2.
+_SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99
+
+
+def kernels(here: Device, there: Device) -> float:
+    """How many times faster or slower the kernels there may be: 1 where all ceilings of both are the same."""
+    alike = {name: ceiling.value for name, ceiling in here.ceilings.items()} == {
+        name: ceiling.value for name, ceiling in there.ceilings.items()
+    }
+    if alike and here.kind == there.kind:
+        return 1.0
+    return _SAME_KIND if here.kind == there.kind else _OTHER_KIND
 
 
 def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> NDArray[np.bool_]:
@@ -44,12 +62,7 @@ def drawn_ends(
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
     ceiling that is the same on both sides is drawn once.
     """
-    profile, number = here.profile, len(resamples.scale)
-    own = (
-        np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(profile.ops), resamples.steps.shape[1])
-        * 1e-9
-    )
-    overlap = np.asarray([op.overlap_ns for op in profile.ops], np.float64) * 1e-9
+    number, own, overlap = len(resamples.scale), own_times(here.profile), here.table.columns.overlap
     rng = statistics.generator()
     drawn: dict[tuple[str, float, str, bool], Array] = {}
 

@@ -34,6 +34,7 @@ def test_every_source_is_used(name):
     sheet = tomllib.loads(text)
     device = devices.load(name)
     used = {c.source for c in device.ceilings.values()} | {c.source for c in device.caches}
+    used |= {c.reached_by for c in device.ceilings.values() if c.reached is not None}
     assert set(sheet["sources"].values()) == used
 
 

@@ -1,4 +1,4 @@
-"""JSON with stable fields (docs/check.md): seconds per step."""
+"""JSON with stable fields (docs/whatif.md): seconds per step."""
 
 from __future__ import annotations
 
@@ -28,11 +28,20 @@ def render(found: WhatIf) -> str:
         "gap": found.gap,
         "floor": found.total.floor,
         "not_carried": found.total.not_carried,
+        "assumed": found.total.assumed,
+        "starting": found.starting,
         "rebound": found.rebound,
-        "doubtful": found.doubtful,
+        "kernels": found.kernels,
         "groups": {name: _row(row) for name, row in found.groups.items()},
         "unknown": [
-            {"reason": one.reason, "ops": one.ops, "seconds": one.seconds, "most": one.most} for one in found.unknown
+            {
+                "reason": one.reason,
+                "ops": one.ops,
+                "seconds": one.seconds,
+                "most": one.most,
+                "assumed": one.assumed,
+            }
+            for one in found.unknown
         ],
         "missing_ceilings": list(found.missing),
         "left_out_ceilings": list(found.left_out),
@@ -52,5 +61,6 @@ def _row(row: Row) -> dict[str, Any]:
         "there": row.there,
         "range": list(row.interval),
         "floor": row.floor,
+        "assumed": row.assumed,
         "not_carried": row.not_carried,
     }

@@ -13,6 +13,7 @@ from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
 _FEW = 6  # names in a list; there may be any number
+_TOLD = 0.05  # of the carried time: what the device takes to get going is said from here on
 
 
 def render(found: WhatIf) -> str:
@@ -62,18 +63,20 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
 
 def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
     here, there, gap = _words.plain(found.here.device.name), _words.plain(found.there.name), _words.gap_name(found.here)
-    yield "rule", "each op attains the same fraction of the roof that binds it there as of the one that binds it here"
     yield (
-        "range",
-        "over profiled steps and the uncertainty of the ceilings; where another roof binds there, from all other "
-        "roofs attained whole to attained only as far as here",
+        "rule",
+        "an op takes its work at the ceilings and the time in which the device gets going, and its code attains the "
+        "same of both there as here",
     )
-    for number, one in enumerate(found.unknown):
-        ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
-        words = (
-            f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)} (most in {_words.plain(one.most)})"
+    if found.kernels > 1:
+        yield (
+            "range",
+            "over profiled steps and the uncertainty of the ceilings; other kernels may be up to "
+            f"{units.significant(found.kernels)} times faster or slower, but not faster than the ceilings",
         )
-        yield "" if number else "not carried", words
+    else:
+        yield "range", "over profiled steps and the uncertainty of the ceilings"
+    yield from _unknown(found)
     seconds = units.seconds(found.here.gap_told)
     yield gap, f"{seconds}, carried unchanged: it depends on the host and not on these ceilings"
     if found.kept:
@@ -86,15 +89,14 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
         yield (
             "caches",
             "the bandwidth of the last-level cache is not known on both sides: all traffic is taken to be main "
-            "memory's, on both; the range holds what is known of them",
+            "memory's, on both",
         )
     if found.rebound > 0:
         yield "other roof", f"ops of {units.seconds(found.rebound)} here are under another roof there"
-    if found.doubtful > 0:
+    if found.starting > _TOLD * found.total.here:
         yield (
-            "launch time",
-            f"ops of {units.seconds(found.doubtful)} here reach less than half of their roof, and what a launch takes "
-            "here is not known: the range allows that nothing of their loss gets shorter",
+            "start-up",
+            f"{units.seconds(found.starting)} here are launch and latency, which no ceiling shortens",
         )
     if found.sheet:
         yield (
@@ -103,6 +105,19 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
             f"{units.percent(SHEET_LOW, 0)} of it can be reached",
         )
     yield from _warnings(found, there)
+
+
+def _unknown(found: WhatIf) -> Iterator[tuple[str, str]]:
+    """What was not carried by its work, first what was not carried at all."""
+    for assumed, label in ((False, "not carried"), (True, "assumed")):
+        for one in found.unknown:
+            if one.assumed != assumed:
+                continue
+            ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
+            words = f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)}"
+            words += ", carried like the rest of their group" if assumed else ""
+            yield label, f"{words} (most in {_words.plain(one.most)})"
+            label = ""
 
 
 def _warnings(found: WhatIf, there: str) -> Iterator[tuple[str, str]]:

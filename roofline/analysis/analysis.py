@@ -17,7 +17,6 @@ import numpy as np
 
 from roofline.analysis import totals
 from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
-from roofline.analysis.columns import own_times
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
@@ -109,7 +108,7 @@ class Analysis:
         """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
         if self.profile.profiled is None or not self.profile.ops:
             return None
-        busy = own_times(self.profile).sum(axis=0) - self.table.columns.overlap.sum()
+        busy = self.table.columns.steps.sum(axis=0) - self.table.columns.overlap.sum()
         return statistics.gap_interval(self.profile.wall.steps, busy, taken(self.profile, self.profile.profiled))
 
     @cached_property
@@ -165,7 +164,7 @@ class Analysis:
         profiled = self.profile.profiled
         if profiled is None or not profiled.walls or not self.profile.ops:
             return 0
-        longest = own_times(self.profile) > np.asarray(profiled.walls) * (1 + _CLOCK)
+        longest = self.table.columns.steps > np.asarray(profiled.walls) * (1 + _CLOCK)
         return int(longest.any(axis=1).sum())
 
     @property
@@ -187,7 +186,7 @@ class Analysis:
         bandwidth = self.device.bandwidth
         if self.peak is None or bandwidth is None or not buffers_known(self.profile):
             return None
-        return max(self.total.model_flops / self.peak, external_bytes(*accesses(self.profile)) / bandwidth)
+        return max(self.total.model_flops / self.peak, external_bytes(accesses(self.profile)) / bandwidth)
 
     @cached_property
     def precision(self) -> str | None:

@@ -15,6 +15,7 @@ from roofline.core import statistics
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
+from roofline.core.rows import Ints
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 
@@ -78,7 +79,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
-        cold=np.asarray(cold.read) + np.asarray(cold.written),
+        cold=cold.read + cold.written,
         ceiling=names,
         columns=of,
     )
@@ -89,21 +90,31 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
 
 def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms], NDArray[np.int64]]:
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
-    executor, signatures = executor_of(profile), profile.signatures
-    works: dict[tuple[int, int, float, float, float | None], int] = {}
-    work = np.fromiter(
-        (
-            works.setdefault((op.signature, op.launches, read, written, high), len(works))
-            for op, read, written, high in zip(profile.ops, *cold, strict=True)
-        ),
-        np.int64,
-        len(profile.ops),
-    )
+    executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
+    read, written, high = cold
+    work, first = _numbered(of.signature, of.launches, read, written, read if high is None else high)
     found = [
-        terms(one := signatures[number], device, one.executor or executor, launches, read, written, high)
-        for number, launches, read, written, high in works
+        terms(
+            one := signatures[of.signature[row]],
+            device,
+            one.executor or executor,
+            int(of.launches[row]),
+            float(read[row]),
+            float(written[row]),
+            None if high is None else float(high[row]),
+        )
+        for row in first.tolist()
     ]
     return found, work
+
+
+def _numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
+    """Rows of columns, each with the number of what it holds, and the first row that holds it."""
+    number: Ints = np.zeros(len(given[0]), np.int64)
+    for column in given:
+        values, codes = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
+    return number, np.unique(number, return_index=True)[1]
 
 
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)

@@ -49,3 +49,12 @@ def columns(profile: Profile) -> Columns:
         overlap=settled(np.multiply(of.overlap, 1e-9, dtype=np.float64)),
         fused=settled(np.fromiter((bool(op.constituents) for op in ops), bool, len(ops))),
     )
+
+
+def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
+    """Rows of columns: each with the number of what it holds, and of each number the first row that holds it."""
+    number: Ints = np.zeros(len(given[0]), np.int64)
+    for column in given:
+        values, codes = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
+    return number, np.unique(number, return_index=True)[1]

@@ -8,14 +8,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.cache_traffic import Cold
-from roofline.analysis.columns import Columns, columns
+from roofline.analysis.columns import Columns, columns, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
-from roofline.core.rows import Ints
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 
@@ -56,10 +55,10 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
     open_ = np.asarray(["matrix precision" in row.missing for row in found], bool)[work]
     ceilings = [(row.compute_ceiling, row.memory_ceiling, row.launch_ceiling) for row in found]
-    named = zip(work.tolist(), binding.tolist(), (costed & ~open_).tolist(), strict=True)
-    names = tuple(ceilings[row][which] if known else "" for row, which, known in named)
-    spreads = {name: device.spread(name) for name in set(names)}
-    spread = np.fromiter((spreads[name] for name in names), np.float64, len(names))
+    known = costed & ~open_
+    named = np.asarray(ceilings, object).reshape(-1, 3)[work, binding]
+    spreads = np.asarray([[device.spread(name) for name in row] for row in ceilings], np.float64).reshape(-1, 3)
+    spread = np.where(known, spreads[work, binding], 0.0)
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
     exempt = _by_another_algorithm(profile, of)
@@ -72,15 +71,15 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_high=floor_high,
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
-        bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=costed & ~open_ & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
+        bound=np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64),
+        near_ridge=known & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
         cold=cold.read + cold.written,
-        ceiling=names,
+        ceiling=tuple(np.where(known, named, "").tolist()),
         columns=of,
     )
     lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
@@ -92,7 +91,7 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
     executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
     read, written, high = cold
-    work, first = _numbered(of.signature, of.launches, read, written, read if high is None else high)
+    work, first = numbered(of.signature, of.launches, read, written, read if high is None else high)
     found = [
         terms(
             one := signatures[of.signature[row]],
@@ -106,15 +105,6 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
         for row in first.tolist()
     ]
     return found, work
-
-
-def _numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
-    """Rows of columns, each with the number of what it holds, and the first row that holds it."""
-    number: Ints = np.zeros(len(given[0]), np.int64)
-    for column in given:
-        values, codes = np.unique(column, return_inverse=True)
-        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
-    return number, np.unique(number, return_index=True)[1]
 
 
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)

@@ -20,6 +20,8 @@ Profile = Any
 Op = Any
 
 Ints = NDArray[np.int64]
+#: The first fields of `Rows`; all at once, which looks at each op once.
+_NUMBERS = attrgetter("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns")
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
@@ -80,14 +82,16 @@ def rows(profile: Profile) -> Rows:
     ops = profile.ops
     reads, writes = list(map(attrgetter("reads"), ops)), list(map(attrgetter("writes"), ops))
     own = list(map(attrgetter("own_ns"), ops))
+    numbers = whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 7).T.copy()
+    signature, scope, phase, block, launches, overlap, start = settled(numbers)
     return Rows(
-        signature=whole(map(attrgetter("signature"), ops)),
-        scope=whole(map(attrgetter("scope"), ops)),
-        phase=whole(map(attrgetter("phase"), ops)),
-        block=whole(map(attrgetter("block"), ops)),
-        launches=whole(map(attrgetter("launches"), ops)),
-        overlap=whole(map(attrgetter("overlap_ns"), ops)),
-        start=whole(map(attrgetter("start_ns"), ops)),
+        signature=signature,
+        scope=scope,
+        phase=phase,
+        block=block,
+        launches=launches,
+        overlap=overlap,
+        start=start,
         steps=whole(map(len, own)),
         reads=whole(map(len, reads)),
         writes=whole(map(len, writes)),

@@ -136,7 +136,7 @@ def count(asked: Workload, folder: Path) -> dict[str, dict[str, float]]:
         profile = load(file)
         flops = [profile.signatures[op.signature].cost.model_flops for op in profile.ops]
         found["model_flops"][str(batch)] = sum(each for each in flops if each is not None)
-        found["external_bytes"][str(batch)] = external_bytes(*accesses(profile))
+        found["external_bytes"][str(batch)] = external_bytes(accesses(profile))
     return found
 
 

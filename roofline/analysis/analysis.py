@@ -11,19 +11,20 @@ from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 
 from roofline.analysis import totals
 from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
-from roofline.analysis.columns import own_times
+from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
+from roofline.core.rows import Ints
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass
@@ -109,7 +110,7 @@ class Analysis:
         """The gap's 95 % bootstrap interval over plain and profiled steps [s]."""
         if self.profile.profiled is None or not self.profile.ops:
             return None
-        busy = own_times(self.profile).sum(axis=0) - self.table.columns.overlap.sum()
+        busy = self.table.columns.steps.sum(axis=0) - self.table.columns.overlap.sum()
         return statistics.gap_interval(self.profile.wall.steps, busy, taken(self.profile, self.profile.profiled))
 
     @cached_property
@@ -165,7 +166,7 @@ class Analysis:
         profiled = self.profile.profiled
         if profiled is None or not profiled.walls or not self.profile.ops:
             return 0
-        longest = own_times(self.profile) > np.asarray(profiled.walls) * (1 + _CLOCK)
+        longest = self.table.columns.steps > np.asarray(profiled.walls) * (1 + _CLOCK)
         return int(longest.any(axis=1).sum())
 
     @property
@@ -187,7 +188,7 @@ class Analysis:
         bandwidth = self.device.bandwidth
         if self.peak is None or bandwidth is None or not buffers_known(self.profile):
             return None
-        return max(self.total.model_flops / self.peak, external_bytes(*accesses(self.profile)) / bandwidth)
+        return max(self.total.model_flops / self.peak, external_bytes(accesses(self.profile)) / bandwidth)
 
     @cached_property
     def precision(self) -> str | None:
@@ -242,7 +243,7 @@ class Analysis:
         names: dict[str, dict[str, None]] = {}
         for op in self.profile.ops:
             if op.constituents:
-                row = names.setdefault(_LABELS[key](self, op), {})
+                row = names.setdefault(_LABELS[key].label(self, op), {})
                 row |= dict.fromkeys(self.profile.signatures[number].name for number in op.constituents)
         return {label: tuple(row) for label, row in names.items()}
 
@@ -253,28 +254,25 @@ class Analysis:
         return self._totals[key]
 
     def _by(self, key: str) -> dict[str, Total]:
-        labels = self._labels(key)
         order: tuple[str, ...] | None = {"class": CLASSES, "group": GROUPS}.get(key)
-        first = dict.fromkeys(labels)
-        distinct = [name for name in order if name in first] if order else list(first)
-        number = {name: code for code, name in enumerate(distinct)}
-        codes = np.fromiter(map(number.__getitem__, labels), np.int64, len(labels))
+        of, (number, first) = _LABELS[key], self._alike(key)
+        labels = [of.label(self, self.profile.ops[row]) for row in first.tolist()]
+        present = dict.fromkeys(labels[which] for which in np.argsort(first).tolist())
+        distinct = [name for name in order if name in present] if order else list(present)
+        code = {name: code for code, name in enumerate(distinct)}
+        codes = np.asarray([code[label] for label in labels], np.int64)[number]
         ends = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
         rows = np.split(np.argsort(codes, kind="stable"), ends) if distinct else []
         sums = {name: totals.add_up(self.profile, self.table, here) for name, here in zip(distinct, rows, strict=True)}
         return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
 
-    def _labels(self, key: str) -> list[str]:
-        """The row that each op belongs to; equal ops are asked once."""
-        label, known = _LABELS[key], dict[Any, str]()
-        found = []
-        for op in self.profile.ops:
-            what = (op.signature, op.scope, op.phase, op.block, op.kernels if key == "kernel" else ())
-            name = known.get(what)
-            if name is None:
-                name = known[what] = label(self, op)
-            found.append(name)
-        return found
+    def _alike(self, key: str) -> tuple[Ints, Ints]:
+        """Ops that have the same label by what it is made of: their number, and of each number the first op."""
+        given = [getattr(self.table.columns, name) for name in _LABELS[key].of]
+        if key == "kernel":
+            sets: dict[tuple[tuple[int, int], ...], int] = {}
+            given.append(np.asarray([sets.setdefault(op.kernels, len(sets)) for op in self.profile.ops], np.int64))
+        return numbered(*given)
 
     @cached_property
     def products(self) -> dict[str, Products]:
@@ -348,15 +346,22 @@ def _kernel_label(analysis: Analysis, op: Op) -> str:
     return analysis.profile.signatures[op.signature].name
 
 
-_LABELS: dict[str, Callable[[Analysis, Op], str]] = {
-    "class": lambda analysis, op: analysis.op_class(op),
-    "group": lambda analysis, op: GROUP_OF[analysis.op_class(op)],
-    "phase": lambda analysis, op: analysis.profile.phases[op.phase],
-    "block": lambda analysis, op: analysis.profile.blocks[op.block],
-    "scope": lambda analysis, op: analysis.profile.scopes[op.scope],
-    "op": _op_label,
-    "kernel": _kernel_label,
-    "source": lambda analysis, op: analysis.profile.signatures[op.signature].cost.quality,
+class _Label(NamedTuple):
+    """How rows of a table are called, and which columns of the ops say it."""
+
+    label: Callable[[Analysis, Op], str]
+    of: tuple[str, ...]
+
+
+_LABELS: dict[str, _Label] = {
+    "class": _Label(lambda analysis, op: analysis.op_class(op), ("signature", "phase")),
+    "group": _Label(lambda analysis, op: GROUP_OF[analysis.op_class(op)], ("signature", "phase")),
+    "phase": _Label(lambda analysis, op: analysis.profile.phases[op.phase], ("phase",)),
+    "block": _Label(lambda analysis, op: analysis.profile.blocks[op.block], ("block",)),
+    "scope": _Label(lambda analysis, op: analysis.profile.scopes[op.scope], ("scope",)),
+    "op": _Label(_op_label, ("signature",)),
+    "kernel": _Label(_kernel_label, ("signature",)),  # and its kernels, which are no column
+    "source": _Label(lambda analysis, op: analysis.profile.signatures[op.signature].cost.quality, ("signature",)),
 }
 
 #: What `Analysis.by` takes.

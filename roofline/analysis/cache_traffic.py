@@ -6,83 +6,126 @@ That is exactly what a least-recently-used list of buffers, cut at the cache's s
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Sequence
+from dataclasses import dataclass
 from typing import NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from roofline.core.device import Device
+from roofline.core.rows import Ints, per_profile, rows, settled
 from roofline.core.schema import Profile
 
-Accesses = list[tuple[tuple[int, float], ...]]
+Array = NDArray[np.float64]
 
 
-def cold_bytes(
-    reads: Sequence[Sequence[tuple[int, float]]],
-    writes: Sequence[Sequence[tuple[int, float]]],
-    cache: float | None,
-) -> tuple[list[float], list[float]]:
-    """Cold bytes read and written by each op of a step that is repeated.
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The buffers that the ops of a step touch, op after op: of each op those that it reads, then those it writes.
 
-    reads, writes: for each op in order, (buffer, bytes) of each distinct buffer it touches.
-    cache: usable size of the last-level cache [byte]; None: unknown, so everything is cold.
+    buffer: their numbers; size: bytes of each that are touched. reads, writes: how many each op has.
+    """
+
+    buffer: Ints
+    size: Array
+    reads: Ints
+    writes: Ints
+
+    @property
+    def written(self) -> NDArray[np.bool_]:
+        """Which accesses are writes."""
+        kinds = np.tile(np.asarray([False, True]), len(self.reads))
+        return np.repeat(kinds, np.stack([self.reads, self.writes], axis=1).ravel())
+
+    @property
+    def numbered(self) -> Ints:
+        """The buffers, numbered from 0 on without a hole."""
+        found: Ints = np.unique(self.buffer, return_inverse=True)[1]
+        return found
+
+
+@per_profile
+def accesses(profile: Profile) -> Accesses:
+    """The accesses of a step: its ops have the buffers, their signatures the sizes."""
+    of = rows(profile)
+    sizes = [(*signature.reads, *signature.writes) for signature in profile.signatures]
+    many = of.reads + of.writes
+    starts = np.cumsum([0, *map(len, sizes)])[of.signature] if sizes else many
+    here = np.arange(len(of.buffers)) + np.repeat(starts - (np.cumsum(many) - many), many)
+    size = np.asarray([each for one in sizes for each in one], np.float64)[here]
+    return Accesses(of.buffers, settled(size), of.reads, of.writes)
+
+
+def cold_reads(touched: Accesses, cache: float) -> list[float]:
+    """Cold bytes read by each op of a step that is repeated.
+
+    cache: usable size of the last-level cache [byte].
 
     The step is walked twice and the second walk counts: what the end of a step leaves in the cache, the next one finds.
-    An output is cold beyond the cache's size: smaller ones may be overwritten or consumed before they reach memory.
+    The list of the buffers used last is the accesses themselves: a buffer stands where it was accessed last, and the
+    cache holds all that stand behind a place that moves on.
     """
-    if cache is None:
-        return [sum(b for _, b in op) for op in reads], [sum(b for _, b in op) for op in writes]
-    held: OrderedDict[int, float] = OrderedDict()
-    total = 0.0
-    cold_reads: list[float] = []
-    cold_writes: list[float] = []
+    buffers, sizes = touched.numbered.tolist(), touched.size.tolist()
+    reads, ends = touched.reads.tolist(), np.cumsum(touched.reads + touched.writes).tolist()
+    number = len(buffers)
+    held = [0.0] * (max(buffers, default=-1) + 1)  # bytes of each buffer that the cache holds
+    last = [-1] * len(held)  # where it was accessed last, the second walk counted on
+    oldest, total = 0, 0.0
+    found: list[float] = []
     for counting in (False, True):
-        for op_reads, op_writes in zip(reads, writes, strict=True):
-            # Of a buffer of which only a part was touched, only so much can be there.
-            cold = sum(max(0.0, size - held.get(buffer, 0.0)) for buffer, size in op_reads)
-            for buffer, size in (*op_reads, *op_writes):
-                before = held.pop(buffer, 0.0)
-                held[buffer] = max(size, before)
-                total += held[buffer] - before
-            while total > cache and held:
-                total -= held.popitem(last=False)[1]
+        start, walked = 0, number * counting
+        for some, end in zip(reads, ends, strict=True):
             if counting:
-                cold_reads.append(cold)
-                cold_writes.append(max(0.0, sum(size for _, size in op_writes) - cache))
-    return cold_reads, cold_writes
+                cold = 0.0
+                for place in range(start, start + some):
+                    # Of a buffer of which only a part was touched, only so much can be there.
+                    absent = sizes[place] - held[buffers[place]]
+                    if absent > 0:
+                        cold += absent
+                found.append(cold)
+            for place in range(start, end):
+                buffer, size = buffers[place], sizes[place]
+                before = held[buffer]
+                if size > before:
+                    total += size - before
+                    held[buffer] = size
+                last[buffer] = walked + place
+            while total > cache and oldest < walked + end:
+                buffer = buffers[oldest if oldest < number else oldest - number]
+                if last[buffer] == oldest:
+                    total -= held[buffer]
+                    held[buffer] = 0.0
+                oldest += 1
+            start = end
+    return found
 
 
-def external_bytes(
-    reads: Sequence[Sequence[tuple[int, float]]], writes: Sequence[Sequence[tuple[int, float]]]
-) -> float:
+def external_bytes(touched: Accesses) -> float:
     """Bytes a step must move whatever its kernels are: what comes from before it and what outlives it.
 
     A buffer that is read before the step writes it came from outside (parameters, optimizer state, inputs): its bytes
     are read once, and written once if the step changes it. A buffer that the step writes and never reads is a result.
     Everything else could stay on the chip.
     """
-    came: dict[int, float] = {}
-    made: dict[int, float] = {}
-    changed: dict[int, float] = {}
-    for op_reads, op_writes in zip(reads, writes, strict=True):
-        for buffer, size in op_reads:
-            if buffer in made:
-                made[buffer] = 0.0
-            else:
-                came[buffer] = max(came.get(buffer, 0.0), size)
-        for buffer, size in op_writes:
-            if buffer in came:
-                changed[buffer] = max(changed.get(buffer, 0.0), size)
-            else:
-                made[buffer] = size
-    return sum(came.values()) + sum(changed.values()) + sum(made.values())
+    buffer, written, size = touched.numbered, touched.written, touched.size
+    place, number = np.arange(len(buffer)), int(buffer.max(initial=-1)) + 1
+    first, read_last, written_last = np.full((3, number), -1)
+    first[buffer[::-1]] = place[::-1]
+    read_last[buffer[~written]] = place[~written]
+    written_last[buffer[written]] = place[written]
+    came = ~written[first]
+    most = np.zeros((2, number))
+    np.maximum.at(most, (written.astype(np.int64), buffer), size)
+    result = ~came & (written_last > read_last)
+    return float(most[:, came].sum() + size[written_last[result]].sum())
 
 
 class Cold(NamedTuple):
     """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: a point)."""
 
-    read: list[float]
-    written: list[float]
-    high: list[float | None]
+    read: Array
+    written: Array
+    high: Array | None
 
 
 def buffers_known(profile: Profile) -> bool:
@@ -94,21 +137,21 @@ def cold_traffic(profile: Profile, device: Device) -> Cold:
     """What the history of the buffers says about the caches of `device`.
 
     Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point. A cache
-    of which nobody knows how fast it is takes no byte from main memory: it would give it for free.
+    of which nobody knows how fast it is takes no byte from main memory: it would give it for free. An output is cold
+    beyond the cache's size: smaller ones may be overwritten or consumed before they reach memory.
     """
-    reads, writes = accesses(profile)
-    if buffers_known(profile):
-        return Cold(*cold_bytes(reads, writes, device.serves), [None] * len(profile.ops))
-    size = device.serves or 0.0
-    sums = [[sum(each for _, each in op) for op in accessed] for accessed in (reads, writes)]
-    low = [[max(0.0, whole - size) for whole in many] for many in sums]
-    return Cold(low[0], low[1], [read + written for read, written in zip(*sums, strict=True)])
-
-
-def accesses(profile: Profile) -> tuple[Accesses, Accesses]:
-    """(buffer, bytes) of each op's reads and of its writes."""
-    signatures = profile.signatures
-    return (
-        [tuple(zip(op.reads, signatures[op.signature].reads, strict=True)) for op in profile.ops],
-        [tuple(zip(op.writes, signatures[op.signature].writes, strict=True)) for op in profile.ops],
+    signature, size = rows(profile).signature, device.serves
+    read, written = (
+        np.asarray([sum(getattr(one, name)) for one in profile.signatures], np.float64)[signature]
+        for name in ("reads", "writes")
     )
+    beyond = np.maximum(0.0, written - (size or 0.0))
+    if not buffers_known(profile):
+        return Cold(np.maximum(0.0, read - (size or 0.0)), beyond, read + written)
+    return Cold(read if size is None else _cold_reads(profile, size), beyond, None)
+
+
+@per_profile
+def _cold_reads(profile: Profile, cache: float) -> Array:
+    found: Array = settled(np.asarray(cold_reads(accesses(profile), cache), np.float64))
+    return found

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.schema import Op, Profile
+from roofline.core.rows import Ints, per_profile, rows, settled
+from roofline.core.schema import Profile
 
-Ints = NDArray[np.int64]
+Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, slots=True)
 class Columns:
     """Per op, in order: where it points in the profile's tables, how often it launched the device, and its times [s].
 
-    own: mean over the kept steps, 0 where there are none; overlap: that it ran beside others. fused: of constituents.
+    steps: its own time in each kept profiled step, shape (ops, steps); own: their mean, 0 where there are none;
+    overlap: that it ran beside others. fused: of constituents.
     """
 
     signature: Ints
@@ -25,33 +26,35 @@ class Columns:
     phase: Ints
     block: Ints
     launches: Ints
-    own: NDArray[np.float64]
-    overlap: NDArray[np.float64]
+    steps: Array
+    own: Array
+    overlap: Array
     fused: NDArray[np.bool_]
 
 
+@per_profile
 def columns(profile: Profile) -> Columns:
     """The columns of a profile."""
-    ops = profile.ops
-
-    def whole(of: Callable[[Op], int]) -> Ints:
-        return np.fromiter(map(of, ops), np.int64, len(ops))
-
-    times = own_times(profile)
+    of, ops = rows(profile), profile.ops
+    kept = int(of.steps[0]) if ops else 0
+    times = of.own.reshape(len(ops), kept) * 1e-9 if kept else np.zeros((len(ops), 0))
     return Columns(
-        signature=whole(lambda op: op.signature),
-        scope=whole(lambda op: op.scope),
-        phase=whole(lambda op: op.phase),
-        block=whole(lambda op: op.block),
-        launches=whole(lambda op: op.launches),
-        own=times.mean(axis=1) if times.shape[1] else np.zeros(len(ops)),
-        overlap=np.multiply(whole(lambda op: op.overlap_ns), 1e-9, dtype=np.float64),
-        fused=np.fromiter((bool(op.constituents) for op in ops), bool, len(ops)),
+        signature=of.signature,
+        scope=of.scope,
+        phase=of.phase,
+        block=of.block,
+        launches=of.launches,
+        steps=settled(times),
+        own=settled(times.mean(axis=1) if kept else np.zeros(len(ops))),
+        overlap=settled(np.multiply(of.overlap, 1e-9, dtype=np.float64)),
+        fused=settled(np.fromiter((bool(op.constituents) for op in ops), bool, len(ops))),
     )
 
 
-def own_times(profile: Profile) -> NDArray[np.float64]:
-    """The own time of each op in each kept profiled step [s], shape (ops, steps)."""
-    steps = len(profile.ops[0].own_ns) if profile.ops else 0
-    flat = np.fromiter((time for op in profile.ops for time in op.own_ns), np.float64)
-    return flat.reshape(len(profile.ops), steps) * 1e-9 if steps else np.zeros((len(profile.ops), 0))
+def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
+    """Rows of columns: each with the number of what it holds, and of each number the first row that holds it."""
+    number: Ints = np.zeros(len(given[0]), np.int64)
+    for column in given:
+        values, codes = np.unique(column, return_inverse=True)
+        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
+    return number, np.unique(number, return_index=True)[1]

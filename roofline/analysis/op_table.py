@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.cache_traffic import Cold
-from roofline.analysis.columns import Columns, columns
+from roofline.analysis.columns import Columns, columns, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
@@ -55,10 +55,10 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
     open_ = np.asarray(["matrix precision" in row.missing for row in found], bool)[work]
     ceilings = [(row.compute_ceiling, row.memory_ceiling, row.launch_ceiling) for row in found]
-    named = zip(work.tolist(), binding.tolist(), (costed & ~open_).tolist(), strict=True)
-    names = tuple(ceilings[row][which] if known else "" for row, which, known in named)
-    spreads = {name: device.spread(name) for name in set(names)}
-    spread = np.fromiter((spreads[name] for name in names), np.float64, len(names))
+    known = costed & ~open_
+    named = np.asarray(ceilings, object).reshape(-1, 3)[work, binding]
+    spreads = np.asarray([[device.spread(name) for name in row] for row in ceilings], np.float64).reshape(-1, 3)
+    spread = np.where(known, spreads[work, binding], 0.0)
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
     exempt = _by_another_algorithm(profile, of)
@@ -71,15 +71,15 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_high=floor_high,
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
-        bound=np.where(costed & ~open_, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=costed & ~open_ & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
+        bound=np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64),
+        near_ridge=known & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
-        cold=np.asarray(cold.read) + np.asarray(cold.written),
-        ceiling=names,
+        cold=cold.read + cold.written,
+        ceiling=tuple(np.where(known, named, "").tolist()),
         columns=of,
     )
     lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
@@ -89,19 +89,20 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
 
 def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms], NDArray[np.int64]]:
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
-    executor, signatures = executor_of(profile), profile.signatures
-    works: dict[tuple[int, int, float, float, float | None], int] = {}
-    work = np.fromiter(
-        (
-            works.setdefault((op.signature, op.launches, read, written, high), len(works))
-            for op, read, written, high in zip(profile.ops, *cold, strict=True)
-        ),
-        np.int64,
-        len(profile.ops),
-    )
+    executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
+    read, written, high = cold
+    work, first = numbered(of.signature, of.launches, read, written, read if high is None else high)
     found = [
-        terms(one := signatures[number], device, one.executor or executor, launches, read, written, high)
-        for number, launches, read, written, high in works
+        terms(
+            one := signatures[of.signature[row]],
+            device,
+            one.executor or executor,
+            int(of.launches[row]),
+            float(read[row]),
+            float(written[row]),
+            None if high is None else float(high[row]),
+        )
+        for row in first.tolist()
     ]
     return found, work
 

@@ -70,9 +70,10 @@ def command(
                 if rank is not None:
                     check_output(_of_rank(Path(output), rank), force, (".json",), inputs)
     check_writable(Path.cwd() if output is None else Path(output).parent)
-    profiles = importing.read(
-        traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
-    )
+    with words.if_long(f"reading {', '.join(map(words.printable, traces))}"):
+        profiles = importing.read(
+            traces, device=device, capture=capture, name=name, command=words.command_line(), say=words.say
+        )
     if output is None:
         paths = [default_name(one, Path.cwd()) for one in profiles]
     elif len(profiles) == 1:
@@ -81,8 +82,9 @@ def command(
         paths = [_of_rank(Path(output), one.imported.rank if one.imported else None) for one in profiles]
         for path in paths:
             check_output(path, force, (".json",), inputs)
-    for one, path in zip(profiles, paths, strict=True):
-        save(one, path)
+    with words.if_long(f"writing {', '.join(map(words.printable, paths))}"):
+        for one, path in zip(profiles, paths, strict=True):
+            save(one, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
     print(text.render(analyze(profiles[slowest]), None))
     for path in paths:

@@ -34,8 +34,14 @@ def command(
     """
     renderer = plugins.load("roofline.renderers", format, "format")
     from roofline.analysis.analysis import KEYS, analyze
+    from roofline.cli.options.words import if_long, printable
     from roofline.core.schema import load
+    from roofline.renderers._words import counted
 
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
-    typer.echo(renderer.render(analyze(load(profile)), by), nl=False)
+    with if_long(f"reading {printable(profile)}"):
+        loaded = load(profile)
+    with if_long(f"adding up {counted(len(loaded.ops), 'op')}"):
+        told = renderer.render(analyze(loaded), by)
+    typer.echo(told, nl=False)

@@ -32,9 +32,16 @@ def command(
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import devices
     from roofline.analysis.analysis import analyze
+    from roofline.cli.options.words import if_long, printable
     from roofline.core.schema import load
     from roofline.projection.carry import carry
+    from roofline.renderers._words import counted
 
-    there, here = devices.load(device), analyze(load(profile))
-    sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
-    typer.echo(renderer.render(carry(here, there, sheet)), nl=False)
+    there = devices.load(device)
+    with if_long(f"reading {printable(profile)}"):
+        loaded = load(profile)
+    with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
+        here = analyze(loaded)
+        sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
+        told = renderer.render(carry(here, there, sheet))
+    typer.echo(told, nl=False)

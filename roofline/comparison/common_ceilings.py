@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Hashable, Iterable
 
+import numpy as np
+
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.cache_traffic import Cold, cold_traffic
+from roofline.analysis.cache_traffic import Array, Cold, cold_traffic
 from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
+from roofline.core.rows import Ints
 from roofline.core.schema import Profile
 
 
@@ -25,14 +28,23 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     if not same_device(a, b):
         return analyze(a), analyze(b)
     device = best_ceilings((a.device, b.device))
-    cold = cold_traffic(a, device), cold_traffic(b, device)
-    for one, other in by_occurrence(_keys(a), _keys(b)):
-        for column_a, column_b in ((cold[0].read, cold[1].read), (cold[0].written, cold[1].written)):
-            column_a[one] = column_b[other] = min(column_a[one], column_b[other])
-        high_a, high_b = cold[0].high[one], cold[1].high[other]
-        if high_a is not None and high_b is not None:
-            cold[0].high[one] = cold[1].high[other] = min(high_a, high_b)
-    return analyze(a, device, _above_low(cold[0])), analyze(b, device, _above_low(cold[1]))
+    pairs = np.asarray(by_occurrence(_keys(a), _keys(b)), np.int64).reshape(-1, 2).T
+    one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), *pairs)
+    return analyze(a, device, one), analyze(b, device, other)
+
+
+def _fewest(a: Cold, b: Cold, one: Ints, other: Ints) -> tuple[Cold, Cold]:
+    """Of the ops `one` of a and `other` of b, pair by pair, the fewer cold bytes of both."""
+
+    def fewer(ours: Array, theirs: Array) -> tuple[Array, Array]:
+        ours, theirs = ours.copy(), theirs.copy()
+        ours[one] = theirs[other] = np.minimum(ours[one], theirs[other])
+        return ours, theirs
+
+    read, written = fewer(a.read, b.read), fewer(a.written, b.written)
+    high = (a.high, b.high) if a.high is None or b.high is None else fewer(a.high, b.high)
+    ours, theirs = (_above_low(Cold(*columns)) for columns in zip(read, written, high, strict=True))
+    return ours, theirs
 
 
 def best_ceilings(devices: Iterable[Device]) -> Device:
@@ -59,8 +71,6 @@ def _keys(profile: Profile) -> list[Hashable]:
 
 def _above_low(cold: Cold) -> Cold:
     """The upper end of what is cold is never below the lower one."""
-    high = [
-        each if each is None else max(each, read + written)
-        for read, written, each in zip(cold.read, cold.written, cold.high, strict=True)
-    ]
-    return Cold(cold.read, cold.written, high)
+    if cold.high is None:
+        return cold
+    return Cold(cold.read, cold.written, np.maximum(cold.high, cold.read + cold.written))

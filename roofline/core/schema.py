@@ -7,6 +7,7 @@ step of BERT-base below 1 MB.
 
 from __future__ import annotations
 
+import gc
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -196,7 +197,7 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
@@ -280,16 +281,15 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     if len(data) > MAX_BYTES:
         raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile.")
     try:
-        version = msgspec.json.decode(data, type=_Peek).schema
-        if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-            raise InputError(f"{source} is not a roofline profile: it has no schema number.")
-        if version > SCHEMA:
-            raise InputError(
-                f"{source} was made by a newer roofline (schema {version}, this one reads up to {SCHEMA}): upgrade."
-            )
-        if version == SCHEMA:
-            profile = msgspec.json.decode(data, type=Profile)
-        else:
+        profile = _current(data)
+        if profile is None:
+            version = msgspec.json.decode(data, type=_Peek).schema
+            if not isinstance(version, int) or isinstance(version, bool) or version < 1:
+                raise InputError(f"{source} is not a roofline profile: it has no schema number.")
+            if version > SCHEMA:
+                raise InputError(
+                    f"{source} was made by a newer roofline (schema {version}, this one reads up to {SCHEMA}): upgrade."
+                )
             plain = msgspec.json.decode(data)
             for step in range(version, SCHEMA):
                 plain = MIGRATIONS[step](plain)
@@ -298,6 +298,26 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
         raise InputError(f"{source} cannot be read as a profile: {error}.") from None
     sound.check(profile, source)
     return profile
+
+
+def _current(data: bytes) -> Profile | None:
+    """The profile in `data`; None for one of another schema. Errors are msgspec's.
+
+    While it is decoded nothing becomes garbage, and looking for some in a million tuples takes longer than decoding.
+    """
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        profile = msgspec.json.decode(data, type=Profile)
+    except msgspec.ValidationError:
+        schema = msgspec.json.decode(data, type=_Peek).schema
+        if type(schema) is int and schema == SCHEMA:
+            raise
+        return None
+    finally:
+        if collecting:
+            gc.enable()
+    return profile if profile.schema == SCHEMA else None
 
 
 def load(path: str | os.PathLike[str]) -> Profile:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
+from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from roofline.errors import InputError
@@ -24,6 +25,8 @@ Op = Any
 LARGEST, SMALLEST = 1e30, 1e-30
 #: [ns] A hundred days, far longer than a step.
 _LONGEST = 10**16
+#: [ns] of a start, and the number of a buffer, on either side of 0: a small number that 64 bits hold.
+_FARTHEST = 1 << 62
 #: Launches of an op and results that a host reads before it, far more than a step has time for.
 _MOST = 1 << 40
 #: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
@@ -130,25 +133,51 @@ def _shares(profile: Profile) -> Named:
 
 def _ops_fit(profile: Profile) -> bool:
     """Whether the indices of all ops point into their tables and their times can be; by columns, which is faster."""
-    ops = profile.ops
-    sizes = [(len(signature.reads), len(signature.writes)) for signature in profile.signatures]
-    steps = len(profile.profiled.corrected) if profile.profiled else None
-    tables = {"signature": sizes, "scope": profile.scopes, "phase": profile.phases, "block": profile.blocks}
-    places = list(chain.from_iterable(op.places for op in ops))
-    pairs = [pair for op in ops for pair in op.kernels]
-    return (
-        all(_within([getattr(op, name) for op in ops], len(table) - 1) for name, table in tables.items())
-        and all(sizes[op.signature] == (len(op.reads), len(op.writes)) for op in ops)
-        and (steps is None or all(len(op.own_ns) == steps for op in ops))
-        and all(len(op.places) in (0, len(op.constituents)) for op in ops)
-        and _within([number for number, _ in pairs], len(profile.kernels) - 1)
-        and _within(list(chain.from_iterable(op.constituents for op in ops)), len(sizes) - 1)
-        and all(
-            _within([place[column] for place in places], len(tables[name]) - 1)
-            for column, name in enumerate(("scope", "phase", "block"))
-        )
-        and all(_within(values, most) for _, values, most in _columns(ops))
+    import numpy as np
+
+    from roofline.core.rows import column, rows, whole
+
+    ops, signatures = profile.ops, profile.signatures
+    if not ops:
+        return True
+    try:
+        of = rows(profile)
+        pairs, places = (whole(chain.from_iterable(column(ops, name))) for name in ("kernels", "places"))
+        constituents = whole(column(ops, "constituents"))
+        host = whole(chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))))
+        reads = whole(filter(None, map(attrgetter("host_reads"), ops)))
+    except OverflowError:  # more than 64 bits: nothing is as much
+        return False
+    pairs, places = pairs.reshape(-1, 2), places.reshape(-1, 3)
+    tables = ((of.scope, profile.scopes), (of.phase, profile.phases), (of.block, profile.blocks))
+    inside = (
+        _outside(of.signature, len(signatures) - 1),
+        *(_outside(numbers, len(table) - 1) for numbers, table in tables),
+        *(_outside(places[:, number], len(table) - 1) for number, (_, table) in enumerate(tables)),
+        _outside(pairs[:, 0], len(profile.kernels) - 1),
+        _outside(constituents, len(signatures) - 1),
+        _outside(of.own, _LONGEST),
+        _outside(of.overlap, _LONGEST),
+        _outside(of.launches, _MOST),
+        _outside(pairs[:, 1], _LONGEST),
+        _outside(of.start, _FARTHEST, -_FARTHEST),
+        _outside(of.buffers, _FARTHEST, -_FARTHEST),
+        _outside(host, _LONGEST),
+        _outside(reads, _MOST),
     )
+    if any(inside):
+        return False
+    steps = len(profile.profiled.corrected) if profile.profiled else of.steps[0]
+    sizes = np.asarray([(len(signature.reads), len(signature.writes)) for signature in signatures], np.int64)
+    return bool(
+        (of.steps == steps).all()
+        and (sizes[of.signature] == np.stack([of.reads, of.writes], axis=1)).all()
+        and (not len(places) or all(len(op.places) in (0, len(op.constituents)) for op in ops))
+    )
+
+
+def _outside(values: Any, most: int, least: int = 0) -> bool:
+    return bool(len(values) and (values.min() < least or values.max() > most))
 
 
 def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
@@ -157,8 +186,9 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), _LONGEST
     yield "overlap_ns", [op.overlap_ns for op in ops], _LONGEST
     # What was launched before the step began there may start before it.
-    yield "start_ns", [abs(op.start_ns) for op in ops], 1 << 62
+    yield "start_ns", [abs(op.start_ns) for op in ops], _FARTHEST
     yield "launches", [op.launches for op in ops], _MOST
+    yield "buffers", [abs(buffer) for op in ops for buffer in (*op.reads, *op.writes)], _FARTHEST
     yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST
     yield "host_reads", [op.host_reads or 0 for op in ops], _MOST
@@ -169,16 +199,20 @@ def _within(values: list[int], most: int) -> bool:
 
 
 def _refuse_op(profile: Profile, source: str) -> None:
-    """Raise InputError for the first op that does not fit."""
+    """Raise InputError for the first op that does not fit; that of the first half of the ops that do not, and so on."""
     from msgspec.structs import replace
 
-    for number, op in enumerate(profile.ops):
-        if _ops_fit(replace(profile, ops=(op,))):
-            continue
-        for name, values, most in _columns([op]):
-            if not _within(values, most):
-                raise InputError(f"{source} is damaged: {name} of op {number} is {max(values, key=abs)}.")
-        sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
-        if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
-            raise InputError(f"{source} is damaged: the buffers of op {number} do not fit its signature.")
-        raise InputError(f"{source} is damaged: op {number} points outside the profile's tables.")
+    low, high = 0, len(profile.ops)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if _ops_fit(replace(profile, ops=profile.ops[low:middle])) else (low, middle)
+    op = profile.ops[low]
+    for name, values, most in _columns([op]):
+        if not _within(values, most):
+            raise InputError(f"{source} is damaged: {name} of op {low} is {max(values, key=abs)}.")
+    sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
+    if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
+        raise InputError(f"{source} is damaged: the buffers of op {low} do not fit its signature.")
+    if _ops_fit(replace(profile, ops=(op,))):
+        raise InputError(f"{source} is damaged: not all of its ops have a time in each of its steps.")
+    raise InputError(f"{source} is damaged: op {low} points outside the profile's tables.")

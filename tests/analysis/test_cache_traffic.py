@@ -2,23 +2,36 @@
 
 from __future__ import annotations
 
+import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roofline.analysis.cache_traffic import cold_bytes, external_bytes
+from roofline.analysis.cache_traffic import Accesses, cold_reads, cold_traffic, external_bytes
+from roofline.core.device import Cache, Ceiling, Device
+from tests import handmade
 
 MB = 1e6
+Step = list[list[tuple[int, float]]]
 
 
-def by_definition(
-    reads: list[list[tuple[int, float]]], writes: list[list[tuple[int, float]]], cache: float
-) -> tuple[list[float], list[float]]:
+def accesses(reads: Step, writes: Step) -> Accesses:
+    """The accesses of a step that is told op by op."""
+    touched = [each for op in zip(reads, writes, strict=True) for some in op for each in some]
+    return Accesses(
+        np.asarray([buffer for buffer, _ in touched], np.int64),
+        np.asarray([size for _, size in touched], np.float64),
+        np.asarray([len(op) for op in reads], np.int64),
+        np.asarray([len(op) for op in writes], np.int64),
+    )
+
+
+def by_definition(reads: Step, writes: Step, cache: float) -> list[float]:
     """An input is warm if the distinct bytes touched since its last use, its own included, fit the cache.
 
     Walks back from each input of the second of two steps, collecting distinct buffers until it meets itself.
     """
     touches = 2 * list(zip(reads, writes, strict=True))
-    cold_reads = []
+    found = []
     for number in range(len(reads), 2 * len(reads)):
         cold = 0.0
         for buffer, size in reads[number % len(reads)]:
@@ -37,12 +50,12 @@ def by_definition(
                 break
             if not warm:
                 cold += size
-        cold_reads.append(cold)
-    return cold_reads, [max(0.0, sum(size for _, size in op) - cache) for op in writes]
+        found.append(cold)
+    return found
 
 
 @st.composite
-def steps(draw: st.DrawFn) -> tuple[list[list[tuple[int, float]]], list[list[tuple[int, float]]], float]:
+def steps(draw: st.DrawFn) -> tuple[Step, Step, float]:
     sizes = [float(size) for size in draw(st.lists(st.integers(1, 6), min_size=6, max_size=6))]
     buffers = st.lists(st.integers(0, 5), unique=True, max_size=3)
     ops = draw(st.lists(st.tuples(buffers, buffers), min_size=1, max_size=6))
@@ -54,8 +67,9 @@ def steps(draw: st.DrawFn) -> tuple[list[list[tuple[int, float]]], list[list[tup
 
 @settings(max_examples=300)
 @given(steps())
-def test_like_the_definition(step: tuple[list[list[tuple[int, float]]], list[list[tuple[int, float]]], float]) -> None:
-    assert cold_bytes(*step) == by_definition(*step)
+def test_like_the_definition(step: tuple[Step, Step, float]) -> None:
+    reads, writes, cache = step
+    assert cold_reads(accesses(reads, writes), cache) == by_definition(reads, writes, cache)
 
 
 def test_a_chain_stays_warm_while_it_fits() -> None:
@@ -63,43 +77,55 @@ def test_a_chain_stays_warm_while_it_fits() -> None:
     # ago, with 0.4 * 3 MB touched since: it is cold.
     reads = [[(0, 0.4 * MB)], [(1, 0.4 * MB)], [(2, 0.4 * MB)]]
     writes = [[(1, 0.4 * MB)], [(2, 0.4 * MB)], [(3, 0.4 * MB)]]
-    cold, written = cold_bytes(reads, writes, 1 * MB)
-    assert cold == [0.4 * MB, 0.0, 0.0]
-    assert written == [0.0, 0.0, 0.0]
+    assert cold_reads(accesses(reads, writes), 1 * MB) == [0.4 * MB, 0.0, 0.0]
     # With room for all four it is warm too: 1.6 MB with its own.
-    assert cold_bytes(reads, writes, 1.6 * MB)[0] == [0.0, 0.0, 0.0]
+    assert cold_reads(accesses(reads, writes), 1.6 * MB) == [0.0, 0.0, 0.0]
 
 
 def test_what_is_larger_than_the_cache_is_never_warm() -> None:
-    # Read twice in a row, 4 MB against 1 MB of cache; of 4 MB written, 3 MB go beyond it.
-    cold, written = cold_bytes([[(0, 4 * MB)], [(0, 4 * MB)]], [[], [(1, 4 * MB)]], 1 * MB)
-    assert cold == [4 * MB, 4 * MB]
-    assert written == [0.0, 3 * MB]
+    # Read twice in a row, 4 MB against 1 MB of cache.
+    touched = accesses([[(0, 4 * MB)], [(0, 4 * MB)]], [[], [(1, 4 * MB)]])
+    assert cold_reads(touched, 1 * MB) == [4 * MB, 4 * MB]
 
 
-def test_without_a_known_cache_everything_is_cold() -> None:
-    assert cold_bytes([[(0, 8.0), (1, 2.0)]], [[(2, 4.0)]], None) == ([10.0], [4.0])
+def test_what_is_written_beyond_the_cache_and_what_a_cache_of_unknown_speed_holds() -> None:
+    profile, known = handmade.profile(), handmade.profile().device
+    whole = [sum(profile.signatures[op.signature].writes) for op in profile.ops]
+    assert max(whole) > 1000
+    small = Device(
+        name="d",
+        kind="cpu",
+        ceilings={**known.ceilings, "cache.llc": Ceiling(value=1e12, source="x")},
+        caches=(Cache(level="llc", size=1000.0, source="x"),),
+    )
+    # 1000 bytes may be overwritten or consumed before they reach memory.
+    assert cold_traffic(profile, small).written.tolist() == [max(0.0, each - 1000) for each in whole]
+    unknown = Device(name="d", kind="cpu", ceilings={}, caches=small.caches)
+    cold = cold_traffic(profile, unknown)
+    assert cold.written.tolist() == whole
+    assert cold.read.tolist() == [sum(profile.signatures[op.signature].reads) for op in profile.ops]
+    assert cold.high is None
 
 
 def test_a_step_without_ops() -> None:
-    assert cold_bytes([], [], 1 * MB) == ([], [])
+    assert cold_reads(accesses([], []), 1 * MB) == []
 
 
 def test_what_a_step_must_move_whatever_its_kernels_are() -> None:
     # y = f(x, w); z = g(y); w += h(z): x and w come from outside, w goes back, y and z could stay on the chip.
     x, w, y, z = (0, 2.0), (1, 8.0), (2, 3.0), (3, 5.0)
-    assert external_bytes([[x, w], [y], [z, w]], [[y], [z], [w]]) == 2 + 8 + 8
+    assert external_bytes(accesses([[x, w], [y], [z, w]], [[y], [z], [w]])) == 2 + 8 + 8
     # Nobody reads z: it is the result.
-    assert external_bytes([[x, w], [y]], [[y], [z]]) == 2 + 8 + 5
-    assert external_bytes([], []) == 0
+    assert external_bytes(accesses([[x, w], [y]], [[y], [z]])) == 2 + 8 + 5
+    assert external_bytes(accesses([], [])) == 0
 
 
 def test_of_a_buffer_touched_in_part_only_the_part_is_there() -> None:
     # 4 bytes of a buffer, then 100 of it: 96 were not there, and 100 - 4 of them have to come each time around, since
     # between two rounds 200 other bytes pass through a cache of 150
     reads = [[(0, 4.0)], [(0, 100.0)], [(1, 150.0)]]
-    cold, _ = cold_bytes(reads, [[], [], []], 150.0)
+    cold = cold_reads(accesses(reads, [[], [], []]), 150.0)
     assert cold == [4.0, 96.0, 150.0]
     # Touching 4 bytes of what is there whole leaves it there whole.
-    cold, _ = cold_bytes([[(0, 100.0)], [(0, 4.0)], [(0, 100.0)]], [[], [], []], 150.0)
+    cold = cold_reads(accesses([[(0, 100.0)], [(0, 4.0)], [(0, 100.0)]], [[], [], []]), 150.0)
     assert cold == [0.0, 0.0, 0.0]

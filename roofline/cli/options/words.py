@@ -5,11 +5,29 @@ from __future__ import annotations
 import os
 import shlex
 import sys
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 
 def say(text: str) -> None:
     """A line of progress, on standard error."""
     print(text, file=sys.stderr, flush=True)
+
+
+@contextmanager
+def if_long(text: str, after: float = 1.0) -> Iterator[None]:
+    """Say what is being done, to a person who waits for it longer than `after` [s]; to nobody else."""
+    if sys.stderr is None or not sys.stderr.isatty():
+        yield
+        return
+    timer = threading.Timer(after, say, (f"{text} ...",))
+    timer.daemon = True
+    timer.start()
+    try:
+        yield
+    finally:
+        timer.cancel()
 
 
 def calibrating(text: str, done: int, of: int) -> None:

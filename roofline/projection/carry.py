@@ -141,7 +141,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     why = why_not(profile, columns, common, held, before, after)
     known = why == CARRIED
     floor = np.where(known, pure.floor, 0.0)
-    ratio = _not_below(divide(after, before, known), here, work_here.work, floor)
+    ratio = _not_below(divide(after, before, known), here, work_here.floor, floor)
     assumed = _like_their_group(group, share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN))
     carried = known | (assumed > 0)
     if not carried.any():
@@ -151,8 +151,9 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     least, most = ratio, ratio
     if caches:
         # Of what the caches held before, where that is not known, the ratio above takes nothing.
-        warm = roofs(profile, ours, upper=False).work, roofs(profile, theirs, upper=False).work
-        warmer = _not_below(divide(warm[1] + start_there, warm[0] + start_here, known), here, warm[0], floor)
+        warm = roofs(profile, ours, upper=False), roofs(profile, theirs, upper=False)
+        warmer = divide(warm[1].work + start_there, warm[0].work + start_here, known)
+        warmer = _not_below(warmer, here, warm[0].floor, floor)
         least = np.where(known, np.minimum(ratio, warmer), ratio)
         most = np.where(known, np.maximum(ratio, warmer), ratio)
     apart = kernels(common, held)
@@ -228,12 +229,12 @@ def _groups(here: Analysis) -> NDArray[np.int64]:
     return np.where(updating[columns.phase], GROUPS.index(GROUP_OF["optimizer"]), codes[columns.signature])
 
 
-def _not_below(ratio: Array, here: Analysis, work: Array, floor: Array) -> Array:
-    """The ratios, none so low that an op would take less than its floor there, unless it takes less than its work here.
+def _not_below(ratio: Array, here: Analysis, ours: Array, theirs: Array) -> Array:
+    """The ratios, none so low that an op would take less than its floor there, unless it does here.
 
-    work: the time of each op's work here; floor: the least time of each op there [s].
+    ours, theirs: the least time of each op here and there [s].
     """
-    least = divide(floor, here.table.own, here.table.own >= work)
+    least = divide(theirs, here.table.own, here.table.own >= ours)
     return np.where(ratio > 0, np.maximum(ratio, least), ratio)
 
 

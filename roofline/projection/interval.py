@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import Resamples
-from roofline.analysis.columns import own_times
+from roofline.analysis.columns import numbered
 from roofline.core import statistics
 from roofline.core.device import SHEET_LOW, Device
 from roofline.core.vocabulary import GROUPS
@@ -40,7 +40,8 @@ def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> ND
     """Whether an op is measured against a datasheet: its binding ceiling is a datasheet's on one side only."""
 
     def figures(side: Roofs, device: Device) -> NDArray[np.bool_]:
-        return np.asarray([n in device.ceilings and is_sheet(device.ceilings[n]) for n in side.ceilings], bool)
+        sheets = {name for name, ceiling in device.ceilings.items() if is_sheet(ceiling)}
+        return np.isin(side.ceilings, sorted(sheets))
 
     opposed: NDArray[np.bool_] = figures(ours, here) != figures(theirs, there)
     return opposed
@@ -62,7 +63,7 @@ def drawn_ends(
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
     ceiling that is the same on both sides is drawn once.
     """
-    number, own, overlap = len(resamples.scale), own_times(here.profile), here.table.columns.overlap
+    number, columns = len(resamples.scale), here.table.columns
     rng = statistics.generator()
     drawn: dict[tuple[str, float, str, bool], Array] = {}
 
@@ -78,18 +79,23 @@ def drawn_ends(
             drawn[key] = 1 - rng.random(number) * uncertainty
         return drawn[key]
 
-    pairs: dict[tuple[int, str, str, bool], list[int]] = {}
-    for row, (ours, theirs) in enumerate(zip(roofs[0].ceilings, roofs[1].ceilings, strict=True)):
-        if carried[row]:
-            pairs.setdefault((int(group[row]), ours, theirs, bool(opposed[row])), []).append(row)
+    names = [side.ceilings for side in roofs]
+    chosen = np.flatnonzero(carried)
+    which, first = numbered(
+        group[chosen],
+        *(np.unique(one, return_inverse=True)[1][chosen] for one in names),
+        opposed[chosen].astype(np.int64),
+    )
     low, high = np.zeros((len(GROUPS), number)), np.zeros((len(GROUPS), number))
-    for (code, ours, theirs, sheet), rows in pairs.items():
+    for pair, row in enumerate(chosen[first].tolist()):
+        rows, sheet = chosen[which == pair], bool(opposed[row])
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
-        factor = resamples.scale * rate(ours, devices[0], sheet) / rate(theirs, devices[1], sheet)
+        ours, theirs = (rate(str(one[row]), device, sheet) for one, device in zip(names, devices, strict=True))
+        factor = resamples.scale * ours / theirs
         for ends, ratio in zip((low, high), ratios, strict=True):
             # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
-            times = resamples.steps @ (ratio[rows] @ own[rows]) - ratio[rows] @ overlap[rows]
-            ends[code] += np.maximum(times, 0.0) * factor
+            times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]
+            ends[int(group[row])] += np.maximum(times, 0.0) * factor
     return low, high
 
 

@@ -46,10 +46,10 @@ class Roofs:
         return which
 
     @property
-    def ceilings(self) -> list[str]:
+    def ceilings(self) -> NDArray[np.str_]:
         """The name of the ceiling that binds the work of each op."""
-        names = [(row.compute_ceiling, row.memory_ceiling) for row in self.found]
-        return [names[row][which] for row, which in zip(self.of.tolist(), self.binding.tolist(), strict=True)]
+        names = np.asarray([(row.compute_ceiling, row.memory_ceiling) for row in self.found], np.str_).reshape(-1, 2)
+        return names[self.of, self.binding]
 
 
 def roofs(profile: Profile, device: Device, upper: bool) -> Roofs:

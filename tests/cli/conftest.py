@@ -6,7 +6,6 @@ No test measures ceilings: the cache holds a calibration made by hand, with ceil
 from __future__ import annotations
 
 import contextlib
-import functools
 import io
 import os
 import subprocess
@@ -165,17 +164,41 @@ def process(tmp_path: Path, variables: dict[str, str]) -> Run:
     return run
 
 
+#: What every Python begins with that has the folder of `brief` in its path.
+BRIEF = """
+from roofline.recording import record
+from roofline.recording.xspace import probes
+
+record.bandwidth = lambda plan, threads: {}
+probes.FUNCTION_ELEMENTS, probes.TRIVIAL_RUNS = (1024,), 3
+"""
+
+
+@pytest.fixture(scope="session")
+def brief(tmp_path_factory: pytest.TempPathFactory) -> dict[str, str]:
+    """Variables with which a measuring child leaves out what takes half of its time and is not tested.
+
+    It measures no memory, for which it would load torch whatever the framework, and its probes of the executor are
+    small.
+    """
+    folder = tmp_path_factory.mktemp("brief")
+    (folder / "sitecustomize.py").write_text(BRIEF)
+    return {"PYTHONPATH": str(folder)}
+
+
 @pytest.fixture(scope="module")
 def once(tmp_path_factory: pytest.TempPathFactory, variables: dict[str, str]) -> Callable[..., Ended]:
-    """Runs a command as the user does, but each only once in a module; what it writes is in `once.folder`.
+    """Runs a command in this process, but each only once in a module; what it writes is in `once.folder`.
 
-    What only reads runs in this process.
+    A measuring child is a process all the same; `more` is added to its environment.
     """
     folder = tmp_path_factory.mktemp("once")
+    ended: dict[tuple[str, ...], Ended] = {}
 
-    @functools.cache
-    def run(*words: str) -> Ended:
-        return (call if words[0] == "show" else start)(words, folder, variables)
+    def run(*words: str, more: Mapping[str, str] | None = None) -> Ended:
+        if words not in ended:
+            ended[words] = call(words, folder, {**variables, **(more or {})})
+        return ended[words]
 
     run.folder = folder  # type: ignore[attr-defined]
     return run

@@ -1,6 +1,6 @@
 """One command on every backend: the same step, the same words, the same numbers.
 
-Each command runs once, in child processes as a user runs it. BERT tiny: 2 samples of 16 tokens, one thread.
+Each command runs once, its measuring child in a process of its own. BERT tiny: 2 samples of 16 tokens, one thread.
 """
 
 from __future__ import annotations
@@ -35,6 +35,8 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
 OTHERS = [name for name in BACKENDS if name != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
 INFER = ["jax", "tensorflow", "keras-tensorflow:jit=on"]
+#: Those whose training step is measured with all that a child measures beside the steps; one per profiler.
+WHOLE = ["torch", "jax", "tensorflow"]
 #: Dictionaries whose keys are names of things, not of fields.
 NAMED = {
     *("options", "versions", "switches", "device.ceilings", "gap_causes", "classes", "groups", "phases", "blocks"),
@@ -47,8 +49,13 @@ def file_of(backend: str, mode: str) -> str:
     return f"{backend.replace(':', '-')}-{mode}.json"
 
 
-def profiled(once: Run, backend: str, mode: str) -> dict[str, Any]:
-    """`show --format json` of BERT tiny on a backend."""
+@pytest.fixture(scope="module")
+def profiled(once: Run, brief: dict[str, str]) -> Callable[[str, str], dict[str, Any]]:
+    """`show --format json` of BERT tiny on a backend in a mode."""
+    return lambda backend, mode: show(once, backend, mode, {} if (backend in WHOLE and mode == "train") else brief)
+
+
+def show(once: Run, backend: str, mode: str, more: dict[str, str]) -> dict[str, Any]:
     name = backend.partition(":")[0]
     for distribution in BACKENDS[name][0]:
         module = distribution.replace("-", "_")
@@ -57,7 +64,7 @@ def profiled(once: Run, backend: str, mode: str) -> dict[str, Any]:
     file = file_of(backend, mode)
     work = ("--size", "tiny", "--batch", "2", "--seq", "16", "--mode", mode)
     cost = ("--device", "cpu", "--threads", "1", "--steps", "3")
-    ended = once("profile", "bert", "--backend", backend, *work, *cost, "-o", file)
+    ended = once("profile", "bert", "--backend", backend, *work, *cost, "-o", file, more=more)
     assert ended.code == 0, ended.err
     assert ended.out.splitlines()[-2] == f"Wrote {file}"
     assert "Traceback" not in ended.err
@@ -78,8 +85,8 @@ def fields(value: Any, path: str = "") -> set[str]:
 
 
 @pytest.mark.parametrize("backend", BACKENDS)
-def test_a_training_step(once: Run, backend: str) -> None:
-    document = profiled(once, backend, "train")
+def test_a_training_step(once: Run, profiled: Run, backend: str) -> None:
+    document = profiled(backend, "train")
     holds(document, package.load(once.folder / file_of(backend, "train")), {"forward", "backward", "optimizer"})
     assert (document["model"], document["backend"], document["options"]) == ("bert", backend, {})
     assert (document["mode"], document["batch"], document["seq"]) == ("train", 2, 16)
@@ -97,8 +104,8 @@ def test_a_training_step(once: Run, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", INFER)
-def test_an_inference_step(once: Run, backend: str) -> None:
-    document = profiled(once, backend, "infer")
+def test_an_inference_step(once: Run, profiled: Run, backend: str) -> None:
+    document = profiled(backend, "infer")
     holds(document, package.load(once.folder / file_of(backend, "infer")), {"forward"})
     assert document["backend"] == backend.partition(":")[0]
     # An option is recorded as it was given, and reaches the model.
@@ -136,15 +143,15 @@ def holds(document: dict[str, Any], profile: Profile, phases: set[str]) -> None:
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_the_keys_are_those_of_torch(once: Run, backend: str) -> None:
-    ours, torchs = fields(profiled(once, backend, "train")), fields(profiled(once, "torch", "train"))
+def test_the_keys_are_those_of_torch(profiled: Run, backend: str) -> None:
+    ours, torchs = fields(profiled(backend, "train")), fields(profiled("torch", "train"))
     assert ours == torchs
 
 
 @pytest.mark.parametrize("backend", OTHERS)
-def test_the_same_is_asked_for(once: Run, backend: str) -> None:
+def test_the_same_is_asked_for(profiled: Run, backend: str) -> None:
     """Model FLOPs by phase, and parameters: docs/comparing.md, the parity gate."""
-    document, torchs = profiled(once, backend, "train"), profiled(once, "torch", "train")
+    document, torchs = profiled(backend, "train"), profiled("torch", "train")
     asked = {phase: row["model_flops"] for phase, row in document["phases"].items() if phase != "(no op)"}
     assert asked == pytest.approx(
         {phase: row["model_flops"] for phase, row in torchs["phases"].items() if phase != "(no op)"}, rel=1e-3
@@ -157,7 +164,7 @@ def test_the_same_is_asked_for(once: Run, backend: str) -> None:
 
 
 @pytest.mark.parametrize("backend", INFER)
-def test_inference_asks_for_the_forward_pass(once: Run, backend: str) -> None:
-    alone, torchs = profiled(once, backend, "infer"), profiled(once, "torch", "train")
+def test_inference_asks_for_the_forward_pass(profiled: Run, backend: str) -> None:
+    alone, torchs = profiled(backend, "infer"), profiled("torch", "train")
     asked = torchs["phases"]["forward"]["model_flops"]
     assert alone["phases"]["forward"]["model_flops"] == pytest.approx(asked, rel=1e-3)

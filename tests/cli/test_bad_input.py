@@ -362,15 +362,6 @@ def eats_with_numpy():
     import numpy
     return lambda: numpy.ones(2**50)
 
-def killed():
-    return lambda: os.kill(os.getpid(), signal.SIGKILL)
-
-def crashes():
-    return lambda: os.kill(os.getpid(), signal.SIGSEGV)
-
-def leaves():
-    return lambda: os._exit(7)
-
 def waits():
     import time
     def run():
@@ -395,7 +386,7 @@ def users_file(tmp_path: Path) -> dict[str, bytes | None]:
 @pytest.mark.parametrize(
     ("function", "code", "sentence"),
     [
-        ("absent", 2, "mine.py has no function 'absent'; it defines crashes, does_nothing, eats_all, "),
+        ("absent", 2, "mine.py has no function 'absent'; it defines does_nothing, eats_all, "),
         ("not_callable", 2, "mine.py has no function 'not_callable'"),
         ("returns_a_number", 2, "mine.py:returns_a_number returned int; it must return a roofline.Step, or a callable"),
         ("returns_nothing", 2, "mine.py:returns_nothing returned NoneType; it must return a roofline.Step"),
@@ -482,23 +473,6 @@ def test_out_of_memory_is_caught_and_said(process: Run, tmp_path: Path) -> None:
     ended = process(*MLP, "--batch", "100000000000", *OUT)
     said(ended, 4, "Out of memory on the CPU: use a smaller --batch, --seq or --size.")
     assert files(tmp_path) == {}
-
-
-@pytest.mark.slow
-@pytest.mark.parametrize(
-    ("function", "sentence"),
-    [
-        ("killed", "The measuring process was killed, most likely for want of memory: use a smaller --batch"),
-        ("crashes", "The measuring process died of SIGSEGV: run the step alone to see the crash."),
-        ("leaves", "The measuring process ended with status 7 and no result; what it printed is above."),
-    ],
-)
-def test_a_child_that_dies_is_said(
-    process: Run, tmp_path: Path, users_file: dict[str, Any], function: str, sentence: str
-) -> None:
-    pytest.importorskip("torch")
-    said(process("profile", f"mine.py:{function}", *SMALL, *OUT), 4, sentence)
-    assert files(tmp_path) == users_file
 
 
 @pytest.fixture

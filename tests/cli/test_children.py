@@ -237,8 +237,8 @@ def mine(tmp_path: Path) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("jax")
-def test_a_jitted_function(process: Run, roofline: Run) -> None:
-    ended = process("profile", "mine_jax.py:make_step", "--backend", "jax", "--batch", "5", *QUICK, *OUT)
+def test_a_jitted_function(process: Run, roofline: Run, brief: dict[str, str]) -> None:
+    ended = process("profile", "mine_jax.py:make_step", "--backend", "jax", "--batch", "5", *QUICK, *OUT, more=brief)
     assert ended.code == 0, ended.err
     document = shown(roofline)
     assert (document["model"], document["batch"], document["samples"]) == ("mine_jax:make_step", 5, 5)
@@ -253,8 +253,8 @@ def test_a_jitted_function(process: Run, roofline: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("jax")
-def test_a_step_of_a_jitted_function(process: Run, roofline: Run) -> None:
-    ended = process("profile", "mine_jax.py:make_whole", "--backend", "jax", *QUICK, *OUT)
+def test_a_step_of_a_jitted_function(process: Run, roofline: Run, brief: dict[str, str]) -> None:
+    ended = process("profile", "mine_jax.py:make_whole", "--backend", "jax", *QUICK, *OUT, more=brief)
     assert ended.code == 0, ended.err
     document = shown(roofline)
     assert (document["batch"], document["samples"], document["parameters"]) == (2, 2, 32)
@@ -266,8 +266,9 @@ def test_a_step_of_a_jitted_function(process: Run, roofline: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("tensorflow")
-def test_a_tf_function(process: Run, roofline: Run) -> None:
-    ended = process("profile", "mine_tensorflow.py:make_step", "--backend", "tensorflow", "--batch", "5", *QUICK, *OUT)
+def test_a_tf_function(process: Run, roofline: Run, brief: dict[str, str]) -> None:
+    words = ("profile", "mine_tensorflow.py:make_step", "--backend", "tensorflow", "--batch", "5")
+    ended = process(*words, *QUICK, *OUT, more=brief)
     assert ended.code == 0, ended.err
     document = shown(roofline)
     assert document["classes"]["contraction"]["model_flops"] == 2 * 5 * 8 * 16
@@ -277,9 +278,9 @@ def test_a_tf_function(process: Run, roofline: Run) -> None:
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("keras", "jax")
-def test_a_compiled_model(process: Run, roofline: Run) -> None:
+def test_a_compiled_model(process: Run, roofline: Run, brief: dict[str, str]) -> None:
     words = ("profile", "mine_keras.py:make_step", "--backend", "keras-jax", "--mode", "train", "--batch", "5")
-    ended = process(*words, *QUICK, *OUT)
+    ended = process(*words, *QUICK, *OUT, more=brief)
     assert ended.code == 0, ended.err
     document = shown(roofline)
     asked = {name: row["model_flops"] for name, row in document["phases"].items() if row["model_flops"]}
@@ -344,11 +345,16 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
     ],
 )
 @needs("jax")
-def test_a_step_in_jax_that_ends_badly(process: Run, tmp_path: Path, function: str, sentence: str) -> None:
+def test_a_step_that_ends_badly(
+    process: Run, tmp_path: Path, brief: dict[str, str], function: str, sentence: str
+) -> None:
     buffered = {"PYTHONUNBUFFERED": ""}  # as it is for most users: what is printed must get out all the same
-    ended = process("profile", f"mine_jax.py:{function}", "--backend", "jax", *QUICK, *OUT, more=buffered)
+    ended = process("profile", f"mine_jax.py:{function}", "--backend", "jax", *QUICK, *OUT, more=brief | buffered)
     last(ended, 4, sentence)
-    assert ("I am leaving\n" in ended.err) == (function == "leaves")
+    if function != "pure_python":  # which is measured before it is refused
+        printed = "I am leaving\n" if function == "leaves" else ""
+        assert ended.err == f"{printed}roofline: {sentence}\n", "the sentence alone"
+        assert ended.out == ""
     assert written(tmp_path) == []
 
 

@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator
+from itertools import count
 from typing import Any
 
 import pytest
 
 torch = pytest.importorskip("torch")
 from torch import nn
+from torch._inductor import compile_fx
 
 from roofline.backends.torch import BACKEND as EAGER
 from roofline.backends.torch_compile import BACKEND
@@ -29,7 +31,10 @@ COUNT = Plan(device="cpu", count_only=True)
 
 
 @pytest.fixture(autouse=True)
-def one_thread() -> Iterator[None]:
+def one_thread(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    # Kernels have the number of their graph in their names. Counted anew in each test, as in a process of its own, the
+    # same kernel is the same C++, which g++ compiles once for all tests: it takes most of their time.
+    monkeypatch.setattr(compile_fx, "_graph_counter", count())
     before = torch.get_num_threads()
     torch.set_num_threads(1)
     torch.manual_seed(0)

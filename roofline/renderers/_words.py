@@ -9,7 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.floors import ATTAINED
+from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
@@ -85,6 +85,8 @@ def bound(name: Bound, times: _tables.Times) -> str:
     """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound"."""
     if name == "unknown" or times.attained is None or times.attained_high is None:
         return "unknown"
+    if times.attained > 1 + ABOVE_TOLERANCE:
+        return f"{name} roof exceeded, {shares(times.attained, times.attained_high)} attained"
     if times.attained < ATTAINED:
         return f"{name} roof above, {shares(times.attained, times.attained_high)} attained"
     return f"{name}-bound"
@@ -102,6 +104,16 @@ def attained(total: Total) -> str:
     if total.attained is None or total.attained_high is None:
         return units.percent(None, 0)
     return shares(total.attained, total.attained_high)
+
+
+def overlap(analysis: Analysis) -> str:
+    """Why floor and loss are more than the time of a row, where that can be seen: half a percent of the step."""
+    if analysis.total.overlap < 0.005 * analysis.wall:
+        return ""
+    return (
+        f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
+        "that each op took, and together more than the time of the step that they took"
+    )
 
 
 def is_range(analysis: Analysis) -> bool:
@@ -126,9 +138,10 @@ def verdict(analysis: Analysis) -> str:
             continue  # the table has it
         words = bound(name, times)
         if not parts and name != "unknown":
-            least = times.loss - (times.reach - times.floor)
-            words += f" (floor {shares(times.floor / wall, times.reach / wall)}, "
-            words += f"loss {shares(least / wall, times.loss / wall)})"
+            of = times.closing
+            least = of.loss - (of.reach - of.floor)
+            words += f" (floor {shares(of.floor / wall, of.reach / wall)}, "
+            words += f"loss {shares(least / wall, of.loss / wall)})"
         elif words.endswith("-bound"):
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")
@@ -173,9 +186,11 @@ def provenance(analysis: Analysis) -> str:
 
 def caption(analysis: Analysis) -> str:
     """What stands under a table."""
+    told = overlap(analysis)
     return (
         "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
-        f"device; loss: own time − floor; attained: floor / own time. {provenance(analysis)}"
+        "device; loss: own time − floor; attained: floor / own time. "
+        f"{f'{told[0].upper()}{told[1:]}. ' if told else ''}{provenance(analysis)}"
     )
 
 

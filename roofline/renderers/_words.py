@@ -106,16 +106,6 @@ def attained(total: Total) -> str:
     return shares(total.attained, total.attained_high)
 
 
-def overlap(analysis: Analysis) -> str:
-    """Why floor and loss are more than the time of a row, where that can be seen: half a percent of the step."""
-    if analysis.total.overlap < 0.005 * analysis.wall:
-        return ""
-    return (
-        f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
-        "that each op took, and together more than the time of the step that they took"
-    )
-
-
 def is_range(analysis: Analysis) -> bool:
     """Whether floors are ranges that can be seen: half a percent of their sum."""
     return analysis.total.floor_reach > 1.005 * analysis.total.floor
@@ -182,16 +172,6 @@ def provenance(analysis: Analysis) -> str:
     told = [device(analysis), plain(profile.backend) + (f" ({versions})" if versions else "")]
     told.append(f"precision {plain(analysis.precision or profile.precision)}")
     return f"{'; '.join(told)}; {spread(analysis)}."
-
-
-def caption(analysis: Analysis) -> str:
-    """What stands under a table."""
-    told = overlap(analysis)
-    return (
-        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
-        "device; loss: own time − floor; attained: floor / own time. "
-        f"{f'{told[0].upper()}{told[1:]}. ' if told else ''}{provenance(analysis)}"
-    )
 
 
 def flag(name: str) -> str:

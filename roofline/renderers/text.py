@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers import _defects, _tables, _terminal, _words
+from roofline.renderers import _notes, _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -84,9 +84,9 @@ def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
     """What a table may show that needs a word: columns that do not add up to the time, more than a roof allows."""
-    if by not in _tables.LONG and (words := _words.overlap(analysis)):
+    if by not in _tables.LONG and (words := _notes.overlap(analysis)):
         yield "overlap", words
-    if words := _defects.above(analysis):
+    if words := _notes.above(analysis):
         yield "above", words
 
 
@@ -95,7 +95,7 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if total.overlap > 0 or total.uncosted > 0:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
         yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
-    if words := _words.overlap(analysis):
+    if words := _notes.overlap(analysis):
         yield "overlap", words
     yield gap, _gap(analysis)
     if analysis.products:
@@ -123,7 +123,7 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
-    if words := _defects.above(analysis):
+    if words := _notes.above(analysis):
         yield "above", words
     for number, words in enumerate(_words.imported(analysis)):
         yield "" if number else "trace", words

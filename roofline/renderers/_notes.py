@@ -1,4 +1,7 @@
-"""What is above its roof: by how much, under which ceiling, and whether the count or the ceiling has to be wrong."""
+"""What a table needs a word on: what its columns are, ops that overlapped, and ops that are above their roofs.
+
+What is above its roof is told with the ceiling and by how much, and whether the count or the ceiling has to be wrong.
+"""
 
 from __future__ import annotations
 
@@ -9,9 +12,29 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers._words import conjunction, counted, plain
+from roofline.renderers._words import conjunction, counted, plain, provenance
 
 _FEW = 3  # ceilings that are named, those with the most ops first
+
+
+def caption(analysis: Analysis) -> str:
+    """What stands under a table."""
+    more = "".join(f"{told[0].upper()}{told[1:]}. " for told in (overlap(analysis), above(analysis)) if told)
+    return (
+        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
+        "device; loss: own time − floor; attained: floor / own time. "
+        f"{more}{provenance(analysis)}"
+    )
+
+
+def overlap(analysis: Analysis) -> str:
+    """Why floor and loss are more than the time of a row, where that can be seen: half a percent of the step."""
+    if analysis.total.overlap < 0.005 * analysis.wall:
+        return ""
+    return (
+        f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
+        "that each op took, and together more than the time of the step that they took"
+    )
 
 
 def above(analysis: Analysis) -> str:

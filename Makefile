@@ -46,6 +46,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
 	$(BIN)/python benchmarks/read_xplane.py
 	$(BIN)/python benchmarks/import_kineto.py
+	$(BIN)/python benchmarks/show_large.py
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells.py

@@ -44,10 +44,13 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     upper = filled.copy()
     upper[1] = np.maximum(filled[1], np.nan_to_num(memory_high, nan=-1.0))
     # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
-    costed &= upper.max(axis=0, initial=0.0) > 0
+    idle = _idle(profile, of) & bool(device.ceilings)
+    costed &= (upper.max(axis=0, initial=0.0) > 0) | idle
     # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
     shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)
     binding = shown.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
+    turned = binding != upper.argmax(axis=0)
+    binding[idle] = BOUNDS.index("overhead")
     floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
     floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
     uncosted = np.where(costed, 0.0, own)
@@ -72,14 +75,14 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
         bound=np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64),
-        near_ridge=known & (_near_ridge(shown, work, found, device) | (binding != upper.argmax(axis=0))),
+        near_ridge=known & ~idle & (_near_ridge(shown, work, found, device) | turned),
         above=above,
         exempt=exempt,
         compute=np.where(costed, compute, np.nan),
         memory=np.where(costed, memory, np.nan),
         launch=launch,
         cold=cold.read + cold.written,
-        ceiling=tuple(np.where(known, named, "").tolist()),
+        ceiling=tuple(np.where(known & ~idle, named, "").tolist()),
         columns=of,
     )
     lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
@@ -91,13 +94,14 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
     executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
     read, written, high = cold
-    work, first = numbered(of.signature, of.launches, read, written, read if high is None else high)
+    launches = np.where(_idle(profile, of), 0, of.launches)
+    work, first = numbered(of.signature, launches, read, written, read if high is None else high)
     found = [
         terms(
             one := signatures[of.signature[row]],
             device,
             one.executor or executor,
-            int(of.launches[row]),
+            int(launches[row]),
             float(read[row]),
             float(written[row]),
             None if high is None else float(high[row]),
@@ -105,6 +109,16 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
         for row in first.tolist()
     ]
     return found, work
+
+
+def _idle(profile: Profile, of: Columns) -> NDArray[np.bool_]:
+    """Which ops are calls on a CPU that do nothing and launch nothing, as a view: they have no launch floor."""
+    nothing = [profile.device.kind == "cpu" and _empty(signature.cost) for signature in profile.signatures]
+    return np.asarray(nothing, bool)[of.signature]
+
+
+def _empty(cost: Cost) -> bool:
+    return _costed(cost) and not (cost.bytes or cost.flops or cost.vector_flops or cost.functions or cost.int_ops)
 
 
 _FEWER_PRODUCTS = re.compile(r"winograd|fft", re.IGNORECASE)

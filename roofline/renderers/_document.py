@@ -11,6 +11,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.totals import Total
 from roofline.core.schema import Imported
 from roofline.core.vocabulary import BOUNDS
+from roofline.renderers._tables import Times, split
 
 #: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
 MAX_ROWS = 5000
@@ -36,6 +37,7 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
         "uncosted": value.uncosted,
         "floor": value.floor,
         "floor_high": value.floor_high,
+        "floor_reach": value.floor_reach,
         "loss": value.loss,
         "divided_seconds": value.divided_seconds,
         "bounds": dict(value.bounds),
@@ -45,7 +47,8 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
 
 _STEP_TIMES = (
     *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted", "inflation", "scale"),
-    *("coverage", "quality", "bounds", "bounds_floor", "unattained", "near_ridge", "roofs", "mfu", "above_ceiling"),
+    *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "unattained", "near_ridge"),
+    *("roofs", "mfu", "above_ceiling"),
 )
 _TIMES = (
     "seconds",
@@ -54,6 +57,7 @@ _TIMES = (
     "uncosted",
     "floor",
     "floor_high",
+    "floor_reach",
     "loss",
     "divided_seconds",
     "bounds",
@@ -65,7 +69,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     profile, device, sums = analysis.profile, analysis.device, analysis.total
     steps = np.asarray(profile.wall.steps)
     interval = analysis.wall_interval
-    timed = analysis.timed
+    timed, bounds = analysis.timed, split(analysis)
     single = float(np.median(profile.wall.single)) if profile.wall.single else None
     document: dict[str, Any] = {
         "schema": 1,
@@ -119,6 +123,8 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "quality": analysis.quality,
         "bounds": dict(sums.bounds),
         "bounds_floor": dict(sums.bounds_floor),
+        "bounds_reach": {name: times.reach for name, times in bounds.items()},
+        "bounds_attained": {name: _attained(times) for name, times in bounds.items()},
         "unattained": dict(sums.unattained),
         "near_ridge": sums.near_ridge,
         "roofs": analysis.roofs,
@@ -152,6 +158,13 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     elif by in ("scope", "kernel", "source"):
         document[f"{by}s"] = {name: total(value, timed) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
+
+
+def _attained(times: Times) -> list[float] | None:
+    """The range of the attained roof, as the verdict and the figure tell it; null where nothing is costed."""
+    if times.attained is None or times.attained_high is None:
+        return None
+    return [times.attained, times.attained_high]
 
 
 def _compilation(analysis: Analysis) -> dict[str, Any] | None:
@@ -201,6 +214,8 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
                 "seconds": float(table.share[row]),
                 "own_seconds": float(table.own[row]),
                 "floor": float(table.floor[row]),
+                "floor_high": float(table.floor_high[row]),
+                "floor_reach": float(table.floor_reach[row]),
                 "loss": float(table.loss[row]),
                 "uncosted": float(table.uncosted[row]),
                 "bound": BOUNDS[int(table.bound[row])],

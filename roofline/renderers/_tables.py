@@ -29,6 +29,16 @@ class Times:
     loss: float
 
     @property
+    def closing(self) -> Times:
+        """The same with a floor and a loss that add up to `seconds`: ops that overlapped count by their share.
+
+        Own times of ops that ran at once are more than the time that they ran in; each part is less in proportion.
+        """
+        own = self.floor + self.loss
+        less = self.seconds / own if own > 0 else 0.0
+        return Times(self.seconds, self.floor * less, self.reach * less, self.loss * less)
+
+    @property
     def attained(self) -> float | None:
         """floor / own time; None where nothing is costed."""
         own = self.floor + self.loss

@@ -9,7 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.floors import ATTAINED
+from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
@@ -85,6 +85,8 @@ def bound(name: Bound, times: _tables.Times) -> str:
     """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound"."""
     if name == "unknown" or times.attained is None or times.attained_high is None:
         return "unknown"
+    if times.attained > 1 + ABOVE_TOLERANCE:
+        return f"{name} roof exceeded, {shares(times.attained, times.attained_high)} attained"
     if times.attained < ATTAINED:
         return f"{name} roof above, {shares(times.attained, times.attained_high)} attained"
     return f"{name}-bound"
@@ -126,9 +128,10 @@ def verdict(analysis: Analysis) -> str:
             continue  # the table has it
         words = bound(name, times)
         if not parts and name != "unknown":
-            least = times.loss - (times.reach - times.floor)
-            words += f" (floor {shares(times.floor / wall, times.reach / wall)}, "
-            words += f"loss {shares(least / wall, times.loss / wall)})"
+            of = times.closing
+            least = of.loss - (of.reach - of.floor)
+            words += f" (floor {shares(of.floor / wall, of.reach / wall)}, "
+            words += f"loss {shares(least / wall, of.loss / wall)})"
         elif words.endswith("-bound"):
             words = name
         parts.append(f"{units.percent(share, 0)} {words}")
@@ -169,14 +172,6 @@ def provenance(analysis: Analysis) -> str:
     told = [device(analysis), plain(profile.backend) + (f" ({versions})" if versions else "")]
     told.append(f"precision {plain(analysis.precision or profile.precision)}")
     return f"{'; '.join(told)}; {spread(analysis)}."
-
-
-def caption(analysis: Analysis) -> str:
-    """What stands under a table."""
-    return (
-        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
-        f"device; loss: own time − floor; attained: floor / own time. {provenance(analysis)}"
-    )
 
 
 def flag(name: str) -> str:

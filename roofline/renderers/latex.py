@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _tables, _words
+from roofline.renderers import _notes, _tables, _words
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -41,7 +41,7 @@ def render(analysis: Analysis, by: str | None) -> str:
             r"% \usepackage{booktabs}",
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{escape(_words.verdict(analysis))} {escape(_words.caption(analysis))}}}",
+            rf"  \caption{{{escape(_words.verdict(analysis))} {escape(_notes.caption(analysis))}}}",
             rf"  \begin{{tabular}}{{l{''.join('r' if column.number else 'l' for column in columns)}}}",
             r"    \toprule",
             _line([key, *tops]),

@@ -7,7 +7,8 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _tables, _terminal, _words
+from roofline.analysis.floors import ABOVE_TOLERANCE
+from roofline.renderers import _notes, _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -28,6 +29,8 @@ def render(analysis: Analysis, by: str | None) -> str:
     lines += _table(analysis, by or "group")
     if by is None:
         lines += ["", *facts(_evidence(analysis))]
+    elif told := facts(_explained(analysis, by)):
+        lines += ["", *told]
     return "\n".join(lines) + "\n"
 
 
@@ -63,7 +66,8 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "throughput", ", ".join(rates)
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
-        yield "MFU", f"{units.percent(analysis.mfu)} of {peak}"
+        more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""
+        yield "MFU", f"{units.percent(analysis.mfu)} of {peak}{more}"
     if profile.memory.peak is not None:
         source = f" ({_words.plain(profile.memory.source)})" if profile.memory.source else ""
         yield "peak memory", units.byte(profile.memory.peak) + source
@@ -78,11 +82,21 @@ def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "" if number else "compiled", words
 
 
+def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
+    """What a table may show that needs a word: columns that do not add up to the time, more than a roof allows."""
+    if by not in _tables.LONG and (words := _notes.overlap(analysis)):
+        yield "overlap", words
+    if words := _notes.above(analysis):
+        yield "above", words
+
+
 def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     total, wall, gap = analysis.total, analysis.wall, _words.gap_name(analysis)
     if total.overlap > 0 or total.uncosted > 0:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
         yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
+    if words := _notes.overlap(analysis):
+        yield "overlap", words
     yield gap, _gap(analysis)
     if analysis.products:
         yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
@@ -109,8 +123,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
-    if analysis.above_ceiling:
-        yield "above", f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling"
+    if words := _notes.above(analysis):
+        yield "above", words
     for number, words in enumerate(_words.imported(analysis)):
         yield "" if number else "trace", words
     for number, words in enumerate(_words.flags(analysis)):
@@ -129,7 +143,11 @@ def _product(phase: str, model: float, executed: float, most: str) -> str:
 def _gap(analysis: Analysis) -> str:
     words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
     if interval and interval[1] > 0:
-        words += f", 95 % interval {_words.between(max(0.0, interval[0]), interval[1])}"
+        low, high = interval
+        # Plain and busy times are drawn apart, so that a drawn gap may be less than nothing; a gap cannot.
+        words += (
+            f", 95 % interval {_words.between(low, high)}" if low > 0 else f", at most {units.seconds(high)} (95 %)"
+        )
     if analysis.profile.wall.source == "profiled":
         words += ", profiler overhead included"
     if analysis.idle is None:

@@ -134,12 +134,14 @@ def subject(runs: Sequence[Analysis]) -> str:
 
 
 def sign(pair: RankedPair) -> str:
-    """What a positive number means."""
+    """What a positive number means, and what shares beyond the whole do: one cause's are made up for by another's."""
     a, b = (
         own if own.endswith(f" ({letter})") else f"{own} ({letter})"
         for own, letter in ((name(pair, 0), "A"), (name(pair, 1), "B"))
     )
-    return f"A − B: what is positive, {a} spends and {b} does not"
+    shares = [_percent(part, pair) or 0 for part in (*(finding.seconds for finding in pair.findings), pair.rest)]
+    beyond = "; shares of the difference with their signs" if min(shares) < 0 or max(shares) > 100 else ""
+    return f"A − B: what is positive, {a} spends and {b} does not{beyond}"
 
 
 def warning(pair: RankedPair) -> str:
@@ -178,10 +180,14 @@ def differences(pair: RankedPair) -> list[str]:
 
 def share(part: float, pair: RankedPair) -> str:
     """A part of the difference in percent; a dash where the runs resolve no difference."""
+    percent = _percent(part, pair)
+    return units.UNKNOWN if percent is None else f"{percent} %"
+
+
+def _percent(part: float, pair: RankedPair) -> int | None:
     if not pair.comparison.resolved or not pair.comparison.difference:
-        return units.UNKNOWN
-    percent = round(100 * part / pair.comparison.difference)  # a whole number: nothing is never "-0"
-    return f"{percent} %"
+        return None
+    return round(100 * part / pair.comparison.difference)  # a whole number: nothing is never "-0"
 
 
 def hardware(pair: RankedPair) -> str:

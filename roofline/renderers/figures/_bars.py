@@ -38,11 +38,11 @@ def segments(analysis: Analysis) -> list[Piece]:
         if bound == "unknown":
             found.append(Piece("unknown", times.seconds, _style.lighten(bound), "black"))
             continue
-        own = times.floor + times.loss
-        floor = min(times.seconds, times.seconds * times.floor / own) if own > 0 else times.seconds
+        closing = times.closing
+        # What is above its roof fills its bar; the caption says by how much.
+        floor, reach = (min(times.seconds, part) for part in (closing.floor, closing.reach))
         # White reads on blue and green, black on orange.
         ink = "black" if bound == "memory" else "white"
-        reach = min(times.seconds, times.seconds * times.reach / own) if own > 0 else times.seconds
         found.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
         if reach > floor:
             found.append(Piece(f"{bound} range", reach - floor, _style.half(bound), "black"))

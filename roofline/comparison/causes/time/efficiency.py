@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from roofline import units
+from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
@@ -30,9 +31,20 @@ def sentence(facts: Facts) -> str:
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
     if facts.about["of"] == "products":
         text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
-        return f"{text}, where {facts.less} attains {other}."
+        return f"{text}, where {facts.less} attains {other}.{_excess(facts)}"
     text = f"{opening(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
-    return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}."
+    return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}.{_excess(facts)}"
+
+
+def _excess(facts: Facts) -> str:
+    """A word on more than a roof allows."""
+    if not _above(facts):
+        return ""
+    return " More than the roof is a defect of a count or a ceiling, or of the scale: roofline show says which."
+
+
+def _above(facts: Facts) -> bool:
+    return any((each.attained or 0) > 1 + ABOVE_TOLERANCE for each in (facts.does_more, facts.does_less))
 
 
 def _attained(work: Work) -> str:
@@ -45,7 +57,8 @@ def label(facts: Facts) -> str:
     more, less = facts.does_more.attained, facts.does_less.attained
     if more is None or less is None:
         return what
-    return f"{what} ({units.percent(more, 0)} of the roof against {units.percent(less, 0)})"
+    excess = ", above it" if _above(facts) else ""
+    return f"{what} ({units.percent(more, 0)} of the roof against {units.percent(less, 0)}{excess})"
 
 
 CAUSE = Cause(

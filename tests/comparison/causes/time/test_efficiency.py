@@ -34,3 +34,13 @@ def test_vector_ops_of_one_process_must_be_far_slower(factor: float, rules: list
     """Two fifths of the longer time: 0.6 / 1.6 is less, 0.7 / 1.7 more."""
     slow = step(tuple(row if row.flops else change(row, own=factor * row.own) for row in LAYER * 4))
     assert [finding.rule for finding in findings(slow, step())] == rules
+
+
+def test_more_than_the_roof_is_not_told_as_if_it_could_be() -> None:
+    """Vector ops that take a fifth of their time, which is less than their floors, are above their roof."""
+    fast = step(tuple(row if row.flops else change(row, own=0.2 * row.own) for row in LAYER * 4))
+    found = only(step(), fast)
+    assert found.rule == "efficiency"
+    assert "More than the roof is a defect of a count or a ceiling" in found.text
+    slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
+    assert "More than the roof" not in only(step(slow), step()).text

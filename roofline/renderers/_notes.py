@@ -1,0 +1,102 @@
+"""What a table needs a word on: what its columns are, ops that overlapped, and ops that are above their roofs.
+
+What is above its roof is told with the ceiling and by how much, and whether the count or the ceiling has to be wrong.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import ABOVE_TOLERANCE
+from roofline.renderers._words import conjunction, counted, plain, provenance
+
+_FEW = 3  # ceilings that are named, those with the most ops first
+
+
+def caption(analysis: Analysis) -> str:
+    """What stands under a table."""
+    more = "".join(f"{told[0].upper()}{told[1:]}. " for told in (overlap(analysis), above(analysis)) if told)
+    return (
+        "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
+        "device; loss: own time − floor; attained: floor / own time. "
+        f"{more}{provenance(analysis)}"
+    )
+
+
+def overlap(analysis: Analysis) -> str:
+    """Why floor and loss are more than the time of a row, where that can be seen: half a percent of the step."""
+    if analysis.total.overlap < 0.005 * analysis.wall:
+        return ""
+    return (
+        f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
+        "that each op took, and together more than the time of the step that they took"
+    )
+
+
+def above(analysis: Analysis) -> str:
+    """The ops that are faster than their floors, and why each of them is; "" where there are none."""
+    table = analysis.table
+    faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * (1 + ABOVE_TOLERANCE))
+    others = {
+        "in kernels that need fewer products than are counted (Winograd or FFT)": faster & table.exempt,
+        # As it was measured it is within its floor, else it would be a defect.
+        f"only by the factor of {units.significant(analysis.scale)} that all times were scaled by": faster
+        & ~(table.exempt | table.above)
+        & (table.floor <= table.own / analysis.scale * (1 + ABOVE_TOLERANCE)),
+    }
+    left = faster & ~table.above
+    told = [_defects(analysis, np.flatnonzero(table.above).tolist())] if table.above.any() else []
+    for words, which in others.items():
+        left &= ~which
+        told += [f"{_faster(int(which.sum()))} {words}"] if which.any() else []
+    if left.any():
+        told.append(f"{_faster(int(left.sum()))} by no more than their ceilings vary")
+    return "; ".join(told)
+
+
+def _faster(number: int) -> str:
+    return f"{counted(number, 'op')} ran faster than {'its' if number == 1 else 'their'} floor"
+
+
+def _defects(analysis: Analysis, rows: list[int]) -> str:
+    attained = analysis.total.attained
+    if attained is not None and attained > 1 + ABOVE_TOLERANCE:
+        # One count or ceiling that is wrong moves some ops, and another device all of them.
+        return (
+            f"{_faster(len(rows))}, and all that is known of the step in {units.percent(1 / attained, 0)} of the least "
+            f"time: it ran on a faster device than {plain(analysis.device.name)}, or not all of its time was recorded"
+        )
+    groups: dict[tuple[str, str], list[float]] = {}
+    for row in rows:
+        key = (analysis.table.ceiling[row], _defect(analysis, row))
+        groups.setdefault(key, []).append(float(analysis.table.floor[row] / analysis.table.own[row]))
+    ranked = sorted(groups.items(), key=lambda item: -len(item[1]))
+    told = [
+        f"{units.count(len(ratios))} under {plain(ceiling)}, up to {units.significant(max(ratios))} times as fast "
+        f"({defect})"
+        for (ceiling, defect), ratios in ranked[:_FEW]
+    ]
+    left = sum(len(ratios) for _, ratios in ranked[_FEW:])
+    return f"{_faster(len(rows))}: {conjunction([*told, *_rest(left)])}"
+
+
+def _rest(left: int) -> Iterator[str]:
+    if left:
+        yield f"{units.count(left)} under others"
+
+
+def _defect(analysis: Analysis, row: int) -> str:
+    """What has to be wrong where an op is above its ceiling."""
+    name, signature = analysis.table.ceiling[row], analysis.profile.signatures[analysis.profile.ops[row].signature]
+    family, ceiling = name.partition(".")[0], analysis.device.ceilings.get(name)
+    if family == "dram":
+        return "the count: a cache held more"
+    if signature.cost.quality != "exact":
+        return "the count: it rests on an assumption"
+    if family in ("matrix", "vector") and ceiling is not None and ceiling.spread is None:
+        return "the count: no code is faster than a datasheet"
+    return "the floor: launches are shorter" if family == "launch" else "the ceiling: it is too low"

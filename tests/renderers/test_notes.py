@@ -1,0 +1,134 @@
+"""What is above its roof is told in the line where it stands, and what is told adds up."""
+
+from __future__ import annotations
+
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+from roofline import devices, importing
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.device import Device
+from roofline.core.schema import Profile
+from roofline.renderers import _document, _notes, _tables, _words, text
+from roofline.renderers.figures import _bars
+from tests import handmade
+from tests.randomly import profiles
+
+
+def measured(name: str, value: float) -> Device:
+    """The round device with a ceiling that somebody measured, 1 % apart."""
+    device = handmade.device()
+    ceiling = replace(device.ceilings[name], value=value, spread=0.01)
+    return replace(device, ceilings={**device.ceilings, name: ceiling})
+
+
+def test_whose_defect_it_is() -> None:
+    profile = handmade.profile()
+    assert not _notes.above(analyze(profile))
+    # 200 MFLOP at 70 instead of 100 GFLOP/s: 2857 µs for 2500 µs.
+    words = "2 ops ran faster than their floor: 2 under matrix.fp32, up to 1.14 times as fast"
+    assert _notes.above(analyze(profile, measured("matrix.fp32", 70e9))) == f"{words} (the ceiling: it is too low)"
+    sheet = handmade.device(matrix_fp32=70e9)
+    assert _notes.above(analyze(profile, sheet)) == f"{words} (the count: no code is faster than a datasheet)"
+    guessed = tuple(replace(s, cost=replace(s.cost, quality="assumed")) for s in profile.signatures)
+    known = replace(profile, signatures=(*guessed[:-1], profile.signatures[-1]))
+    assert "(the count: it rests on an assumption)" in _notes.above(analyze(known, measured("matrix.fp32", 70e9)))
+    # adamw 27 MB at 6 GB/s: 4500 µs for 3000 µs; embedding 3 MB: 500 for 400 µs.
+    slow = analyze(profile, handmade.device(dram_copy=6e9))
+    assert "2 under dram.copy, up to 1.50 times as fast (the count: a cache held more)" in _notes.above(slow)
+
+
+def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
+    # Half of the rates: floors of twice 7725 µs and more, of ops that took 10 433 µs.
+    rates = {name: ceiling.value for name, ceiling in handmade.device().ceilings.items()}
+    half = handmade.device(**{n: value * 2 if n.startswith("launch") else value / 2 for n, value in rates.items()})
+    analysis = analyze(handmade.profile(), half)
+    assert "ran on a faster device than Round Device, or not all of its time was recorded" in _notes.above(analysis)
+    assert "memory roof exceeded, 137 % attained" in _words.verdict(analysis)
+    assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
+
+
+def test_a_scale_that_takes_ops_below_their_floors_is_named() -> None:
+    # Steps of 12.5 ms beside the profiler and of 8 ms without: 0.64 of 2500 µs is less than the 2000 µs of the floor.
+    plain = handmade.profile()
+    scaled = analyze(replace(plain, wall=replace(plain.wall, steps=(8e-3,) * 10)))
+    assert scaled.above_ceiling == 0
+    assert scaled.table.floor[1] > scaled.table.own[1]
+    assert "only by the factor of 0.640 that all times were scaled by" in _notes.above(scaled)
+
+
+@settings(max_examples=30)
+@given(profiles(), st.floats(0.05, 20))
+def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
+    """Whatever the ceilings: rows close, the headline's floor and loss are its share, and no excess is silent."""
+    ceilings = {
+        name: replace(ceiling, value=ceiling.value * slower) for name, ceiling in profile.device.ceilings.items()
+    }
+    analysis = analyze(profile, replace(profile.device, ceilings=ceilings))
+    for times in _tables.split(analysis).values():
+        assert times.reach >= times.floor
+        if times.attained is not None:
+            closing = times.closing
+            assert closing.floor + closing.loss == pytest.approx(times.seconds, abs=1e-15)
+            assert closing.floor == pytest.approx(times.attained * times.seconds)
+    assert sum(piece.seconds for piece in _bars.segments(analysis)) >= analysis.wall * (1 - 1e-9)
+    table = analysis.table
+    faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * 1.03)
+    assert bool(_notes.above(analysis)) == bool(faster.any())
+    for row in _tables.rows(analysis, "class", "gap"):
+        if row.attained is not None and row.attained > 1.03:
+            assert "above" in text.render(analysis, "class")
+
+
+def test_a_view_is_under_no_launch_floor() -> None:
+    # It moves and computes nothing, and took 1 µs where the launch of a kernel takes 5.
+    plain = handmade.profile()
+    cost = replace(plain.signatures[0].cost, bytes_read=0.0, bytes_written=0.0, vector_flops=0.0, int_ops=0.0)
+    view = replace(plain.signatures[0], name="aten::detach_", cost=cost, reads=(), writes=())
+    op = replace(plain.ops[0], signature=len(plain.signatures), own_ns=(1000,) * 3, reads=(), writes=())
+    profile = replace(plain, signatures=(*plain.signatures, view), ops=(*plain.ops, op))
+
+    def last(profile: Profile) -> dict[str, Any]:
+        return _document.document(analyze(profile), "op")["ops"][-1]
+
+    shown = last(profile)
+    assert (shown["floor"], shown["loss"], shown["uncosted"]) == (0.0, pytest.approx(shown["own_seconds"]), 0.0)
+    assert (shown["bound"], shown["ceiling"], shown["above_ceiling"]) == ("overhead", None, False)
+    # What a GPU ran was launched, whatever it did.
+    assert last(replace(profile, device=replace(profile.device, kind="cuda")))["floor"] == pytest.approx(5e-6)
+
+
+@pytest.fixture(scope="module")
+def imported(recorded: Any) -> Analysis:
+    """A real trace whose floors are ranges."""
+    (profile,) = importing.read([recorded("h100_bert_small_infer.json.gz")], say=lambda text: None)
+    return analyze(profile, devices.load("h100-sxm"))
+
+
+def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
+    document = json.loads(json.dumps(_document.document(imported)))
+    assert _words.is_range(imported)
+    verdict, pieces = _words.verdict(imported), _bars.segments(imported)
+    told = 0
+    for name, ends in document["bounds_attained"].items():
+        if ends is None:
+            continue
+        share = document["bounds"][name]
+        drawn = {piece.label: piece.seconds for piece in pieces if piece.label.startswith(name)}
+        floor = drawn[f"{name} floor"]
+        assert [floor, floor + drawn.get(f"{name} range", 0.0)] == pytest.approx([end * share for end in ends])
+        if f"{name} roof above" in verdict:
+            told += 1
+            assert f"{name} roof above, {_words.shares(*ends)} attained" in verdict
+    assert told
+    for label, row in document["groups"].items():
+        costed = row["own_seconds"] - row["uncosted"]
+        if costed > 0 and row["floor_reach"] > 0:
+            shown = next(line for line in text.render(imported, "group").splitlines() if line.startswith(label))
+            ends = (row["floor"] / costed, row["floor_reach"] / costed)
+            assert shown.endswith(f" {_tables.between(*ends)}")

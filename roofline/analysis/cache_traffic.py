@@ -6,6 +6,7 @@ That is exactly what a least-recently-used list of buffers, cut at the cache's s
 
 from __future__ import annotations
 
+from collections import Counter
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -14,7 +15,7 @@ from numpy.typing import NDArray
 
 from roofline.core.device import Device
 from roofline.core.rows import Ints, per_profile, rows, settled
-from roofline.core.schema import Profile
+from roofline.core.schema import Profile, Signature
 
 Array = NDArray[np.float64]
 
@@ -136,9 +137,10 @@ def buffers_known(profile: Profile) -> bool:
 def cold_traffic(profile: Profile, device: Device) -> Cold:
     """What the history of the buffers says about the caches of `device`.
 
-    Without a history what exceeds the cache is cold for sure and all may be; with one the interval is a point. A cache
-    of which nobody knows how fast it is takes no byte from main memory: it would give it for free. An output is cold
-    beyond the cache's size: smaller ones may be overwritten or consumed before they reach memory.
+    Without a history what exceeds the cache is cold for sure and all may be, but for what the op right before wrote
+    (`handed_over`); with one the interval is a point. A cache of which nobody knows how fast it is takes no byte from
+    main memory: it would give it for free. An output is cold beyond the cache's size: smaller ones may be overwritten
+    or consumed before they reach memory.
     """
     signature, size = rows(profile).signature, device.serves
     read, written = (
@@ -147,8 +149,39 @@ def cold_traffic(profile: Profile, device: Device) -> Cold:
     )
     beyond = np.maximum(0.0, written - (size or 0.0))
     if not buffers_known(profile):
-        return Cold(np.maximum(0.0, read - (size or 0.0)), beyond, read + written)
+        high = read + written
+        if size is not None:
+            high = high - handed_over(profile, size)
+        return Cold(np.maximum(0.0, read - (size or 0.0)), beyond, high)
     return Cold(read if size is None else _cold_reads(profile, size), beyond, None)
+
+
+@per_profile
+def handed_over(profile: Profile, cache: float) -> Array:
+    """Bytes that each op of a step without a history reads from the cache, since the op right before it wrote them.
+
+    cache: usable size of the last-level cache [byte].
+
+    An input of just as many bytes as an output of the op before it is taken to be that output. It is in the cache where
+    all that was written and all that the op itself touches fit together: else what it writes pushes out what it has not
+    read yet. Neither op may run beside another, since what is before what is then not known.
+    """
+    of = rows(profile)
+    found = np.zeros(len(of.signature))
+    alone = (of.overlap[1:] == 0) & (of.overlap[:-1] == 0)
+    pairs = np.stack([of.signature[:-1], of.signature[1:]])[:, alone]
+    if pairs.size:
+        unique, which = np.unique(pairs, axis=1, return_inverse=True)
+        handed = [_handed(profile.signatures[a], profile.signatures[b], cache) for a, b in unique.T.tolist()]
+        found[1:][alone] = np.asarray(handed, np.float64)[which.ravel()]
+    return settled(found)
+
+
+def _handed(before: Signature, after: Signature, cache: float) -> float:
+    """Bytes of the buffers that the one op wrote and the other reads, by their sizes, where the cache holds it all."""
+    if sum((*before.writes, *after.reads, *after.writes)) > cache:
+        return 0.0
+    return sum(size * count for size, count in (Counter(before.writes) & Counter(after.reads)).items())
 
 
 @per_profile

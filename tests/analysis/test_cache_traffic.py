@@ -5,9 +5,11 @@ from __future__ import annotations
 import numpy as np
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 from roofline.analysis.cache_traffic import Accesses, cold_reads, cold_traffic, external_bytes
 from roofline.core.device import Cache, Ceiling, Device
+from roofline.core.schema import Imported, Op
 from tests import handmade
 
 MB = 1e6
@@ -129,3 +131,21 @@ def test_of_a_buffer_touched_in_part_only_the_part_is_there() -> None:
     # Touching 4 bytes of what is there whole leaves it there whole.
     cold = cold_reads(accesses([[(0, 100.0)], [(0, 4.0)], [(0, 100.0)]], [[], [], []]), 150.0)
     assert cold == [0.0, 0.0, 0.0]
+
+
+def test_without_a_history_what_the_op_before_wrote_is_in_the_cache() -> None:
+    # gelu reads 0.4 MB and writes 0.4. Behind an op that wrote 0.4 MB they are in a cache of 1.2 MB, and all else may
+    # come from memory: 0.4 of 0.8 MB. In one of 1.1 MB they are pushed out while they are read; behind an op that wrote
+    # another size, or ran beside another, they are not known to be there.
+    def high(*ops: Op, cache: float = 1.2 * MB) -> list[float]:
+        device = replace(handmade.device(), caches=(Cache(level="llc", size=cache, source="made up"),))
+        profile = handmade.profile(ops=ops, imported=Imported(buffers=False))
+        found = cold_traffic(profile, device).high
+        assert found is not None
+        return found.tolist()
+
+    gelu, beside = handmade.OPS[2], replace(handmade.OPS[2], overlap_ns=1000)
+    assert high(gelu, gelu) == [0.8 * MB, 0.4 * MB]
+    assert high(gelu, gelu, cache=1.1 * MB) == [0.8 * MB, 0.8 * MB]
+    assert high(handmade.OPS[6], gelu)[1] == high(beside, gelu)[1] == high(gelu, beside)[1] == 0.8 * MB
+    assert high() == []

@@ -253,7 +253,7 @@ class Analysis:
         return self._totals[key]
 
     def _by(self, key: str) -> dict[str, Total]:
-        labels = self._labels(key)
+        labels = self.labels(key)
         order: tuple[str, ...] | None = {"class": CLASSES, "group": GROUPS}.get(key)
         first = dict.fromkeys(labels)
         distinct = [name for name in order if name in first] if order else list(first)
@@ -264,8 +264,8 @@ class Analysis:
         sums = {name: totals.add_up(self.profile, self.table, here) for name, here in zip(distinct, rows, strict=True)}
         return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
 
-    def _labels(self, key: str) -> list[str]:
-        """The row that each op belongs to; equal ops are asked once."""
+    def labels(self, key: str) -> list[str]:
+        """The row of `by(key)` that each op belongs to; equal ops are asked once."""
         label, known = _LABELS[key], dict[Any, str]()
         found = []
         for op in self.profile.ops:

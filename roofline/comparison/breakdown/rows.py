@@ -22,9 +22,11 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.bootstrap import Interval
-from roofline.comparison.arrays import Array, Bools, Rows
+from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.terms import Comparison, Side
-from roofline.core.vocabulary import BOUNDS, CLASSES, GROUP_OF
+from roofline.core.device import Device
+from roofline.core.schema import Signature
+from roofline.core.vocabulary import CLASSES, GROUP_OF
 
 Ends = tuple[float, float]
 #: Keys of the work view: a fused kernel is divided over these, and over no others.
@@ -121,7 +123,6 @@ class _Columns:
 
 def _columns(side: Side) -> _Columns:
     some, table = side.segments, side.analysis.table
-    floored = ~some.uncosted & (some.bound != BOUNDS.index("unknown"))
     own = table.own[some.op] * some.weight
     # The floor of a part is its part of the op's, and so is what the op's time allows of the upper end.
     reach = np.maximum(some.floor, np.minimum(table.floor_reach[some.op] * some.weight, own))
@@ -131,21 +132,28 @@ def _columns(side: Side) -> _Columns:
         seconds=side.seconds,
         floor=some.floor,
         reach=np.where(some.uncosted, 0.0, reach),
-        work=_works(side, floored),
+        work=_works(side),
         has_ceilings=bool(side.analysis.device.ceilings),
     )
 
 
-def _works(side: Side, floored: Bools) -> list[Hashable]:
-    """What work each segment does, in what both runs can have in common; None for one without a floor."""
+def _works(side: Side) -> list[Hashable]:
+    """What work each segment does, in what both runs can have in common; None for one whose floor is not known."""
     known: dict[int, Hashable] = {}
     found: list[Hashable] = []
-    for signature, floor in zip(side.segments.signature, floored.tolist(), strict=True):
+    for signature, uncosted in zip(side.segments.signature, side.segments.uncosted.tolist(), strict=True):
         if id(signature) not in known:
-            cost = signature.cost
-            known[id(signature)] = (cost.model_flops, cost.vector_flops, cost.bytes_read, cost.bytes_written)
-        found.append(known[id(signature)] if floor else None)
+            known[id(signature)] = _work(signature, side.analysis.device)
+        found.append(None if uncosted else known[id(signature)])
     return found
+
+
+def _work(signature: Signature, device: Device) -> Hashable:
+    cost, precision = signature.cost, signature.precision
+    # The floor of a product whose matrix peak is not known is that of its memory traffic: any device would seem fast.
+    if cost.useful_flops and device.rate(f"matrix.{precision.arithmetic if precision else None}") is None:
+        return None
+    return cost.model_flops, cost.vector_flops, cost.bytes_read, cost.bytes_written
 
 
 def _summed(codes: Rows, values: Array, number: int) -> Array:

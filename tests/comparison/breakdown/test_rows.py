@@ -8,6 +8,7 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 import handmade
+import numpy as np
 import pytest
 import randomly
 from hypothesis import given, settings
@@ -107,15 +108,14 @@ def test_without_ceilings_nothing_is_split() -> None:
 
 def test_rows_have_the_intervals_that_their_terms_have(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(breakdown_rows, "_CHUNK", 1)  # one row at a time gives the same
-    a, b = step([LINEAR]), step([change(LINEAR, own=100), NORM], device=FAST)
-    comparison = compare(a, b)
-    side_a, side_b = comparison.work.a, comparison.work.b
-    drawn = side_a.drawn_own([0]) - side_b.drawn_own([0])
-    (row,) = (row for row in rows(comparison, "class") if row.label == "contraction")
-    assert row.ci95 is not None
-    low, high = row.ci95
-    assert low < row.seconds < high
-    assert sum(low <= value <= high for value in drawn) == pytest.approx(950, abs=2)  # of 1000 draws
+    # Softmax shares 50 us of its 2000 with another op.
+    comparison = compare(handmade.profile(ops=handmade.OPS[:6]), handmade.profile(device=FAST, ops=handmade.OPS[5:]))
+    for row in rows(comparison, "class"):
+        drawn = np.zeros(1000)
+        for side, sign in ((comparison.work.a, 1), (comparison.work.b, -1)):
+            here = np.flatnonzero([place.op_class == row.label for place in side.segments.places])
+            drawn += sign * (side.drawn_own(here) - side.drawn_overlap(here))
+        assert row.ci95 == pytest.approx(tuple(np.percentile(drawn, (2.5, 97.5))), abs=1e-12)
 
 
 @settings(deadline=None, max_examples=60)

@@ -186,13 +186,18 @@ def _steps(profile: Profile) -> int:
     return min(len(profile.wall.steps), kept)
 
 
-def observed(pair: RankedPair, most: int) -> tuple[tuple[Line, ...], str]:
+def asked(pair: RankedPair) -> Breakdown | None:
+    """The rows by a key that the user asked for."""
+    return pair.breakdown if pair.breakdown is not None and not pair.breakdown.why else None
+
+
+def observed(pair: RankedPair, most: int, table: Breakdown | None) -> tuple[tuple[Line, ...], str]:
     """The ops that differ most, and a sentence that says what they are.
 
-    Nothing where none are told, none differ, or the table of all ops has the same rows.
+    Nothing where none are told, none differ, or the `table` that follows has the same rows.
     """
     found = pair.observations
-    if found is None or (pair.breakdown is not None and pair.breakdown.by == found.by):
+    if found is None or (table is not None and table.by == found.by):
         return (), ""
     rows = tuple(line(row) for row in found.rows[:most] if snapped(row.seconds))
     both = [units.percent(share, 0) for share in found.common]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from roofline import units
+from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
@@ -22,7 +23,7 @@ def render(ranking: Ranking) -> str:
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
     lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair)]
-    lines += [*_observed(pair, _broken_down.OBSERVED), "", *_differences(pair)]
+    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
     facts.append(f"{_comparing.closing(found)}.")
     facts = [words for words in (*facts, _broken_down.hardware(pair), _comparing.communication(pair)) if words]
@@ -37,8 +38,8 @@ def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
         lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_proven(pair)]
-        lines += _observed(pair, _broken_down.FEW)
-        if pair.breakdown is not None and not pair.breakdown.why:  # asked for
+        lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
+        if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
     told = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
@@ -84,9 +85,9 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
-def _observed(pair: RankedPair, most: int) -> list[str]:
+def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
     """The ops that differ most, where they are told."""
-    found, told = _broken_down.observed(pair, most)
+    found, told = _broken_down.observed(pair, most, table)
     return (
         ["", escape(told), "", *_lines(found, (), pair.observations.by if pair.observations else "")] if found else []
     )

@@ -6,6 +6,7 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
+from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._signed import Scale, signed
@@ -29,7 +30,7 @@ def _two(pair: RankedPair) -> list[str]:
     lines += _terminal.facts(_runs(pair))
     lines += _terminal.facts(_judged(pair))
     lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair)]
-    lines += [*_observed(pair, _broken_down.OBSERVED), "", *_differences(pair), ""]
+    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair), ""]
     lines += _terminal.facts(_evidence(pair))
     return lines
 
@@ -43,9 +44,9 @@ def _several(ranking: Ranking) -> list[str]:
             *_terminal.facts(_judged(pair, _FEW)),
             *_findings(pair, _comparing.TOP),
             *_proven(pair),
-            *_observed(pair, _broken_down.FEW),
+            *_observed(pair, _broken_down.FEW, _broken_down.asked(pair)),
         ]
-        if pair.breakdown is not None and not pair.breakdown.why:  # asked for
+        if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
     return lines
 
@@ -110,9 +111,9 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     return lines
 
 
-def _observed(pair: RankedPair, most: int) -> list[str]:
+def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
     """The ops that differ most, where they are told."""
-    found, told = _broken_down.observed(pair, most)
+    found, told = _broken_down.observed(pair, most, table)
     if not found:
         return []
     return ["", *_wrap(told), *_names_last(found, (), pair.observations.by if pair.observations else "")]

@@ -125,6 +125,9 @@ def test_several_runs_have_few_observations_each_and_the_rows_that_are_asked_for
         assert text.replace("\\", "").count(head.replace("\\", "")) == 2
         assert "all ops" not in text
         assert render(name, rank(runs, by="class")).count("all ops") == 2
+    # Where no op has a name in common, they are told by class.
+    runs = [once(step([change(LINEAR, name=str(n), own=100 * n), change(NORM, name=f"norm{n}")])) for n in (1, 2, 3)]
+    assert render("text", rank(runs)).count("Where the runs differ most, by class (100 %") == 2
 
 
 def test_intervals_stand_beside_rows_of_enough_steps() -> None:

@@ -209,7 +209,8 @@ def legend(pair: RankedPair) -> str:
     """What the columns of the table are; empty where they say it themselves."""
     if pair.breakdown is None:
         return _term_table.LEGEND
-    return LEGEND if any(row.split is not None for row in pair.breakdown.rows) else ""
+    splits = [row.split for row in pair.breakdown.rows if row.split is not None]
+    return LEGEND if any(any((*each.ceilings, *each.kernels, each.other)) for each in splits) else ""
 
 
 def hardware(pair: RankedPair) -> str:

@@ -266,6 +266,12 @@ class Analysis:
         sums = {name: totals.add_up(self.profile, self.table, here) for name, here in zip(distinct, rows, strict=True)}
         return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
 
+    def labels(self, key: str) -> list[str]:
+        """The row of `by(key)` that each op belongs to; equal ops are asked once."""
+        number, first = self._alike(key)
+        names = [_LABELS[key].label(self, self.profile.ops[row]) for row in first.tolist()]
+        return [names[which] for which in number.tolist()]
+
     def _alike(self, key: str) -> tuple[Ints, Ints]:
         """Ops that have the same label by what it is made of: their number, and of each number the first op."""
         given = [getattr(self.table.columns, name) for name in _LABELS[key].of]

@@ -59,6 +59,14 @@ def command(
     prove: Annotated[
         bool, typer.Option("--prove", help="Take each cause away where there is a switch for it, and measure again.")
     ] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(
+            metavar="KEY",
+            help="Show the ops by class|group|op|scope|block|phase|kernel|source. By default, by phase and block, or "
+            "where the runs have no blocks in common, by class.",
+        ),
+    ] = None,
     format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
@@ -68,6 +76,7 @@ def command(
     compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
     """
     renderer = plugins.load(_RENDERERS, format, "format")
+    _check_key(by)
     asked: dict[str, Any] = {
         "mode": mode,
         "batch": batch,
@@ -93,7 +102,7 @@ def command(
 
     from roofline.comparison.ranking import rank
 
-    ranking = rank(profiles, as_given=backends is None)
+    ranking = rank(profiles, as_given=backends is None, by=by)
     if not allow:
         _gate(ranking)
     if prove:
@@ -103,6 +112,13 @@ def command(
     typer.echo(renderer.render(ranking), nl=False)
     if format == "text":
         _next(paths)
+
+
+def _check_key(by: str | None) -> None:
+    from roofline.analysis.analysis import KEYS
+
+    if by is not None and by not in KEYS:
+        raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
 
 
 # ------------------------------------------------------------------------------------------------- saved profiles

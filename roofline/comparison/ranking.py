@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.causes.findings import Finding, explain, rest
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
@@ -25,13 +26,17 @@ from roofline.errors import InputError
 class RankedPair:
     """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
 
-    proofs: what became of causes that were taken away; None where nobody asked.
+    proofs: what became of causes that were taken away; None where nobody asked. breakdown: the ops by another key; None
+    where they are told by phase and block. observations: the ops that differ, of runs without blocks or without steps
+    enough for a finding; None of others.
     """
 
     names: tuple[str, str]
     comparison: Comparison
     findings: tuple[Finding, ...]
     proofs: tuple[Proof, ...] | None = None
+    breakdown: Breakdown | None = None
+    observations: Breakdown | None = None
 
     @property
     def rest(self) -> float:
@@ -72,8 +77,8 @@ class Ranking:
         return tuple(tuple(found[one, other] for other in range(len(self.runs))) for one in range(len(self.runs)))
 
 
-def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
-    """Compare runs with the fastest of them; as_given: of two, the first with the second.
+def rank(profiles: Sequence[Profile], *, as_given: bool = False, by: str | None = None) -> Ranking:
+    """Compare runs with the fastest of them; as_given: of two, the first with the second; by: a key for their ops.
 
     Raises InputError for fewer than two runs and for one without times of ops.
     """
@@ -96,7 +101,16 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False) -> Ranking:
     pairs = []
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
-        pairs.append(RankedPair((names[a], names[b]), comparison, explain(comparison)))
+        shown = breakdown(comparison, by)
+        pairs.append(
+            RankedPair(
+                (names[a], names[b]),
+                comparison,
+                explain(comparison),
+                breakdown=shown,
+                observations=observations(comparison, shown),
+            )
+        )
     return Ranking(names, runs, fastest, tuple(pairs))
 
 

@@ -350,19 +350,20 @@ def _drawn_floor(floors: Mapping[int, Mapping[str, _Floor]]) -> Array:
 
 def _floors(side: Side, rows: Rows, rates: Mapping[str, Array]) -> dict[int, dict[str, _Floor]]:
     """The floors at one place, by roof and by what its quantity is counted in."""
-    found: dict[int, dict[str, _Floor]] = {}
     some = side.segments
-    for row in rows:
-        if some.floor[row] <= 0:
-            continue
-        family = some.ceiling[row].partition(".")[0]
-        kinds = found.setdefault(int(some.bound[row]), {})
+    # Ops under one ceiling are drawn together: what is drawn is the ceiling.
+    sums: dict[tuple[int, str], tuple[float, float]] = {}
+    for row in rows[some.floor[rows] > 0].tolist():
+        under = int(some.bound[row]), some.ceiling[row]
+        time, quantity = sums.get(under, (0.0, 0.0))
+        sums[under] = time + float(some.floor[row]), quantity + float(some.quantity[row])
+    found: dict[int, dict[str, _Floor]] = {}
+    for (bound, ceiling), (time, quantity) in sums.items():
+        kinds, family = found.setdefault(bound, {}), ceiling.partition(".")[0]
         known = kinds.get(family, _Floor(0.0, 0.0, np.zeros(RESAMPLES)))
-        rate = rates.get(some.ceiling[row])
-        drawn = some.floor[row] * (rate if rate is not None else np.ones(RESAMPLES))
-        kinds[family] = _Floor(
-            known.time + float(some.floor[row]), known.quantity + float(some.quantity[row]), known.drawn + drawn
-        )
+        rate = rates.get(ceiling)
+        drawn = time * (rate if rate is not None else np.ones(RESAMPLES))
+        kinds[family] = _Floor(known.time + time, known.quantity + quantity, known.drawn + drawn)
     return found
 
 

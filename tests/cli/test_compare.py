@@ -47,6 +47,19 @@ def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
     assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
 
 
+def test_rows_by_the_key_that_is_asked_for(roofline: Run, tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 20, backend="jax")
+    by_class = roofline("compare", a, b, "--by", "class").out
+    assert "\nclass [ms] " in by_class
+    assert "\nall ops  " in by_class
+    assert roofline("compare", a, b, "--by", "block").out == roofline("compare", a, b).out
+    assert json.loads(roofline("compare", a, b, "--by", "op", "--format", "json").out)["breakdown"]["by"] == "op"
+    refused(
+        roofline("compare", a, b, "--by", "layer"),
+        *(2, "There is no table by 'layer'; there are: class, group, phase, block, scope, op, kernel, source."),
+    )
+
+
 def test_the_document_is_all_there_is_on_standard_output(roofline: Run, tmp_path: Path) -> None:
     a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 20, backend="jax")
     found = json.loads(roofline("compare", a, b, "--format", "json").out)

@@ -6,11 +6,12 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.breakdown.breakdown import COMMON, common_places
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.comparison.terms import Comparison, Side
+from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.renderers import _words
 from roofline.renderers._signed import rounding, signed, snapped
@@ -22,8 +23,6 @@ TOP = 3
 _CAUSES = 3
 #: From this share of a difference on, what is left of it is told.
 _LEFT = 5e-3
-#: The share of the ops' time at places of both runs below which the places are not those of one model.
-_COMMON = 0.5
 MARKS = "* comparable with named differences; ! not comparable"
 
 
@@ -217,25 +216,13 @@ def hardware(pair: RankedPair) -> str:
 
 def places(pair: RankedPair) -> str:
     """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
-    view = pair.comparison.work
-    times = [_by_place(side) for side in (view.a, view.b)]
-    least = min(sum(each.values()) for each in times)
-    common = sum(min(times[0].get(place, 0.0), time) for place, time in times[1].items())
-    if common >= _COMMON * least:
+    common = common_places(pair.comparison)
+    if pair.breakdown is not None or common >= COMMON:
         return ""
     return (
-        f"only {units.percent(common / least, 0)} of the ops' time is at the same phase and block in both runs, so "
+        f"only {units.percent(common, 0)} of the ops' time is at the same phase and block in both runs, so "
         "that rows above cancel: look at their sum, and at the findings."
     )
-
-
-def _by_place(side: Side) -> dict[tuple[str, str], float]:
-    """Time of the ops by phase and block [s]."""
-    found: dict[tuple[str, str], float] = {}
-    for place, cell in side.cells.items():
-        where = place.phase, place.block
-        found[where] = found.get(where, 0.0) + cell.seconds
-    return found
 
 
 def communication(pair: RankedPair) -> str:

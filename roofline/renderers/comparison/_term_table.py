@@ -14,7 +14,7 @@ from roofline.renderers._words import plain
 
 Places = list[tuple[str | None, str | None]]
 #: A row below this share of the difference or the largest row, and all after so many, go to the other places.
-_SMALL, _MOST = 0.01, 12
+SMALL, _MOST = 0.01, 12
 #: A heading of the table of terms, two lines of it, and the kinds of terms in that column. Each kind is in one column.
 COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("compute\nwork", ("floor.compute.work",)),
@@ -99,10 +99,11 @@ def table(comparison: Comparison, most: int = _MOST) -> Table:
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    return Table(tuple(rows), _gap(comparison), total, view.residual)
+    return Table(tuple(rows), gap_rows(comparison), total, view.residual)
 
 
-def _gap(comparison: Comparison) -> tuple[Row, ...]:
+def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
+    """The gap, by cause where the causes of both runs are known."""
     causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
     nothing = (None,) * len(COLUMNS)
     what = gap_name(comparison)
@@ -128,7 +129,7 @@ def _place(phase: str | None, block: str | None) -> str:
 def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, difference: float) -> tuple[Places, Places]:
     """The places that get a row of their own, the largest first, and those that share one."""
     ordered = sorted(sums, key=lambda place: -abs(sums[place]))
-    least = _SMALL * max([difference, *(abs(each) for each in sums.values())])
+    least = SMALL * max([difference, *(abs(each) for each in sums.values())])
     kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
     small = ordered[len(kept) :]
     return (ordered, []) if len(small) == 1 else (kept, small)

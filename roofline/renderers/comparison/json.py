@@ -9,11 +9,14 @@ from typing import Any
 import msgspec
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
+from roofline.comparison.breakdown.rows import Part, Row
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
-from roofline.renderers._document import document
-from roofline.renderers.comparison import _comparing, _proofs
+from roofline.renderers._document import MAX_ROWS, document
+from roofline.renderers._tables import TOP
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs
 
 
 def render(ranking: Ranking) -> str:
@@ -55,7 +58,47 @@ def pair(told: RankedPair) -> dict[str, Any]:
         "residual": found.work.residual,
         "kernel_terms": _terms(found.kernel.terms),
         "kernel_residual": found.kernel.residual,
+        "by": BLOCK if told.breakdown is None else told.breakdown.by,
+        "breakdown": _rows(told, told.breakdown, MAX_ROWS),
+        "observations": _rows(told, told.observations, TOP),
+        "unresolved": _broken_down.unresolved(told) or None,
     }
+
+
+def _rows(told: RankedPair, found: Breakdown | None, most: int) -> dict[str, Any] | None:
+    """The ops by another key than phase and block: sum(rows) + rest + the gap's terms = wall_A - wall_B."""
+    if found is None:
+        return None
+    left = found.rows[most:]
+    return {
+        "by": found.by,
+        "why": _broken_down.why(told) if found is told.breakdown else "",
+        "common": list(found.common),
+        "seconds": found.seconds,
+        "rows": [_row(told, row) for row in found.rows[:most]],
+        "rest": sum(row.seconds for row in left),
+    }
+
+
+def _row(told: RankedPair, row: Row) -> dict[str, Any]:
+    split = row.split
+    return {
+        "label": row.label,
+        "a": _part(row.parts[0]),
+        "b": _part(row.parts[1]),
+        "seconds": row.seconds,
+        "ci95": None if row.ci95 is None else list(row.ci95),
+        "ceilings": None if split is None else list(split.ceilings),
+        "kernels": None if split is None else list(split.kernels),
+        "other": None if split is None else split.other,
+        "text": _broken_down.told(told, row),
+    }
+
+
+def _part(part: Part | None) -> dict[str, Any] | None:
+    if part is None:
+        return None
+    return {"ops": part.ops, "kernels": part.kernels, "seconds": part.seconds, "floor": list(part.floor)}
 
 
 def _terms(terms: Iterable[Term]) -> list[dict[str, Any]]:

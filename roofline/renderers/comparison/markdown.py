@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 
 from roofline import units
+from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
-from roofline.renderers.comparison import _comparing, _proofs, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _term_table
+from roofline.renderers.comparison._broken_down import Line
 
 
 def render(ranking: Ranking) -> str:
@@ -20,9 +22,11 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair)]
-    facts = [_comparing.places(pair), _term_table.LEGEND, f"{_comparing.closing(found)}."]
-    facts = [words for words in (*facts, _comparing.hardware(pair), _comparing.communication(pair)) if words]
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair)]
+    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
+    facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
+    facts.append(f"{_comparing.closing(found)}.")
+    facts = [words for words in (*facts, _broken_down.hardware(pair), _comparing.communication(pair)) if words]
     facts += [
         f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
         for letter, side, run in (("A", 0, found.a), ("B", 1, found.b))
@@ -34,6 +38,9 @@ def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
         lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_proven(pair)]
+        lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
+        if _broken_down.asked(pair):
+            lines += ["", *_differences(pair)]
     told = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
@@ -58,7 +65,7 @@ def _head(pair: RankedPair) -> list[str]:
 
 def _findings(pair: RankedPair, most: int) -> list[str]:
     if not pair.findings:
-        return ["No finding: no rule accounts for a difference that these runs resolve."]
+        return [escape(_broken_down.no_finding(pair))]
     left = pair.findings[most:]
     rest = pair.rest + sum(finding.seconds for finding in left)
     what = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
@@ -76,6 +83,29 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     rows.append(["", signed(rest), _comparing.share(rest, pair), "", what, ""])
     heads = ["", "A − B", "share", "rule", "why", "what to try"]
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
+
+
+def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
+    """The ops that differ most, where they are told."""
+    found, told = _broken_down.observed(pair, most, table)
+    return (
+        ["", escape(told), "", *_lines(found, (), pair.observations.by if pair.observations else "")] if found else []
+    )
+
+
+def _differences(pair: RankedPair) -> list[str]:
+    """The table that adds up to the difference: the terms by phase and block, or the ops by another key."""
+    if pair.breakdown is None:
+        return _terms(pair)
+    found = _broken_down.lines(pair, pair.breakdown)
+    return _lines(found.rows, (found.ops, *found.gap, found.total), pair.breakdown.by)
+
+
+def _lines(some: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
+    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+    heads, *cells = _broken_down.cells(rows, scale)
+    body = [[escape(_words.plain(row.label, 120)), *each] for row, each in zip(rows, cells, strict=True)]
+    return _grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
 
 
 def _terms(pair: RankedPair) -> list[str]:

@@ -6,11 +6,13 @@ import textwrap
 from collections.abc import Iterator, Sequence
 
 from roofline import units
+from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _terminal, _words
+from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._signed import Scale, signed
 from roofline.renderers._terminal import WIDTH
-from roofline.renderers.comparison import _comparing, _proofs, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _term_table
+from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
 
 #: Differences that parity names and that are shown of each of several pairs.
@@ -24,12 +26,11 @@ def render(ranking: Ranking) -> str:
 
 
 def _two(pair: RankedPair) -> list[str]:
-    found = pair.comparison
-    table = _term_table.table(found)
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
     lines += _terminal.facts(_runs(pair))
     lines += _terminal.facts(_judged(pair))
-    lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair), "", *_terms(pair, table), ""]
+    lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair)]
+    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair), ""]
     lines += _terminal.facts(_evidence(pair))
     return lines
 
@@ -43,7 +44,10 @@ def _several(ranking: Ranking) -> list[str]:
             *_terminal.facts(_judged(pair, _FEW)),
             *_findings(pair, _comparing.TOP),
             *_proven(pair),
+            *_observed(pair, _broken_down.FEW, _broken_down.asked(pair)),
         ]
+        if _broken_down.asked(pair):
+            lines += ["", *_differences(pair)]
     return lines
 
 
@@ -84,7 +88,7 @@ def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, st
 def _findings(pair: RankedPair, most: int) -> list[str]:
     """The findings, the largest first: time, share of the difference, rule and sentence; below it what to try."""
     if not pair.findings:
-        return ["No finding: no rule accounts for a difference that these runs resolve."]
+        return _wrap(_broken_down.no_finding(pair))
     rows = []
     for finding in pair.findings[:most]:
         rows.append((signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
@@ -105,6 +109,41 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     more = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
     lines.append(f"    {signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
     return lines
+
+
+def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
+    """The ops that differ most, where they are told."""
+    found, told = _broken_down.observed(pair, most, table)
+    if not found:
+        return []
+    return ["", *_wrap(told), *_names_last(found, (), pair.observations.by if pair.observations else "")]
+
+
+def _differences(pair: RankedPair) -> list[str]:
+    """The table that adds up to the difference: the terms by phase and block, or the ops by another key."""
+    if pair.breakdown is None:
+        return _terms(pair, _term_table.table(pair.comparison))
+    found = _broken_down.lines(pair, pair.breakdown)
+    sums = (found.ops, *found.gap, found.total)
+    if pair.breakdown.by in _tables.LONG:
+        return _names_last(found.rows, sums, pair.breakdown.by)
+    rows, scale = (*found.rows, *sums), _broken_down.scale_of(found.rows, sums)
+    cells = _broken_down.cells(rows, scale)
+    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
+    labels = [f"{pair.breakdown.by} [{scale.unit}]", *(_cut(row.label, max(room, 12)) for row in rows)]
+    grid = _terminal.columns([[label, *each] for label, each in zip(labels, cells, strict=True)], left=(0,))
+    return _terminal.ruled(grid, 1, 1 + len(found.rows), 2 + len(found.rows), -1)
+
+
+def _names_last(some: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
+    """Rows whose names are long, so that they come last, and their sums."""
+    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+    cells = _broken_down.cells(rows, scale)
+    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
+    labels = [f"{by} [{scale.unit}]", *(_cut(row.label, max(room, 12), by) for row in rows)]
+    grid = [[*each, label] for each, label in zip(cells, labels, strict=True)]
+    found = _terminal.columns(grid, left=(len(cells[0]),))
+    return _terminal.ruled(found, *((1, 1 + len(some), 2 + len(some), -1) if sums else (1,)))
 
 
 def _terms(pair: RankedPair, table: _term_table.Table) -> list[str]:
@@ -128,16 +167,22 @@ def _cells(row: Row, columns: Sequence[int], scale: Scale) -> list[str]:
     return [*terms, scale.write(row.seconds), scale.between(row.ci95)]
 
 
-def _cut(label: str, room: int) -> str:
-    return label if len(label) <= room else f"{label[: room - 1]}…"
+def _cut(label: str, room: int, by: str = "") -> str:
+    """A label that fits. The end of a scope says most, the beginning of everything else."""
+    if len(label) <= room:
+        return label
+    return f"…{label[-room + 1 :]}" if by == "scope" else f"{label[: room - 1]}…"
 
 
 def _evidence(pair: RankedPair) -> Iterator[tuple[str, str]]:
     if places := _comparing.places(pair):
         yield "places", places
-    yield "columns", _term_table.LEGEND
+    if rows := _broken_down.why(pair):
+        yield "rows", rows
+    if columns := _broken_down.legend(pair):
+        yield "columns", columns
     yield "sum", _comparing.closing(pair.comparison)
-    for head, words in (("hardware", _comparing.hardware(pair)), ("collectives", _comparing.communication(pair))):
+    for head, words in (("hardware", _broken_down.hardware(pair)), ("collectives", _comparing.communication(pair))):
         if words:
             yield head, words
     for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING, Any
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.breakdown.breakdown import breakdown
 from roofline.comparison.labels import called
 from roofline.comparison.ranking import RankedPair, check_timed
 from roofline.comparison.terms import Comparison, compare
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers._signed import rounding, snapped
-from roofline.renderers.comparison import _comparing, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _term_table
 from roofline.renderers.comparison._term_table import Row
 from roofline.renderers.figures import _style
 
@@ -43,8 +44,9 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
         check_timed(item.profile, f"Profile {number}, {_words.plain(item.profile.backend, 60)},")
     first, second = called(item.profile for item in items)
     found = compare(items[0].profile, items[1].profile, (first, second))
-    pair = RankedPair((first, second), found, findings=())
-    table = _term_table.table(found, _MOST)
+    shown = breakdown(found)
+    pair = RankedPair((first, second), found, findings=(), breakdown=shown)
+    table = _term_table.table(found, _MOST) if shown is None else _broken_down.table(pair, shown, _MOST)
     narrow = width < 5
     lines = 2 + len(table.rows)
     refused = found.parity.verdict == "not comparable"
@@ -114,17 +116,26 @@ def _write(axes: Axes, text: str, at: float, place: int) -> None:
     )
 
 
+def _rows(pair: RankedPair) -> str:
+    """What the bars are."""
+    divided = "adds (+) or saves (−), the time of fused kernels divided over what was fused,"
+    if pair.breakdown is None:
+        return f"what each part of the model {divided} (fwd, bwd, opt: forward, backward, optimizer)"
+    return f"what each {pair.breakdown.by} of ops {divided}"
+
+
 def _caption(pair: RankedPair, table: _term_table.Table) -> str:
     found = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     told = [warning] if warning else []
     told.append(
-        f"From the step of {names[0]} to that of {names[1]}: what each part of the model adds (+) or saves (−), the "
-        "time of fused kernels divided over what was fused, and the gap. fwd, bwd, opt: forward, backward, optimizer. "
+        f"From the step of {names[0]} to that of {names[1]}: {_rows(pair)} and the gap. "
         f"Whiskers: 95 % intervals. Residual {rounding(table.residual)}."
     )
     told.append(_comparing.verdict(pair))
-    told += [words for words in (_comparing.hardware(pair), _comparing.communication(pair)) if words]
+    if pair.breakdown is not None:
+        told.append(f"{pair.breakdown.why}.")
+    told += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
     told.append(f"Parity: {_comparing.judged(found.parity)}.")
     told += [_words.plain(one.text, 300) for one in found.parity.of("named")]
     for side, run in enumerate((found.a, found.b)):

@@ -1,0 +1,243 @@
+"""Compared ops in rows by class, op, kernel or another key: lines and words that formats and the figure share."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofline import units
+from roofline.analysis.bootstrap import FEWEST, Interval, interval
+from roofline.comparison.breakdown.breakdown import Breakdown
+from roofline.comparison.breakdown.rows import Ends, Row, Split
+from roofline.comparison.ranking import RankedPair
+from roofline.core.schema import Profile
+from roofline.renderers import _tables, _words
+from roofline.renderers._signed import Scale, scale, signed, snapped
+from roofline.renderers.comparison import _comparing, _term_table
+
+#: Ops that are told beside the table, and beside each of several pairs.
+OBSERVED, FEW = 8, 3
+#: How many times a row's number the largest one of a table may be, to be written in the same unit.
+_DIGITS = 1e4
+_PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
+LEGEND = (
+    "A − B = ceilings + kernels + other. ceilings: what the floors of the same work differ by; kernels: the rest of "
+    "that work's time, which is how far the kernels stay above their floors; other: work of one run alone, or of which "
+    "a floor is not known. Of a range the first number holds if what fits a cache came from it in both runs, the last "
+    "if nothing did."
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply."""
+
+    label: str
+    times: tuple[float | None, float | None]
+    seconds: float
+    ci95: Interval | None = None
+    split: Split | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class Lines:
+    """Rows by size, the sum of the ops, the gap by cause, and the total."""
+
+    rows: tuple[Line, ...]
+    ops: Line
+    gap: tuple[Line, ...]
+    total: Line
+
+
+def lines(pair: RankedPair, found: Breakdown) -> Lines:
+    """What is shown of a breakdown; of keys without a natural end the largest rows, and the others in one."""
+    most = _tables.TOP if found.by in _tables.LONG else len(found.rows)
+    rows = [line(row) for row in found.rows[:most]]
+    left = found.rows[most:]
+    if left:
+        rows.append(_together(f"({len(left)} more)", left))
+    a, b = pair.comparison.a, pair.comparison.b
+    whole = _together("all ops", found.rows)
+    drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
+    of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
+    gap = tuple(Line(row.label, (None, None), row.seconds, row.ci95) for row in _term_table.gap_rows(pair.comparison))
+    total = Line("total", (a.wall, b.wall), pair.comparison.difference, pair.comparison.ci95)
+    return Lines(tuple(rows), Line(whole.label, (a.busy, b.busy), whole.seconds, of_all, whole.split), gap, total)
+
+
+def table(pair: RankedPair, found: Breakdown, most: int) -> _term_table.Table:
+    """The rows and the gap in the form of the terms, for a figure; what is small is in one row."""
+    least = _term_table.SMALL * max([abs(pair.comparison.difference), *(abs(row.seconds) for row in found.rows)])
+    kept = [row for row in found.rows[:most] if abs(row.seconds) >= least]
+    rows = [line(row) for row in kept]
+    if left := found.rows[len(kept) :]:
+        rows.append(_together(f"others ({len(left)})", left))
+    nothing = (None,) * len(_term_table.COLUMNS)
+    places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
+    gap = _term_table.gap_rows(pair.comparison)
+    told = sum(row.seconds for row in (*places, *gap))
+    total = _term_table.Row("total", nothing, pair.comparison.difference, pair.comparison.ci95)
+    return _term_table.Table(places, gap, total, pair.comparison.difference - told)
+
+
+def line(row: Row) -> Line:
+    """A row as it is shown."""
+    a, b = (None if part is None else part.seconds for part in row.parts)
+    return Line(_words.plain(row.label) or "(none)", (a, b), row.seconds, row.ci95, row.split)
+
+
+def _together(label: str, rows: Sequence[Row]) -> Line:
+    times = [[part.seconds for row in rows if (part := row.parts[side])] for side in (0, 1)]
+    splits = [row.split for row in rows if row.split is not None]
+    split = None
+    if splits:
+        ceilings, kernels = (
+            (sum(end[0] for end in ends), sum(end[1] for end in ends))
+            for ends in ([each.ceilings for each in splits], [each.kernels for each in splits])
+        )
+        split = Split(ceilings, kernels, sum(each.other for each in splits))
+    a, b = (sum(each) if each else None for each in times)
+    return Line(label, (a, b), sum(row.seconds for row in rows), None, split)
+
+
+# ------------------------------------------------------------------------------------------------------------- cells
+
+
+def scale_of(rows: Sequence[Line], sums: Sequence[Line] = ()) -> Scale:
+    """One unit for all numbers of some lines, so that they can be added: that of the rows, not of the gap and the step.
+
+    Ops that are next to nothing of their step are in its unit all the same: a number has no ten digits.
+    """
+    fine, whole = (max(_times(some), default=0.0) for some in (rows, (*rows, *sums)))
+    return scale([fine if whole <= _DIGITS * fine else whole])
+
+
+def _times(some: Sequence[Line]) -> list[float]:
+    times = [time for one in some for time in (one.seconds, *one.times, *(one.ci95 or ()))]
+    parts = [each for one in some if one.split for each in (*one.split.ceilings, *one.split.kernels)]
+    return [abs(time) for time in (*times, *parts) if time]
+
+
+def cells(some: Sequence[Line], written: Scale) -> list[list[str]]:
+    """The heads of the columns and a list of cells for each line; what would be 0 or empty in all lines is left out."""
+    heads = ["A", "B", "A − B", "ceilings", "kernels", "other", "95 % interval"]
+    found = [_cells(each, written) for each in some]
+    kept = [
+        column
+        for column in range(len(heads))
+        if column < 3 or any(any(digit in "123456789" for digit in row[column]) for row in found)
+    ]
+    return [[row[column] for column in kept] for row in (heads, *found)]
+
+
+def _cells(one: Line, written: Scale) -> list[str]:
+    times = ["" if time is None else written.write(time).lstrip("+") for time in one.times]
+    split = ["", "", ""]
+    if one.split is not None and not any((*one.split.ceilings, *one.split.kernels)):
+        split[2] = written.write(one.split.other)  # nothing that both runs do
+    elif one.split is not None:
+        split = [
+            _range(one.split.ceilings, written),
+            _range(one.split.kernels, written),
+            written.write(one.split.other),
+        ]
+    return [*times, written.write(one.seconds), *split, written.between(one.ci95)]
+
+
+def _range(ends: Ends, written: Scale) -> str:
+    low, high = (written.write(end) for end in ends)
+    return low if low == high else f"{low} to {high}"
+
+
+# --------------------------------------------------------------------------------------------------------- sentences
+
+
+def why(pair: RankedPair) -> str:
+    """Why the rows are what they are, of a key that nobody asked for; empty of others."""
+    found = pair.breakdown
+    if found is None or not found.why:
+        return ""
+    return f"{found.why}, so that the rows are {_rows(found)}; --by block|scope|class|op|kernel chooses others."
+
+
+def _rows(found: Breakdown) -> str:
+    return _PLURAL.get(found.by, f"{found.by}s")
+
+
+def no_finding(pair: RankedPair) -> str:
+    """What is said in the place of findings: of runs with too few steps, why there can be none."""
+    return unresolved(pair) or "No finding: no rule accounts for a difference that these runs resolve."
+
+
+def unresolved(pair: RankedPair) -> str:
+    """Why nothing of the difference is a finding, of runs with too few steps; empty of others."""
+    if pair.comparison.ci95 is not None:
+        return ""
+    numbers = [_steps(run.profile) for run in (pair.comparison.a, pair.comparison.b)]
+    few = f"{_words.counted(numbers[0], 'step')} of A and {_words.counted(numbers[1], 'step')} of B"
+    return (
+        f"No finding: with {few} no difference can be told from noise, which takes {FEWEST} of each. What stands below "
+        "was observed in these steps, and others may differ."
+    )
+
+
+def _steps(profile: Profile) -> int:
+    kept = len(profile.profiled.corrected) if profile.profiled else 0
+    return min(len(profile.wall.steps), kept)
+
+
+def asked(pair: RankedPair) -> Breakdown | None:
+    """The rows by a key that the user asked for."""
+    return pair.breakdown if pair.breakdown is not None and not pair.breakdown.why else None
+
+
+def observed(pair: RankedPair, most: int, table: Breakdown | None) -> tuple[tuple[Line, ...], str]:
+    """The ops that differ most, and a sentence that says what they are.
+
+    Nothing where none are told, none differ, or the `table` that follows has the same rows.
+    """
+    found = pair.observations
+    if found is None or (table is not None and table.by == found.by):
+        return (), ""
+    rows = tuple(line(row) for row in found.rows[:most] if snapped(row.seconds))
+    both = [units.percent(share, 0) for share in found.common]
+    told = f"{both[0]} of A's time and {both[1]} of B's is in {_rows(found)} that both have"
+    return rows, f"Where the runs differ most, by {found.by} ({told}):"
+
+
+def legend(pair: RankedPair) -> str:
+    """What the columns of the table are; empty where they say it themselves."""
+    if pair.breakdown is None:
+        return _term_table.LEGEND
+    splits = [row.split for row in pair.breakdown.rows if row.split is not None]
+    return LEGEND if any(any((*each.ceilings, *each.kernels, each.other)) for each in splits) else ""
+
+
+def hardware(pair: RankedPair) -> str:
+    """Of runs on different devices, what the ceilings and what the kernels make of the difference of all ops."""
+    found, pairs = pair.breakdown, pair.comparison
+    split = None if found is None else _together("", found.rows).split
+    if found is None or split is None or not pairs.hardware_differs:
+        return _comparing.hardware(pair)
+    devices = " against ".join(_words.device(run) for run in (pairs.a, pairs.b))
+    parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.other)]
+    gap = f"{signed(pairs.difference - found.seconds)} the {_term_table.gap_name(pairs)}"
+    return (
+        f"{devices}: of {signed(pairs.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
+        f"distance from them, {parts[2]} other work or work without a floor, and {gap}."
+    )
+
+
+def _amount(ends: Ends) -> str:
+    low, high = map(signed, ends)
+    return low if low == high else f"{low} to {high}"
+
+
+def told(pair: RankedPair, row: Row) -> str:
+    """A row in a sentence that says what each run spends, and no more."""
+    spent = [
+        f"{_comparing.name(pair, side)} has none" if part is None else
+        f"{_comparing.name(pair, side)} spends {units.seconds(part.seconds)}"
+        for side, part in enumerate(row.parts)
+    ]  # fmt: skip
+    return f"{_words.plain(row.label, 300) or '(none)'}: {_words.conjunction(spent)}."

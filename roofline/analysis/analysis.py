@@ -16,7 +16,7 @@ from typing import NamedTuple
 import numpy as np
 
 from roofline.analysis import totals
-from roofline.analysis.cache_traffic import Cold, accesses, buffers_known, cold_traffic, external_bytes
+from roofline.analysis.cache_traffic import Cold, accesses, cold_traffic, external_bytes
 from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table
@@ -24,7 +24,7 @@ from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
-from roofline.core.rows import Ints
+from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass

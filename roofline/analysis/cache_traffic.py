@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.device import Device
-from roofline.core.rows import Ints, per_profile, rows, settled
+from roofline.core.rows import Ints, buffers, buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature
 
 Array = NDArray[np.float64]
@@ -48,13 +48,13 @@ class Accesses:
 @per_profile
 def accesses(profile: Profile) -> Accesses:
     """The accesses of a step: its ops have the buffers, their signatures the sizes."""
-    of = rows(profile)
+    of, touched = rows(profile), buffers(profile)
     sizes = [(*signature.reads, *signature.writes) for signature in profile.signatures]
     many = of.reads + of.writes
     starts = np.cumsum([0, *map(len, sizes)])[of.signature] if sizes else many
-    here = np.arange(len(of.buffers)) + np.repeat(starts - (np.cumsum(many) - many), many)
+    here = np.arange(len(touched)) + np.repeat(starts - (np.cumsum(many) - many), many)
     size = np.asarray([each for one in sizes for each in one], np.float64)[here]
-    return Accesses(of.buffers, settled(size), of.reads, of.writes)
+    return Accesses(touched, settled(size), of.reads, of.writes)
 
 
 def cold_reads(touched: Accesses, cache: float) -> list[float]:
@@ -127,11 +127,6 @@ class Cold(NamedTuple):
     read: Array
     written: Array
     high: Array | None
-
-
-def buffers_known(profile: Profile) -> bool:
-    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
-    return profile.imported is None or profile.imported.buffers
 
 
 def cold_traffic(profile: Profile, device: Device) -> Cold:

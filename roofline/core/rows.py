@@ -30,8 +30,7 @@ _Made = TypeVar("_Made")
 class Rows:
     """Per op, in order: where it points in the profile's tables, its launches, overlap [ns] and start [ns].
 
-    steps, reads, writes: how many own times and buffers it has. own: own times [ns], buffers: those it reads, then
-    those it writes; both op after op.
+    steps, reads, writes: how many own times and buffers it has. own: its own times [ns], op after op.
     """
 
     signature: Ints
@@ -45,7 +44,6 @@ class Rows:
     reads: Ints
     writes: Ints
     own: Ints
-    buffers: Ints
 
 
 def per_profile(
@@ -80,7 +78,6 @@ def settled(array: NDArray[Any]) -> NDArray[Any]:
 def rows(profile: Profile) -> Rows:
     """The columns of a profile; OverflowError where a number has more than 64 bits."""
     ops = profile.ops
-    reads, writes = list(map(attrgetter("reads"), ops)), list(map(attrgetter("writes"), ops))
     own = list(map(attrgetter("own_ns"), ops))
     numbers = whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 7).T.copy()
     signature, scope, phase, block, launches, overlap, start = settled(numbers)
@@ -93,11 +90,21 @@ def rows(profile: Profile) -> Rows:
         overlap=overlap,
         start=start,
         steps=whole(map(len, own)),
-        reads=whole(map(len, reads)),
-        writes=whole(map(len, writes)),
+        reads=whole(map(len, map(attrgetter("reads"), ops))),
+        writes=whole(map(len, map(attrgetter("writes"), ops))),
         own=whole(chain.from_iterable(own)),
-        buffers=whole(chain.from_iterable(chain.from_iterable(zip(reads, writes, strict=True)))),
     )
+
+
+def buffers_known(profile: Profile) -> bool:
+    """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
+    return profile.imported is None or bool(profile.imported.buffers)
+
+
+@per_profile
+def buffers(profile: Profile) -> Ints:
+    """The buffers that each op reads, then those it writes, op after op; OverflowError as above."""
+    return whole(chain.from_iterable(chain.from_iterable(map(attrgetter("reads", "writes"), profile.ops))))
 
 
 def column(ops: Iterable[Op], name: str) -> Iterator[Any]:

@@ -135,13 +135,14 @@ def _ops_fit(profile: Profile) -> bool:
     """Whether the indices of all ops point into their tables and their times can be; by columns, which is faster."""
     import numpy as np
 
-    from roofline.core.rows import column, rows, whole
+    from roofline.core.rows import buffers, buffers_known, column, rows, whole
 
     ops, signatures = profile.ops, profile.signatures
     if not ops:
         return True
     try:
         of = rows(profile)
+        touched = buffers(profile) if buffers_known(profile) else ()
         pairs, places = (whole(chain.from_iterable(column(ops, name))) for name in ("kernels", "places"))
         constituents = whole(column(ops, "constituents"))
         host = whole(chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))))
@@ -161,7 +162,7 @@ def _ops_fit(profile: Profile) -> bool:
         _outside(of.launches, _MOST),
         _outside(pairs[:, 1], _LONGEST),
         _outside(of.start, _FARTHEST, -_FARTHEST),
-        _outside(of.buffers, _FARTHEST, -_FARTHEST),
+        _outside(touched, _FARTHEST, -_FARTHEST),
         _outside(host, _LONGEST),
         _outside(reads, _MOST),
     )

@@ -114,3 +114,23 @@ def test_devices_of_a_file(tmp_path: Path, value: str) -> None:
     )
     with pytest.raises(InputError, match=r"d\.toml is damaged: the ceiling 'matrix\.fp32'"):
         devices.load(str(file))
+
+
+@pytest.mark.parametrize("number", [2**62 + 1, -(2**70)])
+def test_buffers_have_numbers_of_64_bits(number: int) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    plain["ops"][1][8] = [number] * len(plain["ops"][1][8])
+    with pytest.raises(InputError, match=f"buffers of op 1 is {abs(number)}"):
+        decode(json.dumps(plain).encode(), "p.json")
+    # Where nobody asks for buffers, they may be anything.
+    plain["imported"] = {}
+    assert decode(json.dumps(plain).encode()).ops[1].reads[0] == number
+
+
+def test_ops_have_a_time_in_each_step() -> None:
+    """Also of a profile that says nothing of its profiled steps."""
+    plain = json.loads(encode(handmade.profile()))
+    del plain["profiled"]
+    plain["ops"][2][4] = plain["ops"][2][4][:2]
+    with pytest.raises(InputError, match="not all of its ops have a time in each of its steps"):
+        decode(json.dumps(plain).encode(), "p.json")

@@ -43,7 +43,7 @@ def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     # In the order given: A is the faster one.
     assert ended.out.startswith("torch is 1.60x faster than jax: 12.5 ms instead of 20.0 ms per step")
-    assert "Why (A − B: what is positive, torch (A) spends and jax (B) does not):" in ended.out
+    assert "Why (A − B: what is positive, torch (A) spends and jax (B) does not" in ended.out
     assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
 
 

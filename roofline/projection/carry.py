@@ -27,6 +27,7 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import draw
 from roofline.core.device import Device
+from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.projection.devices import comparable, with_launches, without_caches, without_optional
@@ -135,6 +136,8 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     columns, share = here.table.columns, here.table.share
     start_here, start_there = startup(profile, columns, common, held)
     pure = roofs(profile, there, upper=False)
+    # One assumption on all devices, whatever is known of the cache of each.
+    alone = pure if buffers_known(profile) else roofs(profile, without_caches(there), upper=True)
 
     group = _groups(here)
     before, after = work_here.work + start_here, work_there.work + start_there
@@ -163,6 +166,8 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         here, resamples, group, carried, (least / apart, most * apart), (work_here, work_there), (ours, theirs), opposed
     )
 
+    promised = np.where(known, alone.floor, 0.0)
+
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
         seconds, least = float((share * ratio)[chosen].sum()), float(floor[rows].sum())
@@ -172,20 +177,22 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
             here=float(share[chosen].sum()),
             there=seconds,
             interval=_above(least, seconds, around(seconds, *ends)),
-            floor=least,
+            floor=float(promised[rows].sum()),
             assumed=float(share[chosen & ~known].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
 
     total = row(np.ones(len(share), bool), None)
-    whole = around(total.there + here.gap, low.sum(axis=0) + resamples.gap, high.sum(axis=0) + resamples.gap)
+    # Plain and profiled steps are drawn apart: in some draws the ops take longer than the step.
+    gap = np.maximum(resamples.gap, 0.0)
+    whole = around(total.there + here.gap, low.sum(axis=0) + gap, high.sum(axis=0) + gap)
     return WhatIf(
         here=here,
         there=there,
         groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
         total=total,
         gap=here.gap,
-        interval=_above(total.floor + here.gap, total.there + here.gap, whole),
+        interval=_above(float(floor.sum()) + here.gap, total.there + here.gap, whole),
         unknown=_unknown(here, why, carried),
         starting=float((share * divide(start_here, before, known))[known].sum()),
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),

@@ -37,13 +37,13 @@ def kernels(here: Device, there: Device) -> float:
 
 
 def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> NDArray[np.bool_]:
-    """Whether an op is measured against a datasheet: its binding ceiling is a datasheet's on one side only."""
-
-    def figures(side: Roofs, device: Device) -> NDArray[np.bool_]:
-        sheets = {name for name, ceiling in device.ceilings.items() if is_sheet(ceiling)}
-        return np.isin(side.ceilings, sorted(sheets))
-
-    opposed: NDArray[np.bool_] = figures(ours, here) != figures(theirs, there)
+    """Whether an op is measured against a datasheet: a ceiling that binds it is a datasheet's on one side only."""
+    apart = [
+        name
+        for name in here.ceilings.keys() & there.ceilings.keys()
+        if is_sheet(here.ceilings[name]) != is_sheet(there.ceilings[name])
+    ]
+    opposed: NDArray[np.bool_] = np.isin(ours.ceilings, apart) | np.isin(theirs.ceilings, apart)
     return opposed
 
 

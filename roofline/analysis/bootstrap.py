@@ -17,6 +17,7 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import Analysis
 from roofline.core import statistics
 from roofline.core.scale import taken
+from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
 
@@ -55,8 +56,12 @@ class Resamples:
         return drawn
 
 
-def draw(analysis: Analysis) -> Resamples:
-    """RESAMPLES resamples of a run that was timed; the same whatever it is compared with."""
+def draw(analysis: Analysis, beside: Analysis | None = None) -> Resamples:
+    """RESAMPLES resamples of a run that was timed.
+
+    beside: the run that it is compared with: where both have several processes, how far those lie apart is told by all
+    of them (`_apart`). Else a run's resamples are the same whatever it is compared with.
+    """
     profile, profiled = analysis.profile, analysis.profile.profiled
     assert profiled is not None
     walls, number = np.asarray(profile.wall.steps, np.float64), len(profiled.corrected)
@@ -70,28 +75,43 @@ def draw(analysis: Analysis) -> Resamples:
     mean = steps @ taken(profile, profiled)
     scale = np.minimum(1.0, np.divide(plain, mean, out=np.ones_like(plain), where=mean > 0))
     # The whole process, its ops and its gap alike, is as fast as another one would have been.
-    other = _processes(walls, profile.wall.processes, rng)
+    other = _processes(walls, _medians(profile), None if beside is None else _medians(beside.profile), rng)
     busy = (steps @ own.sum(axis=0) - overlap) * scale
     enough = min(number, len(walls)) >= FEWEST
     return Resamples(steps, scale * other, plain * other, busy * other, enough)
 
 
-def _processes(walls: Array, others: tuple[tuple[float, ...], ...], rng: np.random.Generator) -> Array:
+def _medians(profile: Profile) -> Array:
+    """The median step of each process of a run [s]."""
+    return np.asarray([np.median(each) for each in (profile.wall.steps, *profile.wall.processes) if each])
+
+
+def _processes(walls: Array, medians: Array, beside: Array | None, rng: np.random.Generator) -> Array:
     """How much slower another process would be than this one, in each draw.
 
     The mean of the logarithms of the processes' medians lies within Student's t of what more processes would give; it
     is told relative to this process, which may be the odd one out. A run of one process has the halves of its steps.
     """
-    medians = np.asarray([np.median(each) for each in ((*walls,), *others) if each])
     halves = np.array_split(walls, 2)
     drift = abs(float(np.median(halves[0]) - np.median(halves[1]))) / float(np.median(walls)) if len(walls) > 3 else 0.0
     drifted: Array = 1 + drift * (rng.random(RESAMPLES) - 0.5)
     if len(medians) < 2:
         return drifted
     logs = np.log(medians)
-    apart = float(logs.std(ddof=1)) / math.sqrt(len(logs))
-    drawn = float(logs.mean() - logs[0]) + apart * rng.standard_t(len(logs) - 1, RESAMPLES)
+    apart, freedom = _apart(logs, None if beside is None else np.log(beside))
+    drawn = float(logs.mean() - logs[0]) + apart / math.sqrt(len(logs)) * rng.standard_t(freedom, RESAMPLES)
     return np.asarray(np.exp(np.clip(drawn, -_AT_MOST, _AT_MOST)) * drifted)
+
+
+def _apart(logs: Array, others: Array | None) -> tuple[float, int]:
+    """How far the logarithms of processes lie apart (their standard deviation), and of how many degrees of freedom.
+
+    That of both runs together, as in Student's test of two means: one process more or less of either is slower for the
+    machine's reasons and not the step's. Of two processes a run's own says next to nothing (t = 12.7; of two each 4.3).
+    """
+    runs = [logs] if others is None or len(others) < 2 else [logs, others]
+    freedom = sum(len(run) - 1 for run in runs)
+    return math.sqrt(sum(float(run.var(ddof=0)) * len(run) for run in runs) / freedom), freedom
 
 
 #: Two processes say so little that a draw may be anything; more than three times as slow is not drawn.

@@ -236,7 +236,7 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
                 "profile it without --count-only."
             )
     one, other = analyze_together(a, b)
-    resamples = draw(one), draw(other)
+    resamples = draw(one, other), draw(other, one)
     gap = _gap_drawn(one, other, *resamples)
     work, kernel = (_view(one, other, *resamples, gap, divide) for divide in (True, False))
     return Comparison(one, other, parity(one, other, names), work, kernel, gap, names)

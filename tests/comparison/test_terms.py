@@ -12,6 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
+from roofline.analysis.analysis import analyze
+from roofline.analysis.bootstrap import Resamples, draw
 from roofline.comparison.segments import Place, segments
 from roofline.comparison.terms import Comparison, Term, compare
 from roofline.core.cost import Cost, unknown
@@ -212,6 +214,26 @@ def test_other_processes_widen_the_interval() -> None:
     apart = replace(plain, wall=replace(plain.wall, processes=((13e-3,) * 10, (12e-3,) * 10)))
     narrow, wide = compare(plain, handmade.profile(batch=5)).ci95, compare(apart, handmade.profile(batch=5)).ci95
     assert wide[1] - wide[0] > 2 * (narrow[1] - narrow[0])
+
+
+def test_how_far_processes_lie_apart_is_told_by_those_of_both_runs() -> None:
+    # 19.0 and 18.4 ms against 15.7 and 16.0 ms. Of A alone the interval of its median has 12.7 standard errors, of one
+    # degree of freedom: 19.0 * 12.7 * ln(19.0 / 18.4) / 2 = 3.9 ms on either side. Of both together it has 4.30, of
+    # sqrt((0.0321² + 0.0189²) / 4) = 0.0186: 1.1 ms.
+    def run(one: float, other: float) -> Profile:
+        wall = Wall(steps=(one * 1e-3,) * 10, processes=((other * 1e-3,) * 10,))
+        return replace(handmade.profile(), wall=wall)
+
+    def half(drawn: Resamples) -> float:
+        low, high = np.percentile(drawn.wall, (2.5, 97.5))
+        return float(high - low) / 2
+
+    a, b = analyze(run(19.0, 18.4)), analyze(run(15.7, 16.0))
+    assert half(draw(a)) == pytest.approx(3.9e-3, rel=0.15)
+    assert half(draw(a, b)) == pytest.approx(1.1e-3, rel=0.15)
+    assert half(draw(a, analyze(handmade.profile()))) == half(draw(a))
+    low, high = compare(run(19.0, 18.4), run(15.7, 16.0)).ci95
+    assert 0 < low < 2.6e-3 < high
 
 
 def test_a_profile_without_times_is_refused() -> None:

@@ -13,14 +13,14 @@ from roofline.comparison.causes.claim import NONE, Claim, Entry
 from roofline.comparison.causes.select import first_times
 
 #: What ops take longer after others is a consequence of those up to this part of what those take. By choice.
-_CONSEQUENCE = 0.5
+CONSEQUENCE = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """For each cause, what ops that follow its own take longer or less.
 
     And what is computed again later takes longer at first, as it is kept track of: hooks run inside an op's event. Not
-    where that were more than `_CONSEQUENCE` of what a cause takes itself: then it has another one.
+    where that were more than `CONSEQUENCE` of what a cause takes itself: then it has another one.
     """
     if not (attribution.one_executor and attribution.matching.alike):
         return
@@ -36,7 +36,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     for cause, each in claims.items():
         a, b = (np.concatenate(rows) for rows in ([claim.a for claim in each], [claim.b for claim in each]))
         later = float(attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum())
-        if abs(later) <= _CONSEQUENCE * abs(itself[cause]):
+        if abs(later) <= CONSEQUENCE * abs(itself[cause]):
             yield from each
 
 

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import replace
+
+import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import AWAY, of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, opening
 from roofline.comparison.causes.select import ALL, left
+from roofline.comparison.causes.time.after_others import CONSEQUENCE
+from roofline.comparison.terms import Side
 from roofline.core.schema import Profile
 from roofline.core.switch import MALLOC, Setting
 
@@ -25,6 +29,10 @@ _TWICE = 2.0
 #: A fault clears a page of at most 2 MiB (huge pages of x86 and of ARM), at a tenth or more of the rate at which the
 #: device's memory is written. A tenth by choice: it only keeps the system's other work out.
 _HUGE_PAGE, _SLOWEST = 2.0**21, 0.1
+#: The smallest page, and the share of what is fetched that a cause has to write to be whose pages they are. By choice.
+_PAGE, _FOR_THEM = 4096.0, 0.5
+#: From one process of the same program to the next ops take up to so much longer; as in findings.py. By choice.
+_NOISE = 0.25
 #: glibc's malloc told to keep what was freed: no block is mapped for itself, the heap is never trimmed, and grows by
 #: 64 MiB at once.
 _KEPT = dict(zip(MALLOC, ("0", str(1 << 40), str(1 << 26)), strict=True))
@@ -34,7 +42,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Of what is left as much as the system itself took more time for the process.
 
     An op pays for the pages that it is the first to touch, and the host, between ops, for giving them back. Where the
-    system's time was not recorded nothing is claimed: what a fault costs is the machine's own.
+    system's time was not recorded nothing is claimed: what a fault costs is the machine's own. Where another cause
+    writes the new bytes, what their pages cost is part of that one.
     """
     runs = attribution.comparison.a, attribution.comparison.b
     faults, system = of_both(attribution, "page_faults_per_step"), of_both(attribution, "system_seconds_per_step")
@@ -49,18 +58,81 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         cost = min(max(cost, min(0.0, most)), max(0.0, most))
     rows = left(attribution, ALL)
     gaps = attribution.gap_a * _awake(runs[0]), attribution.gap_b * _awake(runs[1])
-    slower = float((attribution.a.seconds[rows[0]] * attribution.left_a[rows[0]]).sum())
-    slower -= float((attribution.b.seconds[rows[1]] * attribution.left_b[rows[1]]).sum())
-    slower += gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
+    times = [
+        float((side.seconds[some] * parts[some]).sum())
+        for side, some, parts in zip(
+            (attribution.a, attribution.b), rows, (attribution.left_a, attribution.left_b), strict=True
+        )
+    ]
+    owner = None if _told_apart(runs) else _writer(attribution, faults, cost)
+    if owner is None and _by_chance(attribution, times):
+        rows, times = (NONE, NONE), [0.0, 0.0]
+    slower = times[0] - times[1] + gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
     if slower * cost <= 0:
         return  # the run that fetches more is not the slower one
     part = min(1.0, cost / slower)
+    if owner is not None:
+        name = attribution.entries[owner].claim.rule
+        yield Claim(name, *rows, part * gaps[0], part * gaps[1], part_a=part, part_b=part, after=owner)
+        return
     told = [f"{count:,.0f} page faults" for count in faults or ()]
     if not many:
-        times = [f"{counter(value)} of the system's time" for value in system]
-        told = [f"{time} in {count}" for time, count in zip(times, told, strict=True)] if told else times
+        times_told = [f"{counter(value)} of the system's time" for value in system]
+        told = [f"{time} in {count}" for time, count in zip(times_told, told, strict=True)] if told else times_told
     about = {"a": told[0], "b": told[1]}
-    yield replace(Claim("allocation", *rows, part * gaps[0], part * gaps[1], about=about), part_a=part, part_b=part)
+    yield Claim("allocation", *rows, part * gaps[0], part * gaps[1], part_a=part, part_b=part, about=about)
+
+
+def _told_apart(runs: tuple[Analysis, Analysis]) -> bool:
+    """Whether the C library was told to keep freed memory in one run, and in the other one not as much."""
+    a, b = ({name: run.profile.environment.get(name) for name in MALLOC} for run in runs)
+    return a != b
+
+
+def _writer(attribution: Attribution, faults: tuple[float, float] | None, cost: float) -> int | None:
+    """The first entry of the cause that writes what the pages are fetched for; None where none writes as much.
+
+    A cause that writes more new bytes than the other run, for half of the pages or more, has fetched them: that they
+    cost a fault is no second cause. Which one it is where there are several: the one that writes the most. Not where
+    the pages cost more than half of what that takes itself: then it has another cause. cost: of the pages [s].
+    """
+    if faults is None or faults[0] == faults[1]:
+        return None
+    sign = 1 if faults[0] > faults[1] else -1
+    news, itself = dict[str, float](), dict[str, float]()
+    for entry in attribution.entries:
+        name, seconds = entry.claim.rule, sign * attribution.seconds(entry)
+        written = _written(attribution.a, entry.a, entry.parts_a) - _written(attribution.b, entry.b, entry.parts_b)
+        if seconds > 0:
+            news[name] = news.get(name, 0.0) + max(0.0, sign * written)
+            itself[name] = itself.get(name, 0.0) + seconds
+    most = max(news, key=news.__getitem__, default=None)
+    pages = _PAGE * abs(faults[0] - faults[1])
+    if most is None or sum(news.values()) < _FOR_THEM * pages or sign * cost > CONSEQUENCE * itself[most]:
+        return None
+    return next(number for number, entry in enumerate(attribution.entries) if entry.claim.rule == most)
+
+
+def _written(side: Side, rows: Rows, parts: Array) -> float:
+    """The bytes that some segments write, as far as they are known."""
+    segments = side.segments
+    shares = [
+        (cost.bytes_written or 0.0) / cost.bytes if (cost := segments.signature[row].cost).bytes else 0.0
+        for row in rows.tolist()
+    ]
+    return float(np.nansum(segments.bytes[rows] * np.asarray(shares, np.float64) * parts))
+
+
+def _by_chance(attribution: Attribution, times: list[float]) -> bool:
+    """Whether what the same ops take longer is what one process of a program takes longer than another.
+
+    times: of the ops of both runs that no cause has [s]. Of two processes of one program, with memory managed alike,
+    one may find its pages mapped and the other one not; of two programs the ops that both have differ less.
+    """
+    a, b = attribution.comparison.a, attribution.comparison.b
+    if not attribution.one_executor or all(run.profile.wall.processes for run in (a, b)) or _told_apart((a, b)):
+        return False
+    return not attribution.matching.unmatched or abs(times[0] - times[1]) < _NOISE * max(times)
 
 
 def _awake(run: Analysis) -> float:
@@ -96,7 +168,7 @@ def setting(mine: Profile, other: Profile) -> Setting | None:
 CAUSE = Cause(
     name="allocation",
     claim=claim,
-    after=("hardware",),
+    after=("hardware", "fusion"),
     sentence=sentence,
     advice="reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)",
     label="memory fetched anew",

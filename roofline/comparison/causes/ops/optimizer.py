@@ -10,12 +10,33 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, moved, opening
 from roofline.comparison.causes.select import of_phase
+from roofline.core.framework import written_in
+
+#: How many more launches or bytes are another update, not the same one under other names. By choice, as in fusion.
+_HALF_AGAIN = 1.5
+#: What to write, by what the program is written in.
+_WRITTEN = {
+    "torch": "use the fused optimizer (fused=True), or compile the update",
+    "keras": "compile the training step (jit_compile), so that the update is a few kernels",
+    "tf_keras": "compile the training step (jit_compile), so that the update is a few kernels",
+    "jax": "update inside the jitted step, all parameters at once",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
-    """All of the phase. The same ops in both runs are no other update."""
-    if any(stretch.phase == "optimizer" for stretch in attribution.matching.unmatched):
-        yield Claim("optimizer", *attribution.rows(lambda some: of_phase(some, "optimizer")), host=True)
+    """All of the phase. The same ops in both runs are no other update, nor as many that move as much."""
+    if not any(stretch.phase == "optimizer" for stretch in attribution.matching.unmatched):
+        return
+    rows = attribution.rows(lambda some: of_phase(some, "optimizer"))
+    work = [attribution.work(side, some) for side, some in zip((attribution.a, attribution.b), rows, strict=True)]
+    launches, traffic = [one.launches for one in work], [one.bytes or 0.0 for one in work]
+    if any(max(each) >= _HALF_AGAIN * min(each) for each in (launches, traffic)):
+        yield Claim("optimizer", *rows, host=True)
+
+
+def advice(facts: Facts) -> str:
+    """What makes one kernel of it, in the words of what the program is written with."""
+    return _WRITTEN.get(written_in(facts.run_more.profile), "compile the update, or let one op do all of it")
 
 
 def sentence(facts: Facts) -> str:
@@ -29,7 +50,7 @@ CAUSE = Cause(
     claim=claim,
     after=("data-input",),
     sentence=sentence,
-    advice="use the fused optimizer (AdamW(fused=True)), or compile the update",
+    advice=advice,
     label="the optimizer",
     proved_by=("optimizer",),
 )

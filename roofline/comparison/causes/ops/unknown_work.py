@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator
 
 import numpy as np
@@ -9,7 +10,7 @@ import numpy as np
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
-from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.facts import Facts, printable
 from roofline.comparison.causes.phrases import following, listed, opening, ops
 
 
@@ -28,6 +29,18 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     yield Claim("unknown-work", *alone, host=True)
 
 
+#: What frameworks call a Python function that a compiled step calls back.
+_CALLS_BACK = re.compile(r"callback|py_?func|python", re.IGNORECASE)
+
+
+def advice(facts: Facts) -> str:
+    """To take Python out of the step where that is what is unknown; else how to make the work known."""
+    called = next((name for name in facts.does_more.names if _CALLS_BACK.search(name)), None)
+    if called is not None:
+        return f"take the Python function out of the compiled step ({printable(called)}): the step waits for it"
+    return "register a formula for them (docs/counting.md)"
+
+
 def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
     text = f"{opening(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
@@ -39,6 +52,6 @@ CAUSE = Cause(
     claim=claim,
     after=("random",),
     sentence=sentence,
-    advice="register a formula for them (docs/counting.md)",
+    advice=advice,
     label="ops of unknown work",
 )

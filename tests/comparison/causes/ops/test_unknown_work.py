@@ -5,10 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 from explained import near, only
-from synthetic import (
-    LAYER,
-    step,
-)
+from synthetic import LAYER, Row, step
 
 
 def test_work_that_is_not_known_is_no_less_work() -> None:
@@ -16,3 +13,10 @@ def test_work_that_is_not_known_is_no_less_work() -> None:
     found = only(step(), step(replayed))
     assert found.rule == "unknown-work"
     assert found.seconds == near(4 * 550)  # 3 * 300 us and 200 us per layer, half of it gone
+
+
+def test_python_that_a_compiled_step_calls_back() -> None:
+    called = step((*LAYER * 4, Row("pure_callback", "other", 900, known=False)))
+    assert "take the Python function out of the compiled step (pure_callback)" in only(called, step()).advice
+    other = step((*LAYER * 4, Row("mylib::scan", "other", 900, known=False)))
+    assert "register a formula" in only(other, step()).advice

@@ -10,6 +10,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import SOME
+from roofline.comparison.causes.select import MORE
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -31,10 +32,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 def sentence(facts: Facts) -> str:
     """What of it the op after takes longer, and whether the thread was on a core."""
-    text = (
-        f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
-        "which is not dispatching more ops"
-    )
+    text = f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
+    dispatches_more = facts.launches_more > MORE * facts.launches_less
+    text += "beyond what dispatching an op takes" if dispatches_more else "which is not dispatching more ops"
     late = facts.seconds - facts.dispatch
     if SOME * facts.seconds < late <= facts.seconds:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"

@@ -27,6 +27,14 @@ def test_small_ops_that_add_up_to_the_same() -> None:
     assert found.seconds == near(4 * (150 - 20 + 9 * 10))
 
 
+@pytest.mark.parametrize(("pieces", "each", "rule"), [(16, 0.03e6, "tiny-ops"), (6, 0.1e6, "fusion")])
+def test_many_launches_for_hardly_more_bytes_are_their_number(pieces: int, each: float, rule: str) -> None:
+    """An op in pieces that are not bound by their launch: 16 that move 1.6 times its bytes, or 6 that move 2 times."""
+    slices = (change(ADD, name="aten::add_", own=30, bytes=each),) * pieces
+    one = only(step(instead(LAYER * 4, "aten::add", slices)), step())
+    assert (one.rule, one.seconds) == (rule, near(4 * (30 * pieces - 20 + (pieces - 1) * 10)))
+
+
 @pytest.mark.parametrize(
     ("name", "told"),
     [

@@ -163,7 +163,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
     low, high = drawn_ends(
-        here, resamples, group, carried, (least / apart, most * apart), (work_here, work_there), (ours, theirs), opposed
+        here, resamples, group, carried, (least, most), (work_here, work_there), (ours, theirs), opposed, apart
     )
 
     promised = np.where(known, alone.floor, 0.0)

@@ -20,7 +20,7 @@ from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
 #: How many times faster or slower than projected the kernels of another device may be: those of one vendor, and of
-#: another. By choice, from the pairs in docs/whatif.md, of which all lie within: so a range spans less than 2.
+#: another. By choice, from the pairs in docs/whatif.md, of which all lie within: so their ranges span less than 2.
 _SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
 _MOST = 0.99
@@ -56,12 +56,14 @@ def drawn_ends(
     roofs: tuple[Roofs, Roofs],
     devices: tuple[Device, Device],
     opposed: NDArray[np.bool_],
+    apart: float,
 ) -> tuple[Array, Array]:
     """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, resamples).
 
     ratios: of the lower and the upper end; roofs, devices: here and there. Profiled steps are drawn with replacement;
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
-    ceiling that is the same on both sides is drawn once.
+    ceiling that is the same on both sides is drawn once. All kernels there are faster or slower than projected by the
+    same factor, drawn between 1 / apart and apart, evenly by its logarithm.
     """
     number, columns = len(resamples.scale), here.table.columns
     rng = statistics.generator()
@@ -79,6 +81,7 @@ def drawn_ends(
             drawn[key] = 1 - rng.random(number) * uncertainty
         return drawn[key]
 
+    others = resamples.scale * apart ** (2 * rng.random(number) - 1)
     names = [side.ceilings for side in roofs]
     chosen = np.flatnonzero(carried)
     which, first = numbered(
@@ -91,7 +94,7 @@ def drawn_ends(
         rows, sheet = chosen[which == pair], bool(opposed[row])
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
         ours, theirs = (rate(str(one[row]), device, sheet) for one, device in zip(names, devices, strict=True))
-        factor = resamples.scale * ours / theirs
+        factor = others * ours / theirs
         for ends, ratio in zip((low, high), ratios, strict=True):
             # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
             times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]

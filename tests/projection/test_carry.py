@@ -184,7 +184,7 @@ def test_a_datasheet_is_held_against_a_datasheet() -> None:
     assert apart.total.there == pytest.approx(started(2500, 2000, 500) * US)
     # Nobody knows what of that datasheet can be reached: down to half of it.
     assert apart.sheet
-    assert 1.9 * 1.3 < apart.total.interval[1] / apart.total.there < 2.06 * 1.3
+    assert 1.9 < apart.total.interval[1] / apart.total.there < 2.06 * 1.3
 
 
 def test_what_was_reached_is_held_against_what_was_reached() -> None:
@@ -243,7 +243,8 @@ def test_ceilings_that_may_be_lower_widen_the_range() -> None:
     there = started(2500, 2000, 1000) * US
     assert sharp.total.there == vague.total.there == pytest.approx(there)
     assert sharp.total.interval[1] < 1.02 * 1.3 * there
-    assert 1.2 * 1.3 * there < vague.total.interval[1] < 1.27 * 1.3 * there  # 1 / 0.8 = 1.25, and the steps
+    # Drawn together with kernels up to 1.3 times slower, 1 / 0.8 = 1.25 adds less than both at their worst.
+    assert 1.05 < vague.total.interval[1] / sharp.total.interval[1] < 1.25
 
 
 def test_a_ceiling_that_is_the_same_on_both_sides_cancels() -> None:

@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 import numpy as np
 
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import following, opening
-from roofline.comparison.causes.select import are, both, cast
+from roofline.comparison.causes.select import VECTOR, are, both, cast
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import Setting
-from roofline.core.vocabulary import PRODUCTS
+from roofline.core.vocabulary import CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
 #: Floating types that vector work is done in, and their bytes.
 _WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
 _FLOATS = frozenset(_WIDTH)
+_NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -40,6 +41,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         about = {"a": str(_computed_in(a, rows[0])), "b": str(_computed_in(b, partners[0]))}
         yield Claim("precision", rows, partners, about=about)
     if not pairs.alike:
+        yield from _wider(attribution)
         return
     about = {}
     casts = []
@@ -55,6 +57,37 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     # Copies into another type between ops that both runs have are there for what computes in it.
     for rows, partners in casts if about else ():
         yield Claim("precision", rows, partners, about=about, host=True)
+
+
+def _wider(attribution: Attribution) -> Iterator[Claim]:
+    """Of runs that share few ops, by phase: vector work of one in a wider type than any that the other one uses there.
+
+    Which ops of the other run do the same is not known, but that these would move so much less in its type: as the
+    width of both, of which the rest is claimed.
+    """
+    free = attribution.rows(lambda some: np.isin([CLASSES[code] for code in some.op_class], sorted(VECTOR)))
+    phases = [
+        np.asarray([some.places[row].phase for row in rows.tolist()], object) for some, rows in _each(attribution, free)
+    ]
+    for phase in sorted({*phases[0]} & {*phases[1]}):
+        rows = [chosen[of == phase] for chosen, of in zip(free, phases, strict=True)]
+        types = [
+            np.asarray([_WIDTH.get(some.signature[row].dtype or "", 0) for row in chosen.tolist()])
+            for some, chosen in _each(attribution, rows)
+        ]
+        widest = [int(of.max(initial=0)) for of in types]
+        if widest[0] == widest[1] or not all(widest):
+            continue
+        more = int(widest[1] > widest[0])
+        wide = [NONE, NONE]
+        wide[more] = rows[more][types[more] == widest[more]]
+        part = 1 - widest[1 - more] / widest[more]
+        about = {side: _NAMED[width] for side, width in zip("ab", widest, strict=True)}
+        yield Claim("precision", wide[0], wide[1], part_a=part, part_b=part, about=about)
+
+
+def _each(attribution: Attribution, rows: Sequence[Rows]) -> Iterator[tuple[Segments, Rows]]:
+    return zip(both(attribution), rows, strict=True)
 
 
 def _stretches(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:

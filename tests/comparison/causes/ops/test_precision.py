@@ -95,3 +95,15 @@ def test_what_one_run_puts_in_another_block_is_no_work_of_its_own() -> None:
 def test_runs_in_two_types_still_dispatch_the_same_ops() -> None:
     a, b = step(), step(tuple(change(row, dtype="fp64") for row in LAYER * 4))
     assert Attribution(compare(a, b)).matching.alike
+
+
+def test_a_wider_type_in_one_of_two_frameworks() -> None:
+    # 4 x 400 us of a loss in fp64 under names that the other framework does not have: in fp32 they would move half.
+    wide = (Row("hlo.loss", "pointwise", 400, bytes=1.6e6, block="FFN", dtype="fp64"),)
+    theirs = tuple(change(row, name=f"hlo.{row.name}") for row in (*LAYER * 4, *wide * 4))
+    ours = (*LAYER * 4, *(Row("aten::loss", "pointwise", 200, bytes=0.8e6, block="FFN"),) * 4)
+    told = found(step(theirs, backend="jax", host=0), step(ours, backend="torch", host=0))
+    assert told["precision"].seconds == near(4 * 200)
+    assert "fp64 where torch computes in fp32" in told["precision"].text
+    alike = tuple(change(row, dtype="fp32") for row in theirs)
+    assert "precision" not in found(step(alike, backend="jax", host=0), step(ours, backend="torch", host=0))

@@ -55,13 +55,16 @@ def _mode(pair: Pair) -> list[Difference]:
 def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
     """Models of different names are comparable where their work is the same.
 
-    The name of a trace or of a user's own step says nothing: then it is named as long as no work is known to differ.
+    The name of a trace or of a user's own step says nothing: it is no difference where the work is known to be the
+    same, and is named as long as none is known to differ.
     """
     a, b = pair.a.profile, pair.b.profile
     if a.model == b.model:
         return []
     says = not any(each.imported is not None or each.size == "-" or ":" in each.model for each in (a, b))
-    if same or (not says and not different):
+    if same and not says:
+        return []
+    if same or not (says or different):
         return [pair.differ("model", (a.model, b.model), "The models have different names")]
     return [pair.differ("model", (a.model, b.model), "The models differ, and not in name only", "refused")]
 

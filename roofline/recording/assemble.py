@@ -13,6 +13,9 @@ from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
 from roofline.timing.timed import Timed, profiled
 from roofline.units import seconds
 
+#: Below this share of the time of a step's events that belong to counted ops, steps and counts are not of the same.
+JOINED = 0.999
+
 
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
     """What was measured of a step, in the form of a profile."""
@@ -64,7 +67,7 @@ def _flags(plan: Plan, recorder: StepRecorder[Trace], plain: Plain, timed: Timed
     if plan.in_process:
         flags.append("in_process")
     flags.extend(plain.clocks.flags())
-    if timed.joined < 0.999 or timed.unseen:
+    if timed.joined < JOINED or timed.unseen:
         flags.append("unjoined")
     return tuple(flags)
 

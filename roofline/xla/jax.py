@@ -53,6 +53,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sigmoid": jax.nn.sigmoid,
     "pow": lambda x: jnp.power(x, 1.7),
 }
+#: What the host does to start a program.
+_STARTED = re.compile(r"^PjitFunction\(|LoadedExecutable::Execute")
 
 
 def roofline_token(step: Any, number: Any) -> Any:
@@ -87,6 +89,8 @@ class Jax:
         self._token: jax.Array | None = None
         #: Whether a step was seen to take all that the one before returned.
         self._given_away = False
+        #: Whether the last step returned nothing, and the first one kept no array either: there is nothing to wait for.
+        self._returned_nothing = self._dropped = False
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
     def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
@@ -102,7 +106,10 @@ class Jax:
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""
-        return run()
+        before = {id(array): array for array in jax.live_arrays()}
+        took = run()
+        self._dropped = self._returned_nothing and all(before.get(id(array)) is array for array in jax.live_arrays())
+        return took
 
     def wait(self, outputs: object) -> None:
         """Block until all arrays in `outputs` are there; what is no array is there already.
@@ -111,6 +118,7 @@ class Jax:
         results to itself: until all arrays of the process are there.
         """
         arrays = _arrays(outputs)
+        self._returned_nothing = outputs is None
         alive = [array for array in arrays if not array.is_deleted()]
         self._given_away |= bool(arrays) and not alive
         jax.block_until_ready(alive or [array for array in jax.live_arrays() if not array.is_deleted()])
@@ -159,6 +167,19 @@ class Jax:
         """The instructions that the traced steps executed."""
         counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
         return Read(counted, owned)
+
+    def unseen(self, traces: list[XTrace], prefix: str) -> str:
+        """Programs of which nobody waits for the results, or none at all."""
+        if self._dropped and any(_STARTED.search(name) for trace in traces for name in trace.names):
+            return (
+                "The step returned before all that it started in JAX had run, and returned nothing of it to wait for: "
+                "return its outputs."
+            )
+        return "The step ran no program of JAX: it must call a jitted function, or functions of jax.numpy."
+
+    def flags(self) -> tuple[str, ...]:
+        """Where nothing tells when a step had ended."""
+        return ("nothing-returned",) if self._dropped else ()
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
         """On a CPU many results that are copies of one number each: the cheapest thunk there is, and none fuses with

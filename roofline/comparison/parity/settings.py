@@ -21,6 +21,12 @@ GELU = {
 FUSED = (("cudnn", "cuDNN"), ("fmha", "cuDNN"), ("flash", "flash"), ("efficient", "memory-efficient"))
 #: Settings of an optimizer that change its kernels. Its numbers (rate, betas) change no work.
 _OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel", "optimizer jit", "optimizer amsgrad")
+#: What ran where XLA's executor did, by the switch `jit`.
+_BY_XLA = {
+    "off": "XLA, op by op",
+    "autocluster": "XLA, auto-clustered",
+    "in part": "a TensorFlow graph, in part compiled by XLA",
+}
 #: Switches that another rule judges.
 _JUDGED = frozenset(
     ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
@@ -171,9 +177,13 @@ def mechanism(profile: Profile) -> str:
     if profile.compilation is not None:
         mode = f", mode {profile.compilation.mode}" if profile.compilation.mode else ""
         by = f"compiled by {profile.compilation.compiler}{mode}"
+        if "nothing-compiled" in profile.flags:
+            return f"op by op, as {profile.compilation.compiler} compiled nothing"
         return f"{by}, replayed as CUDA graphs" if launched == "cuda-graph" else by
     if launched == "xla-thunk":
-        return {"off": "XLA, op by op", "autocluster": "XLA, auto-clustered"}.get(jit or "", "compiled by XLA")
+        return _BY_XLA.get(jit or "", "compiled by XLA")
+    if "compiled-code" in profile.flags:
+        return "op by op, beside compiled code"
     names = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}
     return names.get(launched, launched)
 

@@ -41,6 +41,8 @@ FLAGS = {
     "compiled one, without what it computes again; what the compiler merged, took out or padded is not known.",
     "phases-unresolved": "Nothing that ran says that it is of the backward pass, so that forward, backward and "
     "optimizer are not told apart; a step that is traced as one program does.",
+    "trains": "The step computes gradients or updates weights, so it is recorded as training, though --mode train "
+    "was not given.",
     "opaque-regions": "The inside of some compiled regions is not known; each counts as one op of unknown work.",
     "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
     "torch-compile.",

@@ -70,3 +70,41 @@ def test_a_profiler_inside_of_a_torch_step() -> None:
         with pytest.raises(MeasurementError, match="a profiler of its own"):
             BACKEND.recorder.record(Step(run=run), plan, lambda text: None)
         run()  # may again afterwards
+
+
+def test_a_users_model_has_blocks_and_a_step_that_trains_is_recorded_as_that() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mixing, self.feeding = torch.nn.Linear(8, 8), torch.nn.Sequential(torch.nn.Linear(8, 8))
+
+        def forward(self, x: Any) -> Any:
+            return self.feeding(self.mixing(x))
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = torch.nn.Sequential(Layer(), Layer()), torch.nn.Linear(8, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.body(x))
+
+    model = Model()
+    optimizer, x = torch.optim.SGD(model.parameters()), torch.ones(4, 8)
+
+    def infer() -> Any:
+        return model(x)
+
+    def train() -> None:
+        infer().sum().backward()
+        optimizer.step()
+
+    plan = Plan(device="cpu", count_only=True)
+    inferred, trained = (BACKEND.recorder.record(Step(run=run), plan, lambda text: None) for run in (infer, train))
+    parts = {"body/*/mixing", "body/*/feeding", "head"}
+    assert set(inferred.blocks) == parts
+    assert parts | {"optimizer"} <= set(trained.blocks)
+    assert (inferred.mode, "trains" in inferred.flags) == ("infer", False)
+    assert (trained.mode, "trains" in trained.flags) == ("train", True)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla import flags as xla_flags
+from roofline.xla.nnx_scopes import named_layers
 
 TRIVIAL_OPS = 200
 #: Variables that change how fast XLA is.
@@ -77,14 +78,15 @@ def _arrays(outputs: object) -> list[jax.Array]:
 class Jax:
     """See `recording.xspace.framework.Framework`.
 
-    optimizers: top scopes whose ops are the optimizer's. libraries: distributions that models are made of.
+    optimizers: top scopes whose ops are the optimizer's. libraries: distributions that models are made of. unnamed:
+    whether the layers of the step may have no scopes of their own.
     """
 
     mechanism = "xla-thunk"
 
-    def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
+    def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...], unnamed: bool = False) -> None:
         """From now on what the process compiles is timed."""
-        self._optimizers, self._libraries = optimizers, libraries
+        self._optimizers, self._libraries, self._unnamed = optimizers, libraries, unnamed
         self._compiling = 0.0
         self._token: jax.Array | None = None
         #: Whether a step was seen to take all that the one before returned.
@@ -107,7 +109,8 @@ class Jax:
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""
         before = {id(array): array for array in jax.live_arrays()}
-        took = run()
+        with named_layers() if self._unnamed else nullcontext():
+            took = run()
         self._dropped = self._returned_nothing and all(before.get(id(array)) is array for array in jax.live_arrays())
         return took
 

@@ -154,8 +154,9 @@ def _labels(node: _Node) -> dict[str, list[str]]:
     for groups in _groups(node):
         several = sum(len(group) > 1 for group in groups) > 1
         for group in groups:
-            start = re.split(_START, group[-1], maxsplit=1)[0]
-            few = ",".join([name.removeprefix(start) for name in group][:3]) + (",..." if len(group) > 3 else "")
+            start = _START.split(max(group, key=len), maxsplit=1)[0]
+            numbered = sorted(group, key=lambda name: [int(number) for number in re.findall(r"\d+", name)])
+            few = ",".join([name.removeprefix(start) for name in numbered][:3]) + (",..." if len(group) > 3 else "")
             label = group[0] if len(group) == 1 else f"{start}{{{few}}}" if several else f"{start}*"
             found.setdefault(label, []).extend(group)
     return found

@@ -65,6 +65,9 @@ def test_siblings_that_are_not_the_same_stay_apart() -> None:
     paths = [str(number) for number in range(5)]
     classes = {path: "pointwise" if int(path) % 2 else "contraction" for path in paths}
     assert found(dict.fromkeys(paths, 1.0), classes) == {"{0,2,4}", "{1,3}"}
+    # however they come: as a fused program names them, by when they ran
+    later = {"d_10": 1.0, "d_3": 1.0, "d": 1.0, "d_4": 1.0}
+    assert found(later, {"d_3": "pointwise", "d": "pointwise"}) == {"d_{4,10}", "d_{d,3}"}
     # a stage of convolutions beside a layer of another kind
     assert found({"0/conv": 1.0, "1/conv": 1.0, "2": 1.0}) == {"*/conv", "2"}
     # most of what either holds is in both: a compiler took one bias into its neighbour

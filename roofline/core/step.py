@@ -43,7 +43,7 @@ class Step:
     forward: the forward pass alone, for `verify`, or None.
     parameters, trainable: numbers of elements, or None where there is no telling.
     samples, tokens: per step, or None.
-    blocks: (scope pattern, block) pairs, first match wins; empty: the top scopes are the blocks.
+    blocks: (scope pattern, block) pairs, first match wins; empty: found by descending the scopes.
     batch, seq: what the step really uses, or None where the model has no such dimension.
     switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
     """

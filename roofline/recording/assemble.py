@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from fnmatch import fnmatchcase
 
+from roofline.core import scopes
 from roofline.core.step import Step
 from roofline.costs.counted import PHASES, Counted
+from roofline.costs.weight import weight
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.rows import op_rows
 from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
 from roofline.timing.timed import Timed, profiled
 from roofline.units import seconds
 
+#: Below this share of the time of a step's events that belong to counted ops, steps and counts are not of the same.
+JOINED = 0.999
+
 
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
     """What was measured of a step, in the form of a profile."""
     counted, timed = work.counted, work.timed
     switches = recorder.switches(step)
-    rows = op_rows(counted, timed, _block_of_scopes(step, counted.scopes), switches, plan.device)
+    trains = step.mode == "infer" and _trains(counted)
+    rows = op_rows(counted, timed, _block_of_scopes(step, counted), switches, plan.device)
     return Recording(
         wall=plain.wall,
         profiled=None if timed is None else profiled(timed, recorder.mechanism(timed)),
@@ -33,7 +38,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         trainable=step.trainable,
         samples=step.samples,
         tokens=step.tokens,
-        mode=step.mode,
+        mode="train" if trains else step.mode,
         batch=step.batch,
         seq=step.seq,
         versions=recorder.versions(),
@@ -47,7 +52,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
             **recorder.conditions(plain, work),
             **plain.clocks.conditions(),
         },
-        flags=(*_flags(plan, recorder, plain, timed), *recorder.flags(step, work)),
+        flags=(*(("trains",) if trains else ()), *_flags(plan, recorder, plain, timed), *recorder.flags(step, work)),
         ceilings={**plain.ceilings, **work.ceilings},
         notes=_notes(counted, timed),
         compilation=recorder.compilation(rows),
@@ -64,16 +69,37 @@ def _flags(plan: Plan, recorder: StepRecorder[Trace], plain: Plain, timed: Timed
     if plan.in_process:
         flags.append("in_process")
     flags.extend(plain.clocks.flags())
-    if timed.joined < 0.999 or timed.unseen:
+    if timed.joined < JOINED or timed.unseen:
         flags.append("unjoined")
     return tuple(flags)
 
 
-def _block_of_scopes(step: Step, scopes: Sequence[str]) -> list[str]:
-    """The block of each scope: by the model's map, else the scope's first part."""
+def _trains(counted: Counted) -> bool:
+    """Whether a step computes gradients or changes weights, whatever it was called."""
+    return any(PHASES[phase] in ("backward", "optimizer") for phase in set(counted.phase.tolist()))
+
+
+def _block_of_scopes(step: Step, counted: Counted) -> list[str]:
+    """The block of each scope: by the model's map, else as far down as its scopes tell something."""
     if not step.blocks:
-        return [path.partition("/")[0] or "(top)" for path in scopes]
-    return [next((block for pattern, block in step.blocks if fnmatchcase(path, pattern)), "other") for path in scopes]
+        return scopes.blocks(counted.scopes, *_work_of_scopes(counted))
+    return [
+        next((block for pattern, block in step.blocks if fnmatchcase(path, pattern)), "other")
+        for path in counted.scopes
+    ]
+
+
+def _work_of_scopes(counted: Counted) -> tuple[list[float], list[str]]:
+    """The work of the ops of each scope (`weight`), and the class of most of it; without those of the optimizer."""
+    by_class: list[dict[str, float]] = [{} for _ in counted.scopes]
+    for row, op in enumerate(counted.ops):
+        parts = op.costed.parts if op.places else (op.costed,)
+        places = op.places or ((int(counted.scope[row]), int(counted.phase[row])),)
+        for part, (scope, phase) in zip(parts, places, strict=True):
+            if PHASES[phase] != "optimizer":
+                sums = by_class[scope]
+                sums[part.op_class] = sums.get(part.op_class, 0.0) + weight(part.cost)
+    return [sum(sums.values()) for sums in by_class], [max(sums, key=sums.__getitem__, default="") for sums in by_class]
 
 
 def _notes(counted: Counted, timed: Timed | None) -> tuple[str, ...]:

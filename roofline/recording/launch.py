@@ -210,6 +210,10 @@ def _error_of(status: int) -> RooflineError:
         return MeasurementError(
             f"The measuring process died of {signal.Signals(-status).name}: run the step alone to see the crash."
         )
+    if status == 0:
+        return MeasurementError(
+            "The step ended the measuring process, without an error and before there was a result: let it return."
+        )
     return MeasurementError(
         f"The measuring process ended with status {status} and no result; what it printed is above."
     )

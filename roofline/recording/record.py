@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
+from dataclasses import replace
 from statistics import median
 from typing import Generic
 
@@ -16,13 +17,14 @@ from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
+from roofline.recording.user_step import refuse_unrun
 from roofline.units import seconds
 
 
 def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> Recording:
     """Time plain steps, profile a few and count what they ran. What the step raises passes through."""
     with recorder.scopes():
-        first = recorder.first(step)
+        first = recorder.first(replace(step, run=_seen_to_run(step.run)))
         say(f"first step {seconds(first)}")
         if plan.count_only:
             work = Work(recorder.count(step))
@@ -38,6 +40,17 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
         plain, traces = _run(step, plan, recorder, first, typical, steps, profiled)
         work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
         return assemble(step, plan, recorder, plain, work)
+
+
+def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
+    """The same step, refused where calling it runs none of its lines."""
+
+    def seen() -> object:
+        result = run()
+        refuse_unrun(result, "The step")
+        return result
+
+    return seen
 
 
 def _nothing(first: float) -> Plain:

@@ -80,7 +80,21 @@ def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> Non
         raise InputError(f"{option} is for the models of roofline: a step of your own decides that itself.")
 
 
+def refuse_unrun(value: object, name: str) -> None:
+    """InputError for a generator or a coroutine, none of whose lines has run when it is returned."""
+    for is_one, what, cure in (
+        (inspect.isgenerator, "a generator", "leave out `yield`"),
+        (inspect.isasyncgen, "an asynchronous generator", "leave out `async` and `yield`"),
+        (inspect.iscoroutine, "a coroutine", "leave out `async`, or run it with asyncio.run"),
+    ):
+        if is_one(value):
+            if inspect.iscoroutine(value):
+                value.close()  # or Python warns that nobody waited for it
+            raise InputError(f"{name} returned {what}, of which nothing has run: {cure}.")
+
+
 def _as_step(value: Any, workload: Workload, name: str) -> Step:
+    refuse_unrun(value, name)
     if isinstance(value, Step):
         return value
     if callable(value):

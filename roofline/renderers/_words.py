@@ -41,10 +41,15 @@ FLAGS = {
     "compiled one, without what it computes again; what the compiler merged, took out or padded is not known.",
     "phases-unresolved": "Nothing that ran says that it is of the backward pass, so that forward, backward and "
     "optimizer are not told apart; a step that is traced as one program does.",
+    "trains": "The step computes gradients or updates weights, so it is recorded as training, though --mode train "
+    "was not given.",
     "opaque-regions": "The inside of some compiled regions is not known; each counts as one op of unknown work.",
     "compiled-code": "The step runs compiled code, whose kernels this backend does not see: use --backend "
     "torch-compile.",
-    "nothing-compiled": "Nothing of the step was compiled: what ran is eager PyTorch, whatever was asked for.",
+    "nothing-compiled": "Nothing of the step was compiled, whatever was asked for: what ran is what runs without the "
+    "compiler.",
+    "nothing-returned": "The step returned nothing and kept no array, so nothing tells when JAX was done: unless it "
+    "waits itself, its times are those of starting it. Return its outputs.",
     "replays-unattributed": "Some kernels that were replayed from a CUDA graph could not be traced back to their ops; "
     "their work is unknown. An import gets them with --capture.",
     "replays-by-order": "The profiler of this PyTorch writes no ids of graph nodes, so the ops of kernels that a CUDA "

@@ -24,6 +24,8 @@ from roofline.traces.xplane.reader import XTrace
 _EXECUTED = re.compile(r"([A-Za-z0-9._][\w.\\/>-]*):([A-Z_]\w*)")
 #: An op run outside of any function (eagerly); what begins with an underscore is a function.
 _EAGER = re.compile(r"EagerLocalExecute: ([A-Z]\w*)")
+#: A function that the host calls: "__inference_step_21" is `step`.
+_FUNCTION = re.compile(r"EagerLocalExecute: __(?:inference|forward|backward)_(\w+?)(?:_\d+)+")
 #: What makes the input data, and what hands tensors in and out of a function, is the host's time.
 _DATA = re.compile(r"Dataset|Iterator|^_send_|^_recv_")
 
@@ -61,6 +63,37 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
                 totals[name] = totals.get(name, 0.0) + int(number[at])
     found = _resolved(list(totals), graphs)
     return [Ran(name, *found[name], total / max(1, steps)) for name, total in totals.items() if name in found]
+
+
+def runs_nodes(trace: XTrace, prefix: str) -> bool:
+    """Whether a marked step runs nodes that do work, outside of what XLA compiled."""
+    work = np.asarray([_does_work(name) for name in trace.names] + [False], bool)
+    rows = np.flatnonzero(work[trace.name] | work[trace.scope])
+    rows = rows[(trace.hlo_op[rows] < 0) & ~holds_instructions(trace, rows)]
+    return any(
+        bool(((trace.start[rows] >= low) & (trace.start[rows] < high)).any())
+        for low, high in executor_time.windows(trace, prefix)
+    )
+
+
+def _does_work(name: str) -> bool:
+    match = _EXECUTED.fullmatch(name)
+    return match is not None and not any((_DATA.search(name), base(match[2]) in VIEWS, base(match[2]) in CALLS))
+
+
+def called(traces: Sequence[XTrace], prefix: str) -> tuple[list[str], list[str]]:
+    """The functions that the host calls in marked steps, as the user named them, and the ops that it runs eagerly."""
+    functions: dict[str, None] = {}
+    ops: dict[str, None] = {}
+    for trace in traces:
+        for low, high in executor_time.windows(trace, prefix):
+            for code in np.unique(trace.name[(trace.start >= low) & (trace.start < high)]).tolist():
+                function, op = _FUNCTION.fullmatch(trace.names[code]), _EAGER.fullmatch(trace.names[code])
+                if function is not None:
+                    functions[function[1]] = None
+                elif op is not None and op[1] not in VIEWS and not _DATA.search(op[1]):
+                    ops[op[1]] = None
+    return list(functions), list(ops)
 
 
 def every_node(graphs: Graphs) -> list[Ran]:

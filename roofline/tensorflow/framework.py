@@ -19,7 +19,7 @@ from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
-from roofline.tensorflow import graphs, with_xla
+from roofline.tensorflow import events, graphs, with_xla
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import flags as xla_flags
@@ -44,15 +44,17 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
 class TensorFlow:
     """See `recording.xspace.framework.Framework`.
 
-    compiled: XLA compiles the whole step, so that its executor's least op is the launch floor; a step whose trace
-    shows instructions is taken for one. optimizers: top scopes whose ops are the optimizer's. libraries: distributions
-    that models are made of.
+    asked: whether XLA was to compile the step; what it did compile is seen in the traces. optimizers: top
+    scopes whose ops are the optimizer's. libraries: distributions that models are made of.
     """
 
-    def __init__(self, compiled: bool, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
+    def __init__(self, asked: bool, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
         """No graph is known before the first step."""
-        self._compiled, self._optimizers, self._libraries = compiled, optimizers, libraries
+        self._asked, self._optimizers, self._libraries = asked, optimizers, libraries
         self._graphs = Graphs((), ())
+        #: Whether steps ran instructions of XLA; and nodes, None where no trace was read.
+        self._compiled = False
+        self._nodes: bool | None = None
 
     @property
     def mechanism(self) -> str:
@@ -106,9 +108,31 @@ class TensorFlow:
         """The nodes and the instructions that the traced steps executed."""
         # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
         self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
+        if self._nodes is None:  # of the step, which is read before the programs that measure the executor
+            self._nodes = any(events.runs_nodes(trace, prefix) for trace in traces)
         before = list(xla_flags.before_optimizations())
         counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers)
         return Read(counted, owned)
+
+    def unseen(self, traces: list[XTrace], prefix: str) -> str:
+        """Functions that were traced before the first step, ops without a function, or nothing at all."""
+        functions, ops = events.called(traces, prefix)
+        if functions:
+            return (
+                f"The ops of {', '.join(functions[:3])} are not known, as TensorFlow shows the graph of a "
+                "tf.function in its first call only, which was before the first step: do not call it before you "
+                "return it."
+            )
+        if ops:
+            return (
+                f"The step runs TensorFlow op by op ({', '.join(ops[:3])}), which cannot be counted: put it into a "
+                "tf.function, and leave out run_eagerly."
+            )
+        return "The step ran no op of TensorFlow: return a callable that runs a tf.function or a Keras model."
+
+    def flags(self) -> tuple[str, ...]:
+        """Where XLA was to compile and did not."""
+        return ("nothing-compiled",) if self._asked and self._nodes and not self._compiled else ()
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
         """Many of the cheapest ops: XLA copies a number, a graph changes a variable in place."""
@@ -155,7 +179,9 @@ class TensorFlow:
         tf32 = tf.config.experimental.tensor_float_32_execution_enabled()
         gpu = bool(tf.config.list_logical_devices("GPU"))
         arithmetic = "tf32" if gpu and tf32 else "ieee"
+        jit = {True: "in part" if self._nodes else "compile", False: "off"}[self._compiled]
         return {
+            **({} if self._nodes is None else {"jit": jit}),
             "float32 matmul (TensorFlow)": arithmetic,
             "float32 convolution (TensorFlow)": arithmetic,
             "oneDNN": os.environ.get("TF_ENABLE_ONEDNN_OPTS", "default"),

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 class TensorFlowRecorder(XSpaceRecorder):
     """TensorFlow, natively or under Keras; see `tensorflow.framework.TensorFlow` for the other fields.
 
-    compiled: values of a step's switch `jit` with which XLA compiles all of it; None: where it has no such switch.
+    compiled: values of a step's switch `jit` with which XLA is to compile it; None: where it has no such switch.
     """
 
     compiled: tuple[str | None, ...] = ()

@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import re
 from collections.abc import Callable, Iterator, Mapping
-from contextlib import AbstractContextManager
+from contextlib import AbstractContextManager, nullcontext
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -28,6 +28,7 @@ from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import count
 from roofline.xla import flags as xla_flags
+from roofline.xla.nnx_scopes import named_layers
 
 TRIVIAL_OPS = 200
 #: Variables that change how fast XLA is.
@@ -53,6 +54,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sigmoid": jax.nn.sigmoid,
     "pow": lambda x: jnp.power(x, 1.7),
 }
+#: What the host does to start a program.
+_STARTED = re.compile(r"^PjitFunction\(|LoadedExecutable::Execute")
 
 
 def roofline_token(step: Any, number: Any) -> Any:
@@ -75,18 +78,21 @@ def _arrays(outputs: object) -> list[jax.Array]:
 class Jax:
     """See `recording.xspace.framework.Framework`.
 
-    optimizers: top scopes whose ops are the optimizer's. libraries: distributions that models are made of.
+    optimizers: top scopes whose ops are the optimizer's. libraries: distributions that models are made of. unnamed:
+    whether the layers of the step may have no scopes of their own.
     """
 
     mechanism = "xla-thunk"
 
-    def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...]) -> None:
+    def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...], unnamed: bool = False) -> None:
         """From now on what the process compiles is timed."""
-        self._optimizers, self._libraries = optimizers, libraries
+        self._optimizers, self._libraries, self._unnamed = optimizers, libraries, unnamed
         self._compiling = 0.0
         self._token: jax.Array | None = None
         #: Whether a step was seen to take all that the one before returned.
         self._given_away = False
+        #: Whether the last step returned nothing, and the first one kept no array either: there is nothing to wait for.
+        self._returned_nothing = self._dropped = False
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
     def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
@@ -102,7 +108,11 @@ class Jax:
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces and compiles; XLA leaves what it was given where it was told to."""
-        return run()
+        before = {id(array): array for array in jax.live_arrays()}
+        with named_layers() if self._unnamed else nullcontext():
+            took = run()
+        self._dropped = self._returned_nothing and all(before.get(id(array)) is array for array in jax.live_arrays())
+        return took
 
     def wait(self, outputs: object) -> None:
         """Block until all arrays in `outputs` are there; what is no array is there already.
@@ -111,6 +121,7 @@ class Jax:
         results to itself: until all arrays of the process are there.
         """
         arrays = _arrays(outputs)
+        self._returned_nothing = outputs is None
         alive = [array for array in arrays if not array.is_deleted()]
         self._given_away |= bool(arrays) and not alive
         jax.block_until_ready(alive or [array for array in jax.live_arrays() if not array.is_deleted()])
@@ -159,6 +170,19 @@ class Jax:
         """The instructions that the traced steps executed."""
         counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
         return Read(counted, owned)
+
+    def unseen(self, traces: list[XTrace], prefix: str) -> str:
+        """Programs of which nobody waits for the results, or none at all."""
+        if self._dropped and any(_STARTED.search(name) for trace in traces for name in trace.names):
+            return (
+                "The step returned before all that it started in JAX had run, and returned nothing of it to wait for: "
+                "return its outputs."
+            )
+        return "The step ran no program of JAX: it must call a jitted function, or functions of jax.numpy."
+
+    def flags(self) -> tuple[str, ...]:
+        """Where nothing tells when a step had ended."""
+        return ("nothing-returned",) if self._dropped else ()
 
     def trivial(self) -> Mapping[str, Callable[[], object]]:
         """On a CPU many results that are copies of one number each: the cheapest thunk there is, and none fuses with

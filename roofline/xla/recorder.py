@@ -64,4 +64,4 @@ class JaxRecorder(XSpaceRecorder):
         """JAX."""
         from roofline.xla.jax import Jax
 
-        return Jax(self.optimizers, self.libraries)
+        return Jax(self.optimizers, self.libraries, unnamed=not step.blocks)

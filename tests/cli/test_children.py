@@ -340,7 +340,7 @@ def test_jax_in_this_process(cache: Path, monkeypatch: pytest.MonkeyPatch, threa
         ("too_much", "Out of memory on the CPU: use a smaller --batch, --seq or --size."),
         (
             "pure_python",
-            "The profiler recorded no op of the step: it must run a compiled program, such as a jitted function.",
+            "The step ran no program of JAX: it must call a jitted function, or functions of jax.numpy.",
         ),
     ],
 )

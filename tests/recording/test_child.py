@@ -3,15 +3,20 @@
 from __future__ import annotations
 
 import gc
+import sys
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 from roofline.backends.torch import BACKEND
-from roofline.errors import MissingError
+from roofline.core.step import Step, Workload
+from roofline.errors import MeasurementError, MissingError
 from roofline.plugins import importing
 from roofline.recording import child
+from roofline.recording.recording import Plan
+from roofline.recording.request import Request
 
 
 @pytest.fixture
@@ -37,3 +42,69 @@ def test_importing_a_framework_is_not_held_up_by_the_collector(tmp_path: Path, m
     with pytest.raises(MissingError, match="no such symbol"), importing():
         child._import("a_broken_one", "torch", BACKEND)
     assert gc.isenabled()
+
+
+@pytest.mark.parametrize(("call", "called"), [("sys.exit(0)", "sys.exit(0)"), ("sys.exit()", "sys.exit()")])
+def test_a_step_that_ends_the_process_is_told_so(tmp_path: Path, call: str, called: str) -> None:
+    pytest.importorskip("torch")
+    (tmp_path / "mine.py").write_text(f"import sys\n\ndef make_step():\n    return lambda: {call}\n")
+    workload = Workload(model="mine:make_step")
+    request = Request(backend="torch", workload=workload, file=str(tmp_path / "mine.py"), function="make_step")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(child, "_limit_memory", lambda device: None)
+        patch.setattr(sys, "path", [*sys.path])
+        with pytest.raises(MeasurementError) as refused:
+            child._run(request)
+    assert str(refused.value) == f"The step called {called}, which ends the measurement: let it return."
+
+
+def test_a_profiler_inside_of_a_torch_step() -> None:
+    torch = pytest.importorskip("torch")
+    x, plan = torch.ones(4), Plan(device="cpu", count_only=True)
+    for one in (torch.profiler.profile, torch.autograd.profiler.profile):
+
+        def run(one: Any = one) -> None:
+            with one():
+                x.add(1)
+
+        with pytest.raises(MeasurementError, match="a profiler of its own"):
+            BACKEND.recorder.record(Step(run=run), plan, lambda text: None)
+        run()  # may again afterwards
+
+
+def test_a_users_model_has_blocks_and_a_step_that_trains_is_recorded_as_that() -> None:
+    torch = pytest.importorskip("torch")
+
+    class Layer(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.mixing, self.feeding = torch.nn.Linear(8, 8), torch.nn.Sequential(torch.nn.Linear(8, 8))
+
+        def forward(self, x: Any) -> Any:
+            return self.feeding(self.mixing(x))
+
+    class Model(torch.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.body, self.head = torch.nn.Sequential(Layer(), Layer()), torch.nn.Linear(8, 2)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.body(x))
+
+    model = Model()
+    optimizer, x = torch.optim.SGD(model.parameters()), torch.ones(4, 8)
+
+    def infer() -> Any:
+        return model(x)
+
+    def train() -> None:
+        infer().sum().backward()
+        optimizer.step()
+
+    plan = Plan(device="cpu", count_only=True)
+    inferred, trained = (BACKEND.recorder.record(Step(run=run), plan, lambda text: None) for run in (infer, train))
+    parts = {"body/*/mixing", "body/*/feeding", "head"}
+    assert set(inferred.blocks) == parts
+    assert parts | {"optimizer"} <= set(trained.blocks)
+    assert (inferred.mode, "trains" in inferred.flags) == ("infer", False)
+    assert (trained.mode, "trains" in trained.flags) == ("train", True)

@@ -11,6 +11,7 @@ import pytest
 from roofline.core.schema import Memory
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
+from roofline.errors import InputError
 from roofline.recording import record
 from roofline.recording.protocol import plain_steps, warm_up
 from roofline.recording.recording import Plan
@@ -176,3 +177,31 @@ def test_long_steps_warm_up_once() -> None:
 
 def test_beside_a_gpu_a_graph_is_recorded_and_replayed_before_anything_is_timed() -> None:
     assert warm_up("cuda", 60.0) == 3
+
+
+async def waited() -> None:
+    pass
+
+
+@pytest.mark.parametrize(
+    ("step", "sentence"),
+    [
+        (
+            lambda: (each for each in "ab"),
+            "The step returned a generator, of which nothing has run: leave out `yield`.",
+        ),
+        (
+            waited,
+            "The step returned a coroutine, of which nothing has run: leave out `async`, or run it with asyncio.run.",
+        ),
+    ],
+)
+def test_a_step_of_which_calling_it_runs_nothing(step: Any, sentence: str) -> None:
+    class Calls(Notes):
+        def first(self, step: Step) -> float:
+            step.run()
+            return 1.0
+
+    with pytest.raises(InputError) as refused:
+        record.record(Step(run=step), Plan(device="cpu"), lambda text: None, Calls(in_turns=True))
+    assert str(refused.value) == sentence

@@ -244,7 +244,7 @@ def test_a_step_that_returns_nothing_is_waited_for() -> None:
 
 
 def test_a_step_without_a_compiled_program_is_an_error() -> None:
-    with pytest.raises(MeasurementError, match="no op of the step"):
+    with pytest.raises(MeasurementError, match="ran no program of JAX"):
         recorder.record(Step(run=lambda: None), Plan(device="cpu", threads=1, steps=3), lambda text: None, native_jax())
 
 
@@ -266,3 +266,77 @@ def test_what_a_step_compiles_anew_is_timed() -> None:
     assert once.conditions["compiling_seconds_per_step"] == 0
     # Compiling lies inside the steps, of which at least the three that are timed count: an order, not a duration.
     assert 0 < len(anew.wall.steps) * anew.conditions["compiling_seconds_per_step"] < sum(inside)
+
+
+@pytest.mark.parametrize(("compiled", "jit"), [((False, False), "off"), ((True, False), "in part")])
+def test_what_xla_did_not_compile_is_not_called_compiled(compiled: tuple[bool, bool], jit: str) -> None:
+    x, w = tf.ones((32, 64)), tf.eye(64)
+    one, other = (tf.function(lambda x: tf.tanh(x @ w), jit_compile=xla, autograph=False) for xla in compiled)
+    # What is asked for is XLA, as by the backend tensorflow-xla of a user's step, which has no switch that says more.
+    framework = TensorFlowRecorder((None,)).framework(Step(run=lambda: None))
+    plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1)
+    recording = recorder.record(Step(run=lambda: other(one(x))), plan, lambda text: None, framework)
+    assert recording.switches["jit"] == jit
+    assert ("nothing-compiled" in recording.flags) == (jit == "off")
+    assert recording.profiled is not None
+    assert recording.profiled.mechanism == ("tensorflow-graph" if jit == "off" else "xla-thunk")
+
+
+def counted(run: Callable[[], object], framework: Any) -> Recording:
+    plan = Plan(device="cpu", threads=1, count_only=True)
+    return recorder.record(Step(run=run), plan, lambda text: None, framework)
+
+
+def test_why_no_op_of_tensorflow_is_seen() -> None:
+    x = tf.eye(64)
+
+    def doubled() -> Any:
+        return x @ x
+
+    before = tf.function(doubled, autograph=False)
+    before()
+    with pytest.raises(MeasurementError, match=r"ops of doubled are not known.* do not call it before"):
+        counted(before, native_tensorflow(compiled=False))
+    with pytest.raises(MeasurementError, match=r"op by op \(MatMul\).* put it into a tf.function"):
+        counted(doubled, native_tensorflow(compiled=False))
+    with pytest.raises(MeasurementError, match="no op of TensorFlow"):
+        counted(lambda: None, native_tensorflow(compiled=False))
+
+
+def test_a_jax_step_whose_results_nobody_holds() -> None:
+    # 64 products of 256^3 in a row take milliseconds, a call of the program returns in microseconds
+    program, x = jax.jit(lambda x: jax.lax.fori_loop(0, 64, lambda _, y: jnp.tanh(y @ x), x)), jnp.ones((256, 256))
+    jax.block_until_ready(program(x))
+
+    def drops() -> None:
+        program(x)
+
+    def waits() -> None:
+        program(x).block_until_ready()
+
+    def keeps() -> None:
+        kept[:] = [program(x)]
+
+    kept: list[Any] = []
+    plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1)
+    with pytest.raises(MeasurementError, match="returned nothing of it to wait for: return its outputs"):
+        recorder.record(Step(run=drops), plan, lambda text: None, native_jax())
+    assert "nothing-returned" in counted(waits, native_jax()).flags
+    assert "nothing-returned" not in counted(keeps, native_jax()).flags
+    assert "nothing-returned" not in counted(lambda: program(x), native_jax()).flags
+
+
+def test_a_step_that_starts_a_profiler_is_told_so(tmp_path: Any) -> None:
+    x = jnp.ones((8, 8))
+
+    def traced() -> object:
+        with jax.profiler.trace(str(tmp_path)):
+            return jnp.tanh(x)
+
+    def profiled() -> None:
+        tf.profiler.experimental.start(str(tmp_path))
+        tf.profiler.experimental.stop()
+
+    for run, framework in ((traced, native_jax()), (profiled, native_tensorflow(compiled=False))):
+        with pytest.raises(MeasurementError, match="a profiler of its own"):
+            counted(run, framework)

@@ -27,6 +27,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "opaque-regions": ("named", "The inside of some compiled regions is not known, so it cannot be verified"),
     "compiled-code": ("named", "Compiled code ran whose kernels were not seen, so its work cannot be verified"),
     "nothing-compiled": ("named", "Nothing of a step that was to be compiled was"),
+    "nothing-returned": ("warning", "A JAX step returned nothing, so that it may not have been waited for"),
     "no-shapes": ("named", "A trace was recorded without shapes, so no work can be verified"),
     "command-buffers": ("named", "Kernels were replayed from command buffers, so their work cannot be verified"),
     "replays-unattributed": ("named", "Replayed kernels could not be traced back, so their work cannot be verified"),

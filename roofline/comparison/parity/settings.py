@@ -1,20 +1,15 @@
 """Whether two runs were set alike: dropout, attention form, GELU, masks, loss, optimizer, jit and other switches.
 
-What ran is stronger than what a switch says: a fused attention kernel is one whatever was asked for, and a step that
-draws random numbers drops something. Switches of different frameworks meet under the names below.
+What ran is stronger than what a switch says: a fused attention kernel is one whatever was asked for. Switches of
+different frameworks meet under the names below.
 """
 
 from __future__ import annotations
 
-import re
-from collections.abc import Sequence
-from typing import NamedTuple
-
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
-from roofline.comparison.parity.work import UNKNOWN, hidden
+from roofline.comparison.parity.random import dropout, noise
 from roofline.core.framework import framework
-from roofline.core.readers import readers
 from roofline.core.schema import Op, Profile, Signature
 
 #: Values of "gelu" that mean the same: PyTorch's `approximate`, booleans of Keras and JAX, names of transformers.
@@ -26,6 +21,12 @@ GELU = {
 FUSED = (("cudnn", "cuDNN"), ("fmha", "cuDNN"), ("flash", "flash"), ("efficient", "memory-efficient"))
 #: Settings of an optimizer that change its kernels. Its numbers (rate, betas) change no work.
 _OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel", "optimizer jit", "optimizer amsgrad")
+#: What ran where XLA's executor did, by the switch `jit`.
+_BY_XLA = {
+    "off": "XLA, op by op",
+    "autocluster": "XLA, auto-clustered",
+    "in part": "a TensorFlow graph, in part compiled by XLA",
+}
 #: Switches that another rule judges.
 _JUDGED = frozenset(
     ("attention", "attention mask", "gelu", "dropout", "loss", "input", "jit", "tf32", "keras backend", "kv cache")
@@ -39,8 +40,8 @@ _CORE = "attention core"
 def settings(pair: Pair) -> list[Difference]:
     """All differences in how the step was set; where a run has no record of that, as a trace, one for all it lacks."""
     found = [
-        *_dropout(pair),
-        *_noise(pair),
+        *dropout(pair),
+        *noise(pair),
         *_attention(pair),
         *_stated(pair, "attention mask", "The attention masks differ", pair.apart("block", (_CORE,))),
         *_gelu(pair),
@@ -69,130 +70,6 @@ def _stated(pair: Pair, what: str, text: str, seconds: float | None) -> list[Dif
         return []
     return [
         pair.differ(what, values, f"The {what} of one run is not known" if None in values else text, seconds=seconds)
-    ]
-
-
-# ------------------------------------------------------------------------------------------------ dropout
-
-
-class _Dropping(NamedTuple):
-    """on: whether a run drops anything, None: not known; rate: as recorded; drawn: whether it draws; told: in words."""
-
-    on: bool | None
-    rate: float | None
-    drawn: bool
-    told: str | None
-
-
-def _dropout(pair: Pair) -> list[Difference]:
-    """Dropout in one run only is refused; another rate is named, since it does not change the work.
-
-    Who draws random numbers outside the optimizer drops something, whatever the switch says. Who is not seen to draw
-    may do so where the switch says so, or in ops of unknown work that the other run does not have.
-    seconds: |t_A - t_B| of what draws random numbers.
-    """
-    a, b = _dropping(pair.a, pair.b), _dropping(pair.b, pair.a)
-    told, seconds = (a.told, b.told), pair.apart("class", ("random",))
-    if {a.on, b.on} == {True, False}:
-        return [pair.differ("dropout", told, "Dropout is on in one run only", "refused", seconds)]
-    if a.on != b.on and (a.on or b.on or None not in (a.rate, b.rate)):
-        return [pair.differ("dropout", told, "The dropout of one run is not known", seconds=seconds)]
-    if a.rate and b.rate and a.rate != b.rate:
-        return [pair.differ("dropout", told, "The dropout rates differ", seconds=seconds)]
-    if a.on and b.on and a.drawn != b.drawn:
-        seen, unseen = "random numbers are drawn", "no random numbers are seen"
-        told = (seen if a.drawn else unseen, seen if b.drawn else unseen)
-        return [pair.differ("dropout", told, "Dropout is on in both runs and seen in one", seconds=seconds)]
-    return []
-
-
-def _dropping(run: Analysis, other: Analysis) -> _Dropping:
-    text = run.profile.switches.get("dropout")
-    rate, drawn = None if text is None else _rate(text), _draws(run)
-    if drawn:
-        return _Dropping(True, rate, True, text if rate else "random numbers are drawn")
-    if text is not None:
-        return _Dropping(bool(rate), rate, False, text)
-    opaque = run.profile.compilation is not None and run.profile.compilation.opaque > 0
-    if opaque or sum(hidden(run, other).values()) > UNKNOWN:
-        return _Dropping(None, None, False, None)
-    return _Dropping(False, None, False, "no random numbers are drawn")
-
-
-def _rate(text: str) -> float:
-    """The recorded rate, the largest of several ("0.1, attention 0.0"); 0 for "off"; 1 for words that give none."""
-    if text.strip().lower() in ("off", "false", "none", ""):
-        return 0.0
-    rates = []
-    for word in text.replace(",", " ").split():
-        try:
-            rates.append(float(word))
-        except ValueError:
-            continue
-    return max(rates) if rates else 1.0
-
-
-#: What is drawn to be added and not to drop: no dropout draws from a normal distribution.
-_NOISE = ("randn", "normal")
-#: What is drawn evenly drops something where it is compared with a rate, or made 0 and 1 in another way.
-_EVEN = re.compile("rand|uniform")
-_DROPS = frozenset(("lt", "le", "gt", "ge", "where", "floor", "ceil", "round", "sign", "heaviside", "threshold"))
-_DROPPING = re.compile("less|greater|compare|bernoulli|dropout|select")
-#: Through such ops it is followed.
-_ON_THE_WAY = frozenset(("pointwise", "movement", "other"))
-
-
-def _draws(run: Analysis, noise: bool = False) -> bool:
-    """Whether a step draws random numbers outside the optimizer that can drop something; or such that cannot."""
-    profile = run.profile
-    drawn = (
-        (number, signature.name.lower())
-        for number, op in enumerate(profile.ops)
-        for signature, op_class, phase in (
-            (profile.signatures[op.signature], run.op_class(op), profile.phases[op.phase]),
-            *((part.signature, part.op_class, part.phase) for part in run.constituents(op)),
-        )
-        if op_class == "random" and phase != "optimizer"
-    )
-    read_by = readers(profile)
-    drops = _drops(profile, read_by)
-    return any(_is_noise(profile.ops[number], read_by[number], drops, name) == noise for number, name in drawn)
-
-
-def _is_noise(op: Op, read_by: Sequence[Sequence[int]], drops: Sequence[bool], name: str) -> bool:
-    """Whether random numbers cannot drop anything: by what draws them, or by all that is made of them op by op."""
-    if any(word in name for word in _NOISE):
-        return True
-    rows = [row for each in read_by for row in each]
-    return bool(rows) and bool(_EVEN.search(name)) and not op.constituents and not any(drops[row] for row in rows)
-
-
-def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]]) -> list[bool]:
-    """For each op whether it may make 0 of one number and 1 of another, or vector work with its results does."""
-    found = [False] * len(profile.ops)
-    for number in range(len(profile.ops) - 1, -1, -1):  # who reads comes later
-        op = profile.ops[number]
-        names = [profile.signatures[one].name.lower() for one in (op.signature, *op.constituents)]
-        words = {word for name in names for word in re.split("[^a-z]+", name)}
-        found[number] = bool(words & _DROPS) or any(_DROPPING.search(name) for name in names)
-        if not found[number] and profile.signatures[op.signature].op_class in _ON_THE_WAY:
-            found[number] = any(found[row] for rows in read_by[number] for row in rows)
-    return found
-
-
-def _noise(pair: Pair) -> list[Difference]:
-    """Random numbers that drop nothing, in one run only, are more work. seconds: |t_A - t_B| of drawing."""
-    a, b = pair.each(lambda run: _draws(run, noise=True))
-    if a == b:
-        return []
-    told = tuple("numbers are drawn that drop nothing" if drawn else "none are drawn" for drawn in (a, b))
-    return [
-        pair.differ(
-            "random numbers",
-            (told[0], told[1]),
-            "Only one run draws such random numbers",
-            seconds=pair.apart("class", ("random",)),
-        )
     ]
 
 
@@ -300,9 +177,13 @@ def mechanism(profile: Profile) -> str:
     if profile.compilation is not None:
         mode = f", mode {profile.compilation.mode}" if profile.compilation.mode else ""
         by = f"compiled by {profile.compilation.compiler}{mode}"
+        if "nothing-compiled" in profile.flags:
+            return f"op by op, as {profile.compilation.compiler} compiled nothing"
         return f"{by}, replayed as CUDA graphs" if launched == "cuda-graph" else by
     if launched == "xla-thunk":
-        return {"off": "XLA, op by op", "autocluster": "XLA, auto-clustered"}.get(jit or "", "compiled by XLA")
+        return _BY_XLA.get(jit or "", "compiled by XLA")
+    if "compiled-code" in profile.flags:
+        return "op by op, beside compiled code"
     names = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}
     return names.get(launched, launched)
 

@@ -14,13 +14,15 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from itertools import pairwise
 from pathlib import Path
+from typing import NoReturn
 
 import torch
 
 # What torch.profiler.profile runs inside; that class imports all of Inductor at its first start, which takes a second.
 from torch.autograd.profiler import profile, record_function
 
-from roofline.recording.protocol import IN_FLIGHT
+from roofline.errors import MeasurementError
+from roofline.recording.protocol import IN_FLIGHT, TWO_PROFILERS
 from roofline.timing.timed import EventCost
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.kineto import reader
@@ -39,6 +41,26 @@ def quiet() -> Iterator[None]:
         os.dup2(kept, 2)
         os.close(nowhere)
         os.close(kept)
+
+
+@contextmanager
+def no_other() -> Iterator[None]:
+    """While active, who starts a profiler is told that one is to come; two would end the process (SIGSEGV)."""
+
+    def refuse(*_: object) -> NoReturn:
+        raise MeasurementError(TWO_PROFILERS)
+
+    begins = [(torch.profiler.profile, "start"), (profile, "__enter__")]
+    before = [getattr(owner, name) for owner, name in begins]
+    try:
+        for owner, name in begins:
+            setattr(owner, name, refuse)
+        if torch._C._autograd._profiler_enabled():
+            refuse()
+        yield
+    finally:
+        for (owner, name), kept in zip(begins, before, strict=True):
+            setattr(owner, name, kept)
 
 
 def synchronize(device: str) -> None:

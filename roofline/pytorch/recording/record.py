@@ -93,7 +93,8 @@ class TorchStepRecorder:
 
         handle = register_optimizer_step_post_hook(keep)
         try:
-            return self.timed(step)
+            with profiler.no_other():
+                return self.timed(step)
         finally:
             handle.remove()
 

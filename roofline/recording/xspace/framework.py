@@ -64,6 +64,12 @@ class Framework(Protocol):
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The ops of the traced steps, which annotations with `prefix` mark."""
 
+    def unseen(self, traces: list[XTrace], prefix: str) -> str:
+        """Why the traced steps show no op, in one sentence with the cure."""
+
+    def flags(self) -> tuple[str, ...]:
+        """What a reader must know of how the steps ran."""
+
     def trivial(self) -> Mapping[str, Callable[[], object]]:
         """Many ops that do next to nothing, compiled: one run of each kind of them, by what an op does, in words."""
 

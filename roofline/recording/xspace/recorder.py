@@ -15,6 +15,7 @@ from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
 from roofline.errors import MeasurementError
 from roofline.recording import record as runs
+from roofline.recording.assemble import JOINED
 from roofline.recording.contention import Usage
 from roofline.recording.protocol import IN_FLIGHT
 from roofline.recording.recording import Plan, Recording, Say
@@ -132,6 +133,8 @@ class XSpaceStepRecorder:
                 "The profiler recorded no step, so there are no times: run again with fewer --steps."
             )
         timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
+        if "nothing-returned" in self._framework.flags() and (timed.unseen or timed.joined < JOINED):
+            raise MeasurementError(self._framework.unseen(list(traces), STEP))  # steps ended before their ops did
         functions = probes.functions(self._framework, read.counted, self._plan.device)
         return Work(read.counted, timed, {**launch, **functions})
 
@@ -147,9 +150,7 @@ class XSpaceStepRecorder:
                 "All kernels ran in command buffers, which name no op: set XLA_FLAGS=--xla_gpu_enable_command_buffer= "
                 "before the framework is imported."
             )
-        raise MeasurementError(
-            "The profiler recorded no op of the step: it must run a compiled program, such as a jitted function."
-        )
+        raise MeasurementError(self._framework.unseen(traces, STEP))
 
     def threads(self) -> int:
         """Those that were asked for: the frameworks do not tell."""
@@ -199,7 +200,7 @@ class XSpaceStepRecorder:
         products = any(op.costed.cost.flops for op in counted.ops)
         unresolved = step.mode == "train" and products and not backward
         replayed, kernels = self._replayed
-        found = (*counted.flags, *(("phases-unresolved",) if unresolved else ()))
+        found = (*counted.flags, *self._framework.flags(), *(("phases-unresolved",) if unresolved else ()))
         return (*found, f"command-buffers: {replayed} of {kernels} kernels") if replayed else found
 
     def compilation(self, rows: OpTables) -> Compilation | None:

@@ -2,17 +2,32 @@
 
 from __future__ import annotations
 
+import re
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
 
+from roofline.errors import MeasurementError
+from roofline.recording.protocol import TWO_PROFILERS
+
+#: What the step is told that starts a profiler, while ours is on: "Profile has already been started. Only one profile
+#: may be run at a time." (JAX), "Another profiler is running." (TensorFlow).
+_ANOTHER = re.compile(r"profile\w* (has already been started|is (already )?running)", re.IGNORECASE)
+
 
 def written(run: Callable[[], None], start: Callable[[str], object], stop: Callable[[], object]) -> bytes | None:
-    """XSpace bytes of what ran inside `run`, from a profiler that is started on a folder; None where it wrote none."""
+    """XSpace bytes of what ran inside `run`, from a profiler that is started on a folder; None where it wrote none.
+
+    MeasurementError where `run` starts another one.
+    """
     with tempfile.TemporaryDirectory() as folder:
         start(folder)
         try:
             run()
+        except Exception as error:
+            if _ANOTHER.search(str(error)):
+                raise MeasurementError(TWO_PROFILERS) from error
+            raise
         finally:
             stop()
         files = list(Path(folder).rglob("*.xplane.pb"))

@@ -520,6 +520,11 @@ def test_how_the_step_is_run() -> None:
     on, off = (base(backend="keras-jax", switches={"jit": each}, profiled=thunks) for each in ("on", "off"))
     found = one(on, off, "jit")
     assert (found.a, found.b, found.seconds) == ("compiled by XLA", "XLA, op by op", None)
+    part = replace(on, switches={"jit": "in part"})
+    assert one(on, part, "jit").b == "a TensorFlow graph, in part compiled by XLA"
+    vain = replace(compiled, flags=("nothing-compiled",))
+    assert one(compiled, vain, "jit").b == "op by op, as torch.compile compiled nothing"
+    assert one(base(), base(flags=("compiled-code",)), "jit").b == "op by op, beside compiled code"
 
 
 @pytest.mark.parametrize("compiler", ["torch.compile", "TorchScript", "a new one"])

@@ -23,6 +23,8 @@ _NEARLY_ALL = 0.75
 _LITTLE = 0.1
 #: The layers that a model is made of hold most of what is below any node: beside them others are parts like any.
 _MOST = 0.5
+#: Deeper scopes are those of their ancestor: names in a profile come from anywhere. By choice, far below any module.
+_DEEPEST = 100
 #: So many blocks can be read. By choice.
 _READABLE = 12
 #: Two layers hold the same if this share of what either has below it is in both: a compiler that fuses across layers
@@ -120,14 +122,15 @@ def _shown(parent: _Node, name: str) -> dict[str, tuple[_Node, float]]:
 def _folded_tree(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str]) -> tuple[_Node, list[str]]:
     """The tree of folded scopes, and the path in it of each."""
     root = _Node()
-    for path, amount, op_class in zip(scopes, work, classes, strict=True):
+    paths = [list(filter(None, path.split("/")))[:_DEEPEST] for path in scopes]
+    for path, amount, op_class in zip(paths, work, classes, strict=True):
         node = root
-        for part in filter(None, path.split("/")):
+        for part in path:
             node = node.below.setdefault(part, _Node())
         node.work += amount
         node.op_class = node.op_class or op_class
     renamed: dict[str, str] = {"": ""}
-    return _fold([("", root)], "", renamed), [renamed["/".join(filter(None, path.split("/")))] for path in scopes]
+    return _fold([("", root)], "", renamed), [renamed["/".join(path)] for path in paths]
 
 
 def _fold(same: Sequence[tuple[str, _Node]], name: str, renamed: dict[str, str]) -> _Node:

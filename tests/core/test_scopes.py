@@ -85,3 +85,8 @@ def test_a_tree_cut_to_its_upper_levels() -> None:
     profile = replace(profile, scopes=(*scopes, *profile.scopes[len(scopes) :]))
     assert to_depth(profile, 2).scopes[: len(scopes)] == ("", "model/layer.*", "model/layer.*", "model/layer.*")
     assert to_depth(profile, 1).scopes[: len(scopes)] == ("", "model", "model", "model")
+
+
+def test_a_scope_of_any_depth_is_read() -> None:
+    deep = "/".join(["a"] * 100_000)
+    assert folded([deep, "b"], [1.0, 1.0], ["", ""]) == ["/".join(["a"] * 100), "b"]

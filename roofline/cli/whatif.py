@@ -25,9 +25,9 @@ def command(
 ) -> None:
     """Say what a step would take on another device.
 
-    Carries what each op attains of its roof here to the ceilings of the other device, with a range, and shows the
-    least time by those ceilings alone beside it. Nothing is run: other kernels may do better or worse. What cannot
-    be carried is named. Example: roofline whatif p.json --device h100-sxm
+    Carries what each op attains of its work and of a launch's latency here to the other device, with a range, and
+    shows the least time by that device's ceilings alone beside it. Nothing is run: other kernels may do better or
+    worse. What cannot be carried is named. Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import devices

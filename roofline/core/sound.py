@@ -65,6 +65,8 @@ def check_device(device: Device, source: str) -> None:
     for name, ceiling in device.ceilings.items():
         if not ceiling.value > 0:
             raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
+        if ceiling.reached is not None and not 0 < ceiling.reached <= 2 * ceiling.value:
+            raise InputError(f"{source} is damaged: what was reached of the ceiling {name!r} is {ceiling.reached:g}.")
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)

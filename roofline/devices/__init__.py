@@ -69,6 +69,8 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         families = ("matrix", "vector", "dram", "link", "cache", "launch", "latency")
         figures = {name: figure for one in families for name, figure in _expanded(one, getattr(self, one))}
         reached = {name: figure for one, by in self.reached.items() for name, figure in _expanded(one, by)}
+        if unknown := reached.keys() - figures.keys():
+            raise InputError(f"{self.name}: {min(unknown)} was reached of no figure in the file; correct [reached].")
         return Device(
             name=self.name,
             kind=self.kind,

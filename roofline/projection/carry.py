@@ -27,12 +27,11 @@ from numpy.typing import NDArray
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.bootstrap import draw
 from roofline.core.device import Device
-from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.projection.devices import comparable, with_launches, without_caches, without_optional
-from roofline.projection.interval import Interval, against_sheet, around, drawn_ends, kernels
-from roofline.projection.reasons import CARRIED, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
+from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
+from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
 from roofline.projection.roofs import Array, divide, roofs
 from roofline.projection.startup import startup
 
@@ -80,8 +79,7 @@ class WhatIf:
     starting: what of the carried time here is the device's start-up, not its work. rebound: time here of carried ops
     that another roof binds there. kernels: how many times faster or slower other kernels may be. missing: ceilings of
     floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept: launch floors of here
-    that stand for missing ones. caches: whether both have a known cache bandwidth, else all traffic is main memory's on
-    both sides. sheet: whether a measured ceiling stands against a datasheet's.
+    that stand for missing ones. sheet: whether a measured ceiling stands against a datasheet's.
     """
 
     here: Analysis
@@ -97,7 +95,6 @@ class WhatIf:
     missing: tuple[str, ...]
     left_out: tuple[str, ...]
     kept: tuple[str, ...]
-    caches: bool
     sheet: bool
 
     @property
@@ -126,58 +123,44 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     """
     profile = here.profile
     _check(here, there)
-    # Views of both sides, each the same on both: what is left is the difference of the devices.
-    common, left_out = without_optional(*(alike := comparable(here.device, there, sheet)))
-    held, kept = with_launches(alike[1], common, profile)
-    caches = bool(common.serves and held.serves)
-    ours = common if caches else without_caches(common)
-    theirs = held if caches else without_caches(held)
-    work_here, work_there = roofs(profile, ours, upper=True), roofs(profile, theirs, upper=True)
+    # Views of both sides, each the same on both and on whatever device: what is left is the difference of the devices.
+    common, held, left_out = without_optional(*comparable(here.device, there, sheet))
+    held, kept = with_launches(held, common, profile)
+    ours, theirs = without_caches(common), without_caches(held)
+    work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
     columns, share = here.table.columns, here.table.share
     start_here, start_there = startup(profile, columns, common, held)
-    pure = roofs(profile, there, upper=False)
-    # One assumption on all devices, whatever is known of the cache of each.
-    alone = pure if buffers_known(profile) else roofs(profile, without_caches(there), upper=True)
+    alone = roofs(profile, without_caches(there))
 
     group = _groups(here)
     before, after = work_here.work + start_here, work_there.work + start_there
-    why = why_not(profile, columns, common, held, before, after)
+    why = why_not(profile, columns, ours, theirs, work_here.work, work_there.work)
+    why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
     known = why == CARRIED
-    floor = np.where(known, pure.floor, 0.0)
-    ratio = _not_below(divide(after, before, known), here, work_here.floor, floor)
+    floor = np.where(known, alone.work, 0.0)
+    ratio = _not_below(divide(after, before, known), here, work_here.work, floor)
     assumed = _like_their_group(group, share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN))
     carried = known | (assumed > 0)
     if not carried.any():
         names = sorted(set(why.tolist())) or ["it has no ops"]
         raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
     ratio = np.where(known, ratio, assumed)
-    least, most = ratio, ratio
-    if caches:
-        # Of what the caches held before, where that is not known, the ratio above takes nothing.
-        warm = roofs(profile, ours, upper=False), roofs(profile, theirs, upper=False)
-        warmer = divide(warm[1].work + start_there, warm[0].work + start_here, known)
-        warmer = _not_below(warmer, here, warm[0].floor, floor)
-        least = np.where(known, np.minimum(ratio, warmer), ratio)
-        most = np.where(known, np.maximum(ratio, warmer), ratio)
     apart = kernels(common, held)
     opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
-    low, high = drawn_ends(
-        here, resamples, group, carried, (least, most), (work_here, work_there), (ours, theirs), opposed, apart
-    )
-
-    promised = np.where(known, alone.floor, 0.0)
+    devices, sides = (ours, theirs), (work_here, work_there)
+    times = drawn(here, resamples, group, carried, ratio, sides, devices, opposed, apart)
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
         seconds, least = float((share * ratio)[chosen].sum()), float(floor[rows].sum())
-        ends = (low.sum(axis=0), high.sum(axis=0)) if number is None else (low[number], high[number])
+        each = times.sum(axis=0) if number is None else times[number]
         return Row(
             ops=int(rows.sum()),
             here=float(share[chosen].sum()),
             there=seconds,
-            interval=_above(least, seconds, around(seconds, *ends)),
-            floor=float(promised[rows].sum()),
+            interval=_above(least, seconds, around(seconds, each)),
+            floor=least,
             assumed=float(share[chosen & ~known].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
@@ -185,7 +168,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     total = row(np.ones(len(share), bool), None)
     # Plain and profiled steps are drawn apart: in some draws the ops take longer than the step.
     gap = np.maximum(resamples.gap, 0.0)
-    whole = around(total.there + here.gap, low.sum(axis=0) + gap, high.sum(axis=0) + gap)
+    whole = around(total.there + here.gap, times.sum(axis=0) + gap)
     return WhatIf(
         here=here,
         there=there,
@@ -198,11 +181,10 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
         kernels=apart,
         missing=tuple(
-            sorted({name for number in np.unique(pure.of[known]).tolist() for name in pure.found[number].missing})
+            sorted({name for number in np.unique(alone.of[known]).tolist() for name in alone.found[number].missing})
         ),
         left_out=left_out,
         kept=kept,
-        caches=caches,
         sheet=bool(opposed[carried].any()),
     )
 

@@ -51,16 +51,21 @@ def _reached(ceiling: Ceiling) -> Ceiling | None:
     return Ceiling(value=ceiling.reached, source=ceiling.reached_by, spread=0.0, date=ceiling.date)
 
 
-def without_optional(here: Device, there: Device) -> tuple[Device, tuple[str, ...]]:
-    """`here` without the ceilings that an op can do without and `there` lacks, and their names."""
-    absent = tuple(
-        sorted(name for name in here.ceilings if name.partition(".")[0] in _OPTIONAL and name not in there.ceilings)
-    )
-    return replace(here, ceilings={n: c for n, c in here.ceilings.items() if n not in absent}), absent
+def without_optional(here: Device, there: Device) -> tuple[Device, Device, tuple[str, ...]]:
+    """Both without the ceilings that an op can do without and that only one of them has, and the names of those."""
+    alone = here.ceilings.keys() ^ there.ceilings.keys()
+    absent = tuple(sorted(name for name in alone if name.partition(".")[0] in _OPTIONAL))
+    one, other = ({n: c for n, c in side.ceilings.items() if n not in absent} for side in (here, there))
+    return replace(here, ceilings=one), replace(there, ceilings=other), absent
 
 
 def with_launches(there: Device, here: Device, profile: Profile) -> tuple[Device, tuple[str, ...]]:
-    """`there` with the launch floors of here where it has none, and their names: launching is the host's."""
+    """`there` with the launch floors of here where it has none, and their names: launching is the host's.
+
+    A GPU has kernels' start-up instead (startup.py).
+    """
+    if there.kind != "cpu":
+        return there, ()
     step = executor_of(profile)
     used = {f"launch.{profile.signatures[op.signature].executor or step}" for op in profile.ops}
     kept = {name: here.ceilings[name] for name in sorted(used) if name in here.ceilings and name not in there.ceilings}

@@ -19,7 +19,7 @@ from roofline.projection.devices import is_sheet
 from roofline.projection.roofs import Array, Roofs
 
 Interval = tuple[float, float]
-#: How many times faster or slower than projected the kernels of another device may be: those of one vendor, and of
+#: How many times faster or slower than projected the kernels of another device may be: one of the same kind, and of
 #: another. By choice, from the pairs in docs/whatif.md, of which all lie within: so their ranges span less than 2.
 _SAME_KIND, _OTHER_KIND = 1.3, 1.4
 #: No ceiling is drawn lower than 1 % of its value, whatever a file says of its spread.
@@ -47,27 +47,27 @@ def against_sheet(ours: Roofs, theirs: Roofs, here: Device, there: Device) -> ND
     return opposed
 
 
-def drawn_ends(
+def drawn(
     here: Analysis,
     resamples: Resamples,
     group: NDArray[np.int64],
     carried: NDArray[np.bool_],
-    ratios: tuple[Array, Array],
+    ratio: Array,
     roofs: tuple[Roofs, Roofs],
     devices: tuple[Device, Device],
     opposed: NDArray[np.bool_],
     apart: float,
-) -> tuple[Array, Array]:
-    """Time there by group at the lower and the upper end [s], drawn again and again; shape (groups, resamples).
+) -> Array:
+    """Time there by group [s], drawn again and again; shape (groups, resamples).
 
-    ratios: of the lower and the upper end; roofs, devices: here and there. Profiled steps are drawn with replacement;
+    ratio: of each op; roofs, devices: here and there. Profiled steps are drawn with replacement;
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
     ceiling that is the same on both sides is drawn once. All kernels there are faster or slower than projected by the
     same factor, drawn between 1 / apart and apart, evenly by its logarithm.
     """
     number, columns = len(resamples.scale), here.table.columns
     rng = statistics.generator()
-    drawn: dict[tuple[str, float, str, bool], Array] = {}
+    rates: dict[tuple[str, float, str, bool], Array] = {}
 
     def rate(name: str, device: Device, sheet: bool) -> Array:
         """The ceiling in each draw as a share of its value."""
@@ -75,11 +75,11 @@ def drawn_ends(
         if ceiling is None:
             return np.ones(number)
         key = (name, ceiling.value, ceiling.source, sheet)
-        if key not in drawn:
+        if key not in rates:
             # The other device's own ceilings may be as much lower than its datasheet as is believed of measured ones.
             uncertainty = 1 - SHEET_LOW if sheet and is_sheet(ceiling) else min(device.uncertainty(name), _MOST)
-            drawn[key] = 1 - rng.random(number) * uncertainty
-        return drawn[key]
+            rates[key] = 1 - rng.random(number) * uncertainty
+        return rates[key]
 
     others = resamples.scale * apart ** (2 * rng.random(number) - 1)
     names = [side.ceilings for side in roofs]
@@ -89,22 +89,19 @@ def drawn_ends(
         *(np.unique(one, return_inverse=True)[1][chosen] for one in names),
         opposed[chosen].astype(np.int64),
     )
-    low, high = np.zeros((len(GROUPS), number)), np.zeros((len(GROUPS), number))
+    found = np.zeros((len(GROUPS), number))
     for pair, row in enumerate(chosen[first].tolist()):
         rows, sheet = chosen[which == pair], bool(opposed[row])
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
         ours, theirs = (rate(str(one[row]), device, sheet) for one, device in zip(names, devices, strict=True))
         factor = others * ours / theirs
-        for ends, ratio in zip((low, high), ratios, strict=True):
-            # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
-            times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]
-            ends[int(group[row])] += np.maximum(times, 0.0) * factor
-    return low, high
+        # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
+        times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]
+        found[int(group[row])] += np.maximum(times, 0.0) * factor
+    return found
 
 
-def around(value: float, low: Array, high: Array) -> Interval:
-    """From the 2.5 % point of the lower ends to the 97.5 % point of the upper ones; it always holds the value."""
-    return (
-        min(value, float(np.percentile(low, 2.5))),
-        max(value, float(np.percentile(high, 97.5))),
-    )
+def around(value: float, drawn: Array) -> Interval:
+    """From the 2.5 % to the 97.5 % point of what was drawn; it always holds the value."""
+    low, high = np.percentile(drawn, (2.5, 97.5))
+    return min(value, float(low)), max(value, float(high))

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from roofline.analysis.columns import Columns
 from roofline.analysis.floors import LINKS
-from roofline.core.device import Device
+from roofline.core.device import DRAM, Device
 from roofline.core.schema import Profile, Signature
 
 CARRIED = ""
@@ -28,12 +28,13 @@ def why_not(
 ) -> Words:
     """Of each op why it is not carried by its work, CARRIED if it is.
 
-    ours, theirs: the time of its work and of starting up at the ceilings of both [s].
+    ours, theirs: the time of its work at the ceilings of both [s].
     """
     by_signature = np.asarray([_reason(signature, here, there) for signature in profile.signatures], np.str_)
     if not profile.ops:
         return np.zeros(0, np.str_)
-    lacking = np.where((ours > 0) & (theirs > 0), CARRIED, NO_CEILING)
+    empty = np.asarray([_empty(signature) for signature in profile.signatures], bool)[columns.signature]
+    lacking = np.where(empty | ((ours > 0) & (theirs > 0)), CARRIED, NO_CEILING)
     found = by_signature[columns.signature]
     return np.where(found == CARRIED, lacking, found)
 
@@ -46,8 +47,17 @@ def _reason(signature: Signature, here: Device, there: Device) -> str:
         return _without(LINKS[signature.op_class], here, there)
     if cost.useful_flops:
         arithmetic = signature.precision.arithmetic if signature.precision else None
-        return PRECISION_NOT_KNOWN if arithmetic is None else _without((f"matrix.{arithmetic}",), here, there)
-    return CARRIED
+        if arithmetic is None:
+            return PRECISION_NOT_KNOWN
+        if lacking := _without((f"matrix.{arithmetic}",), here, there):
+            return lacking
+    return _without(tuple(f"dram.{pattern}" for pattern in DRAM), here, there) if cost.bytes else CARRIED
+
+
+def _empty(signature: Signature) -> bool:
+    """Whether an op is known to do nothing but start."""
+    cost = signature.cost
+    return not (cost.bytes or cost.useful_flops or cost.vector_flops or cost.functions)
 
 
 def _without(names: tuple[str, ...], here: Device, there: Device) -> str:

@@ -52,15 +52,11 @@ class Roofs:
         return names[self.of, self.binding]
 
 
-def roofs(profile: Profile, device: Device, upper: bool) -> Roofs:
-    """The roofs of a step on a device.
-
-    upper: where it is not known what the caches held, everything came from main memory; else as little as can be.
-    """
+def roofs(profile: Profile, device: Device) -> Roofs:
+    """The roofs of a step on a device; where it is not known what its caches held, everything came from main memory."""
     found, work = op_terms(profile, device, cold_traffic(profile, device))
-    values = [
-        [row.compute or 0.0, (row.memory_high if upper else row.memory) or 0.0, row.launch or 0.0] for row in found
-    ]
+    memory = [row.memory if row.memory_high is None else row.memory_high for row in found]
+    values = [[row.compute or 0.0, most or 0.0, row.launch or 0.0] for row, most in zip(found, memory, strict=True)]
     return Roofs(tuple(found), work, np.asarray(values, np.float64).reshape(-1, 3)[work].T)
 
 

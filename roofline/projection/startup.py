@@ -23,8 +23,8 @@ Array = NDArray[np.float64]
 LATENCY = "latency.kernel"
 #: Start-up time of a kernel over `latency.kernel`: see above.
 _KERNELS = 2.0
-#: The latency of a GPU whose own is not known [s]: the shortest kernels of eager steps in the public traces of H100,
-#: MI300X and B200 (docs/imports.md) last 1.6 to 2.0 us.
+#: The latency of a GPU whose own is not known [s]: in public traces of H100, MI300X and B200 (docs/whatif.md) the
+#: shortest kernels that compute on arrays last 1.6 to 2.0 us.
 _ANY_GPU = 1.8e-6
 
 
@@ -38,7 +38,9 @@ def startup(profile: Profile, columns: Columns, here: Device, there: Device) -> 
     if here.kind != "cpu" and there.kind != "cpu" and None in latencies:
         latencies = [next((one for one in latencies if one is not None), _ANY_GPU)] * 2
     ours, theirs = (_of(profile, columns, *side) for side in zip((here, there), latencies, strict=True))
-    return columns.launches * ours, columns.launches * theirs
+    # A copy that the driver makes is no launch of a kernel, and gets going all the same.
+    launches = np.maximum(columns.launches, 1)
+    return launches * ours, launches * theirs
 
 
 def _of(profile: Profile, columns: Columns, device: Device, latency: float | None) -> Array:

@@ -24,8 +24,20 @@ MLP = ("profile", "mlp", *SMALL, "--batch", "64")
 TOP = {
     *("schema", "model", "backend", "options", "mode", "batch", "seq", "size", "precision", "command", "versions"),
     *("switches", "device", "wall", "busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted"),
-    *("inflation", "scale", "coverage", "quality", "bounds", "bounds_floor", "unattained", "roofs", "classes"),
+    *(
+        "inflation",
+        "scale",
+        "coverage",
+        "quality",
+        "bounds",
+        "bounds_floor",
+        "bounds_reach",
+        "unattained",
+        "roofs",
+        "classes",
+    ),
     *("groups", "phases", "blocks", "parameters", "trainable", "samples", "tokens", "memory", "above_ceiling", "flags"),
+    *("bounds_reach", "bounds_attained"),
 }
 #: What is there beyond it (docs/profile-format.md).
 EXTRAS = {"near_ridge", "mfu", "missing_ceilings", "compilation", "imported"}
@@ -44,7 +56,18 @@ BELOW = {
 }
 ROW = {
     *("ops", "kernels", "model_flops", "flops", "useful_flops", "vector_flops", "transcendentals", "int_ops"),
-    *("bytes_read", "bytes_written", "seconds", "own_seconds", "overlap", "uncosted", "floor", "floor_high", "loss"),
+    *(
+        "bytes_read",
+        "bytes_written",
+        "seconds",
+        "own_seconds",
+        "overlap",
+        "uncosted",
+        "floor",
+        "floor_high",
+        "floor_reach",
+        "loss",
+    ),
     *("divided_seconds", "bounds"),
 }
 TABLES = ("classes", "groups", "phases", "blocks")

@@ -85,12 +85,7 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
         yield "left out", f"{_names(found.left_out)}: not known of {there}, so left out on both sides"
     if found.missing:
         yield "missing", f"{_names(found.missing)}: no such ceiling of {there}, so not in the column ceilings alone"
-    if not found.caches:
-        yield (
-            "caches",
-            "the bandwidth of the last-level cache is not known on both sides: all traffic is taken to be main "
-            "memory's, on both",
-        )
+    yield "caches", "all traffic is taken to be main memory's, on both: it is not known what caches there would hold"
     if found.rebound > 0:
         yield "other roof", f"ops of {units.seconds(found.rebound)} here are under another roof there"
     if found.starting > _TOLD * found.total.here:

@@ -17,8 +17,8 @@ from roofline.core.schema import Op
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
 UNKNOWN = 1e-2
-#: Where less than this share of a run's known products is known of the other run, that one hides most of its work, and
-#: nobody can say that it is the same. By choice: the half.
+#: Where less than this share of a run's known products is known of the other run, or less of a run's busy time is known
+#: or in ops of the other one, it hides most of its work, and nobody can say that it is the same. By choice: the half.
 _MOSTLY_KNOWN = 0.5
 #: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.
 _BACKWARD_PER_FORWARD = 2
@@ -120,6 +120,10 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
             each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
             apart = differing(phase, each_a, each_b)
             found.append(pair.differ(what, shown, text, "refused", contractions=apart))
+        elif max(unknown_a, unknown_b) > 1 - _MOSTLY_KNOWN:
+            verified = Verified.DIFFERENT
+            text = f"Most of the {_PASS.get(what, 'forward pass')} of one run is unknown work that the other one lacks"
+            found.append(pair.differ(what, shown, text, "refused"))
         elif min(a, b) < _MOSTLY_KNOWN * max(a, b):
             verified = Verified.DIFFERENT
             text = f"Most model FLOPs of the {_PASS.get(what, 'forward pass')} of one run are not known of the other"

@@ -1,6 +1,6 @@
 # make demo   sets everything up, profiles BERT-base on this machine, and draws it
 # make test   sets everything up and runs the whole test suite in two processes (WORKERS=n for more); test-all with all
-#             examples of every property, where test takes 15
+#             examples of every property, where test takes 10, and the tests that record what others record a part of
 # make quick  what a developer needs between two edits: check, and the tests that record no whole step
 # make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
@@ -28,13 +28,13 @@ demo: .venv/torch
 	done
 
 test: .venv/installed check
-	$(PYTEST)
+	$(PYTEST) -m "not thorough"
 
 test-all: .venv/installed check
 	$(PYTEST) --hypothesis-profile=all
 
 quick: .venv/installed check
-	$(PYTEST) -q -m "not slow and not gpu" --hypothesis-profile=few
+	$(PYTEST) -q -m "not slow and not gpu and not thorough" --hypothesis-profile=few
 
 check: .venv/installed
 	$(BIN)/ruff check .

@@ -23,7 +23,7 @@ from parallel import pytest_ignore_collect, pytest_xdist_make_scheduler  # noqa:
 parallel.set_variables()
 
 #: Examples of a property by `--hypothesis-profile`: "few" is `make quick`, "some" `make test`; `make test-all` has all.
-EXAMPLES = {"few": 5, "some": 15}
+EXAMPLES = {"few": 5, "some": 10}
 # How long an example takes says something about the machine, not about the code.
 settings.register_profile("all", deadline=None, suppress_health_check=[HealthCheck.too_slow], print_blob=True)
 for name, number in EXAMPLES.items():

@@ -32,7 +32,10 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
     "keras-tensorflow": ({"keras", "keras-hub", "tensorflow"}, "off"),
     "keras2": ({"tf_keras", "keras-nlp", "tensorflow"}, "off"),
 }
-OTHERS = [name for name in BACKENDS if name != "torch"]
+#: Libraries on frameworks, and compilers, of which another backend here has either: recorded by `make test-all` alone.
+THOROUGH = ("keras-torch", "keras-jax", "tensorflow-xla")
+EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in BACKENDS]
+OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
 INFER = ["jax", "tensorflow", "keras-tensorflow:jit=on"]
 #: Those whose training step is measured with all that a child measures beside the steps; one per profiler.
@@ -84,7 +87,7 @@ def fields(value: Any, path: str = "") -> set[str]:
     return {name for key, one in value.items() for name in fields(one, f"{path}.{key}".lstrip("."))}
 
 
-@pytest.mark.parametrize("backend", BACKENDS)
+@pytest.mark.parametrize("backend", EACH)
 def test_a_training_step(once: Run, profiled: Run, backend: str) -> None:
     document = profiled(backend, "train")
     holds(document, package.load(once.folder / file_of(backend, "train")), {"forward", "backward", "optimizer"})

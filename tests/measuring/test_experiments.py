@@ -58,6 +58,7 @@ def proofs(profile: Profile, *findings: Finding, request: Request | None = None,
     return experiments.prove(compare(profile, profile), findings, quiet, requests=(request, None), rounds=rounds)
 
 
+@pytest.mark.thorough
 def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
     fused, kept, without = proofs(recorded(), finding("optimizer"), finding("allocation"), finding("layout"))
     assert fused.switch == "optimizer not fused -> fused"

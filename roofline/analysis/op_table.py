@@ -75,6 +75,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
         bound=np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64),
+        turns=known & ~idle & turned,
         near_ridge=known & ~idle & (_near_ridge(shown, work, found, device) | turned),
         above=above,
         exempt=exempt,

@@ -23,6 +23,7 @@ class OpTable:
 
     floor_high: the floor if nothing came from a cache, where it is not known what the caches held; else the floor.
     floor_reach: the same as far as the op's own time allows it: what took less did not come from main memory.
+    turns: whether memory is the roof above at the upper end, and another one at the lower.
     """
 
     own: Array
@@ -33,6 +34,7 @@ class OpTable:
     floor_reach: Array
     loss: Array
     bound: NDArray[np.int64]
+    turns: NDArray[np.bool_]
     near_ridge: NDArray[np.bool_]
     above: NDArray[np.bool_]
     exempt: NDArray[np.bool_]

@@ -149,7 +149,8 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
     devices, sides = (ours, theirs), (work_here, work_there)
-    times = drawn(here, resamples, group, carried, ratio, sides, devices, opposed, apart)
+    starts = divide(start_here, before, known), divide(start_there, after, known)
+    times = drawn(here, resamples, group, carried, ratio, sides, devices, starts, opposed, apart)
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
@@ -177,7 +178,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         gap=here.gap,
         interval=_above(float(floor.sum()) + here.gap, total.there + here.gap, whole),
         unknown=_unknown(here, why, carried),
-        starting=float((share * divide(start_here, before, known))[known].sum()),
+        starting=float((share * starts[0])[known].sum()),
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
         kernels=apart,
         missing=tuple(

@@ -55,12 +55,14 @@ def drawn(
     ratio: Array,
     roofs: tuple[Roofs, Roofs],
     devices: tuple[Device, Device],
+    starts: tuple[Array, Array],
     opposed: NDArray[np.bool_],
     apart: float,
 ) -> Array:
     """Time there by group [s], drawn again and again; shape (groups, resamples).
 
-    ratio: of each op; roofs, devices: here and there. Profiled steps are drawn with replacement;
+    ratio: of each op; roofs, devices: here and there; starts: what of each op's time at the ceilings here and there is
+    start-up, which no ceiling shortens, as a share. Profiled steps are drawn with replacement;
     each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
     ceiling that is the same on both sides is drawn once. All kernels there are faster or slower than projected by the
     same factor, drawn between 1 / apart and apart, evenly by its logarithm.
@@ -94,7 +96,10 @@ def drawn(
         rows, sheet = chosen[which == pair], bool(opposed[row])
         # The lower a ceiling really is, the more of it was attained here, and the less there is of it there.
         ours, theirs = (rate(str(one[row]), device, sheet) for one, device in zip(names, devices, strict=True))
-        factor = others * ours / theirs
+        # Ops of one group under the same roofs start alike: what counts is their mean, weighted by time.
+        weights = columns.own[rows].tolist() if columns.own[rows].any() else None
+        began, begun = (float(np.average(one[rows], weights=weights)) for one in starts)
+        factor = others * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
         # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
         times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]
         found[int(group[row])] += np.maximum(times, 0.0) * factor

@@ -47,7 +47,8 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
 
 _STEP_TIMES = (
     *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted", "inflation", "scale"),
-    *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "unattained", "near_ridge"),
+    *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "bounds_turning"),
+    *("unattained", "near_ridge"),
     *("roofs", "mfu", "above_ceiling"),
 )
 _TIMES = (
@@ -125,6 +126,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "bounds_floor": dict(sums.bounds_floor),
         "bounds_reach": {name: times.reach for name, times in bounds.items()},
         "bounds_attained": {name: _attained(times) for name, times in bounds.items()},
+        "bounds_turning": {name: times.turning for name, times in bounds.items()},
         "unattained": dict(sums.unattained),
         "near_ridge": sums.near_ridge,
         "roofs": analysis.roofs,

@@ -20,13 +20,15 @@ from roofline.core.vocabulary import BOUNDS, Bound
 class Times:
     """Of the ops under one bound [s]; seconds is share time, floor + loss is own time.
 
-    floor to reach: the range of the floor, where it is not known what the caches held.
+    floor to reach: the range of the floor, where it is not known what the caches held. turning: what of `seconds` has
+    memory's roof above it at the upper end.
     """
 
     seconds: float
     floor: float
     reach: float
     loss: float
+    turning: float
 
     @property
     def closing(self) -> Times:
@@ -36,7 +38,7 @@ class Times:
         """
         own = self.floor + self.loss
         less = self.seconds / own if own > 0 else 0.0
-        return Times(self.seconds, self.floor * less, self.reach * less, self.loss * less)
+        return Times(self.seconds, self.floor * less, self.reach * less, self.loss * less, self.turning)
 
     @property
     def attained(self) -> float | None:
@@ -56,7 +58,7 @@ def split(analysis: Analysis) -> dict[Bound, Times]:
     table = analysis.table
     sums = [
         np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
-        for weights in (table.share, table.floor, table.floor_reach, table.loss)
+        for weights in (table.share, table.floor, table.floor_reach, table.loss, table.share * table.turns)
     ]
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 

@@ -126,10 +126,11 @@ def verdict(analysis: Analysis) -> str:
     """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last."""
     wall = analysis.wall
     parts: list[str] = []
-    ranked = sorted(_tables.split(analysis).items(), key=lambda item: (item[0] == "unknown", -item[1].seconds))
-    for name, times in ranked:
-        share = times.seconds / wall
-        if share < 0.005:
+    split = _tables.split(analysis)
+    turning = sum(times.turning for times in split.values())
+    for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
+        low, high = (times.seconds - times.turning) / wall, (times.seconds + turning * (name == "memory")) / wall
+        if high < 0.005:
             continue  # the table has it
         words = bound(name, times)
         if not parts and name != "unknown":
@@ -139,7 +140,7 @@ def verdict(analysis: Analysis) -> str:
             words += f"loss {shares(least / wall, of.loss / wall)})"
         elif words.endswith("-bound"):
             words = name
-        parts.append(f"{units.percent(share, 0)} {words}")
+        parts.append(f"{shares(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{waits}")

@@ -5,17 +5,19 @@ from __future__ import annotations
 import json
 from typing import Any
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline import devices, importing
+from roofline import devices, importing, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
 from roofline.core.schema import Profile
+from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _document, _notes, _tables, _words, text
-from roofline.renderers.figures import _bars
+from roofline.renderers.figures import _bars, bound
 from tests import handmade
 from tests.randomly import profiles
 
@@ -132,3 +134,25 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
             shown = next(line for line in text.render(imported, "group").splitlines() if line.startswith(label))
             ends = (row["floor"] / costed, row["floor_reach"] / costed)
             assert shown.endswith(f" {_tables.between(*ends)}")
+
+
+def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recorded: Any) -> None:
+    (profile,) = importing.read([recorded("h100_qwen_0.5b_infer.json.gz")], say=lambda text: None)
+    analysis = analyze(profile, devices.load("h100-sxm"))
+    document = _document.document(analysis)
+    table, wall = analysis.table, analysis.wall
+    for name, seconds in document["bounds_turning"].items():
+        rows = table.turns & (table.bound == BOUNDS.index(name))
+        assert seconds == pytest.approx(float(table.share[rows].sum()))
+        # At the upper end memory takes longer than all else that these ops do.
+        assert (np.fmax(table.compute, table.launch) <= table.floor_high)[rows].all()
+    turning = document["bounds_turning"]["compute"] + document["bounds_turning"]["overhead"]
+    assert document["bounds_turning"]["memory"] == 0 < turning
+    # Of 49.7 ms: memory's 26.9 and 3.9 more, compute's 14.9 less 3.9.
+    memory, compute = (document["bounds"][name] for name in ("memory", "compute"))
+    verdict = _words.verdict(analysis)
+    assert f"{_words.shares(memory / wall, (memory + turning) / wall)} memory roof above" in verdict
+    low = (compute - document["bounds_turning"]["compute"]) / wall
+    assert f"{_words.shares(low, compute / wall)} compute roof above" in verdict
+    words = f"Ops of {units.percent(turning / wall, 0)} are under memory's roof at the upper end alone."
+    assert words in bound.figure([analysis], 7.0)[1]

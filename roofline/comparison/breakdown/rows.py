@@ -87,6 +87,17 @@ def rows(comparison: Comparison, key: str) -> tuple[Row, ...]:
     return tuple(sorted(found, key=_size))
 
 
+def whole(comparison: Comparison) -> Split | None:
+    """The split of busy_A - busy_B, of the same work wherever it is in either run; None where a device has no ceilings.
+
+    Rows hold work against that of the same row alone, so that theirs may have more of `other`.
+    """
+    sides = comparison.work.a, comparison.work.b
+    columns = [_columns(side) for side in sides]
+    seconds = np.asarray([sides[0].seconds.sum() - sides[1].seconds.sum()])
+    return _splits(columns, [np.zeros(len(one.weight), np.int64) for one in columns], seconds)[0]
+
+
 def _size(row: Row) -> tuple[float, float, str]:
     """The largest difference first; of rows that differ by rounding alone, the longest."""
     apart = abs(row.seconds)

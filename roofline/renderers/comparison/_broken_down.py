@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
 from roofline.comparison.breakdown.breakdown import Breakdown
-from roofline.comparison.breakdown.rows import Ends, Row, Split
+from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
@@ -23,8 +23,8 @@ _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "
 LEGEND = (
     "A − B = ceilings + kernels + other. ceilings: what the floors of the same work differ by; kernels: the rest of "
     "that work's time, which is how far the kernels stay above their floors; other: work of one run alone, or of which "
-    "a floor is not known. Of a range the first number holds if what fits a cache came from it in both runs, the last "
-    "if nothing did."
+    "a floor is not known. Of a range the first number holds if what fits a cache of known bandwidth came from it, the "
+    "last if nothing did."
 )
 
 
@@ -57,12 +57,12 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
     if left:
         rows.append(_together(f"({len(left)} more)", left))
     a, b = pair.comparison.a, pair.comparison.b
-    whole = _together("all ops", found.rows)
+    every = _together("all ops", found.rows)
     drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
     of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
     gap = tuple(Line(row.label, (None, None), row.seconds, row.ci95) for row in _term_table.gap_rows(pair.comparison))
     total = Line("total", (a.wall, b.wall), pair.comparison.difference, pair.comparison.ci95)
-    return Lines(tuple(rows), Line(whole.label, (a.busy, b.busy), whole.seconds, of_all, whole.split), gap, total)
+    return Lines(tuple(rows), Line(every.label, (a.busy, b.busy), every.seconds, of_all, every.split), gap, total)
 
 
 def table(pair: RankedPair, found: Breakdown, most: int) -> _term_table.Table:
@@ -208,22 +208,31 @@ def observed(pair: RankedPair, most: int, table: Breakdown | None) -> tuple[tupl
 def legend(pair: RankedPair) -> str:
     """What the columns of the table are; empty where they say it themselves."""
     if pair.breakdown is None:
-        return _term_table.LEGEND
+        ranges = any(_words.is_range(run) for run in (pair.comparison.a, pair.comparison.b))
+        return _term_table.LEGEND + _term_table.LOWER_ENDS * ranges
     splits = [row.split for row in pair.breakdown.rows if row.split is not None]
     return LEGEND if any(any((*each.ceilings, *each.kernels, each.other)) for each in splits) else ""
 
 
 def hardware(pair: RankedPair) -> str:
     """Of runs on different devices, what the ceilings and what the kernels make of the difference of all ops."""
-    found, pairs = pair.breakdown, pair.comparison
-    split = None if found is None else _together("", found.rows).split
-    if found is None or split is None or not pairs.hardware_differs:
-        return _comparing.hardware(pair)
-    devices = " against ".join(_words.device(run) for run in (pairs.a, pairs.b))
+    found = pair.comparison
+    if not found.hardware_differs:
+        return ""
+    sides = (found.a, found.b)
+    names = [_words.device(run) for run in sides]
+    devices = " against ".join(names)
+    blank = [name for name, run in zip(names, sides, strict=True) if not run.device.ceilings]
+    if blank:
+        told = f"no ceilings are known of {_words.conjunction(blank)}, so that"
+        return f"{devices}: {told} hardware and kernels cannot be told apart."
+    split = whole(found)
+    if split is None:
+        return ""
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.other)]
-    gap = f"{signed(pairs.difference - found.seconds)} the {_term_table.gap_name(pairs)}"
+    gap = f"{signed(sum(row.seconds for row in _term_table.gap_rows(found)))} the {_term_table.gap_name(found)}"
     return (
-        f"{devices}: of {signed(pairs.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
+        f"{devices}: of {signed(found.difference)}, {parts[0]} is the ceilings of the devices, {parts[1]} the kernels' "
         f"distance from them, {parts[2]} other work or work without a floor, and {gap}."
     )
 

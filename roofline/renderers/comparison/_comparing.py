@@ -189,31 +189,6 @@ def _percent(part: float, pair: RankedPair) -> int | None:
     return round(100 * part / pair.comparison.difference)  # a whole number: nothing is never "-0"
 
 
-def hardware(pair: RankedPair) -> str:
-    """Runs on different devices: how much of the difference is the ceilings', and how much everything else."""
-    found = pair.comparison
-    if not found.hardware_differs:
-        return ""
-    parts = {"ceilings": 0.0, "work": 0.0, "other": 0.0}
-    for term in found.work.terms:
-        part = "other"
-        if term.kind.endswith(".ceiling"):
-            part = "ceilings"
-        elif term.kind.startswith("floor.") and term.kind.endswith(".work"):
-            part = "work"
-        parts[part] += term.seconds
-    devices = [_words.device(run) for run in (found.a, found.b)]
-    blank = [name for name, run in zip(devices, (found.a, found.b), strict=True) if not run.device.ceilings]
-    if blank:
-        told = f"no ceilings are known of {_words.conjunction(blank)}, so that"
-        return f"{devices[0]} against {devices[1]}: {told} hardware and work cannot be told apart."
-    ceilings, work, other = (signed(part) for part in parts.values())
-    return (
-        f"{devices[0]} against {devices[1]}: of {signed(found.difference)}, {ceilings} is the ceilings of the devices, "
-        f"{work} other work, {other} loss, gap and all else."
-    )
-
-
 def places(pair: RankedPair) -> str:
     """What to know where most of the ops' time is at places of one run only, as of layers compiled one by one."""
     common = common_places(pair.comparison)

@@ -33,6 +33,11 @@ LEGEND = (
     "and the floors beside them in the other run; overlap: what ops share of an instant, subtracted. fwd, bwd, opt: "
     "forward, backward, optimizer."
 )
+#: What is added of runs whose floors are ranges.
+LOWER_ENDS = (
+    " Floors are the lower ends of their ranges: what fits a cache of known bandwidth came from it (--by class shows "
+    "the ranges)."
+)
 
 
 @dataclass(frozen=True, slots=True)

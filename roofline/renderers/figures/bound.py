@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.labels import called
-from roofline.renderers import _notes, _words
+from roofline.renderers import _notes, _tables, _words
 from roofline.renderers.figures import _bars, _style
 
 if TYPE_CHECKING:
@@ -73,9 +73,17 @@ def _caption(items: Sequence[Analysis]) -> str:
     for analysis in items:
         told.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
         if _words.is_range(analysis):
-            told.append(f"Between solid and pale: {_words.CACHES}.")
+            told.append(f"Between solid and pale: {_words.CACHES}.{_turning(analysis)}")
         if above := _notes.above(analysis):
             told.append(f"{above}.")
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
     return " ".join(told)
+
+
+def _turning(analysis: Analysis) -> str:
+    """What the bar cannot show of a range: ops that have another roof above them at its upper end."""
+    turning = sum(times.turning for times in _tables.split(analysis).values())
+    if turning < 0.005 * analysis.wall:
+        return ""
+    return f" Ops of {units.percent(turning / analysis.wall, 0)} are under memory's roof at the upper end alone."

@@ -25,19 +25,22 @@ def render(found: WhatIf) -> str:
 
 def _verdict(found: WhatIf) -> str:
     here, there = _words.device(found.here), _words.plain(found.there.name)
-    step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}, "
+    step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}"
     if not found.speedup:
-        return f"{step}and no time of it to carry to {there}."
+        return f"{step}, and no time of it to carry to {there}."
     carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
     factor = found.speedup if found.speedup >= 1 else 1 / found.speedup
     than = f"{units.significant(factor)} times {'faster' if found.speedup >= 1 else 'slower'}"
-    words = f"{step}{carried}, {'as fast as here' if factor < _SAME else than}."
-    if found.total.not_carried > 0:
-        words += (
-            f" {units.seconds(found.total.not_carried)} of the step here could not be carried and count on neither"
-            " side."
-        )
-    return words
+    projected = f"{carried}, {'as fast as here' if factor < _SAME else than}"
+    left = found.total.not_carried
+    if units.seconds(found.compared) == units.seconds(found.here.wall):
+        more = f" {units.seconds(left)} could not be carried and count on neither side." if left > 0 else ""
+        return f"{step}, {projected}.{more}"
+    # The factor is of what was carried alone, so that this is what stands beside it.
+    return (
+        f"{step}, of which {units.seconds(found.compared)} can be carried: {projected}. The other "
+        f"{units.seconds(left)} count on neither side."
+    )
 
 
 def _table(found: WhatIf) -> list[str]:

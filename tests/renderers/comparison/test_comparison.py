@@ -32,7 +32,7 @@ from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
 from roofline.renderers._signed import rounding, signed
-from roofline.renderers.comparison import _comparing, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _term_table
 from roofline.renderers.comparison._term_table import Row, Table
 
 Golden = Callable[[str, str], None]
@@ -304,17 +304,17 @@ def test_rounding_is_named_and_not_written_out() -> None:
 def test_hardware_is_told_apart() -> None:
     other = handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9)
     found = pair(handmade.profile(), faster(device=replace(other, name="Twice as Fast")))
-    words = _comparing.hardware(found)
-    # Half of 300 + 2000 + 2000 + 700 + 2700 µs of floors. gelu's is not among them: its roof is another one there,
-    # erf's 10 µs instead of the cache's. layer_norm's launch, 5 µs, is work that B does not have.
-    assert words == (
-        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms is the ceilings of the "
-        "devices, +5.00 µs other work, -2.36 ms loss, gap and all else."
+    # The difference of 1500 µs as a sum. Ceilings: half of 300 + 2000 + 20 + 2000 + 700 + 2700 µs of floors. Kernels:
+    # what is left of the 1000 µs of that work. layer_norm, 8 µs, is work that B does not have.
+    assert _broken_down.hardware(found) == (
+        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.86 ms is the ceilings of the "
+        "devices, -2.86 ms the kernels' distance from them, +8.00 µs other work or work without a floor, and +492 µs "
+        "the host time."
     )
-    assert _comparing.hardware(two().pairs[0]) == ""
+    assert _broken_down.hardware(two().pairs[0]) == ""
     blank = pair(handmade.profile(), faster(device=replace(other, name="Unheard of", ceilings={})))
-    assert _comparing.hardware(blank).endswith(
-        "no ceilings are known of Unheard of, 2 threads, so that hardware and work cannot be told apart."
+    assert _broken_down.hardware(blank).endswith(
+        "no ceilings are known of Unheard of, 2 threads, so that hardware and kernels cannot be told apart."
     )
 
 

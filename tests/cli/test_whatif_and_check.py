@@ -104,7 +104,9 @@ def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
     ended = roofline("whatif", name, "--device", "round.json")
     assert ended.code == 0
     out = " ".join(ended.out.split())
-    assert "12.5 ms per step on Round Device, 2 threads, of which 12.2 ms can be carried: 12.2 ms on Round Device" in out
+    assert (
+        "12.5 ms per step on Round Device, 2 threads, of which 12.2 ms can be carried: 12.2 ms on Round Device" in out
+    )
     assert "as fast as here. The other 317 µs count on neither side." in out
 
 

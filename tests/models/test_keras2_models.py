@@ -19,6 +19,8 @@ import numpy as np
 import pytest
 
 PACKAGE = "roofline.models.keras2"
+#: One of its steps is recorded by tests/cli/test_backends.py.
+pytestmark = pytest.mark.thorough
 NEEDED = ("tensorflow", "tf_keras", "keras_nlp", "keras_core", "tree", "torch", "transformers")
 
 

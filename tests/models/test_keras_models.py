@@ -62,7 +62,7 @@ def builds(on_torch: Any) -> Any:
     return on_torch["builds"]
 
 
-@pytest.fixture(params=["torch", "jax", "tensorflow"])
+@pytest.fixture(params=["torch", "jax", pytest.param("tensorflow", marks=pytest.mark.thorough)])
 def bert(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(f"on_{request.param}")["bert"]
 
@@ -184,6 +184,7 @@ def test_bert_trains_as_in_torch(bert: Any) -> None:
     check_training(bert)
 
 
+@pytest.mark.thorough
 def test_rows_of_one_token_are_added_up_before_they_are_squared(on_tensorflow: Any) -> None:
     # Decay takes 1e-3 x 1e-2 off a weight of 1, and Adam's first update of any gradient is lr x its sign. Of rows
     # 1 and 3 squared one by one it would be lr x 4 / sqrt(10).

@@ -4,7 +4,7 @@ What an op takes a host around itself was measured in the process of the run, wi
 each op the framework's own time is its dispatch, however long, and so is Python up to what such an op takes inside
 layers, once for the op and once for each view before it. Right after an op that moves more than the cache of a core
 holds, it is what the op takes with nothing in the caches. What is longer in most steps is no dispatch; what is longer
-in a few of them was the machine. A thread that is on no core works on nothing: it sleeps or waits.
+in a few of them was the machine. Of that, a thread that is on no core sleeps or waits.
 """
 
 from __future__ import annotations
@@ -16,11 +16,9 @@ from numpy.typing import NDArray
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.gap_causes import seconds_of
+from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.core.executor import OP_ALONE, OP_COLD, OP_IN_LAYERS
 
-#: The cause of idle time that is reading input.
-_INPUT = "data input"
 #: Conditions of a profile: how long in a step the host sleeps or waits [s]; results that it reads.
 _ASLEEP, _READS = "asleep_seconds_per_step", "host_reads_per_step"
 #: The largest cache that a core has to itself.
@@ -109,13 +107,14 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     if profile.profiled is None or (resolved and analysis.gap_causes is None):
         return None
     scale = analysis.gap / analysis.idle
-    reading = min(seconds_of(_INPUT, profile.profiled.idle_causes), analysis.idle)
+    reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)
     after_last = analysis.idle - reading - 1e-9 * sum(sum(op.host_ns or ()) for op in profile.ops)
     beyond = float(_before_ops(analysis, in_layers).sum()) + max(0.0, after_last - in_layers)
     rest, away = analysis.gap - reading * scale, profile.conditions.get(_ASLEEP)
-    # Whoever waits for input is on no core.
-    asleep = None if away is None else min(max(0.0, away - reading * scale), rest)
-    beyond = min(max(beyond * scale, asleep or 0.0), rest)
+    beyond = min(beyond * scale, rest)
+    # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for
+    # whatever feeds it: no more than was seen here.
+    asleep = None if away is None else min(max(0.0, away - reading * scale), beyond)
     return HostCost(
         dispatched=ran,
         dispatch=rest - beyond,

@@ -5,11 +5,14 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.host_cost import HostCost, dispatched, host_cost
-from roofline.renderers._words import conjunction
+from roofline.core.executor import compiles
+from roofline.renderers._words import conjunction, counted
 
 #: From this share of the gap on a part of it is told; and from this share of the step on, the gap in the first
 #: sentence. By choice.
 _SOME = 0.1
+#: The condition of a profile that says how many compiled programs a step runs.
+_PROGRAMS = "programs_per_step"
 #: A part of the gap from this share on is most of it. By choice.
 _MOST = 0.5
 
@@ -21,16 +24,27 @@ def told(analysis: Analysis) -> str:
     """
     cost = host_cost(analysis)
     if cost is None:
-        ran = dispatched(analysis)
-        if ran is None or analysis.gap <= 0 or analysis.has_queue:
-            return ""
-        return f"{ran.words} per step, at most {units.seconds(analysis.gap / ran.all)} of host time each"
+        return _bound(analysis)
     parts = [f"{units.seconds(cost.dispatch)} for {cost.words} (dispatch and Python around them)"]
     for seconds, what in _others(cost):
         if seconds >= _SOME * cost.gap:
             parts.append(f"{units.seconds(seconds)} {what}")
     alone, in_layers = units.seconds(cost.alone), units.seconds(cost.in_layers)
     return f"{conjunction(parts)}; an op that does nothing takes this host {alone}, inside layers {in_layers}"
+
+
+def _bound(analysis: Analysis) -> str:
+    """What ops, or the programs that a compiler made of the step, take the host at most: all of the gap."""
+    if analysis.gap <= 0 or analysis.has_queue:
+        return ""
+    ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(_PROGRAMS, 0.0))
+    if ran is not None:
+        what, number = ran.words, ran.all
+    elif programs > 1 and compiles(analysis.profile) and analysis.gap >= _SOME * analysis.wall:
+        what, number = counted(programs, "compiled program"), programs
+    else:
+        return ""
+    return f"{what} per step, at most {units.seconds(analysis.gap / number)} of host time each"
 
 
 def most(analysis: Analysis) -> str:

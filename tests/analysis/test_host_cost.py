@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 import pytest
+from explained import xla
 from msgspec.structs import replace
 from synthetic import LAYER, calibrated, step
 
@@ -67,11 +68,11 @@ def test_after_the_last_op() -> None:
     assert cost(calibrated(step(ROWS, extra_gap=50))).other == near(50 - 12)
 
 
-def test_a_host_on_no_core_sleeps_or_waits_wherever_that_is() -> None:
+def test_a_host_on_no_core_sleeps_or_waits_where_it_does_not_dispatch() -> None:
     found = cost(calibrated(longer(100), asleep=30e-6))
     assert (found.asleep, found.other) == (near(30), near(58))
     found = cost(calibrated(step(ROWS), asleep=30e-6))
-    assert (found.asleep, found.other, found.dispatch) == (near(30), 0.0, near(250))
+    assert (found.asleep, found.other, found.dispatch) == (0.0, 0.0, near(280))
     unknown = cost(calibrated(longer(100), asleep=None))
     assert (unknown.asleep, unknown.other) == (None, near(88))
 
@@ -117,3 +118,14 @@ def test_the_words_say_all_that_is_not_little() -> None:
         "284 µs for 28 ops at 10.1 µs each (dispatch and Python around them) and 88.0 µs in Python besides, asleep or "
         "waiting; an op that does nothing takes this host 1.00 µs, inside layers 12.0 µs"
     )
+
+
+def test_compiled_programs_take_the_host_no_more_than_all_of_the_gap() -> None:
+    def told(programs: float, own: float) -> str:
+        run = xla(programs, tuple(change(row, own=own) for row in LAYER * 4))
+        return _host.told(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
+
+    # 28 launches of 10 us
+    assert told(7.0, 3.0) == "7 compiled programs per step, at most 40.0 µs of host time each"
+    assert told(1.0, 3.0) == ""
+    assert told(7.0, 300.0) == ""  # 280 us of 9 ms

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -87,20 +88,26 @@ def _of_optimizer(profile: Profile) -> float:
 def _asleep(attribution: Attribution, more: float) -> dict[str, str]:
     """Whether a host that spends so much more [s] is on a core meanwhile; nothing where that is not known.
 
-    Of a thread among others it is not: it also waits for them.
+    Of a thread among others it is not: it also waits for them. Nor of one that waits for input: for how long depends on
+    how fast the steps are.
     """
     away = of_both(attribution, ASLEEP)
     if away is None and all(
         threads(run.profile) == "1" for run in (attribution.comparison.a, attribution.comparison.b)
     ):
         away = of_both(attribution, AWAY)
-    if away is None or not more:
+    if away is None or not more or any(map(_reads_input, (attribution.comparison.a, attribution.comparison.b))):
         return {}
     share = (away[0] - away[1]) / more
     if _PARTLY < share < 1 - _PARTLY:
         return {}
     told = {"a": counter(away[0]), "b": counter(away[1])}
     return told | {"host": "asleep" if share > _PARTLY else "awake"}
+
+
+def _reads_input(run: Analysis) -> bool:
+    """Whether the profiled steps waited for input."""
+    return run.profile.profiled is not None and seconds_of(INPUT, run.profile.profiled.idle_causes) > 0
 
 
 def _overhead(analysis: Analysis) -> float:

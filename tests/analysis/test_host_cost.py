@@ -82,6 +82,10 @@ def test_waiting_for_input_is_no_sleep() -> None:
     causes = {"host dispatch": 0.5, "data input": 0.5}
     found = cost(calibrated(step(ROWS, extra_gap=280, causes=causes), asleep=280e-6))
     assert (found.input, found.asleep, found.other, found.dispatch) == (near(280), near(0), near(0), near(280))
+    # 372 us before ops, 88 of them no dispatch, and 372 of input; on no core for 30 us more than that
+    rows = (*ROWS[:5], change(ROWS[5], host=(2.0, 100.0)), *ROWS[6:])
+    found = cost(calibrated(step(rows, extra_gap=372, causes=causes), asleep=402e-6))
+    assert (found.input, found.asleep, found.other) == (near(372), near(30), near(58))
 
 
 def test_results_read_are_calls_but_no_views() -> None:

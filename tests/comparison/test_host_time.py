@@ -48,6 +48,14 @@ def test_recorded_times_are_taken_as_they_are() -> None:
     assert not host.asleep
 
 
+def test_input_is_before_no_op() -> None:
+    causes = {"host dispatch": 0.5, "data input": 0.5}
+    # 280 us before ops, 280 of input. Where gap and idle time do not agree (6.00 ms), no part of the gap is input.
+    a = step(recorded(), extra_gap=280, causes=causes)
+    apart = replace(a, wall=replace(a.wall, steps=tuple(each + 1e-3 for each in a.wall.steps)))
+    assert [host_time(analyze(run)).whole for run in (a, apart)] == pytest.approx([280_000, 560_000])
+
+
 def test_what_was_not_recorded_is_told_by_the_representative_step() -> None:
     host = host_time(analyze(step()))
     assert host.python == pytest.approx([10_000] * 28, abs=50)  # own times are means of 0.99, 1 and 1.01

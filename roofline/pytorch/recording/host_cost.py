@@ -65,14 +65,14 @@ def conditions(layer: Layer, calls: int = 100, rounds: int = 9, cold: int = 30) 
 
 
 def _around(run: Call, calls: int, rounds: int, before: Call = lambda: None) -> float:
-    """What a call takes besides the op's event [s]; before: what goes before each round."""
+    """What a call takes of a core besides the op's event [s]; before: what goes before each round."""
     times = []
     for _ in range(rounds):
         before()
-        begin = time.perf_counter()
+        begin = time.thread_time()  # without what other programs take of the core
         for _ in range(calls):
             run()
-        times.append((time.perf_counter() - begin) / calls)
+        times.append((time.thread_time() - begin) / calls)
     return max(0.0, median(times) - _own(run, calls, rounds, before))
 
 

@@ -11,8 +11,8 @@ from collections.abc import Mapping
 
 #: Causes are carried over where observed idle and the gap agree within this share of either, or of wall.
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
-#: What causes of idle time begin with that are the host's dispatching.
-DISPATCH = "host dispatch"
+#: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
+DISPATCH, INPUT = "host dispatch", "data input"
 
 
 def gap_causes(

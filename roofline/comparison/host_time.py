@@ -14,6 +14,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.comparison.arrays import Array
 from roofline.comparison.segments import executions
 from roofline.core.schema import Profile
@@ -85,7 +86,7 @@ def host_time(analysis: Analysis, placed: bool = False) -> HostTime:
     else:
         framework, python = np.zeros(len(profile.ops)), _before(analysis)
     # What of the idle time was seen in all kept steps is not before an op of this one was after the last op.
-    seen = 1e9 * float(np.mean(profile.profiled.idle)) if profile.profiled and profile.profiled.idle else 0.0
+    seen = 1e9 * ((analysis.idle or 0.0) - _reading_input(analysis))
     away = profile.conditions.get("away_seconds_per_step")
     asleep = away is None or away > _ASLEEP * analysis.wall
     times = executions(profile).astype(np.float64)
@@ -94,6 +95,17 @@ def host_time(analysis: Analysis, placed: bool = False) -> HostTime:
     reading = _reading(framework + python, times, reads)
     left = 1 - np.divide(reading, framework + python, out=np.zeros(len(times)), where=reading > 0)
     return HostTime(framework * left, python * left, reading, float(reads.sum()), times, whole, asleep)
+
+
+def _reading_input(analysis: Analysis) -> float:
+    """What of the idle time is before no op because it reads input [s], where the gap has a part of its own for that.
+
+    Beside a device with a queue it is before the op that follows.
+    """
+    profiled = analysis.profile.profiled
+    if profiled is None or analysis.has_queue or analysis.gap_causes is None:
+        return 0.0
+    return seconds_of(INPUT, profiled.idle_causes)
 
 
 def _reads(profile: Profile) -> Array:

@@ -7,6 +7,9 @@ from roofline.core.schema import Profile
 
 #: Options of backends that change who dispatches.
 _OPTIONS = ("mode", "jit", "command_buffers")
+#: Conditions of a profile: what an op takes the host around itself [s]: one of a function; the only one of a layer
+#: inside others, and the latter where no cache holds any of it.
+OP_ALONE, OP_IN_LAYERS, OP_COLD = (f"host_seconds_per_op_{where}" for where in ("alone", "in_layers", "cold"))
 #: How the names of executors begin that run compiled programs.
 _COMPILED = "xla-"
 

@@ -78,6 +78,8 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_ns: how long no op ran before it [ns], mean over the kept steps: while the host was in the framework's events,
     and while it was outside of them (Python). None: not recorded.
     host_reads: results that the host read (`.item()`) after the op before it. None: not recorded.
+    host_calls: calls of the framework in that time that run no op (views). None: not recorded.
+    python_ns: what of that time is outside of the framework, median over the kept steps [ns]. None: not recorded.
     """
 
     signature: int
@@ -95,6 +97,8 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     places: tuple[tuple[int, int, int], ...] = ()
     host_ns: tuple[int, int] | None = None
     host_reads: int | None = None
+    host_calls: int | None = None
+    python_ns: int | None = None
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

@@ -149,6 +149,8 @@ def _ops_fit(profile: Profile) -> bool:
         constituents = whole(column(ops, "constituents"))
         host = whole(chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))))
         reads = whole(filter(None, map(attrgetter("host_reads"), ops)))
+        calls = whole(filter(None, map(attrgetter("host_calls"), ops)))
+        python = whole(filter(None, map(attrgetter("python_ns"), ops)))
     except OverflowError:  # more than 64 bits: nothing is as much
         return False
     pairs, places = pairs.reshape(-1, 2), places.reshape(-1, 3)
@@ -167,6 +169,8 @@ def _ops_fit(profile: Profile) -> bool:
         _outside(touched, _FARTHEST, -_FARTHEST),
         _outside(host, _LONGEST),
         _outside(reads, _MOST),
+        _outside(calls, _MOST),
+        _outside(python, _LONGEST),
     )
     if any(inside):
         return False
@@ -195,6 +199,8 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST
     yield "host_reads", [op.host_reads or 0 for op in ops], _MOST
+    yield "host_calls", [op.host_calls or 0 for op in ops], _MOST
+    yield "python_ns", [op.python_ns or 0 for op in ops], _LONGEST
 
 
 def _within(values: list[int], most: int) -> bool:

@@ -18,6 +18,7 @@ from roofline.timing import host as host_time
 from roofline.timing.timed import (
     GUARDS,
     HOST_DISPATCH,
+    INPUT,
     OUTLIER,
     PYTHON,
     RUNTIME,
@@ -31,17 +32,23 @@ from roofline.traces.alignment import align_threads
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.reader import KinetoTrace
 
-#: What the events are called that PyTorch records around compiled code, the cause that their own time is idle for, and
-#: whether events without a name of these that lie in one are part of it. A compiled region is also around what a graph
-#: break left to Python, whose ops are dispatched one by one as ever.
-COMPILED = (
+#: What the events are called that PyTorch records around compiled code and around reading the next batch, the cause
+#: that their own time is idle for, and whether events without a name of these that lie in one are part of it. A
+#: compiled region is also around what a graph break left to Python, whose ops are dispatched one by one as ever.
+NAMED = (
     ("TorchDynamo Cache Lookup", GUARDS, True),
     ("## Call CompiledFxGraph ", WRAPPER, True),
     ("AOTDispatcher Runtime Wrapper ", RUNTIME, True),
     ("CompiledFunction", RUNTIME, True),  # CompiledFunctionBackward as well
     ("Pregraph bytecode", RUNTIME, False),
     ("Torch-Compiled Region: ", RUNTIME, False),
+    ("enumerate(DataLoader)#", INPUT, True),
+    ("enumerate(DataPipe)#", INPUT, True),
 )
+#: Idle times of events in NAMED, in the order in which they get an instant that several threads share; the last one is
+#: no dispatch at all.
+_CAUSES = (GUARDS, WRAPPER, RUNTIME, INPUT)
+_READING = len(_CAUSES)
 
 
 @dataclass(frozen=True, slots=True)
@@ -111,11 +118,11 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
     walls = np.asarray([step.high - step.low for step in steps], np.float64) * 1e-9
     kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
-    own, shares, starts, corrected, idle, causes, host = [], [], [], [], [], [], []
+    own, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
-    compiled = _compiled(trace.names)
+    named = _named(trace.names)
     for index in kept.tolist():
         step = steps[index]
         events, length = step.events, step.events.duration.astype(np.float64)
@@ -138,8 +145,11 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         cost = float(event_cost.of(step.parent).sum())
         corrected.append(max(walls[index] - cost, shares[-1].sum(), 1e-9))
         idle.append(corrected[-1] - shares[-1].sum())
-        causes.append(_host_time(step, root, inside, event_cost.inner, idle[-1], compiled))
-        host.append(_before_ops(step, root, inside, op, number, event_cost))
+        cause = _causes(step, root | inside, named)
+        causes.append(_host_time(step, root, cause, event_cost.inner, idle[-1]))
+        gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
+        host.append(_before_ops(step, gaps, cause, inside, event_cost))
+        calls.append(_calls(step, gaps, cause))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
         unmatched |= unmatched_time(trace, step)
@@ -151,6 +161,8 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         corrected=np.asarray(corrected),
         idle=np.asarray(idle),
         host=np.mean(host, axis=0) if host else np.zeros((number, 2)),
+        calls=np.mean(calls, axis=0) if calls else np.zeros(number),
+        python=np.stack([each[:, 1] for each in host], axis=1) if host else np.zeros((number, 0)),
         causes=mean_causes(causes),
         joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
@@ -161,23 +173,23 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
     )
 
 
-def _compiled(names: Sequence[str]) -> NDArray[np.int64]:
-    """For each name its row in COMPILED, -1 for none."""
-    rows = ((row for row, (prefix, _, _) in enumerate(COMPILED) if name.startswith(prefix)) for name in names)
+def _named(names: Sequence[str]) -> NDArray[np.int64]:
+    """For each name its row in NAMED, -1 for none."""
+    rows = ((row for row, (prefix, _, _) in enumerate(NAMED) if name.startswith(prefix)) for name in names)
     return np.asarray([next(found, -1) for found in rows], np.int64)
 
 
 def _host_time(
     step: StepEvents,
     root: NDArray[np.bool_],
-    inside: NDArray[np.bool_],
+    cause: NDArray[np.int64],
     inner_cost: float,
     idle: float,
-    compiled: NDArray[np.int64],
 ) -> dict[str, float]:
     """Idle time of a CPU step: inside the framework (views, autograd, wrappers), and outside every event (Python).
 
-    Of compiled code the guards, the wrapper around its kernels and the runtime around that are told apart.
+    Of compiled code the guards, the wrapper around its kernels and the runtime around that are told apart, and reading
+    the next batch from all of it. cause: of each event (`_causes`).
     """
     events = step.events
     busy_start, busy_end = events.start[root], events.end[root]
@@ -185,13 +197,15 @@ def _host_time(
     covered = (
         intervals.length(np.clip(events.start, step.low, step.high), np.clip(events.end, step.low, step.high)) * 1e-9
     )
-    cause = _causes(step, root | inside, compiled)
     # What an event costs falls into its parent: an op (subtracted there), the framework, or Python for the topmost.
     charged = cause[step.parent[step.parent >= 0]]
     times: dict[str, float] = {}
     if (cause > 0).any():
         start, end, owner = _own_pieces(step)
-        for number, name in enumerate((GUARDS, WRAPPER, RUNTIME), 1):
+        reading, compiled = (cause == _READING).any(), ((cause > 0) & (cause < _READING)).any()
+        for number, name in enumerate(_CAUSES, 1):
+            if not (reading if number == _READING else compiled):
+                continue
             mine = cause[owner] == number
             # At an instant that several threads share an op comes first, then the causes in this order.
             busy_start, busy_end = np.append(busy_start, start[mine]), np.append(busy_end, end[mine])
@@ -206,30 +220,39 @@ def _host_time(
 
 def _before_ops(
     step: StepEvents,
-    root: NDArray[np.bool_],
+    gaps: host_time.Gaps,
+    cause: NDArray[np.int64],
     inside: NDArray[np.bool_],
-    op: NDArray[np.int64],
-    number: int,
     event_cost: EventCost,
 ) -> NDArray[np.float64]:
-    """Idle time before each op, in the framework and outside of it, less what the events in it cost [s]."""
-    events, around = step.events, ~root & ~inside
-    gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
+    """Idle time before each op, in the framework and outside of it, less what the events in it cost [s].
+
+    Without what reads the next batch: that is no dispatch of the op that follows.
+    """
+    events, around, reading = step.events, cause >= 0, cause == _READING
     idle = gaps.time(events.start[around], events.end[around]) * 1e-9
+    idle[:, 0] -= gaps.time(events.start[reading], events.end[reading])[:, 0] * 1e-9
     cost = np.asarray([event_cost.inner, event_cost.outer])
-    return np.maximum(idle - cost * gaps.events(events.start[~inside], step.parent[~inside] >= 0), 0.0)
+    counted = ~inside & ~reading
+    return np.maximum(idle - cost * gaps.events(events.start[counted], step.parent[counted] >= 0), 0.0)
 
 
-def _causes(step: StepEvents, op: NDArray[np.bool_], compiled: NDArray[np.int64]) -> NDArray[np.int64]:
-    """For each event whose idle time its own time is: 0 dispatch, 1 guards, 2 wrapper, 3 runtime, -1 an op's."""
-    numbers = {GUARDS: 1, WRAPPER: 2, RUNTIME: 3}
-    number = np.asarray([*(numbers[cause] for _, cause, _ in COMPILED), 0])
-    whole = np.asarray([*(whole for _, _, whole in COMPILED), False])
-    row = compiled[step.events.name] if len(compiled) else np.zeros(0, np.int64)
-    named = (row >= 0) & ~op
-    nearest = nesting.nearest(step.parent, named)
+def _calls(step: StepEvents, gaps: host_time.Gaps, cause: NDArray[np.int64]) -> NDArray[np.float64]:
+    """How many calls of the framework run no op before each op: views, and whatever else has no event in it."""
+    leaf = (nesting.children_count(step.parent) == 0) & (cause >= 0) & (cause != _READING) & (step.source >= 0)
+    return gaps.events(step.events.start[leaf], np.ones(int(leaf.sum()), bool))[:, 0]
+
+
+def _causes(step: StepEvents, op: NDArray[np.bool_], named: NDArray[np.int64]) -> NDArray[np.int64]:
+    """For each event whose idle time its own time is: 0 dispatch, else by its place in `_CAUSES`; -1 an op's."""
+    numbers = {cause: number for number, cause in enumerate(_CAUSES, 1)}
+    number = np.asarray([*(numbers[cause] for _, cause, _ in NAMED), 0])
+    whole = np.asarray([*(whole for _, _, whole in NAMED), False])
+    row = named[step.events.name] if len(named) else np.zeros(0, np.int64)
+    told = (row >= 0) & ~op
+    nearest = nesting.nearest(step.parent, told)
     above = np.append(row, -1)[nearest]
-    part = named | whole[above]
+    part = told | whole[above]
     return np.where(op, -1, np.where(part, number[above], 0))
 
 

@@ -17,6 +17,8 @@ SINGLE_STEPS = 3
 _TIME, _MOST = 0.03, 6
 #: So many steps are profiled; of steps that are no longer than this [s], so many.
 _FEW, _SHORT, _MANY = 5, 0.02, 10
+#: In steps longer than this [s] nobody asks whether the host sleeps: its time is little of them. By choice.
+HOST_MATTERS = 0.2
 #: What a step is told that starts a profiler itself.
 TWO_PROFILERS = "The step starts a profiler of its own, and a process can have one at a time: leave it out of the step."
 

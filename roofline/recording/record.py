@@ -77,6 +77,7 @@ def _run(
                 turns.take_halves(steps, profiled)
         usage = contention.since(begin)
         single = [recorder.timed(step) for _ in range(min(protocol.SINGLE_STEPS, steps))]
+        asleep = recorder.asleep(step) if profiled and typical <= protocol.HOST_MATTERS else None
     finally:
         if collecting:
             gc.enable()
@@ -89,6 +90,7 @@ def _run(
         ran=turns.ran,
         compiling=None if recorder.compiling() is None else turns.compiling,
         ceilings=_better(before, after),
+        asleep=asleep,
     )
     return plain, turns.traces
 

@@ -61,6 +61,8 @@ def op_rows(
             constituents=tuple(table.signature(part.kind, part, ()) for part in op.costed.parts),
             places=tuple((at, when, block) for (at, when), block in zip(op.places, blocks, strict=True)),
             host_reads=None if counted.host_reads is None else int(counted.host_reads[row]),
+            host_calls=None if timed is None or timed.calls is None else round(float(timed.calls[row])),
+            python=None if timed is None or timed.python is None else float(np.median(timed.python[row])),
         )
     for number, name in enumerate(timed.extra if timed else ()):
         row = len(counted.ops) + number
@@ -182,6 +184,8 @@ class _Tables:
         constituents: tuple[int, ...] = (),
         places: tuple[tuple[int, int, str], ...] = (),
         host_reads: int | None = None,
+        host_calls: int | None = None,
+        python: float | None = None,
         is_op: bool = True,
     ) -> None:
         self._source.append(row if is_op else -1)
@@ -196,6 +200,8 @@ class _Tables:
                 start_ns=0 if timed is None else round(float(timed.start[row]) * 1e9),
                 host_ns=None if timed is None else _nanoseconds(timed.host[row]),
                 host_reads=host_reads,
+                host_calls=host_calls,
+                python_ns=None if python is None else round(python * 1e9),
                 launches=launches,
                 reads=tuple(map(self._buffer, reads)),
                 writes=tuple(map(self._buffer, writes)),

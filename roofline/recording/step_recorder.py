@@ -24,8 +24,10 @@ Trace = TypeVar("Trace")
 class Plain:
     """The T run: wall times, and how the machine behaved during it.
 
-    ran: how many steps `system` and `compiling` are of. compiling: how long programs were compiled in them [s], None
-    where nobody counts it. ceilings: memory bandwidth, the better of right before and right after.
+    asleep: how long the thread that dispatches was on no core in a step [s], nor waited for threads of its own ops;
+    None where that is not known. ran: how many steps `system` and `compiling` are of. compiling: how long programs were
+    compiled in them [s], None where nobody counts it. ceilings: memory bandwidth, the better of right before and right
+    after.
     """
 
     wall: Wall
@@ -35,6 +37,7 @@ class Plain:
     ran: int = 0
     compiling: float | None = None
     ceilings: Mapping[str, Ceiling] = field(default_factory=dict)
+    asleep: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +92,9 @@ class StepRecorder(Protocol[Trace]):
 
     def steady(self, step: Step, steps: int) -> list[float]:
         """`steps` plain steps back to back [s each]."""
+
+    def asleep(self, step: Step) -> float | None:
+        """How long the host sleeps or waits in a step [s], its own threads aside; None where nobody can tell."""
 
     def profiled(self, step: Step, steps: int, settling: int) -> Trace:
         """`steps` steps under the profiler, each in an annotation `STEP`, after `settling` ones that do not count."""

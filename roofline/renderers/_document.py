@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import Total
 from roofline.core.schema import Imported
 from roofline.core.vocabulary import BOUNDS
@@ -46,7 +47,7 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
 
 
 _STEP_TIMES = (
-    *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "overlap", "uncosted", "inflation", "scale"),
+    *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "host", "overlap", "uncosted", "inflation", "scale"),
     *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "bounds_turning"),
     *("unattained", "near_ridge"),
     *("roofs", "mfu", "above_ceiling"),
@@ -116,6 +117,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "gap_ci95": list(analysis.gap_interval) if analysis.gap_interval else None,
         "idle_observed": analysis.idle,
         "gap_causes": analysis.gap_causes,
+        "host": _host(analysis),
         "overlap": sums.overlap,
         "uncosted": sums.uncosted,
         "inflation": analysis.inflation,
@@ -160,6 +162,24 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     elif by in ("scope", "kernel", "source"):
         document[f"{by}s"] = {name: total(value, timed) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
+
+
+def _host(analysis: Analysis) -> dict[str, Any] | None:
+    """What the host does in the gap; null where that is not known."""
+    cost = host_cost(analysis)
+    if cost is None:
+        return None
+    return {
+        "ops": cost.dispatched.ops,
+        "views": cost.dispatched.views,
+        "reads": cost.dispatched.reads,
+        "seconds_per_op": cost.each,
+        "dispatch": cost.dispatch,
+        "input": cost.input,
+        "asleep": cost.asleep,
+        "other": cost.other,
+        "op_cost": {"alone": cost.alone, "in_layers": cost.in_layers},
+    }
 
 
 def _attained(times: Times) -> list[float] | None:

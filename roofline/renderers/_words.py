@@ -122,8 +122,11 @@ def shares(low: float, high: float) -> str:
     return one if one == other else f"{one.removesuffix(' %')}–{other}"
 
 
-def verdict(analysis: Analysis) -> str:
-    """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last."""
+def verdict(analysis: Analysis, gap: str = "") -> str:
+    """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last.
+
+    gap: what is known of it, for a bracket behind it.
+    """
     wall = analysis.wall
     parts: list[str] = []
     split = _tables.split(analysis)
@@ -143,7 +146,8 @@ def verdict(analysis: Analysis) -> str:
         parts.append(f"{shares(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
-        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{waits}")
+        known = f" ({gap})" if gap else ""
+        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."

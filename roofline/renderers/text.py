@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers import _notes, _tables, _terminal, _words
+from roofline.renderers import _host, _notes, _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -23,7 +23,7 @@ def render(analysis: Analysis, by: str | None) -> str:
     """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
     if not analysis.timed:
         return _counted(analysis, by or "group")
-    lines = [*textwrap.wrap(_words.verdict(analysis), WIDTH), ""]
+    lines = [*textwrap.wrap(_words.verdict(analysis, _host.most(analysis)), WIDTH), ""]
     if by is None:
         lines += [*facts(_measured(analysis)), ""]
     lines += _table(analysis, by or "group")
@@ -98,6 +98,8 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if words := _notes.overlap(analysis):
         yield "overlap", words
     yield gap, _gap(analysis)
+    if words := _host.told(analysis):
+        yield "host", words
     if analysis.products:
         yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
     known = analysis.coverage

@@ -17,7 +17,7 @@ OUTLIER = 1.25
 LEAST = 3
 
 
-HOST_DISPATCH, PYTHON = "host dispatch", "host dispatch: Python"
+HOST_DISPATCH, PYTHON, INPUT = "host dispatch", "host dispatch: Python", "data input"
 
 
 GUARDS, WRAPPER, RUNTIME = (f"{HOST_DISPATCH}: {what}" for what in ("guards", "compiled wrapper", "compiled runtime"))
@@ -34,7 +34,9 @@ class Timed:
     unmatched: names of events without a twin, with their time.
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
     op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
-    host: (n, 2) mean idle time before each op, in the framework and outside of it (`host`).
+    host: (n, 2) mean idle time before each op, in the framework and outside of it (`host`). calls: (n,) mean calls of
+    the framework that run no op in that time (views); python: (n, k) of that time what is outside of the framework, in
+    each step. Both None where the trace does not tell.
     programs: executions of compiled programs per step, None where the trace does not tell them.
     """
 
@@ -56,6 +58,8 @@ class Timed:
     extra: tuple[str, ...] = ()
     unseen: int = 0
     programs: float | None = None
+    calls: NDArray[np.float64] | None = None
+    python: NDArray[np.float64] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -100,6 +104,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
     unmatched: dict[str, float] = {}
     for part in kept:
         unmatched |= part.unmatched
+    calls, python = _known([part.calls for part in kept]), _known([part.python for part in kept])
     return Timed(
         own=np.concatenate([part.own for part in kept], axis=1),
         overlap=np.mean([part.overlap for part in kept], axis=0),
@@ -119,7 +124,15 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         launches=kept[0].launches,
         extra=kept[0].extra,
         programs=kept[0].programs,
+        calls=np.mean(calls, axis=0) if calls else None,
+        python=np.concatenate(python, axis=1) if python else None,
     )
+
+
+def _known(parts: Sequence[NDArray[np.float64] | None]) -> list[NDArray[np.float64]]:
+    """What each part tells; nothing where one of them does not."""
+    known = [part for part in parts if part is not None]
+    return known if len(known) == len(parts) else []
 
 
 def mean_causes(causes: Sequence[Mapping[str, float]]) -> dict[str, float]:

@@ -79,7 +79,7 @@ def show(once: Run, backend: str, mode: str, more: dict[str, str]) -> dict[str, 
 
 def fields(value: Any, path: str = "") -> set[str]:
     """The names of all fields in a document; what is named by a model, a device or a framework is passed over."""
-    if not isinstance(value, dict) or path == "compilation":  # null where there is no compiler that tells
+    if not isinstance(value, dict) or path in ("compilation", "host"):  # null where no compiler or host tells
         return {path}
     if path.rpartition("[].")[2] in NAMED:
         rows = [one for one in value.values() if isinstance(one, dict)]

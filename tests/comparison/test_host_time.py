@@ -48,6 +48,14 @@ def test_recorded_times_are_taken_as_they_are() -> None:
     assert not host.asleep
 
 
+def test_input_is_before_no_op() -> None:
+    causes = {"host dispatch": 0.5, "data input": 0.5}
+    # 280 us before ops, 280 of input. Where gap and idle time do not agree (6.00 ms), no part of the gap is input.
+    a = step(recorded(), extra_gap=280, causes=causes)
+    apart = replace(a, wall=replace(a.wall, steps=tuple(each + 1e-3 for each in a.wall.steps)))
+    assert [host_time(analyze(run)).whole for run in (a, apart)] == pytest.approx([280_000, 560_000])
+
+
 def test_what_was_not_recorded_is_told_by_the_representative_step() -> None:
     host = host_time(analyze(step()))
     assert host.python == pytest.approx([10_000] * 28, abs=50)  # own times are means of 0.99, 1 and 1.01
@@ -178,9 +186,9 @@ def test_what_is_far_slower_than_the_profiled_steps_is_not_spread() -> None:
 
 def test_an_older_profile_says_nothing_of_the_host() -> None:
     document = json.loads(encode(step(recorded())))
-    document["ops"] = [op[:-2] for op in document["ops"]]  # what came last to a row was added last
+    document["ops"] = [op[:-4] for op in document["ops"]]  # what came last to a row was added last
     old = decode(json.dumps(document).encode())
-    assert {(op.host_ns, op.host_reads) for op in old.ops} == {(None, None)}
+    assert {(op.host_ns, op.host_reads, op.host_calls, op.python_ns) for op in old.ops} == {(None,) * 4}
     assert host_time(analyze(old)).python == pytest.approx([10_000] * 28, abs=50)
 
 

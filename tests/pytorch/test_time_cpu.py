@@ -7,7 +7,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.timing.timed import GUARDS, HOST_DISPATCH, PYTHON, RUNTIME, WRAPPER, EventCost, Timed, merge, profiled
+from roofline.timing.timed import (
+    GUARDS,
+    HOST_DISPATCH,
+    INPUT,
+    PYTHON,
+    RUNTIME,
+    WRAPPER,
+    EventCost,
+    Timed,
+    merge,
+    profiled,
+)
 from roofline.traces import alignment
 from roofline.traces.kineto import reader
 
@@ -329,6 +340,23 @@ def test_where_an_op_of_another_thread_runs_compiled_code_is_not_idle(made, make
         PYTHON: 0,
     }
     assert found.causes == us_of({name: time - less[name] for name, time in COMPILED.items()})
+
+
+def test_reading_the_next_batch_is_input_and_no_dispatch_of_the_op_that_follows(made, make_kineto):
+    # 100-190 in the loader, of it 120-130 an op and 140-145 a view; then until 195 Python before relu, and 5 after it
+    step(made, make_kineto, 0, 0, wall=260)
+    made.annotation("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", 100, 190)
+    made.op("aten::clamp_min", 120, 130, make_kineto.H, "0")
+    made.op("aten::view", 140, 145, make_kineto.H)
+    made.op("aten::detach", 191, 192, make_kineto.H)
+    made.op("aten::clamp_min", 195, 255, make_kineto.H, "0")
+    counted, found = timed(made)
+    assert counted.names_of_ops == ("aten::addmm", "aten::relu", "aten::clamp_min", "aten::clamp_min")
+    assert found.causes == us_of({HOST_DISPATCH: 10 + 1, INPUT: 80, PYTHON: 40 + 4 + 5})
+    # Before the third op 20 from relu's end on, before the loader; before the last one what follows the loader
+    assert found.host[2:] == us([[0, 20], [1, 4]])
+    assert found.calls.tolist() == [1, 0, 0, 1]  # the view of a batch is its loader's
+    assert found.python == us([[10], [10], [20], [4]])
 
 
 def test_a_step_that_shows_no_compiled_code_spent_nothing_on_it(made, make_kineto):

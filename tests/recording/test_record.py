@@ -54,6 +54,9 @@ class Notes:
     def probing_threads(self) -> int:
         return 7
 
+    def asleep(self, step: Step) -> float | None:
+        return None
+
     def compiling(self) -> float:
         return self.compiled
 

@@ -9,6 +9,8 @@ from roofline.core.schema import Profile
 READS = "host_reads_per_step"
 #: Time in which the thread that dispatches was on no core [s].
 AWAY = "away_seconds_per_step"
+#: The same without waiting for threads of its own ops, of PyTorch's steps that are not long [s].
+ASLEEP = "asleep_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
 

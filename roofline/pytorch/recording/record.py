@@ -18,9 +18,9 @@ from roofline.errors import MeasurementError
 from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
-from roofline.pytorch.recording import counting, process, profiler
+from roofline.pytorch.recording import counting, host_cost, process, profiler
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
-from roofline.recording import contention
+from roofline.recording import contention, protocol
 from roofline.recording import record as measurement
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.recording import Plan, Recording, Say
@@ -45,7 +45,8 @@ class Variant:
 
     count: the C run. switches: of the compiler, beside those of process and step. compilation: what it did, asked for
     when the rows of the profile are made. reference: the step profiled without CUDA graphs, where it runs with them.
-    libraries: distributions that decide how fast a step is, beside PyTorch's.
+    libraries: distributions that decide how fast a step is, beside PyTorch's. layers: makes some around one op, called
+    as those of the step are; None where no Python dispatches the ops one by one.
     """
 
     count: Callable[[Step], Counted] = eager
@@ -53,11 +54,12 @@ class Variant:
     compilation: Callable[[OpTables], Compilation | None] = lambda rows: None
     reference: Callable[[], KinetoTrace | None] = lambda: None
     libraries: tuple[str, ...] = ()
+    layers: Callable[[], host_cost.Layer] | None = None
 
 
 def record(step: Step, plan: Plan, say: Say, variant: Variant | None = None) -> Recording:
     """Time plain steps (T), profile a few (P) and count one (C); they are never mixed."""
-    return measurement.record(step, plan, say, TorchStepRecorder(plan, variant or Variant()))
+    return measurement.record(step, plan, say, TorchStepRecorder(plan, variant or Variant(layers=host_cost.modules)))
 
 
 class TorchStepRecorder:
@@ -136,6 +138,22 @@ class TorchStepRecorder:
         """`steps` steps by the steady protocol [s each]."""
         return profiler.steady(step.run, self._device, steps)
 
+    def asleep(self, step: Step) -> float | None:
+        """With one thread for its ops, so that it waits for none: sleep, input and locks do not depend on that."""
+        if self._device != "cpu" or self._variant.layers is None:
+            return None  # it waits for the device; and what is compiled is compiled again for another number of threads
+        threads = torch.get_num_threads()
+        torch.set_num_threads(1)
+        system, steps = contention.System(), protocol.SINGLE_STEPS
+        try:
+            step.run()
+            with system.counting():
+                for _ in range(steps):
+                    step.run()
+        finally:
+            torch.set_num_threads(threads)
+        return system.away / steps
+
     def profiled(self, step: Step, steps: int, settling: int) -> profile:
         """The profiler of `steps` steps."""
         return profiler.profiled(step.run, self._device, steps, settling)
@@ -187,7 +205,10 @@ class TorchStepRecorder:
         # Beside a GPU the thread waits for the device, which says nothing.
         away = plain.system.away_per_step(plain.ran if self._device == "cpu" else 0)
         # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
-        return {**away, "host_reads_per_step": float(reads_of_host(work.counted))}
+        layers = self._variant.layers if self._device == "cpu" and work.timed is not None else None
+        around = {} if layers is None else host_cost.conditions(layers())
+        asleep = {} if plain.asleep is None else {"asleep_seconds_per_step": plain.asleep}
+        return {**away, **asleep, **around, "host_reads_per_step": float(reads_of_host(work.counted))}
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What timing and counting say."""

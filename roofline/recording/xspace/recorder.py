@@ -112,6 +112,10 @@ class XSpaceStepRecorder:
             return [self.timed(step) for _ in range(steps)]
         return queue.steady(step, steps, self._framework)
 
+    def asleep(self, step: Step) -> float | None:
+        """The host waits for threads of the executor, and nobody tells that from sleeping."""
+        return None
+
     def profiled(self, step: Step, steps: int, settling: int) -> XTrace:
         """The trace of `steps` steps; beside a GPU the first of several fills the queue and is not marked."""
         program = self._framework.token_program

@@ -6,13 +6,16 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import INPUT, seconds_of
+from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs
-from roofline.comparison.causes.conditions import AWAY, PROGRAMS, READS, of_both, threads
+from roofline.comparison.causes.conditions import ASLEEP, AWAY, PROGRAMS, READS, of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
+from roofline.comparison.causes.select import MORE
 from roofline.comparison.host_time import A_READ
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
@@ -33,6 +36,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         name = "host-idle"
         more = attribution.gap_a * a.gap - attribution.gap_b * b.gap
         about = _asleep(attribution, more)
+        costs = host_cost(a, resolved=False), host_cost(b, resolved=False)
+        if costs[0] is not None and costs[1] is not None:
+            name, about = _most(attribution, (costs[0], costs[1]), more, about)
         reads, programs = of_both(attribution, READS), of_both(attribution, PROGRAMS)
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
         if reads is not None and attribution.reads_are_placed:  # an optimizer's own are not the step's
@@ -50,6 +56,29 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     yield Claim(name, NONE, NONE, attribution.gap_a, attribution.gap_b, about=about)
 
 
+def _most(
+    attribution: Attribution, costs: tuple[HostCost, HostCost], more: float, about: dict[str, str]
+) -> tuple[str, dict[str, str]]:
+    """What most of `more` of a gap is [s], where both hosts are known: ops and views, or what the host does besides.
+
+    What is left of a gap is first what the host does besides dispatching; nothing of that was claimed with an op.
+    """
+    runs, left = (attribution.comparison.a, attribution.comparison.b), (attribution.gap_a, attribution.gap_b)
+    seconds = [gap * run.gap for run, gap in zip(runs, left, strict=True)]
+    # Where gap and idle time agree, input has a finding of its own.
+    inputs = [0.0 if run.gap_causes else min(c.input, s) for run, c, s in zip(runs, costs, seconds, strict=True)]
+    besides = [min(c.besides, s - i) for c, s, i in zip(costs, seconds, inputs, strict=True)]
+    for name, parts, told in (("data-input", inputs, {}), ("host-idle", besides, about)):
+        if (parts[0] - parts[1]) * more >= _MOST * more**2:
+            return name, told
+    slower, faster = costs if more > 0 else costs[::-1]
+    if slower.dispatched.all > MORE * faster.dispatched.all:
+        return "host-bound", {"dispatched": "more"}
+    if slower.each > faster.each:
+        return "host-idle", {"host": "ops", "a": costs[0].words, "b": costs[1].words}
+    return "host-idle", about
+
+
 def _of_optimizer(profile: Profile) -> float:
     """How many results the optimizer reads before its ops."""
     phases = profile.phases
@@ -59,17 +88,26 @@ def _of_optimizer(profile: Profile) -> float:
 def _asleep(attribution: Attribution, more: float) -> dict[str, str]:
     """Whether a host that spends so much more [s] is on a core meanwhile; nothing where that is not known.
 
-    Of a thread among others it is not: it also waits for them.
+    Of a thread among others it is not: it also waits for them. Nor of one that waits for input: for how long depends on
+    how fast the steps are.
     """
-    away = of_both(attribution, AWAY)
-    alone = all(threads(run.profile) == "1" for run in (attribution.comparison.a, attribution.comparison.b))
-    if away is None or not alone or not more:
+    away = of_both(attribution, ASLEEP)
+    if away is None and all(
+        threads(run.profile) == "1" for run in (attribution.comparison.a, attribution.comparison.b)
+    ):
+        away = of_both(attribution, AWAY)
+    if away is None or not more or any(map(_reads_input, (attribution.comparison.a, attribution.comparison.b))):
         return {}
     share = (away[0] - away[1]) / more
     if _PARTLY < share < 1 - _PARTLY:
         return {}
     told = {"a": counter(away[0]), "b": counter(away[1])}
     return told | {"host": "asleep" if share > _PARTLY else "awake"}
+
+
+def _reads_input(run: Analysis) -> bool:
+    """Whether the profiled steps waited for input."""
+    return run.profile.profiled is not None and seconds_of(INPUT, run.profile.profiled.idle_causes) > 0
 
 
 def _overhead(analysis: Analysis) -> float:
@@ -92,6 +130,10 @@ def sentence(facts: Facts) -> str:
             f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
         )
         return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
+    costs = [host_cost(run, resolved=False) for run in (facts.run_more, facts.run_less)]
+    if facts.about.get("dispatched") and costs[0] is not None and costs[1] is not None:
+        told = f"{facts.more} spends {units.seconds(facts.seconds)} more on dispatching ops and views while no op runs"
+        return f"{told}: {costs[0].words}, {facts.less} {costs[1].words}."
     gaps = facts.run_more.gap_told, facts.run_less.gap_told
     idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
     other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"

@@ -39,6 +39,8 @@ def sentence(facts: Facts) -> str:
     if SOME * facts.seconds < late <= facts.seconds:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
     match facts.about.get("host"):
+        case "ops":
+            return f"{text}: {facts.about_more}, {facts.less} {facts.about_less}: Python around each of them."
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, "
             return f"{text}against {facts.about_less}: it slept or waited."
@@ -50,6 +52,10 @@ def sentence(facts: Facts) -> str:
 def advice(facts: Facts) -> str:
     """What to look for."""
     match facts.about.get("host"):
+        case "ops":
+            return (
+                "let less Python stand around each op (modules, hooks, wrappers), fewer and larger ops, or compile it"
+            )
         case "asleep":
             return "look for sleeps, locks, I/O and input between the ops (py-spy dump)"
         case "awake":

@@ -10,12 +10,14 @@ from msgspec.structs import replace
 from synthetic import (
     LAYER,
     UNFUSED_NORM,
+    calibrated,
     instead,
     step,
 )
 
 from roofline.comparison.causes.order import causes
 from roofline.comparison.causes.phrases import counter
+from roofline.core.schema import Profile
 
 
 def test_time_between_ops_that_is_not_dispatch() -> None:
@@ -62,3 +64,46 @@ def test_a_host_that_sleeps_is_told_without_digits_of_one_that_does_not() -> Non
     a = step(extra_gap=2000, conditions=away[0], environment={"threads": "1"})
     told = only(a, step(conditions=away[1], environment={"threads": "1"}))
     assert "on no core for 2.00 ms of a step, against less than 1 µs: it slept or waited" in told.text
+
+
+def hosted(python: float, views: int = 0, asleep: float = 0.0, **more: float) -> Profile:
+    """28 small ops of 3 µs, before each so much Python [µs] and `views` views; before op `at` so much more [µs]."""
+    rows = [change(row, own=3.0, host=(0.0, python)) for row in LAYER * 4]
+    for at, longer in more.items():
+        number = int(at.removeprefix("at"))
+        rows[number] = change(rows[number], host=(0.0, python + longer))
+    profile = step(rows, environment={"threads": "2"})
+    return calibrated(profile, views=dict.fromkeys(range(28), views), asleep=asleep)
+
+
+def test_python_around_each_op_is_told_with_what_an_op_takes() -> None:
+    # Inside layers an op takes up to 12 us, so that neither host does anything but dispatch
+    told = only(hosted(11.0), hosted(4.0))
+    assert (told.rule, told.seconds) == ("host-idle", near(28 * 7))
+    assert "not dispatching more ops: 28 ops at 11.0 µs each, torch (B) 28 ops at 4.00 µs each" in told.text
+
+
+def test_views_are_dispatched_too() -> None:
+    told = only(hosted(20.0, views=2), hosted(4.0))
+    assert (told.rule, told.seconds) == ("host-bound", near(28 * 16))
+    assert "28 ops and 56 views at 6.67 µs each, torch (B) 28 ops at 4.00 µs each" in told.text
+
+
+@pytest.mark.parametrize(
+    ("asleep", "words"),
+    [(0.0, "on a core all the while"), (900e-6, "it slept or waited"), (450e-6, "Python, sleeping")],
+)
+def test_a_host_of_many_threads_sleeps_or_works_as_it_does_with_one(asleep: float, words: str) -> None:
+    told = only(hosted(4.0, asleep=asleep, at9=900.0), hosted(4.0))
+    assert (told.rule, told.seconds) == ("host-idle", near(900))
+    assert words in told.text
+
+
+def test_input_is_told_where_idle_time_and_gap_do_not_agree() -> None:
+    b = hosted(4.0)
+    a = hosted(4.0)
+    # Idle for 1.112 ms in the profiled steps, of it 1 ms of input; the plain steps wait 0.6 ms
+    idle = replace(a.profiled, idle=(1.112e-3,) * 3, idle_causes={"host dispatch": 0.112e-3, "data input": 1e-3})
+    a = replace(a, profiled=idle, wall=replace(a.wall, steps=tuple(each + 0.6e-3 for each in a.wall.steps)))
+    told = only(a, b)
+    assert (told.rule, told.seconds) == ("data-input", near(600))

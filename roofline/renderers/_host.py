@@ -1,0 +1,62 @@
+"""What the host does while no op runs, in words: so many ops at so much each, input, sleep, other Python."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.host_cost import HostCost, dispatched, host_cost
+from roofline.core.executor import compiles
+from roofline.renderers._words import conjunction, counted
+
+#: From this share of the gap on a part of it is told; and from this share of the step on, the gap in the first
+#: sentence. By choice.
+_SOME = 0.1
+#: The condition of a profile that says how many compiled programs a step runs.
+_PROGRAMS = "programs_per_step"
+#: A part of the gap from this share on is most of it. By choice.
+_MOST = 0.5
+
+
+def told(analysis: Analysis) -> str:
+    """All parts that are not little, the dispatch of ops always; "" where it is not known.
+
+    Where the parts are not known, ops can take no more than all of the gap.
+    """
+    cost = host_cost(analysis)
+    if cost is None:
+        return _bound(analysis)
+    parts = [f"{units.seconds(cost.dispatch)} for {cost.words} (dispatch and Python around them)"]
+    for seconds, what in _others(cost):
+        if seconds >= _SOME * cost.gap:
+            parts.append(f"{units.seconds(seconds)} {what}")
+    alone, in_layers = units.seconds(cost.alone), units.seconds(cost.in_layers)
+    return f"{conjunction(parts)}; an op that does nothing takes this host {alone}, inside layers {in_layers}"
+
+
+def _bound(analysis: Analysis) -> str:
+    """What ops, or the programs that a compiler made of the step, take the host at most: all of the gap."""
+    if analysis.gap <= 0 or analysis.has_queue:
+        return ""
+    ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(_PROGRAMS, 0.0))
+    if ran is not None:
+        what, number = ran.words, ran.all
+    elif programs > 1 and compiles(analysis.profile) and analysis.gap >= _SOME * analysis.wall:
+        what, number = counted(programs, "compiled program"), programs
+    else:
+        return ""
+    return f"{what} per step, at most {units.seconds(analysis.gap / number)} of host time each"
+
+
+def most(analysis: Analysis) -> str:
+    """The part that is most of a gap which is much of the step; "" where none is, or it is not known."""
+    cost = host_cost(analysis)
+    if cost is None or cost.gap < _SOME * analysis.wall:
+        return ""
+    if cost.dispatch >= _MOST * cost.gap:
+        return f"most of it for {cost.words}"
+    return next((f"most of it {what}" for seconds, what in _others(cost) if seconds >= _MOST * cost.gap), "")
+
+
+def _others(cost: HostCost) -> list[tuple[float, str]]:
+    rest = "in Python besides" if cost.asleep is not None else "in Python besides, asleep or waiting"
+    return [(cost.input, "waiting for input"), (cost.asleep or 0.0, "asleep or waiting"), (cost.other, rest)]

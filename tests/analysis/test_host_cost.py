@@ -1,0 +1,135 @@
+"""What the host does while no op runs, by hand: before each of 28 ops 2 µs of the framework and 8 of Python."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+import pytest
+from explained import xla
+from msgspec.structs import replace
+from synthetic import LAYER, calibrated, step
+
+from roofline.analysis.analysis import analyze
+from roofline.analysis.host_cost import Dispatched, HostCost, host_cost
+from roofline.core.schema import Profile
+from roofline.renderers import _host, _words, text
+
+ROWS = tuple(change(row, host=(2.0, 8.0)) for row in LAYER * 4)
+
+
+def cost(profile: Profile) -> HostCost:
+    found = host_cost(analyze(profile))
+    assert found is not None
+    return found
+
+
+def near(microseconds: float) -> object:
+    return pytest.approx(microseconds * 1e-6, rel=1e-6, abs=1e-12)
+
+
+def longer(before: float, at: int = 5) -> Profile:
+    """The step with so much Python before one op [µs]."""
+    return step((*ROWS[:at], change(ROWS[at], host=(2.0, before)), *ROWS[at + 1 :]))
+
+
+def test_all_of_it_is_dispatch_where_no_op_takes_more_than_inside_layers() -> None:
+    found = cost(calibrated(step(ROWS)))
+    assert found.dispatched == Dispatched(28, 0, 0)
+    assert (found.dispatch, found.each) == (near(280), near(10))
+    assert (found.input, found.asleep, found.other) == (0.0, 0.0, 0.0)
+
+
+@pytest.mark.parametrize(
+    ("views", "other"),
+    [(0, 88), (1, 76)],  # 100 us of Python; inside layers an op takes 12, and so does a view
+)
+def test_python_beyond_what_an_op_takes_is_no_dispatch(views: int, other: float) -> None:
+    found = cost(calibrated(longer(100), views={5: views}))
+    assert (found.other, found.dispatch) == (near(other), near(280 + 92 - other))
+    assert found.gap == near(372)
+    assert found.dispatched.views == views
+
+
+def test_right_after_a_large_op_the_caches_are_cold() -> None:
+    # Op 4, before op 5, moves 0.2 MB: more than a cache of 0.1 MB holds. Cold, an op takes 60 us.
+    assert ROWS[4].bytes == 0.2e6
+    assert cost(calibrated(longer(100), cache=0.1e6)).other == near(40)
+    assert cost(calibrated(longer(100), cache=0.3e6)).other == near(88)
+
+
+def test_what_is_long_in_few_steps_was_the_machine() -> None:
+    profile = calibrated(longer(100))
+    ops = list(profile.ops)
+    ops[5] = replace(ops[5], python_ns=8000)  # the median
+    assert cost(replace(profile, ops=tuple(ops))).other == 0.0
+
+
+def test_after_the_last_op() -> None:
+    assert cost(calibrated(step(ROWS, extra_gap=50))).other == near(50 - 12)
+
+
+def test_a_host_on_no_core_sleeps_or_waits_where_it_does_not_dispatch() -> None:
+    found = cost(calibrated(longer(100), asleep=30e-6))
+    assert (found.asleep, found.other) == (near(30), near(58))
+    found = cost(calibrated(step(ROWS), asleep=30e-6))
+    assert (found.asleep, found.other, found.dispatch) == (0.0, 0.0, near(280))
+    unknown = cost(calibrated(longer(100), asleep=None))
+    assert (unknown.asleep, unknown.other) == (None, near(88))
+
+
+def test_waiting_for_input_is_no_sleep() -> None:
+    # 280 us before ops and 280 of input, in which the thread was on no core
+    causes = {"host dispatch": 0.5, "data input": 0.5}
+    found = cost(calibrated(step(ROWS, extra_gap=280, causes=causes), asleep=280e-6))
+    assert (found.input, found.asleep, found.other, found.dispatch) == (near(280), near(0), near(0), near(280))
+    # 372 us before ops, 88 of them no dispatch, and 372 of input; on no core for 30 us more than that
+    rows = (*ROWS[:5], change(ROWS[5], host=(2.0, 100.0)), *ROWS[6:])
+    found = cost(calibrated(step(rows, extra_gap=372, causes=causes), asleep=402e-6))
+    assert (found.input, found.asleep, found.other) == (near(372), near(30), near(58))
+
+
+def test_results_read_are_calls_but_no_views() -> None:
+    profile = calibrated(step(ROWS, conditions={"host_reads_per_step": 2.0}), views={3: 5})
+    assert cost(profile).dispatched.words == "28 ops, 3 views and 2 results read"
+
+
+def test_nothing_is_said_of_what_was_not_recorded() -> None:
+    for profile in (step(ROWS), step()):
+        assert host_cost(analyze(profile)) is None
+        assert _host.told(analyze(profile)) == ""
+    # Idle observed 280 us, the plain steps have 480 us: more than a fifth, and than 2 % of the step
+    apart = calibrated(step(ROWS))
+    apart = replace(apart, wall=replace(apart.wall, steps=tuple(each + 200e-6 for each in apart.wall.steps)))
+    assert host_cost(analyze(apart)) is None
+    assert _host.told(analyze(apart)) == "28 ops per step, at most 17.1 µs of host time each"
+    unresolved = host_cost(analyze(apart), resolved=False)
+    assert unresolved is not None
+    assert unresolved.gap == near(480)
+
+
+def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
+    small = tuple(change(row, own=3.0) for row in ROWS)
+    told = text.render(analyze(calibrated(step(small))), None)
+    assert "77 % host time (most of it for 28 ops at 10.0 µs each)" in " ".join(told.split())
+    asleep = analyze(calibrated(step(small, extra_gap=500), asleep=500e-6))
+    assert _host.most(asleep) == "most of it asleep or waiting"
+    assert _host.most(analyze(calibrated(step(ROWS)))) == ""  # 280 us of 5 ms
+    assert "(" not in _words.verdict(asleep).rpartition("host time")[2]
+
+
+def test_the_words_say_all_that_is_not_little() -> None:
+    assert _host.told(analyze(calibrated(longer(100), asleep=None))) == (
+        "284 µs for 28 ops at 10.1 µs each (dispatch and Python around them) and 88.0 µs in Python besides, asleep or "
+        "waiting; an op that does nothing takes this host 1.00 µs, inside layers 12.0 µs"
+    )
+
+
+def test_compiled_programs_take_the_host_no_more_than_all_of_the_gap() -> None:
+    def told(programs: float, own: float) -> str:
+        run = xla(programs, tuple(change(row, own=own) for row in LAYER * 4))
+        return _host.told(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
+
+    # 28 launches of 10 us
+    assert told(7.0, 3.0) == "7 compiled programs per step, at most 40.0 µs of host time each"
+    assert told(1.0, 3.0) == ""
+    assert told(7.0, 300.0) == ""  # 280 us of 9 ms

@@ -1,0 +1,58 @@
+"""A step without its own `jax.jit`: each function of JAX is then a program of its own, as where nobody wrote it."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+import jax
+
+from roofline.core.step import Step
+
+#: Folders of what is installed: what a library compiles stays as it is.
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+_jit = jax.jit
+
+
+class _Left:
+    """How many functions were left as they are."""
+
+    out = 0
+
+
+def turn(build: Callable[[], Step]) -> Step:
+    """The step, built where `jax.jit` leaves functions of the user's own as they are; for good, in this process.
+
+    `jax.disable_jit` would take the functions of JAX apart as well, which no step does that calls them.
+    """
+    jax.jit = _own_left_out
+    return build()
+
+
+def left_out() -> bool:
+    """Whether a function was not compiled because of `turn`."""
+    return _Left.out > 0
+
+
+@functools.wraps(_jit)
+def _own_left_out(*given: Any, **options: Any) -> Any:
+    function = given[0] if given else options.get("fun")
+    if function is None:
+        return functools.partial(_own_left_out, **options)
+    if not _users(function):
+        return _jit(*given, **options)
+    _Left.out += 1
+    return function
+
+
+def _users(function: Any) -> bool:
+    """Whether a function is neither ours nor from what is installed."""
+    while isinstance(function, functools.partial):
+        function = function.func
+    function = inspect.unwrap(function)
+    code = getattr(getattr(function, "__func__", function), "__code__", None)
+    if code is None or str(getattr(function, "__module__", "")).partition(".")[0] == "roofline":
+        return False
+    return not _INSTALLED.intersection(code.co_filename.split("/"))

@@ -70,6 +70,6 @@ class JaxRecorder(XSpaceRecorder):
 
 def turn(build: Callable[[], Step], name: str, value: str) -> Step:
     """JAX: see `recording.backend.Backend.turn`."""
-    from roofline.xla import op_by_op
+    from roofline.xla import turned
 
-    return op_by_op.turn(build)
+    return turned.turn(build, name)

@@ -44,6 +44,8 @@ def difference(
             reason = f"{' and '.join(changed)} of {name} changed since it was recorded" if changed else ""
     predicted = _of_any_process(comparison, measured)
     found = "not proven" if reason else verdict(comparison.difference, predicted, observed, interval)
+    if found == "resolved now" and comparison.resolved:  # the headline has said so, within one process of each
+        found = "confirmed" if observed * comparison.difference > 0 else "refuted"
     proof = Proof(
         rule=DIFFERENCE,
         rules=(DIFFERENCE,),

@@ -150,7 +150,7 @@ def test_the_arithmetic_of_a_step_that_takes_no_precision() -> None:
     wide, narrow = own(switches={"jax_enable_x64": "True"}), own(switches={"jax_enable_x64": "False"})
     turned = setting_for("precision", wide, narrow, ())
     assert turned is not None
-    assert dict(turned.variables) == {"JAX_ENABLE_X64": "0"}
+    assert dict(turned.in_step) == {"jax_enable_x64": "False"}
     assert setting_for("precision", narrow, wide, ()) is None
 
 

@@ -163,7 +163,7 @@ def setting(mine: Profile, other: Profile) -> Setting | None:
         return Setting(
             text="jax_enable_x64 True -> False",
             moves=(f"switch {_X64}",),
-            variables={_X64.upper(): "0"},
+            in_step={_X64: "False"},
         )
     if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
         return None

@@ -6,7 +6,7 @@ import functools
 
 import jax.numpy as jnp
 
-from roofline.xla import op_by_op
+from roofline.xla import turned
 from roofline.xla.jax import roofline_token
 
 
@@ -15,18 +15,18 @@ def own(x: jnp.ndarray, power: int = 2) -> jnp.ndarray:
 
 
 def test_functions_of_the_user_s_are_left_as_they_are() -> None:
-    before = op_by_op._Left.out
-    assert op_by_op._own_left_out(own) is own
-    assert op_by_op._own_left_out(static_argnames="power")(own) is own  # as a decorator with options
+    before = turned._Left.out
+    assert turned._own_left_out(own) is own
+    assert turned._own_left_out(static_argnames="power")(own) is own  # as a decorator with options
     bound = functools.partial(own, power=3)
-    assert op_by_op._own_left_out(bound) is bound
-    assert op_by_op._own_left_out(fun=own) is own
-    assert op_by_op._Left.out == before + 4
-    op_by_op._Left.out = before
+    assert turned._own_left_out(bound) is bound
+    assert turned._own_left_out(fun=own) is own
+    assert turned._Left.out == before + 4
+    turned._Left.out = before
 
 
 def test_functions_of_libraries_and_ours_are_compiled() -> None:
-    before = op_by_op._Left.out
+    before = turned._Left.out
     for function in (jnp.linalg.norm, roofline_token, functools.partial(jnp.linalg.norm, ord=2)):
-        assert hasattr(op_by_op._own_left_out(function), "lower")
-    assert op_by_op._Left.out == before
+        assert hasattr(turned._own_left_out(function), "lower")
+    assert turned._Left.out == before

@@ -1,4 +1,4 @@
-"""A step without its own `jax.jit`: each function of JAX is then a program of its own, as where nobody wrote it."""
+"""Switches that are turned in a step of the user's: its own `jax.jit` left out, or float64."""
 
 from __future__ import annotations
 
@@ -14,6 +14,9 @@ from roofline.core.step import Step
 #: Folders of what is installed: what a library compiles stays as it is.
 _INSTALLED = frozenset(("site-packages", "dist-packages"))
 _jit = jax.jit
+_config: Any = jax.config
+_update: Callable[[str, Any], None] = _config.update
+_X64 = "jax_enable_x64"
 
 
 class _Left:
@@ -22,18 +25,25 @@ class _Left:
     out = 0
 
 
-def turn(build: Callable[[], Step]) -> Step:
-    """The step, built where `jax.jit` leaves functions of the user's own as they are; for good, in this process.
-
-    `jax.disable_jit` would take the functions of JAX apart as well, which no step does that calls them.
-    """
-    jax.jit = _own_left_out
+def turn(build: Callable[[], Step], name: str) -> Step:
+    """The step with a switch turned off, for good in this process: "jit" or "jax_enable_x64"; see `Backend.turn`."""
+    if name == "jit":
+        # `jax.disable_jit` would take the functions of JAX apart as well, which no step does that calls them.
+        jax.jit = _own_left_out
+    elif name == _X64:
+        _update(_X64, False)
+        _config.update = _without_x64
     return build()
 
 
 def left_out() -> bool:
     """Whether a function was not compiled because of `turn`."""
     return _Left.out > 0
+
+
+def _without_x64(name: str, value: Any) -> None:
+    if name != _X64:
+        _update(name, value)
 
 
 @functools.wraps(_jit)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, Switch
+from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment
-from roofline.pytorch.recording.recorder import TorchRecorder
+from roofline.pytorch.recording.recorder import TorchRecorder, turn
 from roofline.recording.backend import Backend
 
 BACKEND = Backend(
@@ -26,6 +26,19 @@ BACKEND = Backend(
         OPTIMIZER,
         DROPOUT,
     ),
+    own_switches=(
+        Switch(
+            name="torch.compile",
+            kind=COMPILED_AWAY,
+            assumed="off",
+            turns={"off": "on"},
+            backend="torch-compile",
+            in_step="compile",
+            moves=("backend", "switch torch.compile"),
+        ),
+        *OWN_OPTIMIZERS,
+    ),
+    turn=turn,
     environment=environment,
     recorder=TorchRecorder(),
 )

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from roofline.core.step import Step
-from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, Switch
+from roofline.core.switch import ATTENTION, DROPOUT, LAUNCHED_AWAY, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
-from roofline.pytorch.recording.recorder import TorchRecorder
+from roofline.pytorch.recording.recorder import TorchRecorder, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Plan, Recording, Say
 
@@ -41,6 +41,8 @@ BACKEND = Backend(
         OPTIMIZER,
         DROPOUT,
     ),
+    own_switches=OWN_OPTIMIZERS,
+    turn=turn,
     model_options=of_models,
     environment=environment,
     recorder=_Recorder(),

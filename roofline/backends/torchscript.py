@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from roofline.core.step import Step
-from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER
+from roofline.core.switch import ATTENTION, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment, of_models
-from roofline.pytorch.recording.recorder import TorchRecorder
+from roofline.pytorch.recording.recorder import TorchRecorder, turn
 from roofline.recording.backend import Backend
 from roofline.recording.recording import Check, Plan, Recording, Say
 
@@ -31,6 +31,8 @@ BACKEND = Backend(
     models="roofline.models.torch",
     options={"freeze": ("on", "off"), **MODEL_OPTIONS},
     switches=(ATTENTION, OPTIMIZER, DROPOUT),
+    own_switches=OWN_OPTIMIZERS,
+    turn=turn,
     model_options=of_models,
     environment=environment,
     recorder=_Recorder(),

@@ -57,7 +57,7 @@ def command(
         bool, typer.Option("--allow", help="Compare runs that are not comparable, with a warning.")
     ] = False,
     prove: Annotated[
-        bool, typer.Option("--prove", help="Take each cause away where there is a switch for it, and measure again.")
+        bool, typer.Option("--prove", help="Measure both again, and each cause taken away where there is a switch.")
     ] = False,
     by: Annotated[
         str | None,

@@ -205,7 +205,8 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
-    the program is written with; None: there is none.
+    the program is written with; None: there is none. sources: of a step in a file of the user's, the SHA-256 of that
+    file, by its name, and of the modules that it imported from its folder.
     """
 
     schema: int
@@ -243,11 +244,17 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     flags: tuple[str, ...] = ()
     compilation: Compilation | None = None
     imported: Imported | None = None
+    sources: Mapping[str, str] = {}
 
     @property
     def has_times(self) -> bool:
         """Whether ops have times: not where the step was only counted, or no profiled step was kept."""
         return self.profiled is not None and bool(self.profiled.corrected)
+
+    @property
+    def own_step(self) -> bool:
+        """Whether its step stands in a file of the user's, and not in a model of ours."""
+        return bool(self.sources) or ":" in self.model or self.model.endswith(".py")
 
 
 def slug(flag: str) -> str:

@@ -17,8 +17,10 @@ class Switch:
     name: what people call it. kind: what it takes away, as causes name it. reads: the recorded switch or option that
     says how it stands; where nothing is recorded it stands as `assumed`. turns: from how it stands to what it is set
     to; "*" is anything else. option: of the backend, that is set so; backend: another one that runs the same model
-    instead. words: values in words. moves: what of a profile may change with it, as patterns over `same_run.recorded`.
-    devices: where there is such a switch.
+    instead. in_step: by this name the measuring process turns it in a step that is there, whoever wrote it
+    (`Backend.turn`). words: values in words. moves: what of a profile may change with it, as patterns over
+    `same_run.recorded`. devices: where there is such a switch. undone: it does not take the cause away from the run
+    that spends more, but what keeps it away from the run that spends less.
     """
 
     name: str
@@ -29,15 +31,18 @@ class Switch:
     assumed: str | None = None
     option: str | None = None
     backend: str | None = None
+    in_step: str | None = None
     words: Mapping[str, str] = field(default_factory=dict)
     devices: tuple[str, ...] = ("cpu", "cuda")
+    undone: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Setting:
     """A switch turned: what a run is asked for instead; what is not set stays as it was.
 
-    text: "attention eager -> sdpa". options: of the backend, all of them. variables: of the measuring process.
+    text: "attention eager -> sdpa". options: of the backend, all of them. variables: of the measuring process. in_step:
+    what that process turns in the step, by the names of `Backend.turn`.
     """
 
     text: str
@@ -47,6 +52,7 @@ class Setting:
     precision: str | None = None
     threads: int | None = None
     variables: Mapping[str, str] = field(default_factory=dict)
+    in_step: Mapping[str, str] = field(default_factory=dict)
 
 
 #: glibc's malloc gives large blocks back to the system at once, and gets them again page by page, unless it is told.
@@ -55,6 +61,10 @@ MALLOC = ("MALLOC_MMAP_MAX_", "MALLOC_TRIM_THRESHOLD_", "MALLOC_TOP_PAD_")
 COMPILED_AWAY = "compiler"
 #: The kind by which a device is given many launches at once.
 LAUNCHED_AWAY = "launches"
+#: The arithmetic of float32 products, "ieee" or "tf32", by which every process can be told.
+FLOAT32 = "float32"
+#: The kind by which a run that is compiled loses that.
+COMPILED_THERE = "compiled in the other run"
 
 #: The same model without its random masks: an option of every backend whose models have them.
 DROPOUT = Switch(
@@ -102,4 +112,30 @@ OPTIMIZER = Switch(
     option="optimizer",
     words={"False": "not fused"},
     moves=("option optimizer", "switch optimizer fused", "switch optimizer foreach"),
+)
+
+# Of a step that is there, which no model of ours builds: what the measuring process turns in it.
+
+#: One kernel for all parameters of each optimizer that steps, or one loop over them for each of its ops.
+OWN_OPTIMIZERS = tuple(
+    Switch(
+        name=f"optimizer {form}",
+        kind="optimizer",
+        reads=f"optimizer {form}",
+        turns={"False": "True"},
+        in_step=f"optimizer {form}",
+        words={"False": "off", "True": "on"},
+        moves=("switch optimizer fused", "switch optimizer foreach"),
+    )
+    for form in ("fused", "foreach")
+)
+#: JAX without its compiler, op by op.
+OWN_JIT = Switch(
+    name="jax.jit",
+    kind=COMPILED_THERE,
+    reads="jit",
+    turns={"on": "off"},
+    in_step="jit",
+    moves=("switch jit",),
+    undone=True,
 )

@@ -1,8 +1,8 @@
-"""Runs what comparison/proof plans: a run and the same run with one switch turned, in turns, in fresh processes."""
+"""Runs what comparison/proof plans: both runs, and each with one switch turned, in turns, in fresh processes."""
 
 from __future__ import annotations
 
-import shlex
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 from statistics import median
@@ -11,17 +11,18 @@ import msgspec
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.causes.facts import run_names
 from roofline.comparison.causes.findings import Finding
-from roofline.comparison.parity.difference import plain
+from roofline.comparison.proof import headline
 from roofline.comparison.proof.experiment import Experiment, Measured, Proof, cannot, judge, plan, without_switch
 from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.terms import Comparison
 from roofline.core.device import Device
 from roofline.core.schema import Profile, slug
-from roofline.core.step import Workload
 from roofline.core.switch import Setting, Switch
 from roofline.errors import InputError, RooflineError
 from roofline.measuring import session
+from roofline.measuring.requests import checked, request_of, variables_of
 from roofline.recording.backend import load
 from roofline.recording.recording import Recording, Say
 from roofline.recording.request import Request
@@ -29,6 +30,8 @@ from roofline.units import seconds
 
 #: How often the original and the flipped forms take turns.
 ROUNDS = 3
+#: Steps of a process that take less than this in all [s] are more, up to so many. By choice: a tenth of what it takes.
+_ENOUGH, _MOST_STEPS = 0.5, 100
 #: What a process takes before its first step, about [s]: only for the plan that is told.
 _START = 5.0
 
@@ -41,117 +44,208 @@ def prove(
     names: tuple[str, str] | None = None,
     requests: tuple[Request | None, Request | None] = (None, None),
     rounds: int = ROUNDS,
+    whole: bool = False,
 ) -> tuple[Proof, ...]:
     """Take each cause away where there is a switch for it, and measure what that gains; in the order of the findings.
 
-    names: what the runs are called. requests: what the runs were asked for, where the caller knows: a profile does not
-    hold a step of the user's own. What cannot be run is said in its proof; nothing is raised for it.
+    names: what the runs are called. requests: what the runs were asked for, where the caller knows. whole: the
+    difference of the runs comes first, both measured again in the same turns. What cannot be run is said in its proof;
+    nothing is raised for it.
     """
-    experiments = plan(comparison, findings, _switches, names)
-    runs = {"a": (comparison.a, requests[0]), "b": (comparison.b, requests[1])}
-    proofs: dict[int, Proof] = {}
-    for run, (analysis, request) in runs.items():
-        chosen = {n: each for n, each in enumerate(experiments) if each.run == run and each.setting is not None}
-        if chosen:
-            found = _prove_run(analysis, request, list(chosen.values()), say, rounds)
-            proofs |= dict(zip(chosen, found, strict=True))
-    return tuple(
-        proofs[number] if number in proofs else without_switch(experiment)
-        for number, experiment in enumerate(experiments)
-    )
+    called = names or run_names(comparison)
+    experiments = plan(comparison, findings, _switches, called)
+    # All that are measured wait alike.
+    variables = variables_of(comparison.a.profile) | variables_of(comparison.b.profile)
+    runs = {
+        letter: _Run(analysis, request, name, variables)
+        for letter, analysis, request, name in zip("ab", (comparison.a, comparison.b), requests, called, strict=True)
+    }
+    for letter, run in runs.items():
+        if whole or any(each.run == letter and each.setting for each in experiments):
+            run.find(say)
+    forms = {n: runs[each.run].turned(each, say) for n, each in enumerate(experiments) if each.setting}
+    ready = [form for form in forms.values() if not form.why]
+    both = whole and not any(run.why for run in runs.values())
+    originals = [run.original for run in runs.values() if both or any(form.of is run for form in ready)]
+    _in_turns([*filter(None, originals), *ready], rounds, say)
+    proofs = [
+        _proof(each, forms[number]) if number in forms else without_switch(each)
+        for number, each in enumerate(experiments)
+    ]
+    if both or (whole and any(run.profile.own_step for run in runs.values())):
+        proofs.insert(0, _difference(comparison, called, runs["a"], runs["b"]))
+    return headline.beside(proofs, comparison)
 
 
-def _switches(backend: str) -> Sequence[Switch]:
-    """The switches of a backend; none of one that is not here, as a profile may come from anywhere."""
-    if backend not in plugins.names("roofline.backends"):
+def _steps(profile: Profile) -> int:
+    """As many plain steps as were recorded; more of short ones, of which a process is done before it has begun."""
+    wall = profile.wall
+    return max(len(wall.steps), min(_MOST_STEPS, math.ceil(_ENOUGH / median(wall.steps))))
+
+
+def _switches(profile: Profile) -> Sequence[Switch]:
+    """Those that can be turned in a run; none of a backend that is not here, as a profile may come from anywhere."""
+    if profile.backend not in plugins.names("roofline.backends"):
         return ()
-    return load(backend).switches
+    backend = load(profile.backend)
+    return backend.own_switches if profile.own_step else backend.switches
 
 
-def _prove_run(
-    analysis: Analysis, request: Request | None, experiments: Sequence[Experiment], say: Say, rounds: int
-) -> list[Proof]:
-    """The proofs of all experiments with one run: they share its original, which is measured again in each round."""
-    try:
-        original = request_of(analysis.profile) if request is None else request
-    except RooflineError as error:
-        return [cannot(experiment, str(error)) for experiment in experiments]
-    forms: dict[int, _Form] = {}
-    proofs: dict[int, Proof] = {}
-    for number, experiment in enumerate(experiments):
-        try:
-            forms[number] = _flipped(original, experiment, analysis.profile, say)
-        except RooflineError as error:
-            proofs[number] = cannot(experiment, str(error))
-    try:
-        if forms:
-            again = _Form(original, _variables(analysis.profile), experiments[0].name)
-            _in_turns(again, list(forms.values()), analysis, rounds, say)
-        for number, form in forms.items():
-            measured = Measured(
-                original=again.times,
-                flipped=form.times,
-                before=again.profile,
-                after=form.profile,
-                work=form.work,
-                contended=again.contended or form.contended,
-            )
-            proofs[number] = judge(experiments[number], analysis, measured)
-    except RooflineError as error:
-        proofs |= {number: cannot(experiments[number], str(error)) for number in forms}
-    return [proofs[number] for number in range(len(experiments))]
+class _Run:
+    """A run that was recorded: what is measured again of it, or why nothing can be."""
 
-
-class _Form:
-    """A step to be measured: what is asked of its process, and what came of it."""
-
-    def __init__(self, request: Request, variables: dict[str, str], name: str, work: dict[str, float] | None = None):
-        self.request, self.variables, self.name, self.work = request, variables, name, work or {}
-        self.times: list[Sequence[float]] = []
-        self.contended = False
-        self._profile: Profile | None = None
+    def __init__(self, analysis: Analysis, request: Request | None, name: str, variables: dict[str, str]) -> None:
+        self.analysis, self.name, self.why = analysis, name, ""
+        self.original: _Form | None = None
+        self._request, self._variables = request, variables
 
     @property
     def profile(self) -> Profile:
-        """What is recorded of its first process."""
-        assert self._profile is not None
-        return self._profile
+        """As it was recorded."""
+        return self.analysis.profile
+
+    def find(self, say: Say) -> None:
+        """Whether it can be measured again. A step of the user's own is counted: it may be another one by now."""
+        try:
+            request = request_of(self.profile) if self._request is None else self._request
+            request = msgspec.structs.replace(request, steps=_steps(self.profile))
+            self.original = _Form(self, request, self._variables, self.name)
+            if self.profile.own_step:
+                say(f"Counting {self.name}.")
+                self.original.count()
+                if self.profile.sources != self.original.sources:
+                    raise InputError(
+                        "What its file imports from its folder has changed since this was measured, so that running it "
+                        "proves nothing about it: measure it again."
+                    )
+        except RooflineError as error:
+            self.why = str(error)
+
+    def turned(self, experiment: Experiment, say: Say) -> _Form:
+        """The flipped form, its work counted: what keeps it from being run is known before anything is timed."""
+        setting = experiment.setting
+        assert setting is not None
+        name = f"{experiment.name}, {setting.text}"
+        if self.original is None or self.why:
+            return _Form(self, None, {}, name, self.why)
+        say(f"Proving {' and '.join(f.rule for f in experiment.findings)}: {name}.")
+        try:
+            request = _with(self.original.request, setting)
+            form = _Form(self, request, {**self._variables, **setting.variables}, name)
+            form.count()
+        except RooflineError as error:
+            return _Form(self, None, {}, name, str(error))
+        return form
+
+
+class _Form:
+    """A step to be measured: of which run, what is asked of its process, and what came of it.
+
+    why: what keeps it from being measured, a sentence.
+    """
+
+    def __init__(self, of: _Run, request: Request | None, variables: dict[str, str], name: str, why: str = "") -> None:
+        self.of, self._request, self.variables, self.name, self.why = of, request, variables, name, why
+        self.times: list[Sequence[float]] = []
+        self.contended = False
+        self._counted: Profile | None = None
+        self._plain: Profile | None = None
+
+    @property
+    def request(self) -> Request:
+        """What is asked for."""
+        assert self._request is not None
+        return self._request
+
+    @property
+    def profile(self) -> Profile:
+        """What is recorded of its first process of plain steps; what only counting tells is from there."""
+        assert self._plain is not None
+        if self._counted is None:
+            return self._plain
+        switches = {**self._counted.switches, **self._plain.switches}
+        return msgspec.structs.replace(self._plain, mode=self._counted.mode, switches=switches)
+
+    @property
+    def sources(self) -> dict[str, str]:
+        """What was read for a step of the user's own."""
+        return {} if self._counted is None else dict(self._counted.sources)
+
+    @property
+    def work(self) -> dict[str, float]:
+        """Model FLOPs by phase; empty where nobody counted."""
+        return {} if self._counted is None else counted_work(self._counted)
+
+    def count(self) -> None:
+        """Count one step in a process. Raises InputError where a compiler that was turned on compiled nothing."""
+        recording = _record(msgspec.structs.replace(self.request, count_only=True), self.variables)
+        if self.request.turned and "nothing-compiled" in map(slug, recording.flags):
+            raise InputError("Nothing of this step was compiled, so that compiling it shows nothing.")
+        self._counted = _profile(recording, self.request)
 
     def measure(self) -> None:
-        """Time plain steps in one more process."""
+        """Time plain steps in one more process; where that fails it is not measured again."""
         from roofline.recording import contention
 
-        recording = _record(msgspec.structs.replace(self.request, plain_only=True), self.variables)
+        try:
+            recording = _record(msgspec.structs.replace(self.request, plain_only=True), self.variables)
+        except RooflineError as error:
+            self.why = str(error)
+            return
         if self.request.workload.device == "cpu":
             threads = int(recording.environment.get("threads", 1))
             self.contended |= contention.was_contended(recording.conditions, threads)
         self.times.append(recording.wall.steps)
-        if self._profile is None:
-            self._profile = _profile(recording, self.request)
+        if self._plain is None:
+            self._plain = _profile(recording, self.request)
 
 
-def _flipped(original: Request, experiment: Experiment, profile: Profile, say: Say) -> _Form:
-    """The flipped form, its work counted. Raises what keeps it from being run, before anything is timed."""
-    setting = experiment.setting
-    assert setting is not None
-    request = _with(original, setting)
-    variables = {**_variables(profile), **setting.variables}
-    name = f"{experiment.name}, {setting.text}"
-    say(f"Proving {' and '.join(f.rule for f in experiment.findings)}: {name}.")
-    counted = _record(msgspec.structs.replace(request, count_only=True), variables)
-    return _Form(request, variables, name, counted_work(_profile(counted, request)))
-
-
-def _in_turns(original: _Form, flipped: Sequence[_Form], analysis: Analysis, rounds: int, say: Say) -> None:
-    """Every form once per round, each round in the other direction: a machine that slows down slows both alike."""
-    forms = [original, *flipped]
-    wall = analysis.profile.wall
-    each = _START + (wall.first or 0.0) + len(wall.steps) * median(wall.steps)
-    say(f"{rounds} rounds of {len(forms)} processes: about {seconds(rounds * len(forms) * each)}.")
+def _in_turns(forms: Sequence[_Form], rounds: int, say: Say) -> None:
+    """Every form once per round, each round in the other direction: a machine that slows down slows all alike."""
+    if not forms:
+        return
+    walls = [form.of.profile.wall for form in forms]
+    each = [
+        _START + (wall.first or 0.0) + _steps(form.of.profile) * median(wall.steps)
+        for form, wall in zip(forms, walls, strict=True)
+    ]
+    say(f"{rounds} rounds of {len(forms)} processes: about {seconds(rounds * sum(each))}.")
     for number in range(rounds):
         for form in forms if number % 2 == 0 else forms[::-1]:
-            say(f"Round {number + 1} of {rounds}: {form.name}.")
-            form.measure()
+            if not form.why:
+                say(f"Round {number + 1} of {rounds}: {form.name}.")
+                form.measure()
+
+
+def _proof(experiment: Experiment, form: _Form) -> Proof:
+    """What came of an experiment."""
+    original = form.of.original
+    why = form.why or (original.why if original else "")
+    if original is None or why:
+        return cannot(experiment, why)
+    return judge(experiment, form.of.analysis, _beside(original, form))
+
+
+def _difference(comparison: Comparison, names: tuple[str, str], a: _Run, b: _Run) -> Proof:
+    """What came of measuring both runs again; where one cannot be, why."""
+    for run, name in zip((a, b), names, strict=True):
+        why = run.why or (run.original.why if run.original else "")
+        if why:
+            return headline.cannot(comparison, names, why if a.why == b.why else f"{name}: {why}")
+    assert a.original is not None
+    assert b.original is not None
+    return headline.difference(comparison, names, _beside(a.original, b.original), a.original.work)
+
+
+def _beside(original: _Form, other: _Form) -> Measured:
+    return Measured(
+        original=original.times,
+        flipped=other.times,
+        before=original.profile,
+        after=other.profile,
+        work=other.work,
+        contended=original.contended or other.contended,
+    )
 
 
 def _record(request: Request, variables: dict[str, str]) -> Recording:
@@ -176,94 +270,6 @@ def _with(original: Request, setting: Setting) -> Request:
         workload=workload,
         backend=original.backend if setting.backend is None else setting.backend,
         threads=original.threads if setting.threads is None else setting.threads,
+        turned=dict(setting.in_step),
     )
-    return _checked(turned)
-
-
-def _variables(profile: Profile) -> dict[str, str]:
-    """The variable that a measurement on contended cores sets for itself (session.measure), as it was recorded."""
-    policy = profile.environment.get("OMP_WAIT_POLICY")
-    return {"OMP_WAIT_POLICY": policy} if policy in ("PASSIVE", "ACTIVE") else {}
-
-
-def request_of(profile: Profile) -> Request:
-    """What must be asked for to measure a profile's step again, from what is recorded of it.
-
-    Nothing that a profile names is run but our own models: it may come from anywhere. Raises InputError with the reason
-    where its step cannot be run again here.
-    """
-    if profile.imported is not None or profile.wall.source != "plain":
-        raise InputError("It is an import, which holds no step that could be run again.")
-    if "in-process" in map(slug, profile.flags):
-        raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
-    if ":" in profile.model or profile.model.endswith(".py"):
-        raise InputError(
-            "Its step is a file of yours, which is not run because a profile names it: "
-            "use `roofline compare FILE.py:function --backends ... --prove`."
-        )
-    try:
-        words = shlex.split(profile.command)
-    except ValueError:
-        words = []
-    if any(word == "--python" or word.startswith("--python=") for word in words):
-        raise InputError("It was measured in another Python interpreter; compare and prove it from there.")
-    threads = profile.environment.get("threads", "")
-    asked = {
-        "options": dict(profile.options),
-        "model": profile.model,
-        "mode": profile.mode,
-        "batch": profile.batch,
-        "seq": profile.seq,
-        "size": profile.size,
-        "layers": profile.layers,
-        "precision": profile.precision,
-        "device": profile.device.kind,
-        "input": profile.switches.get("input", "device"),
-        "optimizer": profile.mode != "train" or "--no-optimizer" not in words,
-    }
-    try:
-        workload = msgspec.convert(asked, Workload)
-    except msgspec.ValidationError as error:
-        raise InputError(f"What it says of itself cannot be asked for ({plain(str(error))}).") from None
-    request = Request(
-        backend=profile.backend,
-        workload=workload,
-        threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
-        steps=len(profile.wall.steps),
-    )
-    _checked(request)
-    _check_machine(profile)
-    return request
-
-
-def _checked(request: Request) -> Request:
-    """The request, if it is one that the command line would take. Raises InputError otherwise."""
-    from roofline.devices import cpu
-    from roofline.models import dimensions
-
-    backend = load(request.backend)
-    for option, value in request.workload.options.items():
-        if value not in backend.options.get(option, ()):
-            raise InputError(f"The {request.backend} backend takes no {plain(option)}={plain(value)}.")
-    available = len(cpu.affinity())
-    if request.threads is None or not 1 <= request.threads <= available:
-        raise InputError(f"It takes {request.threads or 'an unknown number of'} threads; there are {available} here.")
-    if request.file is None:
-        plugins.require(backend.models, request.workload.model, "model")
-        dimensions(request.workload)
-    return request
-
-
-def _check_machine(profile: Profile) -> None:
-    """Raises InputError for a profile of another device than the one that is here."""
-    from roofline.devices import calibration
-
-    kind = profile.device.kind
-    if kind not in ("cpu", "cuda"):
-        raise InputError(f"A step on {plain(kind)} cannot be run from here.")
-    calibration.resolve(kind)
-    here = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
-    if here != profile.device.name:
-        raise InputError(
-            f"It was measured on {plain(profile.device.name)} and this is {here or 'another device'}: prove it there."
-        )
+    return checked(turned)

@@ -18,6 +18,7 @@ from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
+from roofline.measuring import own_steps
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Check, Plan, Recording, Say
 from roofline.recording.request import Request
@@ -41,6 +42,7 @@ def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progre
         recording = _recorded(request, backend, rounds, say, Path(shared))
     for note in recording.notes:
         say(f"not known: {note}")
+    own_steps.remember(request, command, recording.sources)
     if device is None:
         device = Device(name="not measured", kind=request.workload.device, ceilings={})
     elif calibration.contended(device):
@@ -183,6 +185,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         memory=recording.memory,
         flags=recording.flags,
         compilation=recording.compilation,
+        sources=recording.sources,
     )
 
 

@@ -13,6 +13,8 @@ from roofline.recording.recording import Check, Plan, Recording, Say
 
 #: From threads, device and the options given to the variables that must be set before a framework is imported.
 Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
+#: From what builds a step, the name of a switch and what it is set to, to the step that is run then.
+Turn = Callable[[Callable[[], Step], str, str], Step]
 
 
 class Recorder(Protocol):
@@ -43,8 +45,10 @@ class Backend:
     one launch floor. written_in: of a library that lies on it and that programs are written with, as "keras".
     requires: modules without which it does not run at all. extras: of our installation; the first one holds what its
     models are made of, any others what those run on. models: the package of its models. options: what `--backend
-    name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`. model_options:
-    from the options given to what the models are told.
+    name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`; own_switches:
+    those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
+    `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
+    given to what the models are told.
     """
 
     framework: str
@@ -56,6 +60,8 @@ class Backend:
     environment: Environment
     options: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     switches: tuple[Switch, ...] = ()
+    own_switches: tuple[Switch, ...] = ()
+    turn: Turn | None = None
     model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
 
 

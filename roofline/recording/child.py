@@ -14,6 +14,7 @@ import threading
 import traceback
 from collections.abc import Sequence
 from dataclasses import replace
+from functools import partial
 from importlib import import_module
 from pathlib import Path
 from types import ModuleType
@@ -23,6 +24,7 @@ import msgspec
 
 from roofline import plugins
 from roofline.core.step import Step
+from roofline.core.switch import FLOAT32
 from roofline.errors import MeasurementError, MissingError, RooflineError
 from roofline.plugins import importing
 from roofline.recording.backend import Backend, load
@@ -101,12 +103,12 @@ def _run(request: Request) -> dict[str, Any]:
         options=request.workload.options,
     )
     try:
-        step = _build(request, backend)
+        step, read = _build(request, backend)
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
         recording = backend.recorder.record(step, plan, _say)
         versions = {"python": sys.version.partition(" ")[0], **recording.versions}
-        return {"recording": msgspec.structs.replace(recording, versions=versions)}
+        return {"recording": msgspec.structs.replace(recording, versions=versions, sources=read)}
     except (RooflineError, KeyboardInterrupt):
         raise
     except SystemExit as error:
@@ -120,16 +122,36 @@ def _run(request: Request) -> dict[str, Any]:
         raise UserError from error
 
 
-def _build(request: Request, backend: Backend) -> Step:
-    if request.file is None:
-        workload = request.workload
-        with importing():  # a model imports its library when it is built
-            model = _model(request, backend)
-            step: Step = model.build(replace(workload, options=backend.model_options(workload.options)))
-        return step
-    from roofline.recording.user_step import load_step
+def _build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
+    """The step, with the switches turned that are to be, and of one of the user's what was read for it."""
+    before = frozenset(sys.modules)
 
-    return load_step(request)
+    def build() -> Step:
+        if request.file is None:
+            return _model_step(request, backend)
+        from roofline.recording.user_step import load_step
+
+        return load_step(request)
+
+    for name, value in request.turned.items():
+        if name != FLOAT32 and backend.turn is not None:
+            build = partial(backend.turn, build, name, value)
+    step = build()
+    if FLOAT32 in request.turned:  # for all frameworks this is where the models have it from
+        import_module(f"roofline.models._float32.{backend.framework}").set_arithmetic(request.turned[FLOAT32])
+    if request.file is None:
+        return step, {}
+    from roofline.recording.user_step import sources
+
+    return step, sources(Path(request.file), before)
+
+
+def _model_step(request: Request, backend: Backend) -> Step:
+    workload = request.workload
+    with importing():  # a model imports its library when it is built
+        model = _model(request, backend)
+        step: Step = model.build(replace(workload, options=backend.model_options(workload.options)))
+    return step
 
 
 def _model(request: Request, backend: Backend) -> ModuleType:

@@ -37,7 +37,7 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend measured: a profile without the device, the command and the date.
 
-    ceilings: those of the device that were measured again between the steps.
+    ceilings: those of the device that were measured again between the steps. sources: see `schema.Profile`.
     """
 
     wall: Wall
@@ -64,6 +64,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     ceilings: Mapping[str, Ceiling] = {}
     notes: tuple[str, ...] = ()
     compilation: Compilation | None = None
+    sources: Mapping[str, str] = {}
 
 
 class Check(NamedTuple):

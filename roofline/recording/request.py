@@ -12,6 +12,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     workload: what is run, its options as the user gave them to the backend. file, function: a user's own
     `path/to/file.py:function` instead of a model. python: the interpreter of the measuring process, None for this one.
+    turned: switches that are turned in the step once it is built, by the names of `Backend.turn`.
     """
 
     backend: str
@@ -25,3 +26,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     plain_only: bool = False
     verify: bool = False
     python: str | None = None
+    turned: dict[str, str] = {}

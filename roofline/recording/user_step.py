@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import hashlib
 import inspect
 import sys
+from collections.abc import Container
+from contextlib import suppress
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
 from typing import Any
@@ -14,6 +17,38 @@ from roofline.recording.request import Request
 
 #: What a function may be given of what was asked for, and its options beside that.
 _OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers")
+
+#: What the modules are called that a file imports from its folder: their names are nobody's business.
+MODULES = "modules of its folder"
+#: Folders of what is installed, which versions tell of.
+_INSTALLED = frozenset(("site-packages", "dist-packages"))
+
+
+def sources(file: Path, before: Container[str]) -> dict[str, str]:
+    """The SHA-256 of the user's file, by its name, and one of all modules that it imported from its folder.
+
+    before: the modules that were imported before it was.
+    """
+    found = {file.name: digest(file)}
+    folder = file.resolve().parent
+    imported = [module for name, module in tuple(sys.modules.items()) if name not in before]
+    paths = {Path(path).resolve() for module in imported if (path := getattr(module, "__file__", None))}
+    own = sorted(
+        path
+        for path in paths - {file.resolve()}
+        if path.is_relative_to(folder) and not _INSTALLED.intersection(path.parts)
+    )
+    if own:
+        told = "".join(f"{path.relative_to(folder)} {digest(path)}\n" for path in own)
+        found[MODULES] = hashlib.sha256(told.encode()).hexdigest()
+    return found
+
+
+def digest(file: Path) -> str:
+    """The SHA-256 of a file, or "gone" where it cannot be read any more."""
+    with suppress(OSError):
+        return hashlib.sha256(file.read_bytes()).hexdigest()
+    return "gone"
 
 
 def load_step(request: Request) -> Step:

@@ -26,7 +26,7 @@ from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
-from roofline.xla import count
+from roofline.xla import count, turned
 from roofline.xla import flags as xla_flags
 from roofline.xla.nnx_scopes import named_layers
 
@@ -226,7 +226,10 @@ class Jax:
     def switches(self) -> dict[str, str]:
         """What decides the arithmetic and the compilation."""
         options = ("jax_default_matmul_precision", "jax_enable_x64")
-        found = {**{name: str(getattr(jax.config, name)) for name in options}, "jit": "on"}
+        found = {
+            **{name: str(getattr(jax.config, name)) for name in options},
+            "jit": "off" if turned.left_out() else "on",
+        }
         arithmetic = "tf32" if _takes_tf32(found[options[0]]) else "ieee"
         return {**found, "float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
@@ -65,3 +66,10 @@ class JaxRecorder(XSpaceRecorder):
         from roofline.xla.jax import Jax
 
         return Jax(self.optimizers, self.libraries, unnamed=not step.blocks)
+
+
+def turn(build: Callable[[], Step], name: str, value: str) -> Step:
+    """JAX: see `recording.backend.Backend.turn`."""
+    from roofline.xla import turned
+
+    return turned.turn(build, name)

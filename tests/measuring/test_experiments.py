@@ -17,7 +17,7 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.core.step import Workload
 from roofline.devices import cpu
 from roofline.errors import InputError
-from roofline.measuring import experiments
+from roofline.measuring import experiments, requests
 from roofline.measuring.session import to_profile
 from roofline.recording.request import Request
 
@@ -83,7 +83,7 @@ def test_one_switch_is_turned_and_measured_beside_the_original() -> None:
 def test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it(tmp_path: Path) -> None:
     asked = {"file": str(tmp_path / "mine.py"), "function": "make_step"}
     request = Request(backend="torch", workload=Workload(model="mine:make_step"), threads=1, **asked)
-    assert experiments._checked(request) == request
+    assert requests.checked(request) == request
     (proved,) = proofs(recorded(), finding("optimizer"), request=request)
     assert proved.verdict == "not proven"
     assert "There is no file" in proved.text
@@ -108,7 +108,7 @@ def test_what_is_recorded_is_asked_for_again() -> None:
         switches={**recorded().switches, "input": "host"},
         options={"optimizer": "fused"},
     )
-    assert experiments.request_of(profile) == Request(
+    assert requests.request_of(profile) == Request(
         backend="torch", threads=1, steps=3, workload=Workload(
             model="lenet5", mode="train", size="base", batch=2, device="cpu", input="host", optimizer=False,
             options={"optimizer": "fused"},
@@ -145,18 +145,18 @@ def test_what_is_recorded_is_asked_for_again() -> None:
 def test_a_profile_that_is_not_run_again(changes: dict[str, object], message: str) -> None:
     profile = replace(recorded(), **changes)
     with pytest.raises(InputError, match=message):
-        experiments.request_of(profile)
+        requests.request_of(profile)
 
 
 def test_a_quote_that_does_not_close_is_only_a_text() -> None:
-    assert experiments.request_of(replace(recorded(), command="roofline profile 'lenet5")).workload.model == "lenet5"
+    assert requests.request_of(replace(recorded(), command="roofline profile 'lenet5")).workload.model == "lenet5"
 
 
 def test_only_the_variable_that_we_set_is_set_again() -> None:
     environment = {"threads": "1", "OMP_WAIT_POLICY": "PASSIVE", "LD_PRELOAD": "/evil.so", "XLA_FLAGS": "--evil"}
-    assert experiments._variables(replace(recorded(), environment=environment)) == {"OMP_WAIT_POLICY": "PASSIVE"}
+    assert requests.variables_of(replace(recorded(), environment=environment)) == {"OMP_WAIT_POLICY": "PASSIVE"}
     odd = {"OMP_WAIT_POLICY": "PASSIVE; rm"}
-    assert experiments._variables(replace(recorded(), environment=odd)) == {}
+    assert requests.variables_of(replace(recorded(), environment=odd)) == {}
 
 
 def test_a_backend_that_is_not_here_has_no_switches() -> None:

@@ -14,7 +14,8 @@ if TYPE_CHECKING:
 def prove(ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, Request] | None = None) -> Ranking:
     """The ranking with the proofs of each of its pairs.
 
-    requests: by the number of the run, what was asked for to measure it, where it was measured just now.
+    requests: by the number of the run, what was asked for to measure it, where it was measured just now: in turns with
+    the others, so that the difference need not be measured again.
     """
     from roofline.measuring import experiments
 
@@ -23,6 +24,13 @@ def prove(ranking: Ranking, say: Callable[[str], None], requests: Mapping[int, R
     for pair in ranking.pairs:
         numbers = [ranking.names.index(name) for name in pair.names]
         one, other = (asked.get(number) for number in numbers)
-        proofs = experiments.prove(pair.comparison, pair.findings, say, names=pair.names, requests=(one, other))
+        proofs = experiments.prove(
+            pair.comparison,
+            pair.findings,
+            say,
+            names=pair.names,
+            requests=(one, other),
+            whole=one is None or other is None,
+        )
         pairs.append(replace(pair, proofs=proofs))
     return replace(ranking, pairs=tuple(pairs))

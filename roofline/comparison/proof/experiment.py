@@ -7,7 +7,8 @@ Findings that one switch answers together (fusion and dispatch, by a compiler) a
 take one of them away alone. What is recorded of both forms is compared, fact by fact: where anything differs that the
 switch does not move, or the products are not the same, nothing is proven.
 
-The switch to turn is chosen in `settings`; what is recorded of both forms is in `same_run`.
+The switch to turn is chosen in `settings`; what is recorded of both forms is in `same_run`; how gains stand to what was
+predicted is in `verdicts`; the difference of the runs as a whole, and proofs beside it, are in `headline`.
 """
 
 from __future__ import annotations
@@ -21,30 +22,16 @@ from typing import Literal
 import msgspec
 import numpy as np
 
-from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.facts import run_names
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import plain
-from roofline.comparison.proof.same_run import differing, model_flops, other_work
-from roofline.comparison.proof.settings import setting_for
+from roofline.comparison.proof.same_run import differing, model_flops, moved_since, other_work
+from roofline.comparison.proof.settings import setting_for, why_none
+from roofline.comparison.proof.verdicts import Interval, Verdict, gain, spread, verdict
 from roofline.comparison.terms import Comparison
-from roofline.core import statistics
 from roofline.core.schema import Profile
 from roofline.core.switch import Setting, Switch
-
-Interval = tuple[float, float]
-#: not resolved: the observed gain's interval holds 0 and the prediction; not proven: something else changed too, or the
-#: step could not be run; no switch: nothing can be turned for this cause.
-Verdict = Literal[
-    "confirmed",
-    "smaller than predicted",
-    "larger than predicted",
-    "refuted",
-    "not resolved",
-    "not proven",
-    "no switch",
-]
 
 
 class Proof(msgspec.Struct, frozen=True, kw_only=True):
@@ -53,7 +40,11 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     rule, rules: of the largest finding, and of all that the switch answers. run: which of the two was measured again.
     predicted: what the findings say it costs; observed: wall of the original, measured again, less that of the flipped
     one. original, flipped: their walls. rounds: how often they took turns. changed: what is recorded of them that
-    differs, fact -> (original, flipped). contended: other programs used the processor meanwhile.
+    differs, fact -> (original, flipped). contended: other programs used the processor meanwhile. reason: why nothing is
+    proven, or why there is no switch, where there is more to say.
+
+    Of the difference of the runs as a whole (rule `DIFFERENCE`) the original is A and the other form B. A switch that
+    takes away what the other run lacks has a negative gain.
     """
 
     rule: str
@@ -71,16 +62,21 @@ class Proof(msgspec.Struct, frozen=True, kw_only=True):
     contended: bool = False
     verdict: Verdict
     text: str
+    reason: str = ""
 
 
 @dataclass(frozen=True, slots=True)
 class Experiment:
-    """A switch to turn in one run, and the findings that it answers; setting None: there is none for them."""
+    """A switch to turn in one run, and the findings that it answers; setting None: there is none for them.
+
+    reason: why there is none, where there is more to say.
+    """
 
     run: Literal["a", "b"]
     name: str
     setting: Setting | None
     findings: tuple[Finding, ...]
+    reason: str = ""
 
     @property
     def predicted(self) -> float:
@@ -126,68 +122,30 @@ class Measured:
 def plan(
     comparison: Comparison,
     findings: Sequence[Finding],
-    switches: Callable[[str], Sequence[Switch]],
+    switches: Callable[[Profile], Sequence[Switch]],
     names: tuple[str, str] | None = None,
 ) -> tuple[Experiment, ...]:
     """The experiments that findings ask for, the largest finding first; each finding is in exactly one.
 
-    switches: those of a backend. names: what the runs are called; by default as in the findings' sentences.
+    switches: those that can be turned in a run. names: what the runs are called; by default as in the findings'
+    sentences.
     """
     profiles = {"a": comparison.a.profile, "b": comparison.b.profile}
     called = names or run_names(comparison)
     found: dict[tuple[str, str], Experiment] = {}
     for number, finding in enumerate(findings):
-        run: Literal["a", "b"] = "a" if finding.seconds > 0 else "b"
-        mine, other = profiles[run], profiles["b" if run == "a" else "a"]
-        setting = setting_for(finding.rule, mine, other, switches(mine.backend))
+        more: Literal["a", "b"] = "a" if finding.seconds > 0 else "b"
+        less: Literal["a", "b"] = "b" if more == "a" else "a"
+        run, setting = more, setting_for(finding.rule, profiles[more], profiles[less], switches(profiles[more]))
+        if setting is None:
+            undone = setting_for(finding.rule, profiles[less], profiles[more], switches(profiles[less]), undone=True)
+            run, setting = (more, None) if undone is None else (less, undone)
+        reason = why_none(finding.rule, profiles[more]) if setting is None else ""
         key = (run, setting.text if setting else str(number))
         known = found.get(key)
         name = plain(called[0 if run == "a" else 1])
-        found[key] = Experiment(run, name, setting, (*(known.findings if known else ()), finding))
+        found[key] = Experiment(run, name, setting, (*(known.findings if known else ()), finding), reason)
     return tuple(found.values())
-
-
-# Judging
-
-
-def gain(original: Sequence[Sequence[float]], flipped: Sequence[Sequence[float]]) -> tuple[float, Interval | None]:
-    """Observed gain of a step and its 95 % interval [s], from plain steps by round.
-
-    The median over rounds of what the medians of a round differ by: both forms of a round see the same of a machine.
-    Rounds and the steps in them are resampled. None below 3 steps of either.
-    """
-    rounds = list(zip(original, flipped, strict=True))
-    apart = [float(np.median(a) - np.median(b)) for a, b in rounds]
-    seconds = float(np.median(apart))
-    if min(sum(map(len, original)), sum(map(len, flipped))) < 3:
-        return seconds, None
-    rng = statistics.generator(*(times for pair in rounds for times in pair))
-    drawn = np.stack(
-        [
-            np.median(statistics.resample(a, rng), axis=1) - np.median(statistics.resample(b, rng), axis=1)
-            for a, b in rounds
-        ],
-        axis=1,
-    )
-    chosen = rng.integers(0, len(rounds), (statistics.RESAMPLES, len(rounds)))
-    low, high = np.percentile(np.median(drawn[np.arange(len(drawn))[:, None], chosen], axis=1), (2.5, 97.5))
-    return seconds, (float(low), float(high))
-
-
-def verdict(
-    predicted: float, predicted_ci95: Interval | None, observed: float, observed_ci95: Interval | None
-) -> Verdict:
-    """How an observed gain stands to the predicted one; without both intervals nobody can tell."""
-    if observed_ci95 is None or predicted_ci95 is None:
-        return "not resolved"
-    overlap = observed_ci95[0] <= predicted_ci95[1] and predicted_ci95[0] <= observed_ci95[1]
-    if observed_ci95[0] <= 0 <= observed_ci95[1]:
-        return "not resolved" if overlap else "refuted"
-    if observed * predicted < 0:
-        return "refuted"
-    if overlap:
-        return "confirmed"
-    return "larger than predicted" if abs(observed) > abs(predicted) else "smaller than predicted"
 
 
 def judge(experiment: Experiment, recorded: Analysis, measured: Measured) -> Proof:
@@ -208,42 +166,53 @@ def judge(experiment: Experiment, recorded: Analysis, measured: Measured) -> Pro
         changed=changed,
         contended=measured.contended,
     )
-    reason = _why_not(setting, changed, differing(recorded.profile, measured.before))
+    reason = since(moved_since(recorded.profile, measured.before)) or _why_not(setting, changed)
     other = other_work(model_flops(recorded), measured.work)
     if not reason and other:
         reason = f"also {' and '.join(other)} changed"
     found: Verdict = "not proven"
     if not reason:
         found = verdict(proof.predicted, proof.predicted_ci95, observed, interval)
-    times = f"predicted {_time(proof.predicted, proof.predicted_ci95)}, observed {_time(observed, interval)}"
-    words = found + (f": {reason}" if reason else "") + ("; others used the processor" if measured.contended else "")
-    text = f"{experiment.name}, {setting.text}: {times}: {words}."
-    return msgspec.structs.replace(proof, verdict=found, text=text)
+    proof = msgspec.structs.replace(proof, verdict=found, reason=reason)
+    return msgspec.structs.replace(proof, text=told(proof, f"{experiment.name}, {setting.text}"))
 
 
-def _why_not(
-    setting: Setting, changed: Mapping[str, tuple[str | None, str | None]], since: Mapping[str, object]
-) -> str:
-    """Why nothing is proven, if so: what moved beside the switch, or has moved since the run was recorded."""
-    if since:
-        return f"the original is no longer what was recorded, as {_named(since)} changed"
+def told(proof: Proof, what: str) -> str:
+    """The sentence of what was measured; what: the run and the switch."""
+    times = f"predicted {spread(proof.predicted, proof.predicted_ci95)}"
+    if proof.observed is not None:
+        times += f", observed {spread(proof.observed, proof.observed_ci95)}"
+    words = proof.verdict + (f": {proof.reason}" if proof.reason else "")
+    return f"{what}: {times}: {words}{'; others used the processor' if proof.contended else ''}."
+
+
+def since(apart: Mapping[str, object], which: str = "the original") -> str:
+    """Why nothing is proven where a step is not the one that was recorded; empty where it is."""
+    return f"{which} is no longer what was recorded, as {_named(apart)} changed" if apart else ""
+
+
+def _why_not(setting: Setting, changed: Mapping[str, tuple[str | None, str | None]]) -> str:
+    """Why nothing is proven, if so: what moved beside the switch, or that the switch did not."""
     strangers = [name for name in changed if not any(fnmatchcase(name, pattern) for pattern in setting.moves)]
     if strangers:
         return f"also {_named(strangers)} changed"
-    return "" if changed else "nothing that is recorded changed"
+    by_itself = ", as where the step sets it itself" if setting.in_step or setting.variables else ""
+    return "" if changed else f"nothing that is recorded changed{by_itself}"
 
 
 def cannot(experiment: Experiment, reason: str) -> Proof:
     """The proof of an experiment that could not be run; reason: a sentence."""
     assert experiment.setting is not None
-    return _proof(experiment, "not proven", f"{experiment.name}, {experiment.setting.text}: not proven. {reason}")
+    text = f"{experiment.name}, {experiment.setting.text}: not proven. {reason}"
+    return _proof(experiment, "not proven", text, reason=reason)
 
 
 def without_switch(experiment: Experiment) -> Proof:
     """What is said of a finding for which nothing can be turned."""
-    finding = experiment.findings[0]
-    costs = _time(experiment.predicted, experiment.predicted_ci95)
-    return _proof(experiment, "no switch", f"{experiment.name}, {finding.rule} ({costs}): no switch for this cause.")
+    finding, reason = experiment.findings[0], experiment.reason
+    costs = spread(experiment.predicted, experiment.predicted_ci95)
+    why = f"no switch: {reason}" if reason else "no switch for this cause"
+    return _proof(experiment, "no switch", f"{experiment.name}, {finding.rule} ({costs}): {why}.", reason=reason)
 
 
 def _proof(experiment: Experiment, found: Verdict, text: str, **measured: object) -> Proof:
@@ -265,10 +234,3 @@ def _named(names: Iterable[object]) -> str:
     listed = [plain(str(name)) for name in names]
     more = f" and {len(listed) - 3} more" if len(listed) > 3 else ""
     return ", ".join(listed[:3]) + more
-
-
-def _time(seconds: float, interval: Interval | None) -> str:
-    """A gain in words: "3.10 ms (2.80 ms to 3.40 ms)"."""
-    if interval is None:
-        return units.seconds(seconds)
-    return f"{units.seconds(seconds)} ({units.seconds(interval[0])} to {units.seconds(interval[1])})"

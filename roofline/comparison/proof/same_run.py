@@ -12,6 +12,8 @@ from roofline.core.schema import Profile, slug
 Recorded = dict[str, str]
 #: Versions that change no step.
 _OURS = frozenset(("roofline",))
+#: What a measurement on contended cores sets for itself (session.measure), and an experiment for all that it measures.
+_SET = frozenset(("environment OMP_WAIT_POLICY",))
 
 
 def recorded(profile: Profile) -> Recorded:
@@ -30,6 +32,7 @@ def recorded(profile: Profile) -> Recorded:
     tables = {"option": profile.options, "switch": profile.switches, "environment": profile.environment}
     for kind, table in tables.items():
         found |= {f"{kind} {name}": value for name, value in table.items()}
+    found |= {f"file {name}": value for name, value in profile.sources.items()}
     return found | {f"version {name}": value for name, value in profile.versions.items() if name not in _OURS}
 
 
@@ -39,6 +42,11 @@ def differing(before: Profile, after: Profile) -> dict[str, tuple[str | None, st
     return {
         name: (one.get(name), other.get(name)) for name in sorted({*one, *other}) if one.get(name) != other.get(name)
     }
+
+
+def moved_since(recorded_: Profile, again: Profile) -> dict[str, tuple[str | None, str | None]]:
+    """The facts in which a step that is measured again is not what was recorded, but for what measuring it sets."""
+    return {name: values for name, values in differing(recorded_, again).items() if name not in _SET}
 
 
 def model_flops(analysis: Analysis) -> dict[str, float]:

@@ -18,7 +18,7 @@ from roofline.errors import MeasurementError
 from roofline.pytorch import time_cpu, time_cuda
 from roofline.pytorch.aten.engine import Engine
 from roofline.pytorch.count import count, reads_of_host
-from roofline.pytorch.recording import counting, host_cost, process, profiler
+from roofline.pytorch.recording import counting, host_cost, process, profiler, turned
 from roofline.pytorch.recording.memory import of_optimizers, peak_on_gpu
 from roofline.recording import contention, protocol
 from roofline.recording import record as measurement
@@ -194,7 +194,7 @@ class TorchStepRecorder:
 
     def switches(self, step: Step) -> dict[str, str]:
         """Those of the process, of the step and of the compiler."""
-        return {**process.switches(), **step.switches, **self._variant.switches}
+        return {**process.switches(), **turned.forms(self._optimizers), **step.switches, **self._variant.switches}
 
     def environment(self) -> dict[str, str]:
         """Threads and affinity of this process, and the variables that steer them."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+
 from roofline.core.step import Step
 from roofline.recording.recording import Check, Plan, Recording, Say
 
@@ -30,3 +32,10 @@ class TorchRecorder:
         from roofline.pytorch.recording import verify
 
         return verify.verify(step)
+
+
+def turn(build: Callable[[], Step], name: str, value: str) -> Step:
+    """See `recording.backend.Backend.turn`."""
+    from roofline.pytorch.recording import turned
+
+    return turned.turn(build, name)

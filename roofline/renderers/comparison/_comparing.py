@@ -10,6 +10,7 @@ from roofline.comparison.breakdown.breakdown import COMMON, common_places
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Parity
+from roofline.comparison.proof.headline import DIFFERENCE
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
@@ -95,6 +96,20 @@ def causes(pair: RankedPair) -> str:
     parts = [f"{units.seconds(abs(finding.seconds))} is {plain(finding.label, 120)}" for finding in ahead]
     parts += [f"{units.seconds(abs(each.seconds))} the other way is {plain(each.label, 120)}" for each in against]
     return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
+
+
+def again(pair: RankedPair) -> str:
+    """The sentence after those: what both runs differ by now, where they were measured again in turns."""
+    proof = next((proof for proof in pair.proofs or () if proof.rule == DIFFERENCE), None)
+    if proof is None:
+        return ""
+    if proof.observed is None:
+        return f"Not measured again: {plain(proof.reason, 400)}"
+    told = f"Measured again in turns, {_words.counted(proof.rounds, 'round')}: A − B is {signed(proof.observed)}"
+    if proof.observed_ci95 is not None:
+        told += f", 95 % interval {_words.between(*map(snapped, proof.observed_ci95))}"
+    why = f" ({plain(proof.reason, 400)})" if proof.verdict == "not proven" else ""
+    return f"{told}: {proof.verdict}{why}."
 
 
 def _exceed(ahead: Sequence[Finding], difference: float) -> bool:

@@ -10,6 +10,7 @@ import msgspec
 
 from roofline import units
 from roofline.comparison.proof.experiment import Proof
+from roofline.comparison.proof.headline import DIFFERENCE
 from roofline.renderers import _terminal, _words
 from roofline.renderers._markdown import escape
 
@@ -31,7 +32,7 @@ def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
                 _interval(proof.predicted_ci95),
                 units.seconds(proof.observed),
                 _interval(proof.observed_ci95),
-                "no switch for this cause" if proof.switch is None else proof.verdict,
+                "no switch for this cause" if proof.switch is None and not proof.reason else proof.verdict,
             )
         )
     return found
@@ -47,14 +48,17 @@ def _cause(proof: Proof) -> str:
 
 def _switch(proof: Proof) -> str:
     """What was turned in which run; a dash where there is nothing to turn."""
-    return units.UNKNOWN if proof.switch is None else f"{proof.run.upper()}: {_words.plain(proof.switch, 80)}"
+    if proof.switch is None:
+        return units.UNKNOWN
+    turned = _words.plain(proof.switch, 80)
+    return turned if proof.rule == DIFFERENCE else f"{proof.run.upper()}: {turned}"
 
 
 def notes(proofs: Sequence[Proof]) -> list[str]:
-    """What the table cannot say: why nothing is proven, and that others used the processor."""
+    """What the table cannot say: why nothing is proven or can be, and that others used the processor."""
     told = []
     for number, proof in enumerate(proofs, 1):
-        if proof.verdict == "not proven" or proof.contended:
+        if proof.reason or proof.contended:
             told.append(f"{number}: {_words.plain(proof.text, 900)}")
     return told
 

@@ -43,7 +43,7 @@ def pair(told: RankedPair) -> dict[str, Any]:
     found = told.comparison
     return {
         "schema": 1,
-        "verdict": f"{_comparing.verdict(told)} {_comparing.causes(told)}".rstrip(),
+        "verdict": " ".join(filter(None, (_comparing.verdict(told), _comparing.causes(told), _comparing.again(told)))),
         "parity": msgspec.to_builtins(found.parity),
         "warning": _comparing.warning(told) or None,
         "runs": [_run(name, run) for name, run in zip(told.names, (found.a, found.b), strict=True)],

@@ -55,7 +55,8 @@ def _proven(pair: RankedPair) -> list[str]:
 def _head(pair: RankedPair) -> list[str]:
     """The verdict, the warning and what parity says."""
     parity = pair.comparison.parity
-    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.causes(pair))}".rstrip(), ""]
+    more = " ".join(filter(None, (_comparing.causes(pair), _comparing.again(pair))))
+    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(more)}".rstrip(), ""]
     if _comparing.warning(pair):
         lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
     lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]

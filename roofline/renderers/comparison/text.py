@@ -56,7 +56,8 @@ def _proven(pair: RankedPair) -> list[str]:
 
 
 def _verdict(pair: RankedPair, advise: bool = False) -> str:
-    return f"{_comparing.verdict(pair, advise)} {_comparing.causes(pair)}".strip()
+    told = (_comparing.verdict(pair, advise), _comparing.causes(pair), _comparing.again(pair))
+    return " ".join(filter(None, told))
 
 
 def _wrap(text: str) -> list[str]:

@@ -13,9 +13,10 @@ from msgspec.structs import replace
 from synthetic import EAGER_ATTENTION, LAYER, LINEAR, instead, step
 
 from roofline.comparison.causes.findings import Finding, explain
-from roofline.comparison.proof.experiment import Experiment, Measured, Proof, gain, judge, plan, verdict, without_switch
+from roofline.comparison.proof.experiment import Experiment, Measured, Proof, judge, plan, without_switch
 from roofline.comparison.proof.same_run import counted_work
 from roofline.comparison.proof.settings import setting_for
+from roofline.comparison.proof.verdicts import gain, verdict
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile
 from roofline.core.switch import ATTENTION, COMPILED_AWAY, JIT, OPTIMIZER, Setting, Switch
@@ -33,7 +34,7 @@ COMPILE = Switch(
 SWITCHES = (ATTENTION, COMPILE, OPTIMIZER, JIT)
 
 
-def switches(backend: str) -> Sequence[Switch]:
+def switches(profile: Profile) -> Sequence[Switch]:
     return SWITCHES
 
 

@@ -7,9 +7,19 @@ from msgspec.structs import replace
 from synthetic import step
 
 from roofline.comparison.causes.order import causes
-from roofline.comparison.proof.settings import setting_for
+from roofline.comparison.proof.settings import setting_for, why_none
 from roofline.core.schema import Profile
-from roofline.core.switch import ATTENTION, COMMAND_BUFFERS, COMPILED_AWAY, DROPOUT, JIT, OPTIMIZER, Switch
+from roofline.core.switch import (
+    ATTENTION,
+    COMMAND_BUFFERS,
+    COMPILED_AWAY,
+    DROPOUT,
+    JIT,
+    OPTIMIZER,
+    OWN_JIT,
+    OWN_OPTIMIZERS,
+    Switch,
+)
 
 
 @pytest.mark.parametrize(
@@ -98,3 +108,55 @@ def test_tf32_is_turned_on_a_gpu_only() -> None:
     assert turned(on_gpu("bf16", "bf16", "bf16"), on_gpu("fp32")) is None
     assert turned(on_gpu("default", "bf16", "bf16"), on_gpu("fp32")) is None
     assert turned(step(), step()) is None
+
+
+# ------------------------------------------------------------------------------------------ a step of the user's own
+
+
+def own(**changes: object) -> Profile:
+    return replace(step(), **{"model": "mine:step", **changes})
+
+
+def test_an_optimizer_of_the_user_s_gets_the_form_of_the_other_run() -> None:
+    loops = own(switches={"optimizer foreach": "False", "optimizer fused": "False"})
+    foreach = own(switches={"optimizer foreach": "True", "optimizer fused": "False"})
+    turned = setting_for("optimizer", loops, foreach, OWN_OPTIMIZERS)
+    assert turned is not None
+    assert (turned.text, dict(turned.in_step)) == ("optimizer foreach off -> on", {"optimizer foreach": "True"})
+    turned = setting_for("optimizer", loops, own(), OWN_OPTIMIZERS)
+    assert turned is not None
+    assert (turned.text, dict(turned.in_step)) == ("optimizer fused off -> on", {"optimizer fused": "True"})
+    # One that has no fused form gets the other one, and an update that no optimizer makes none.
+    assert setting_for("optimizer", own(switches={"optimizer foreach": "False"}), own(), OWN_OPTIMIZERS) is not None
+    assert setting_for("optimizer", own(), foreach, OWN_OPTIMIZERS) is None
+
+
+def test_what_is_compiled_in_one_run_only_is_undone_there() -> None:
+    jitted = own(switches={"jit": "on"})
+    assert setting_for("jit-not-in-effect", jitted, jitted, (OWN_JIT,)) is None
+    undone = setting_for("jit-not-in-effect", jitted, jitted, (OWN_JIT,), undone=True)
+    assert undone is not None
+    assert (undone.text, dict(undone.in_step)) == ("jax.jit on -> off", {"jit": "off"})
+    assert setting_for("fusion", jitted, jitted, (OWN_JIT,), undone=True) is None  # which is not what it says
+    assert setting_for("threads", jitted, own(environment={"threads": "9"}), (OWN_JIT,), undone=True) is None
+
+
+def test_the_arithmetic_of_a_step_that_takes_no_precision() -> None:
+    profile = replace(step(), device=replace(step().device, kind="cuda"))
+    turned = setting_for("precision", replace(profile, model="mine:step"), profile, ())
+    assert turned is not None
+    assert (turned.text, dict(turned.in_step)) == ("float32 products fp32 -> tf32", {"float32": "tf32"})
+    assert turned.precision is None
+    wide, narrow = own(switches={"jax_enable_x64": "True"}), own(switches={"jax_enable_x64": "False"})
+    turned = setting_for("precision", wide, narrow, ())
+    assert turned is not None
+    assert dict(turned.in_step) == {"jax_enable_x64": "False"}
+    assert setting_for("precision", narrow, wide, ()) is None
+
+
+def test_why_there_is_no_switch() -> None:
+    assert why_none("attention", own()) == "its attention is written in your file"
+    assert "optimizer of PyTorch's" in why_none("optimizer", own())
+    assert why_none("layout", own()) == ""  # nowhere
+    assert why_none("attention", step()) == ""  # of ours the switch says so
+    assert why_none("nonsense", own()) == ""

@@ -12,6 +12,21 @@ from roofline.renderers.comparison import _proofs
 
 PROOFS = (
     Proof(
+        rule="difference",
+        rules=("difference",),
+        run="a",
+        switch="torch (mine:one) against torch (mine:two)",
+        predicted=1e-3,
+        predicted_ci95=(-1e-3, 3e-3),
+        observed=0.5e-3,
+        observed_ci95=(-0.5e-3, 1.5e-3),
+        original=123e-3,
+        flipped=122e-3,
+        rounds=3,
+        verdict="not resolved",
+        text="the difference: predicted 1.00 ms, observed 500 µs: not resolved.",
+    ),
+    Proof(
         rule="fusion",
         rules=("fusion", "host-bound"),
         run="a",
@@ -54,6 +69,17 @@ PROOFS = (
         verdict="no switch",
         text="torch, layout (1.00 ms): no switch for this cause.",
     ),
+    Proof(
+        rule="attention",
+        rules=("attention",),
+        run="a",
+        switch=None,
+        predicted=1e-3,
+        predicted_ci95=(0.5e-3, 1.5e-3),
+        verdict="no switch",
+        text="torch, attention (1.00 ms): no switch: its attention is written in your file.",
+        reason="its attention is written in your file",
+    ),
 )
 
 
@@ -73,7 +99,7 @@ def test_nothing_to_prove_is_said() -> None:
 
 
 def test_the_document_has_all_fields_and_null_for_what_was_not_measured() -> None:
-    first, _, last = json.loads(json.dumps(_proofs.document(PROOFS)))
+    _, first, _, last, _ = json.loads(json.dumps(_proofs.document(PROOFS)))
     assert list(first) == list(Proof.__struct_fields__)
     assert first["observed"] == 38e-3
     assert first["changed"]["backend"] == ["torch", "torch-compile"]

@@ -8,7 +8,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.compiled import compiled_in_vain, op_by_op
 from roofline.comparison.causes.facts import Facts
 from roofline.core.framework import written_in
-from roofline.core.switch import COMPILED_AWAY
+from roofline.core.switch import COMPILED_AWAY, COMPILED_THERE
 
 #: Where no flag says what is compiled, but the program itself: by what the program is written in, what to write there.
 _WRITTEN = {"jax": "wrap the whole step in jax.jit"}
@@ -58,7 +58,7 @@ CAUSES = (
         two_signs=True,
         stands_behind="compilable",
         prevails=not_in_effect,
-        proved_by=(COMPILED_AWAY,),
+        proved_by=(COMPILED_AWAY, COMPILED_THERE),
     ),
     Cause(
         name="compiled-not-used",

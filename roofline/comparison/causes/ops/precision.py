@@ -16,7 +16,7 @@ from roofline.comparison.causes.phrases import following, opening
 from roofline.comparison.causes.select import VECTOR, are, both, cast
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Op, Profile
-from roofline.core.switch import Setting
+from roofline.core.switch import FLOAT32, Setting
 from roofline.core.vocabulary import CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
@@ -25,6 +25,8 @@ _MOST_BLOCKS = 100
 _WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
 _FLOATS = frozenset(_WIDTH)
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
+#: The switch of JAX without which there is no float64.
+_X64 = "jax_enable_x64"
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -155,8 +157,14 @@ def setting(mine: Profile, other: Profile) -> Setting | None:
     """TF32 for products of float32 data, or none of it: what this run does not do, and the other does if they differ.
 
     None where it is not known how this run's products ran, or where they did not run as was asked for: then nothing
-    that could be asked for is sure to change them.
+    that could be asked for is sure to change them. Of JAX also no float64, where only the other run has none.
     """
+    if mine.switches.get(_X64) == "True" and other.switches.get(_X64) == "False":
+        return Setting(
+            text="jax_enable_x64 True -> False",
+            moves=(f"switch {_X64}",),
+            in_step={_X64: "False"},
+        )
     if mine.device.kind != "cuda" or mine.precision not in ("default", "fp32", "tf32"):
         return None
     now = _tf32(mine)
@@ -168,6 +176,11 @@ def setting(mine: Profile, other: Profile) -> Setting | None:
     if target == mine.precision:
         return None
     moves = ("precision", "switch float32 *", "switch jax_default_matmul_precision")
+    if mine.own_step:  # which may take no precision: the process is told
+        before = "tf32" if now else "fp32"
+        return Setting(
+            text=f"float32 products {before} -> {target}", moves=moves[1:], in_step={FLOAT32: "ieee" if now else "tf32"}
+        )
     return Setting(text=f"precision {mine.precision} -> {target}", moves=moves, precision=target)
 
 

@@ -1,0 +1,106 @@
+"""What must be asked for to measure a profile's step again, and which steps are not run just because it names them."""
+
+from __future__ import annotations
+
+import shlex
+
+import msgspec
+
+from roofline import plugins
+from roofline.comparison.parity.difference import plain
+from roofline.core.schema import Profile, slug
+from roofline.core.step import Workload
+from roofline.errors import InputError
+from roofline.measuring import own_steps
+from roofline.recording.backend import load
+from roofline.recording.request import Request
+
+
+def variables_of(profile: Profile) -> dict[str, str]:
+    """The variable that a measurement on contended cores sets for itself (session.measure), as it was recorded."""
+    policy = profile.environment.get("OMP_WAIT_POLICY")
+    return {"OMP_WAIT_POLICY": policy} if policy in ("PASSIVE", "ACTIVE") else {}
+
+
+def request_of(profile: Profile) -> Request:
+    """What must be asked for to measure a profile's step again, from what is recorded of it.
+
+    Nothing that a profile names is run but our own models: it may come from anywhere. Of the user's own steps those are
+    run that were measured here, as they were asked for then. Raises InputError with the reason where its step cannot be
+    run again here.
+    """
+    if profile.imported is not None or profile.wall.source != "plain":
+        raise InputError("It is an import, which holds no step that could be run again.")
+    if "in-process" in map(slug, profile.flags):
+        raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
+    if profile.own_step:
+        own = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps))
+        checked(own)
+        _check_machine(profile)
+        return own
+    try:
+        words = shlex.split(profile.command)
+    except ValueError:
+        words = []
+    if any(word == "--python" or word.startswith("--python=") for word in words):
+        raise InputError("It was measured in another Python interpreter; compare and prove it from there.")
+    threads = profile.environment.get("threads", "")
+    asked = {
+        "options": dict(profile.options),
+        "model": profile.model,
+        "mode": profile.mode,
+        "batch": profile.batch,
+        "seq": profile.seq,
+        "size": profile.size,
+        "layers": profile.layers,
+        "precision": profile.precision,
+        "device": profile.device.kind,
+        "input": profile.switches.get("input", "device"),
+        "optimizer": profile.mode != "train" or "--no-optimizer" not in words,
+    }
+    try:
+        workload = msgspec.convert(asked, Workload)
+    except msgspec.ValidationError as error:
+        raise InputError(f"What it says of itself cannot be asked for ({plain(str(error))}).") from None
+    request = Request(
+        backend=profile.backend,
+        workload=workload,
+        threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
+        steps=len(profile.wall.steps),
+    )
+    checked(request)
+    _check_machine(profile)
+    return request
+
+
+def checked(request: Request) -> Request:
+    """The request, if it is one that the command line would take. Raises InputError otherwise."""
+    from roofline.devices import cpu
+    from roofline.models import dimensions
+
+    backend = load(request.backend)
+    for option, value in request.workload.options.items():
+        if value not in backend.options.get(option, ()):
+            raise InputError(f"The {request.backend} backend takes no {plain(option)}={plain(value)}.")
+    available = len(cpu.affinity())
+    if request.threads is None or not 1 <= request.threads <= available:
+        raise InputError(f"It takes {request.threads or 'an unknown number of'} threads; there are {available} here.")
+    if request.file is None:
+        plugins.require(backend.models, request.workload.model, "model")
+        dimensions(request.workload)
+    return request
+
+
+def _check_machine(profile: Profile) -> None:
+    """Raises InputError for a profile of another device than the one that is here."""
+    from roofline.devices import calibration
+
+    kind = profile.device.kind
+    if kind not in ("cpu", "cuda"):
+        raise InputError(f"A step on {plain(kind)} cannot be run from here.")
+    calibration.resolve(kind)
+    here = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
+    if here != profile.device.name:
+        raise InputError(
+            f"It was measured on {plain(profile.device.name)} and this is {here or 'another device'}: prove it there."
+        )

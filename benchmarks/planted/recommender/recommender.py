@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as F
 from torch import Tensor, nn
 
-TABLES, ROWS, WIDTH, BAG, NUMBERS, BATCH = 6, 20000, 32, 16, 13, 256
+TABLES, ROWS, WIDTH, BAG, NUMBERS, BATCH = 6, 50000, 32, 12, 13, 256
 
 
 @dataclass

@@ -37,6 +37,7 @@ SETS = {
     "first": ROOT / "tests" / "data" / "plants",
     "second": ROOT / "tests" / "data" / "plants_second",
     "third": ROOT / "tests" / "data" / "plants_third",
+    "fourth": ROOT / "tests" / "data" / "plants_fourth",
 }
 
 STEPS = 60

@@ -55,8 +55,11 @@ def match(a: Segments, b: Segments) -> Matching:
     names = _names(a, by_block), _names(b, by_block)
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
     works, anywhere = (_works(a, common), _works(b, common)), (_works(a, frozenset()), _works(b, frozenset()))
-    # In another type the same is dispatched all the same.
-    alike = _mostly(*names) or _mostly(_names(a, by_block, typed=False), _names(b, by_block, typed=False))
+    # In another type the same is dispatched all the same; and in pieces, a loop over heads, samples or slices.
+    alike = any(
+        _mostly(*(_names(some, by_block, typed, shaped) for some in (a, b)))
+        for typed, shaped in ((True, True), (False, True), (False, False))
+    )
     anchors = _in_order(*((_of_anchors(a, names[0]), _of_anchors(b, names[1])) if alike else works))
     stretches = [
         np.searchsorted(np.asarray([pair[side] for pair in anchors], np.int64), np.arange(len(segments)))
@@ -97,7 +100,7 @@ def _inside(keys: Sequence[Hashable], stretch: Rows) -> list[Hashable]:
     return [None if key is None else (int(at), key) for key, at in zip(keys, stretch, strict=True)]
 
 
-def _names(segments: Segments, by_block: bool, typed: bool = True) -> list[Hashable]:
+def _names(segments: Segments, by_block: bool, typed: bool = True, shaped: bool = True) -> list[Hashable]:
     """What segments have in common that were dispatched alike: names and arguments, of the op and of the segment.
 
     A constituent of a fused kernel is like the same constituent of an equal kernel, and like no op that runs alone.
@@ -109,7 +112,7 @@ def _names(segments: Segments, by_block: bool, typed: bool = True) -> list[Hasha
             place.block if by_block else None,
             place.op_class,
             one.name,
-            one.shapes,
+            one.shapes if shaped else None,
             one.dtype if typed else None,
             (op.name, op.shapes) if fused else None,
         )

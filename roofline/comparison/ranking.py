@@ -10,7 +10,7 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
-from roofline.comparison.causes.findings import Finding, explain, rest
+from roofline.comparison.causes.findings import Finding, explained, rest
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
 from roofline.comparison.parity.difference import plain
@@ -26,14 +26,15 @@ from roofline.errors import InputError
 class RankedPair:
     """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
 
-    proofs: what became of causes that were taken away; None where nobody asked. breakdown: the ops by another key; None
-    where they are told by phase and block. observations: the ops that differ, of runs without blocks or without steps
-    enough for a finding; None of others.
+    tendencies: what these runs show and do not resolve. proofs: what became of causes that were taken away; None where
+    nobody asked. breakdown: the ops by another key; None where they are told by phase and block. observations: the ops
+    that differ, of runs without blocks or without steps enough for a finding; None of others.
     """
 
     names: tuple[str, str]
     comparison: Comparison
     findings: tuple[Finding, ...]
+    tendencies: tuple[Finding, ...] = ()
     proofs: tuple[Proof, ...] | None = None
     breakdown: Breakdown | None = None
     observations: Breakdown | None = None
@@ -102,11 +103,13 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False, by: str | None 
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
         shown = breakdown(comparison, by)
+        findings, tendencies = explained(comparison)
         pairs.append(
             RankedPair(
                 (names[a], names[b]),
                 comparison,
-                explain(comparison),
+                findings,
+                tendencies=tendencies,
                 breakdown=shown,
                 observations=observations(comparison, shown),
             )

@@ -48,7 +48,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     dtype: the type vector work is done in (fp32, ...).
     reads, writes: bytes of each distinct buffer touched, in the order of `Op.reads` and `Op.writes`.
     inplace: whether a written buffer is also read. executor: what launches it ("launch.<executor>" is its floor); "":
-    what launches the other ops of the step.
+    what launches the other ops of the step. layout: "channels_last" where a tensor is laid out so; "": contiguous, or
+    not recorded.
     """
 
     name: str
@@ -62,6 +63,7 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     writes: tuple[float, ...] = ()
     inplace: bool = False
     executor: str = ""
+    layout: str = ""
 
 
 class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):

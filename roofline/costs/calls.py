@@ -79,6 +79,27 @@ def tensors(value: Any) -> Iterator[Tensor]:
             yield from tensors(item)
 
 
+def memory_format(call: Call) -> str:
+    """ "channels_last" where an argument is laid out so, with the channels of each place beside each other; else "".
+
+    A tensor of one channel, or of one place, is laid out both ways.
+    """
+    return "channels_last" if any(map(_channels_last, tensors(call.inputs))) else ""
+
+
+def _channels_last(tensor: Tensor) -> bool:
+    shape, stride = tensor.shape, tensor.stride
+    if stride is None or len(shape) not in (4, 5) or len(stride) != len(shape):
+        return False
+    places = 1
+    for size in shape[2:]:
+        places *= size
+    dense = [1]  # strides from the innermost dimension on: channels, then places from the last to the first
+    for size in (shape[1], *shape[:1:-1]):
+        dense.append(dense[-1] * size)
+    return shape[1] > 1 and places > 1 and [stride[1], *stride[:1:-1]] == dense[:-1]
+
+
 def describe(call: Call) -> str:
     """The shapes of the tensor arguments, for people: "[128,768] x [768,768]"; long lists are cut."""
     shapes = ["[" + ",".join(map(str, tensor.shape)) + "]" for tensor in tensors(call.inputs)]

@@ -29,6 +29,7 @@ class Costed:
     executor: what launches it; "": what launches the ops around it.
     arithmetic: of a product of fp32 inputs, what the program asks for by name ("ieee", "tf32", "bf16"), whatever the
     switches of the process; "" where it leaves that to them.
+    layout: "channels_last" where a tensor is laid out so; "": contiguous, or not known.
     parts: what a fused kernel is made of, each with the work and the traffic that it would have alone; empty for an
     op that stands for itself.
     """
@@ -46,6 +47,7 @@ class Costed:
     parts: tuple[Costed, ...] = ()
     executor: str = ""
     arithmetic: str = ""
+    layout: str = ""
 
 
 class Interner:
@@ -70,6 +72,7 @@ class Interner:
             costed.view,
             costed.executor,
             costed.arithmetic,
+            costed.layout,
             tuple(id(part) for part in costed.parts),
         )
         return self._known.setdefault(key, costed)

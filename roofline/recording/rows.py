@@ -150,6 +150,7 @@ class _Tables:
             writes=tuple(size for _, _, size in costed.writes),
             inplace=costed.inplace,
             executor=costed.executor,
+            layout=costed.layout,
         )
 
     def lost(self, kernel: str) -> int:

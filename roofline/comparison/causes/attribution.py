@@ -151,8 +151,12 @@ class Attribution:
         """What a run does in some of its segments."""
         some = side.segments
         names: Counter[str] = Counter()
-        for row, seconds in zip(rows.tolist(), side.seconds[rows].tolist(), strict=True):
+        unknown: Counter[str] = Counter()
+        hidden = np.isnan(some.bytes[rows] + some.flops[rows]).tolist()
+        for row, seconds, dark in zip(rows.tolist(), side.seconds[rows].tolist(), hidden, strict=True):
             names[some.signature[row].name] += seconds
+            if dark:
+                unknown[some.signature[row].name] += seconds
         return Work(
             ops=float(some.weight[rows].sum()),
             fused=float(some.weight[rows][some.fused[rows]].sum()),
@@ -161,9 +165,10 @@ class Attribution:
             floor=float(some.floor[rows].sum()),
             bytes=_known(some.bytes[rows]),
             flops=_known(some.flops[rows]),
-            whole=not bool(np.isnan(some.bytes[rows] + some.flops[rows]).any()),
+            whole=not any(hidden),
             names=tuple(name for name, _ in names.most_common(3)),
             classes=frozenset(some.places[row].op_class for row in rows),
+            unknown=tuple(name for name, _ in unknown.most_common(3)),
         )
 
     def following(self) -> dict[int, tuple[Rows, Rows]]:

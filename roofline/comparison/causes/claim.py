@@ -98,7 +98,8 @@ class Work:
     """What one run does in the segments of a claim, per step. names: its ops, longest time first.
 
     bytes, flops: of what is known; None where segments have none that is. whole: whether that is all of them. floor: of
-    those that have one. fused: how many of the ops are kernels that were fused from several.
+    those that have one. fused: how many of the ops are kernels that were fused from several. unknown: the names of ops
+    of unknown work, longest time first.
     """
 
     ops: float
@@ -111,6 +112,7 @@ class Work:
     whole: bool
     names: tuple[str, ...]
     classes: frozenset[str]
+    unknown: tuple[str, ...] = ()
 
     @property
     def attained(self) -> float | None:

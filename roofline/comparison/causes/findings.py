@@ -10,7 +10,7 @@ nothing is said; nor where all else that both runs do is as much slower (`machin
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from typing import get_args
 
 import msgspec
@@ -18,9 +18,10 @@ import msgspec
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import DRIFT, Entry, Portion, Work, together
+from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.facts import facts_of
 from roofline.comparison.causes.order import causes, rules
+from roofline.comparison.causes.tendencies import is_tendency
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
@@ -56,9 +57,19 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
 
 def explain(comparison: Comparison) -> tuple[Finding, ...]:
     """The causes of a difference, largest first."""
+    return explained(comparison)[0]
+
+
+def explained(comparison: Comparison) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
+    """The causes of a difference, and what only tends to be one: both the largest first."""
     attribution = claimed(comparison)
-    found = [_finding(attribution, cause, entry) for cause, entry in _merged(attribution)]
-    return tuple(sorted((each for each in found if each is not None), key=lambda each: -abs(each.seconds)))
+    made = [_finding(attribution, cause, entry) for cause, entry in _merged(attribution)]
+    found = sorted((each for each in made if each is not None), key=lambda each: -abs(each.seconds))
+    weak = [is_tendency(comparison, each.seconds, each.ci95) for each in found]
+    return (
+        tuple(each for each, tends in zip(found, weak, strict=True) if not tends),
+        tuple(each for each, tends in zip(found, weak, strict=True) if tends),
+    )
 
 
 def claimed(comparison: Comparison) -> Attribution:
@@ -85,13 +96,21 @@ def _merged(attribution: Attribution) -> list[tuple[Cause, Entry]]:
         cause = _cause(attribution, entry)
         sign = cause.two_signs and attribution.seconds(entry.alone) < 0
         alike.setdefault((cause.name, cause.speed(entry.claim), sign), []).append(entry)
-    return [
-        (
-            causes()[name],
-            together(each, next((e.claim for e in each if e.claim.rule == name and e.claim.about), each[0].claim)),
-        )
-        for (name, _, _), each in alike.items()
-    ]
+    return [(causes()[name], together(each, _telling(attribution, name, each))) for (name, _, _), each in alike.items()]
+
+
+def _telling(attribution: Attribution, name: str, entries: Sequence[Entry]) -> Claim:
+    """Of several claims the one whose words all are told in: of what says something, that which has most of it."""
+    whole = sum(attribution.seconds(entry) for entry in entries)
+    said = [entry for entry in entries if entry.claim.rule == name and entry.claim.about]
+    by_words: dict[tuple[tuple[str, str], ...], float] = {}
+    for entry in said:
+        words = tuple(sorted(entry.claim.about.items()))
+        by_words[words] = by_words.get(words, 0.0) + attribution.seconds(entry) * (1 if whole > 0 else -1)
+    if not by_words:
+        return entries[0].claim
+    most = max(by_words, key=lambda words: by_words[words])
+    return next(entry.claim for entry in said if tuple(sorted(entry.claim.about.items())) == most)
 
 
 def _cause(attribution: Attribution, entry: Entry) -> Cause:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import re
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -13,6 +14,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import NONE
 from roofline.comparison.conservation import again
 from roofline.comparison.segments import Segments
+from roofline.comparison.terms import Side
 from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Work that a compiler takes together into fused kernels.
@@ -21,10 +23,16 @@ VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "rando
 ALL = VECTOR | PRODUCTS | {"optimizer"}
 #: How much more of something (bytes, launches, FLOPs) is more, by choice: below it, rounding and padding of kernels.
 MORE = 1.05
+#: Where launches grow so many times more than bytes, it is their number. In planted pairs (docs/plants.md) they grow
+#: 0.6 to 2.2 times as much as bytes where norms, activations and softmax are written out, and 6 to 260 times where
+#: slices and loops do the same piece by piece: by choice what lies between.
+_FAR_MORE = 4.0
 #: From more than this share of their launches on, ops are small: the launch is their floor. By choice: most of them.
 _SMALL_FROM = 0.5
 #: Of equal ops, this part or more must be done again for their first time to be known. By choice: else it is a guess.
 _DONE_AGAIN = 0.5
+#: From more than this part of a time on, it is most of it. By choice.
+_MOST = 0.5
 #: What frameworks call a copy into another type.
 CALLED_CAST = re.compile("to_copy|convert|cast", re.IGNORECASE)
 
@@ -121,6 +129,23 @@ def small(some: Segments, rows: Rows) -> bool:
     launches = some.launches[rows]
     bound = float(launches[some.bound[rows] == BOUNDS.index("overhead")].sum())
     return bound > _SMALL_FROM * float(launches.sum())
+
+
+def ratio(a: float, b: float) -> float:
+    """By how much two works differ; 1 where there are none."""
+    return (max(a, b) / min(a, b) if min(a, b) else math.inf) if a or b else 1.0
+
+
+def piece_by_piece(launches: Sequence[float], traffic: Sequence[float]) -> bool:
+    """Whether one run's launches are far more than the other's, and its bytes are not: it does the same in pieces."""
+    return ratio(*launches) >= _FAR_MORE * ratio(*traffic)
+
+
+def mostly(side: Side, rows: Rows, op_class: str) -> bool:
+    """Whether ops of some class have most of the time of some segments of a run."""
+    seconds = side.seconds[rows]
+    of_class = are(side.segments, rows, {op_class})
+    return float(seconds[of_class].sum()) > _MOST * float(seconds.sum())
 
 
 def flops(some: Segments, rows: Rows) -> float:

@@ -24,7 +24,7 @@ from roofline.costs.calls import Call, Tensor
 from roofline.costs.counted import Access, Costed
 from roofline.version import __version__
 
-SCHEMA = 1
+SCHEMA = 2
 #: Entries at most, the newest kept; a trace has 10 to 600. And bytes of a file that is looked at.
 MOST, LARGEST = 50_000, 64 << 20
 #: Where the rules lie that decide what a call costs.
@@ -45,6 +45,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
     writes: tuple[Access, ...]
     inplace: bool
     view: bool
+    layout: str
 
     def costed(self) -> Costed:
         """As the engine gives it."""
@@ -59,6 +60,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
             writes=self.writes,
             inplace=self.inplace,
             view=self.view,
+            layout=self.layout,
         )
 
 
@@ -112,6 +114,7 @@ class Cache:
                 costed.writes,
                 costed.inplace,
                 costed.view,
+                costed.layout,
             )
 
     def save(self) -> bool:

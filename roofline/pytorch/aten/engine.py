@@ -14,7 +14,7 @@ import torch
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
 from roofline.costs import custom
-from roofline.costs.calls import Call, describe, tensors
+from roofline.costs.calls import Call, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, FLOATING, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
@@ -157,6 +157,7 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
         dtype=next(iter(floating or types or results), None),
         output=next(iter(results or floating), None),
         view=moved_view,
+        layout=memory_format(call),
     )
 
 

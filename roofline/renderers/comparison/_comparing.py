@@ -140,6 +140,17 @@ def _asked(found: Comparison) -> str:
     return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
 
 
+def tendencies(pair: RankedPair) -> str:
+    """What these runs show and do not resolve, in one sentence; empty where there is nothing."""
+    if not pair.tendencies:
+        return ""
+    told = [f"{signed(each.seconds)} {plain(each.label, 120)}" for each in pair.tendencies[:_CAUSES]]
+    more = len(pair.tendencies) - len(told)
+    if more:
+        told.append(f"{more} more")
+    return f"Tendencies, which these runs do not tell from noise: {_words.conjunction(told)}."
+
+
 def subject(runs: Sequence[Analysis]) -> str:
     """What was run on which devices: "bert infer, b1 s128 on AMD EPYC, 1 thread"; each different one is named."""
     what = " against ".join(dict.fromkeys(_words.subject(run) for run in runs))

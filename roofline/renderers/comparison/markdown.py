@@ -22,7 +22,7 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_proven(pair)]
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_tendencies(pair), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
     facts.append(f"{_comparing.closing(found)}.")
@@ -37,7 +37,7 @@ def _two(pair: RankedPair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_proven(pair)]
+        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_tendencies(pair), *_proven(pair)]
         lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
         if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
@@ -84,6 +84,11 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     rows.append(["", signed(rest), _comparing.share(rest, pair), "", what, ""])
     heads = ["", "A − B", "share", "rule", "why", "what to try"]
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
+
+
+def _tendencies(pair: RankedPair) -> list[str]:
+    told = _comparing.tendencies(pair)
+    return ["", escape(told)] if told else []
 
 
 def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:

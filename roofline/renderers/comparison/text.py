@@ -29,7 +29,7 @@ def _two(pair: RankedPair) -> list[str]:
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
     lines += _terminal.facts(_runs(pair))
     lines += _terminal.facts(_judged(pair))
-    lines += ["", *_findings(pair, len(pair.findings)), *_proven(pair)]
+    lines += ["", *_findings(pair, len(pair.findings)), *_wrap(_comparing.tendencies(pair)), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair), ""]
     lines += _terminal.facts(_evidence(pair))
     return lines
@@ -43,6 +43,7 @@ def _several(ranking: Ranking) -> list[str]:
             *_wrap(_verdict(pair)),
             *_terminal.facts(_judged(pair, _FEW)),
             *_findings(pair, _comparing.TOP),
+            *_wrap(_comparing.tendencies(pair)),
             *_proven(pair),
             *_observed(pair, _broken_down.FEW, _broken_down.asked(pair)),
         ]

@@ -11,8 +11,16 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, moved, opening
+from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import blocks_with, classes_of
 from roofline.core.vocabulary import PRODUCTS
+
+#: What the fused kernel is called, by what the program is written with.
+_FUSED = {
+    "torch": "torch.nn.functional.scaled_dot_product_attention",
+    "jax": "jax.nn.dot_product_attention",
+    "keras": "keras.ops.dot_product_attention",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -45,7 +53,8 @@ def sentence(facts: Facts) -> str:
 def advice(facts: Facts) -> str:
     """The other form."""
     if _fused(facts):
-        return "use the fused kernel (scaled_dot_product_attention, jax.nn.dot_product_attention)"
+        anywhere = "scaled_dot_product_attention, jax.nn.dot_product_attention"
+        return f"use the fused kernel ({in_words_of(facts.run_more.profile, _FUSED, anywhere)})"
     return "try attention written out at this size, where the fused kernel loses"
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Hashable, Iterator, Sequence
 
 import numpy as np
@@ -14,15 +13,24 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
-from roofline.comparison.causes.select import MORE, VECTOR, again_in, again_there, are, both, small
+from roofline.comparison.causes.program import in_words_of
+from roofline.comparison.causes.select import (
+    MORE,
+    VECTOR,
+    again_in,
+    again_there,
+    are,
+    both,
+    mostly,
+    piece_by_piece,
+    ratio,
+    small,
+)
+from roofline.core.executor import compiles
 from roofline.core.switch import COMPILED_AWAY
 
 #: How much more work between the same neighbours is another way to do the same. By choice.
 _HALF_AGAIN = 1.5
-#: Where launches grow so many times more than bytes, it is their number. In planted pairs (docs/plants.md) they grow
-#: 0.6 to 2.2 times as much as bytes where norms, activations and softmax are written out, and 6 to 260 times where
-#: slices and loops do the same piece by piece: by choice what lies between.
-_FAR_MORE = 4.0
 #: From this share of small ops on whose like stand among large ones, they are part of those. By choice: half of them.
 _AMONG_LARGE = 0.5
 
@@ -43,7 +51,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         sides = attribution.work(attribution.a, a), attribution.work(attribution.b, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
         apart = sides[0].seconds - sides[1].seconds
-        deciding = int(_ratio(work[0][1], work[1][1]) > _ratio(work[0][0], work[1][0]))
+        deciding = int(ratio(work[0][1], work[1][1]) > ratio(work[0][0], work[1][0]))
         slower = int(apart < 0)
         # What does more is not what takes longer: then the cause is another one.
         if work[slower][deciding] <= work[1 - slower][deciding] or not apart:
@@ -53,6 +61,10 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         tiny = small(both(attribution)[slower], (a, b)[slower])
         if not launches and not traffic:
             continue
+        side, done = (attribution.a, attribution.b)[slower], (a, b)[slower]
+        if mostly(side, done, "other"):  # a sort is not taken into its neighbours by any compiler
+            yield Claim("more-work", a, b, host=True)
+            continue
         if attribution.matching.alike and not less.ops:
             some, rows = both(attribution)[slower], (a, b)[slower]
             if again_there(some, rows, repeated[slower]):
@@ -61,11 +73,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 names = [some.signature[row].name in large[slower] for row in rows]
                 name = "tiny-ops" if tiny and sum(names) < _AMONG_LARGE * len(names) else "more-work"
         else:
-            many = _ratio(*(one for one, _ in work)) >= _FAR_MORE * _ratio(*(moved for _, moved in work))
+            many = piece_by_piece([one for one, _ in work], [moved for _, moved in work])
             name = "tiny-ops" if launches and (tiny or many or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]
         part_a = part_b = 1.0
-        if one and other and not (attribution.matching.alike and _ratio(one, other) >= _HALF_AGAIN):
+        if one and other and not (attribution.matching.alike and ratio(one, other) >= _HALF_AGAIN):
             explained = (one - other) / (2 * one) * sides[0].seconds - (other - one) / (2 * other) * sides[1].seconds
             if abs(explained) < abs(apart):  # never more than there is
                 part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)
@@ -99,11 +111,6 @@ def _vector_work(attribution: Attribution) -> Iterator[tuple[Rows, Rows]]:
             yield a, b
 
 
-def _ratio(a: float, b: float) -> float:
-    """By how much two works differ; 1 where there are none."""
-    return (max(a, b) / min(a, b) if min(a, b) else math.inf) if a or b else 1.0
-
-
 def sentence(facts: Facts) -> str:
     """Launches, bytes and names of both runs, and how many of the one are fused."""
     text = (
@@ -115,6 +122,25 @@ def sentence(facts: Facts) -> str:
     if facts.does_less.fused >= 1:
         text += f", {units.count(round(facts.does_less.fused))} of them fused"
     return f"{text}{host_and_after(facts)}."
+
+
+#: How a program is compiled, by what it is written with.
+_COMPILED = {
+    "torch": "torch.compile",
+    "jax": "jax.jit around the whole step",
+    "tensorflow": "tf.function(jit_compile=True)",
+    "keras": "compile(jit_compile=True)",
+    "tf_keras": "compile(jit_compile=True)",
+}
+
+
+def advice(facts: Facts) -> str:
+    """The compiler of what the program is written with, where it was not compiled; or one op for all."""
+    own = "use one op that does all of it, where the framework has one"
+    if compiles(facts.run_more.profile):
+        return f"write them so that the compiler takes them together, or {own}"
+    how = in_words_of(facts.run_more.profile, _COMPILED, "torch.compile, jit")
+    return f"let a compiler fuse them ({how}), or {own}"
 
 
 def label(facts: Facts) -> str:
@@ -130,7 +156,7 @@ CAUSE = Cause(
     claim=claim,
     after=("layout",),
     sentence=sentence,
-    advice="let a compiler fuse them (torch.compile, jit), or use the framework's own fused op",
+    advice=advice,
     label=label,
     two_signs=True,
     compilable=True,

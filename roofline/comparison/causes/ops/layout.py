@@ -11,10 +11,13 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening
-from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, small
+from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening, ops
+from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, piece_by_piece, small
 from roofline.comparison.segments import Segments
 
+#: What a tensor is whose layout nothing is said of, and what sentences call the formats.
+_PLAIN = "contiguous"
+_TOLD = {"contiguous": "contiguous (NCHW)", "channels_last": "channels_last (NHWC)"}
 #: How much more traffic of copies is another layout. By choice: one copy more among several is none.
 _TWICE = 2.0
 #: From this share of a stretch's vector work on, copies are a cause of their own. By choice.
@@ -22,11 +25,12 @@ _PART = 0.2
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
-    """Those copies.
+    """Those copies, and the ops that both runs have, in another memory format.
 
     Not copies that are part of something else: of what is made from nothing in each step, of many small ops that take
     slices and put them together, or inside a fused kernel of the other run, which is fusion.
     """
+    yield from _formats(attribution)
     for stretch in attribution.matching.unmatched:
         a, b = attribution.free(stretch.a, stretch.b)
         copied = _copies(attribution.a.segments, a), _copies(attribution.b.segments, b)
@@ -42,8 +46,27 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         made = not len(others) and any(not more.segments.signature[row].reads for row in copies)
         few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
         among = small(more.segments, copies) and len(vector) - len(copies) > MORE * len(others)
-        if not (made or few or among or other.segments.fused[(a, b)[less]].any()):
+        # What is taken apart and put together again around many launches is their number, whatever the pieces are.
+        work = [attribution.work(more, vector), attribution.work(other, others)]
+        launches, moved_by = [one.launches for one in work], [one.bytes or 0.0 for one in work]
+        pieces = len(others) and piece_by_piece(launches, moved_by)
+        if not (made or few or among or pieces or other.segments.fused[(a, b)[less]].any()):
             yield Claim("layout", *copied, host=True)
+
+
+def _formats(attribution: Attribution) -> Iterator[Claim]:
+    """The matched ops of which one run lays the tensors out in another way."""
+    pairs = attribution.matching
+    one, other = (
+        np.asarray([some.signature[row].layout for row in rows.tolist()], object)
+        for some, rows in zip(both(attribution), (pairs.pairs_a, pairs.pairs_b), strict=True)
+    )
+    differ = one != other
+    if differ.any():
+        a, b = (next(filter(None, each[differ].tolist()), _PLAIN) for each in (one, other))
+        if a != b:
+            about = {"a": a, "b": b}
+            yield Claim("layout", pairs.pairs_a[differ], pairs.pairs_b[differ], about=about)
 
 
 def _copies(some: Segments, rows: Rows) -> Rows:
@@ -55,7 +78,11 @@ def _copies(some: Segments, rows: Rows) -> Rows:
 
 
 def sentence(facts: Facts) -> str:
-    """How many copies, their bytes and what they are called."""
+    """How many copies, their bytes and what they are called; or in which format either run has its tensors."""
+    if facts.about_more:
+        text = opening(facts, f"the same ops on {_TOLD.get(facts.about_more, facts.about_more)} tensors")
+        names = f"{ops(facts.does_more)} ({listed(facts.does_more.names)})"
+        return f"{text}: {names}, where those of {facts.less} are {_TOLD.get(facts.about_less, facts.about_less)}."
     text = (
         f"{opening(facts, 'copies and transposes')} that {facts.less} does not make: {moved(facts.does_more)} "
         f"({listed(facts.does_more.names)}){host_and_after(facts)}"
@@ -63,15 +90,31 @@ def sentence(facts: Facts) -> str:
     return f"{text}."
 
 
+def advice(facts: Facts) -> str:
+    """The other format; or one format throughout."""
+    if facts.about_more:
+        if facts.about_less == _PLAIN:
+            return "leave the tensors of model and input contiguous, without memory_format=torch.channels_last"
+        return "keep model and input in channels_last (.to(memory_format=torch.channels_last), once, both of them)"
+    return (
+        "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
+        "buffer instead of concatenating or cloning"
+    )
+
+
+def label(facts: Facts) -> str:
+    """Both formats, or copies."""
+    if facts.about_more:
+        return f"memory format ({facts.about_more.replace('_', ' ')} against {facts.about_less.replace('_', ' ')})"
+    return "copies and transposes"
+
+
 CAUSE = Cause(
     name="layout",
     claim=claim,
     after=("precision",),  # a copy into another type is there for its precision
     sentence=sentence,
-    advice=(
-        "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
-        "buffer instead of concatenating or cloning"
-    ),
-    label="copies and transposes",
+    advice=advice,
+    label=label,
     two_signs=True,
 )

@@ -11,8 +11,21 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.kept_state import updates
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
-from roofline.comparison.causes.select import MORE, again_in, again_there, are, both, flops, more_flops, together
+from roofline.comparison.causes.program import in_words_of
+from roofline.comparison.causes.select import (
+    MORE,
+    VECTOR,
+    again_in,
+    again_there,
+    are,
+    both,
+    flops,
+    more_flops,
+    of_phase,
+    together,
+)
 from roofline.comparison.conservation import asks_alike, other_work
 from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
@@ -21,12 +34,24 @@ from roofline.core.vocabulary import PRODUCTS
 _UNKNOWN = 0.05
 
 
+#: How to update many tensors at once, by what the program is written with.
+_AT_ONCE = {
+    "torch": "all tensors at once (torch._foreach_lerp_, or AveragedModel with get_ema_multi_avg_fn)",
+    "jax": "inside the jitted step",
+    "tensorflow": "inside the compiled step",
+    "keras": "let the optimizer do it in the compiled step (use_ema=True)",
+    "tf_keras": "let the optimizer do it in the compiled step (use_ema=True)",
+}
+
+
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """Products that only one run does; for tiny-ops, the same FLOPs in more products.
 
-    Beside work that is not known they are unknown work, and in blocks that are computed again, recomputation. Ops that
-    are no products are claimed in fusion.py.
+    And what one run alone keeps up to date from step to step, outside of the optimizer. Beside work that is not known
+    products are unknown work, and in blocks that are computed again, recomputation. Other ops that are no products are
+    claimed in fusion.py.
     """
+    yield from _kept_up_to_date(attribution)
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
     repeated = again_in(attribution)
     for stretch in attribution.matching.unmatched:
@@ -60,6 +85,20 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 yield Claim("tiny-ops", a, b, host=True)
 
 
+def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
+    """Vector work of one run alone that averages weights or keeps statistics, and is no part of model or optimizer."""
+    if not attribution.matching.alike:
+        return
+    alone = attribution.free(*together([(one.a, one.b) for one in attribution.matching.unmatched]))
+    kept = []
+    for side, rows in zip((attribution.a, attribution.b), alone, strict=True):
+        some = side.segments
+        chosen = updates(side.analysis.profile)[some.op[rows]] & are(some, rows, VECTOR)
+        kept.append(rows[chosen & ~of_phase(some, "optimizer")[rows]])
+    if bool(len(kept[0])) != bool(len(kept[1])):
+        yield Claim("more-work", kept[0], kept[1], host=True, about={"kept": "up to date"})
+
+
 def _products(some: Segments, rows: Rows) -> Rows:
     """Those of some segments that multiply, or may: the bias of a product may be a kernel of its own in its class."""
     return np.asarray(rows[are(some, rows, PRODUCTS) & ~((some.flops[rows] == 0) & (some.model_flops[rows] == 0))])
@@ -83,9 +122,16 @@ def _within(
 
 def sentence(facts: Facts) -> str:
     """FLOPs of both runs, or the ops of the one."""
+    if "kept" in facts.about:
+        what = "updating what is kept from step to step outside of the optimizer, such as averages of weights"
+        return f"{opening(facts, what)}: {_done(facts)}{host_and_after(facts)}."
+    if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
+        return (
+            f"{opening(facts, listed(facts.does_more.names))}: {moved(facts.does_more)}, where {facts.less} has "
+            f"{moved(facts.does_less)} ({listed(facts.does_less.names)}){host_and_after(facts)}."
+        )
     if _no_products(facts):
-        text = f"{opening(facts, 'ops that the other run does not do')}: {moved(facts.does_more)} "
-        return f"{text}({listed(facts.does_more.names)}){host_and_after(facts)}."
+        return f"{opening(facts, 'ops that the other run does not do')}: {_done(facts)}{host_and_after(facts)}."
     text = (
         f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
         f"{flop(facts.does_less)} in their place{host_and_after(facts)}"
@@ -93,8 +139,17 @@ def sentence(facts: Facts) -> str:
     return f"{text}."
 
 
+def _done(facts: Facts) -> str:
+    return f"{moved(facts.does_more)} ({listed(facts.does_more.names)})"
+
+
 def advice(facts: Facts) -> str:
     """Not to do it, or to compare equal models, where the claim says that one run is asked for more."""
+    if "kept" in facts.about:
+        every = "update it every few steps"
+        return f"{every}, or {in_words_of(facts.run_more.profile, _AT_ONCE, 'in few large ops')}"
+    if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
+        return f"take the cheaper of the two ({listed(facts.does_less.names[:1])}) where it gives what is needed"
     if _no_products(facts):
         return "leave them out where they are not needed"
     if "asked" in facts.about:

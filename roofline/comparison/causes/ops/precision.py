@@ -12,7 +12,8 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import following, opening
+from roofline.comparison.causes.phrases import following, host_and_after, listed, moved, opening, ops
+from roofline.comparison.causes.program import in_words_of, takes_options
 from roofline.comparison.causes.select import VECTOR, are, both, cast
 from roofline.comparison.segments import Segments
 from roofline.core.schema import Op, Profile
@@ -27,10 +28,30 @@ _FLOATS = frozenset(_WIDTH)
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 #: The switch of JAX without which there is no float64.
 _X64 = "jax_enable_x64"
+#: Where to cast once what each step casts, by what the program is written with.
+_CAST_ONCE = {
+    "torch": "cast weights and input once (model.to(dtype) before the steps), not with .to(dtype) in each of them",
+    "jax": "cast parameters and input once, outside of the step (jax.tree.map with astype)",
+    "tensorflow": "cast variables and input once, outside of the step, not with tf.cast in each of them",
+    "keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
+    "tf_keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
+}
+#: Where a program sets the type it computes in.
+_SET = {
+    "torch": "model.to(dtype), torch.autocast, or torch.set_float32_matmul_precision; look for .double() and .float()",
+    "jax": "astype of parameters and input, or jax.default_matmul_precision; look for float64 and astype",
+    "tensorflow": "the dtype of variables and input; look for tf.cast",
+    "keras": "keras.config.set_dtype_policy, or dtype=... of a layer",
+    "tf_keras": "tf_keras.mixed_precision.set_global_policy, or dtype=... of a layer",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
-    """Matched products in another arithmetic, then, where runs share their ops, stretches of another type."""
+    """Matched products in another arithmetic, then, where runs share their ops, stretches of another type, and casts.
+
+    Casts between ops that both runs have are there for what computes in another type, if something does; else they are
+    what the one run does with its weights or its input in each step and the other one did before.
+    """
     a, b, pairs = attribution.a.segments, attribution.b.segments, attribution.matching
     differ = [
         _computed_in(a, row) != _computed_in(b, partner)
@@ -38,6 +59,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         for row, partner in zip(pairs.pairs_a, pairs.pairs_b, strict=True)
     ]
     chosen = np.asarray(differ, bool)
+    about: dict[str, str] = {}
     if chosen.any():
         rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
         about = {"a": str(_computed_in(a, rows[0])), "b": str(_computed_in(b, partners[0]))}
@@ -45,20 +67,24 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if not pairs.alike:
         yield from _wider(attribution)
         return
-    about = {}
     casts = []
     for rows, partners in _stretches(attribution):
         types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
         if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types):
-            about = {"a": " and ".join(sorted(types[0])), "b": " and ".join(sorted(types[1]))}
+            about = {
+                side: " and ".join(sorted(mine - other or mine))
+                for side, mine, other in zip("ab", types, types[::-1], strict=True)
+            }
             yield Claim("precision", _computing(a, rows), _computing(b, partners), about=about, host=True)
         elif (len(rows) and not len(partners) and cast(a, rows)) or (
             len(partners) and not len(rows) and cast(b, partners)
         ):
             casts.append((rows, partners))
-    # Copies into another type between ops that both runs have are there for what computes in it.
-    for rows, partners in casts if about else ():
-        yield Claim("precision", rows, partners, about=about, host=True)
+    # Alone they are a cause only where the other run does not make them inside of fused kernels.
+    fused = any(some.fused.any() for some in (a, b))
+    for rows, partners in casts:
+        if about or (not fused and _casts(a, rows) and _casts(b, partners)):
+            yield Claim("precision", rows, partners, about=about or {"casts": "only"}, host=True)
 
 
 def _wider(attribution: Attribution) -> Iterator[Claim]:
@@ -130,8 +156,18 @@ def _computing(some: Segments, rows: Rows) -> Rows:
     return kept
 
 
+def _casts(some: Segments, rows: Rows) -> bool:
+    """Whether some segments are all copies from one floating type into one of another width."""
+    ones = [some.signature[row] for row in rows.tolist()]
+    wide = all(one.dtype in _FLOATS and one.cost.bytes_read != one.cost.bytes_written for one in ones)
+    return wide and cast(some, rows)
+
+
 def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]]) -> bool:
-    """Whether the run that takes longer computes in a wider type, or copies into another one and back."""
+    """Whether the run that takes longer computes in a wider type, or copies into another one and back.
+
+    In a type that the other one does not have: what it does in the same one has another cause.
+    """
     times = [
         float(side.seconds[chosen].sum()) for side, chosen in zip((attribution.a, attribution.b), rows, strict=True)
     ]
@@ -139,7 +175,8 @@ def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[s
     widest = [max(_WIDTH[one] for one in some if one) for some in types]
     some, chosen = both(attribution)[slower], rows[slower]
     copies = chosen[are(some, chosen, {"movement"})]
-    return widest[slower] > widest[1 - slower] or any(cast(some, copies[[n]]) for n in range(len(copies)))
+    copied = any(_casts(some, copies[[n]]) for n in range(len(copies)))
+    return bool(types[slower] - types[1 - slower]) and (widest[slower] > widest[1 - slower] or copied)
 
 
 def _computed_in(some: Segments, row: int) -> str | None:
@@ -148,9 +185,32 @@ def _computed_in(some: Segments, row: int) -> str | None:
 
 
 def sentence(facts: Facts) -> str:
-    """What either run computes in."""
+    """What either run computes in, or how many casts the one makes."""
+    if "casts" in facts.about:
+        names, host = listed(facts.does_more.names), host_and_after(facts)
+        what = "casts into another type"
+        return f"{opening(facts, what)} that {facts.less} does not make: {moved(facts.does_more)} ({names}){host}."
     text = f"{opening(facts, 'the same work')}: {facts.about_more} where {facts.less} computes in {facts.about_less}"
     return f"{text}{following(facts)}."
+
+
+def advice(facts: Facts) -> str:
+    """To cast once; else where a precision is set: a flag of the command for its own models, or in the program."""
+    if "casts" in facts.about:
+        if "optimizer" in facts.run_more.profile.phases:
+            return "keep weights in the type that they are used in, or cast each once per step and not at each use"
+        keep = "cast what stays the same once, before the steps, and keep it in the type it is used in"
+        return in_words_of(facts.run_more.profile, _CAST_ONCE, keep)
+    if all(takes_options(run.profile) for run in (facts.run_more, facts.run_less)):
+        return "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
+    return f"compute in the same type in both: {in_words_of(facts.run_more.profile, _SET, 'set it in the program')}"
+
+
+def label(facts: Facts) -> str:
+    """Both types, or how many casts."""
+    if "casts" in facts.about:
+        return f"casts into another type ({ops(facts.does_more)} against {ops(facts.does_less)})"
+    return f"precision ({facts.about_more} against {facts.about_less})"
 
 
 def setting(mine: Profile, other: Profile) -> Setting | None:
@@ -211,7 +271,7 @@ CAUSE = Cause(
     claim=claim,
     after=("more-work",),
     sentence=sentence,
-    advice="set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)",
-    label=lambda facts: f"precision ({facts.about_more} against {facts.about_less})",
+    advice=advice,
+    label=label,
     setting=setting,
 )

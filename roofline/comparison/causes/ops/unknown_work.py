@@ -35,16 +35,38 @@ _CALLS_BACK = re.compile(r"callback|py_?func|python", re.IGNORECASE)
 
 def advice(facts: Facts) -> str:
     """To take Python out of the step where that is what is unknown; else how to make the work known."""
-    called = next((name for name in facts.does_more.names if _CALLS_BACK.search(name)), None)
+    unknown = facts.does_more.unknown or facts.does_less.unknown
+    called = next((name for name in facts.does_more.unknown if _CALLS_BACK.search(name)), None)
     if called is not None:
         return f"take the Python function out of the compiled step ({printable(called)}): the step waits for it"
-    return "register a formula for them (docs/counting.md)"
+    if not unknown:  # none of it here: it stands elsewhere in the step
+        return "register a formula for the ops of unknown work (roofline show names them; docs/counting.md)"
+    told = f"register a formula for {listed(unknown)} (docs/counting.md)"
+    if facts.does_more.unknown:
+        return told
+    return f"use {listed(unknown)} here too, if it does the same; {told}, and the two can be compared"
 
 
 def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
-    text = f"{opening(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
-    return f"{text}, where {facts.less} has {ops(facts.does_less)}{following(facts)}."
+    if not facts.does_more.unknown and facts.does_more.names:
+        text = f"{opening(facts, listed(facts.does_more.names))}: {ops(facts.does_more)}"
+        if facts.does_less.unknown:
+            other = f"in whose place {facts.less} has ops of unknown work ({listed(facts.does_less.unknown)})"
+        else:
+            other = f"where what {facts.less} does instead is among its ops of unknown work"
+        return f"{text}, {other}{following(facts)}."
+    told = facts.does_more.unknown or facts.does_more.names
+    text = f"{opening(facts, 'ops of unknown work')}: {ops(facts.does_more)} ({listed(told)})"
+    other = f" ({listed(facts.does_less.names)})" if facts.does_less.names else ""
+    return f"{text}, where {facts.less} has {ops(facts.does_less)}{other}{following(facts)}."
+
+
+def label(facts: Facts) -> str:
+    """Which run has the ops of unknown work."""
+    if facts.does_more.names and not facts.does_more.unknown:
+        return f"{listed(facts.does_more.names[:1])} against ops of unknown work"
+    return "ops of unknown work"
 
 
 CAUSE = Cause(
@@ -53,5 +75,5 @@ CAUSE = Cause(
     after=("random",),
     sentence=sentence,
     advice=advice,
-    label="ops of unknown work",
+    label=label,
 )

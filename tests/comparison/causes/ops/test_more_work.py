@@ -43,3 +43,31 @@ def test_products_that_a_loop_does_are_no_more_work() -> None:
     each = change(LINEAR, name="aten::mm", own=300, flops=20e6)
     told = found(step(before(GELU.name, each)), step((whole, *LAYER * 4)))
     assert {rule: finding.seconds for rule, finding in told.items()} == {"tiny-ops": near(4 * 310 - 910)}
+
+
+def averaging(profile: Profile, name: str) -> Profile:
+    """The run, in which ops of one name write in place into what no op of the step has made, each into its own."""
+    table = tuple(replace(one, inplace=True) if one.name == name else one for one in profile.signatures)
+    ops = tuple(
+        replace(op, reads=(9000 + n,), writes=(9000 + n,)) if table[op.signature].name == name else op
+        for n, op in enumerate(profile.ops)
+    )
+    return replace(profile, signatures=table, ops=ops)
+
+
+def test_an_average_of_weights_is_no_part_of_the_forward_pass() -> None:
+    """20 small ops, 15 µs and 10 of dispatch each, that update what was there, against small ops on activations."""
+    small = (Row("aten::lerp_", "pointwise", 15, bytes=0.001e6, block="head"),) * 20
+    one = only(averaging(step((*LAYER * 4, *small)), "aten::lerp_"), step())
+    assert (one.rule, one.seconds) == ("more-work", near(20 * 25))
+    assert "averages of weights: 20 launches" in one.text
+    assert "every few steps" in one.advice
+    assert only(step((*LAYER * 4, *small)), step()).rule == "tiny-ops"
+
+
+def test_a_sort_is_named_and_not_to_be_fused() -> None:
+    sort, topk = Row("aten::sort", "other", 400, bytes=2e6), Row("aten::topk", "other", 100, bytes=1e6)
+    one = only(step((*LAYER * 4, sort)), step((*LAYER * 4, topk)))
+    assert (one.rule, one.seconds) == ("more-work", near(300))
+    assert "aten::sort" in one.text
+    assert "aten::topk" in one.advice

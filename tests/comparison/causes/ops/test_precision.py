@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
-from explained import COPY, found, near, only
+from explained import COPY, before, found, near, only
+from msgspec.structs import replace
 from synthetic import (
     GELU,
     LAYER,
@@ -16,6 +17,7 @@ from synthetic import (
 
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
 
 TO_DOUBLE = Row("aten::_to_copy", "movement", 40, bytes=0.3e6, block="FFN", dtype="fp64")
 DOUBLE = change(GELU, own=120, bytes=0.4e6, dtype="fp64")
@@ -107,3 +109,43 @@ def test_a_wider_type_in_one_of_two_frameworks() -> None:
     assert "fp64 where torch computes in fp32" in told["precision"].text
     alike = tuple(change(row, dtype="fp32") for row in theirs)
     assert "precision" not in found(step(alike, backend="jax", host=0), step(ours, backend="torch", host=0))
+
+
+def with_bytes(profile: Profile, name: str, read: float, written: float) -> Profile:
+    """The run, in which ops of one name read and write so much."""
+    cost = {"bytes_read": read, "bytes_written": written}
+    table = tuple(
+        replace(one, cost=replace(one.cost, **cost)) if one.name == name else one for one in profile.signatures
+    )
+    return replace(profile, signatures=table)
+
+
+def test_weights_that_each_step_casts_are_casts_by_name() -> None:
+    """Before each GELU 0.2 MB of fp32 are read and 0.1 MB of bf16 written; all else is the same in both runs."""
+    casting = with_bytes(step(before(GELU.name, change(TO_DOUBLE, dtype="fp32"))), TO_DOUBLE.name, 0.2e6, 0.1e6)
+    one = only(casting, step())
+    assert (one.rule, one.seconds) == ("precision", near(4 * (40 + 10)))
+    assert "casts into another type that torch (B) does not make: 4 launches" in one.text
+    assert "cast" in one.advice
+    assert "--precision" not in one.advice
+
+
+def test_the_run_that_spends_more_computes_in_a_type_that_the_other_does_not() -> None:
+    """A: 20 small ops in fp32 and a copy of truth values; B: its GELU in fp32, and one more in fp64, in less time."""
+    mask = Row("aten::_to_copy", "movement", 30, bytes=0.1e6, block="FFN", dtype="bool")
+    small = (change(GELU, name="aten::mul", own=20, bytes=0.01e6),) * 20
+    told = found(
+        step(instead(LAYER * 4, GELU.name, (*small, mask))), step(instead(LAYER * 4, GELU.name, (GELU, DOUBLE)))
+    )
+    assert "precision" not in told
+
+
+def test_only_models_of_roofline_are_told_of_its_flag() -> None:
+    wide = instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE, change(TO_DOUBLE, dtype="fp32")))
+    told = [
+        found(step(wide, framework="torch", **of), step(framework="torch", **of))["precision"].advice
+        for of in ({}, {"model": "mine.py:step"})
+    ]
+    assert "--precision" in told[0]
+    assert "--precision" not in told[1]
+    assert "torch.autocast" in told[1]

@@ -29,9 +29,8 @@ class InPython(Forecaster):
     """Prepares its series in Python, one after the other."""
 
     def prepared(self, series: tf.Tensor) -> tf.Tensor:
-        prepared = tf.py_function(self.one_by_one, [series], tf.float32)
-        prepared.set_shape((SERIES, LENGTH))
-        return prepared
+        # An op, as a shape that is only set is not kept in the graph.
+        return tf.ensure_shape(tf.py_function(self.one_by_one, [series], tf.float32), (SERIES, LENGTH))
 
     @staticmethod
     def one_by_one(series: Any) -> np.ndarray:

@@ -87,13 +87,14 @@ def test_a_profile_is_of_what_the_manifest_says(pairs: dict[str, Any]) -> None:
 def _of_what_the_manifest_says(pair: Any) -> None:
     for side, profile in zip("ab", pair.profiles(), strict=True):
         file, _, function = pair.steps[side].partition(":")
-        assert (profile.model, profile.backend) == (f"{Path(file).stem}:{function}", pair.backend)
-        arguments = ("--threads", "1", *pair.arguments[side])
+        arguments = ("--backend", pair.backend, "--threads", "1", *pair.arguments[side])
+        given = dict(zip(arguments[::2], arguments[1::2], strict=True))
+        assert (profile.model, profile.backend) == (f"{Path(file).stem}:{function}", given.pop("--backend"))
         words = profile.command.split()
-        for option, value in zip(arguments[::2], arguments[1::2], strict=True):
+        for option, value in given.items():
             assert option in words
             assert value in words
-        assert profile.environment["threads"] == dict(zip(arguments[::2], arguments[1::2], strict=True))["--threads"]
+        assert profile.environment["threads"] == given["--threads"]
 
 
 @pytest.mark.parametrize("name", PLANTED)

@@ -8,6 +8,7 @@ runs execute alike; so where these, too, are slower in one run, and the same set
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -35,6 +36,9 @@ CLOCKS = 0.03
 _ROUNDING = np.asarray([-1e-9, 1e-9])
 #: There must be so many of either kind, with such a share of the shorter step. By choice.
 _FEWEST, _SHARE = 3, 0.03
+
+#: What compilers append to the name of a kernel to tell it from others of one program.
+_NUMBER = re.compile(r"[._]\d+$")
 
 #: What a machine is slower at: products, all other ops, or what the host does.
 Speed = Literal["products", "others", "host"]
@@ -122,7 +126,10 @@ def _settings(run: Profile) -> dict[str, object]:
 
 
 def _paired(a: Analysis, b: Analysis) -> tuple[Rows, Rows]:
-    """Ops of A and of B that are equal and equally many, in order, where both took time."""
+    """Ops of A and of B that are equal and equally many, in order, where both took time.
+
+    Products of other kernels, and what writes another amount, take another time on any machine.
+    """
     tables = [_by_work(run) for run in (a, b)]
     pairs = [
         pair
@@ -140,7 +147,10 @@ def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
     profile = run.profile
     for row, op in enumerate(profile.ops):
         one = profile.signatures[op.signature]
-        found[profile.phases[op.phase], one.name, one.shapes, one.dtype, op.launches].append(row)
+        product = run.op_class(op) in PRODUCTS
+        kernels = tuple(_NUMBER.sub("", profile.kernels[number]) for number, _ in op.kernels) if product else ()
+        work = one.name, one.shapes, one.dtype, one.writes, op.launches
+        found[profile.phases[op.phase], work, kernels].append(row)
     return found
 
 

@@ -24,6 +24,8 @@ from roofline.core.vocabulary import PRODUCTS
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
 #: By choice: runs of one framework share most of their ops, and runs of two hardly any.
 _ALIKE = 0.4
+#: Names of blocks mean the same where so much of the equal products stands in blocks of one name. By choice: half.
+_SAME_NAME = 0.5
 #: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
 #: on the time that it takes.
 _MOST_DIFFERENCES = 500
@@ -50,7 +52,7 @@ class Matching:
 
 def match(a: Segments, b: Segments) -> Matching:
     """Match the segments of two runs, each at most once."""
-    common = frozenset(place.block for place in a.places) & frozenset(place.block for place in b.places)
+    common = _common_blocks(a, b)
     by_block = len(common) == len({place.block for place in (*a.places, *b.places)})
     names = _names(a, by_block), _names(b, by_block)
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
@@ -83,8 +85,41 @@ def match(a: Segments, b: Segments) -> Matching:
         _labels(segments, stretch if alike else None, common)
         for segments, stretch in zip((a, b), stretches, strict=True)
     ]
+    if alike:
+        pairs = pairs + _moved(names, labels, _sets(pairs))
     first, second = (np.asarray([pair[side] for pair in pairs], np.int64) for side in (0, 1))
     return Matching(first, second, _unmatched(labels, _sets(pairs)), alike)
+
+
+def _common_blocks(a: Segments, b: Segments) -> frozenset[str]:
+    """The blocks that both runs have; none where most of the equal products stand in blocks of other names.
+
+    Then these two authors mean different parts by the same names.
+    """
+    common = frozenset(place.block for place in a.places) & frozenset(place.block for place in b.places)
+    anchors = _in_order(*(_of_anchors(some, _names(some, by_block=False)) for some in (a, b)))
+    there = [(a.places[one].block, b.places[other].block) for one, other in anchors]
+    told = [one == other for one, other in there if one in common and other in common]
+    return common if sum(told) >= _SAME_NAME * len(told) else frozenset()
+
+
+def _moved(
+    names: tuple[list[Hashable], list[Hashable]],
+    labels: list[list[tuple[str, Hashable]]],
+    taken: tuple[set[int], set[int]],
+) -> list[tuple[int, int]]:
+    """Pairs of what A does before an anchor and B after it: equal ops of stretches where one run alone has some left.
+
+    A program may prepare all operands and then use them, or each right before its use. What both runs have left in one
+    stretch is two ways to do the same there, and stays.
+    """
+    stretches = [{label for row, label in enumerate(labels[side]) if row not in taken[side]} for side in (0, 1)]
+    both = stretches[0] & stretches[1]
+    free = [
+        [None if row in taken[side] or labels[side][row] in both else key for row, key in enumerate(names[side])]
+        for side in (0, 1)
+    ]
+    return by_occurrence(*free)
 
 
 def _mostly(a: Sequence[Hashable], b: Sequence[Hashable]) -> bool:

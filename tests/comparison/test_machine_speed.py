@@ -9,7 +9,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 from msgspec.structs import replace
-from synthetic import LAYER, NORM, UNFUSED_NORM, Row, instead, step
+from synthetic import LAYER, LINEAR, NORM, SDPA, UNFUSED_NORM, Row, instead, step
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.findings import explain
@@ -73,6 +73,23 @@ def test_a_machine_slows_down_products_and_all_else(products: float, others: flo
 def test_ops_of_one_run_only_do_not_count() -> None:
     found = between(slowed(rows=instead(LAYER * 4, NORM.name, UNFUSED_NORM)), slowed())
     assert (found.products, found.others, found.seconds) == (pytest.approx(1), pytest.approx(1), pytest.approx(0))
+
+
+def with_kernels(profile: Profile, name: str) -> Profile:
+    """The run, in which products of 20 MFLOP run as one kernel."""
+    wanted = {n for n, one in enumerate(profile.signatures) if one.name == LINEAR.name}
+    ops = tuple(replace(op, kernels=((0, 1),)) if op.signature in wanted else op for op in profile.ops)
+    return replace(profile, ops=ops, kernels=(name,))
+
+
+def test_products_of_other_kernels_say_nothing_of_the_machine() -> None:
+    # 12 of the 16 products and all else take longer; the 4 that run alike are as fast
+    rows = tuple(change(row, own=row.own * (1.0 if row is SDPA else 1.5)) for row in LAYER * 4)
+    a, b = step(rows, environment=SETTINGS), slowed()
+    assert between(with_kernels(a, "gemm_7"), with_kernels(b, "gemm_8")).uneven  # a compiler's number is no kernel
+    found = between(with_kernels(a, "im2col"), with_kernels(b, "winograd"))
+    assert (found.products, found.others) == (pytest.approx(1.0), pytest.approx(1.5))
+    assert not found.uneven
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ import itertools
 from dataclasses import replace as change
 
 import numpy as np
+import pytest
 import randomly
 import synthetic
 from hypothesis import given, settings
@@ -41,6 +42,31 @@ def test_ops_of_one_name_are_matched_inside_their_stretch() -> None:
     assert len(stretch.a) == 1
     assert not len(stretch.b)
     assert a.op[stretch.a[0]] in (3, 4)
+
+
+def test_equal_ops_on_the_other_side_of_a_product_are_matched() -> None:
+    # A turns the results of two products after both, B each after its own
+    turn = [change(synthetic.ADD, name=f"aten::{name}") for name in ("mul", "neg", "cat")]
+    one, other = synthetic.LINEAR, change(synthetic.LINEAR, flops=40e6)
+    found, a, b = matched(step((one, other, *turn, *turn) * 3), step((one, *turn, other, *turn) * 3))
+    assert len(found.pairs_a) == len(a) == len(b)
+    assert not found.unmatched
+    longer = (*UNFUSED_NORM, change(UNFUSED_NORM[0], bytes=0.9e6))
+    found, _, _ = matched(step((one, *UNFUSED_NORM, other, *longer)), step((one, *longer, other, turn[1])))
+    # In the first stretch B alone has something left, a mean of 0.9 MB. A has one where B has another op in its place:
+    # these 7 ops and that one are two ways to do the same
+    assert len(found.pairs_a) == 2 + 6
+    assert [(len(stretch.a), len(stretch.b)) for stretch in found.unmatched] == [(0, 1), (7, 1)]
+
+
+@pytest.mark.parametrize(
+    "names", [("FFN", "head", "attention"), ("a", "b", "c"), ("attention", "b", "c")], ids=["turned", "all", "some"]
+)
+def test_other_names_of_blocks_make_no_op_one_of_one_run_alone(names: tuple[str, ...]) -> None:
+    rows = (*LAYER, change(synthetic.GELU, block="head")) * 4
+    found, a, b = matched(step(rows), step(rows, blocks=names))
+    assert found.pairs_a.tolist() == found.pairs_b.tolist()
+    assert len(found.pairs_a) == len(a) == len(b)
 
 
 def test_products_of_equal_flops_match_across_frameworks() -> None:

@@ -11,6 +11,7 @@ from types import ModuleType
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 from roofline.comparison.causes.findings import explain
 from roofline.comparison.terms import compare
@@ -199,3 +200,20 @@ def test_the_terms_of_the_later_sets_add_up(name: str) -> None:
     there = later(name).comparison
     for view in (there.work, there.kernel):
         assert sum(term.seconds for term in view.terms) == pytest.approx(there.difference, abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("of", "name"), [("first", "null-encoder"), ("first", "unfused-norm"), ("third", "null-mixer-train")]
+)
+@pytest.mark.parametrize("turned", [True, False], ids=["turned", "made up"])
+def test_other_names_of_blocks_make_no_finding(of: str, name: str, turned: bool) -> None:
+    """Each block under the name of another one, or all under names that mean nothing: the step against itself."""
+    profile, _ = ALL[of][name].profiles()
+    names = (
+        (*profile.blocks[1:], profile.blocks[0]) if turned else tuple(f"part {n}" for n in range(len(profile.blocks)))
+    )
+    assert not explain(compare(profile, replace(profile, blocks=names)))
+
+
+def test_what_another_author_wrote_in_another_order_is_no_work_of_one_run_alone() -> None:
+    assert not explain(LATER["fourth"]["rotary-renamed"].compared())

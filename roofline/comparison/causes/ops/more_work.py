@@ -6,13 +6,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from roofline import units
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.kept_state import updates
-from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening
+from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import (
     MORE,
@@ -32,7 +33,8 @@ from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
 _UNKNOWN = 0.05
-
+#: How much more an op writes that does more than its like. By choice, as in fusion.
+_HALF_AGAIN = 1.5
 
 #: How to update many tensors at once, by what the program is written with.
 _AT_ONCE = {
@@ -52,6 +54,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     claimed in fusion.py.
     """
     yield from _kept_up_to_date(attribution)
+    yield from _written_in_full(attribution)
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
     repeated = again_in(attribution)
     for stretch in attribution.matching.unmatched:
@@ -99,6 +102,31 @@ def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
         yield Claim("more-work", kept[0], kept[1], host=True, about={"kept": "up to date"})
 
 
+def _written_in_full(attribution: Attribution) -> Iterator[Claim]:
+    """Ops of one name and of the same arguments that write far more in one run, which takes longer for it.
+
+    As gradients of tables that are dense in one run and sparse in the other: they are the same op, and not the same
+    work.
+    """
+    if not attribution.one_executor:
+        return
+    pairs = attribution.matching.pairs_a, attribution.matching.pairs_b
+    known = (attribution.left_a[pairs[0]] == 1) & (attribution.left_b[pairs[1]] == 1)
+    written = []
+    for some, rows in zip(both(attribution), pairs, strict=True):
+        signatures = [some.signature[row] for row in rows.tolist()]
+        written.append(np.asarray([sum(one.writes) for one in signatures], np.float64))
+        known &= are(some, rows, VECTOR) & ~some.fused[rows]
+        known &= np.asarray([bool(one.writes) for one in signatures], bool)
+    for more, less in ((0, 1), (1, 0)):
+        chosen = known & (written[more] > _HALF_AGAIN * written[less])
+        a, b = pairs[0][chosen], pairs[1][chosen]
+        apart = float(attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum())
+        if apart * (less - more) > 0:  # what writes less and takes longer has another cause
+            told = [units.byte(float(side[chosen].sum())) for side in written]
+            yield Claim("more-work", a, b, host=True, about={"written": "more", "a": told[0], "b": told[1]})
+
+
 def _products(some: Segments, rows: Rows) -> Rows:
     """Those of some segments that multiply, or may: the bias of a product may be a kernel of its own in its class."""
     return np.asarray(rows[are(some, rows, PRODUCTS) & ~((some.flops[rows] == 0) & (some.model_flops[rows] == 0))])
@@ -125,6 +153,12 @@ def sentence(facts: Facts) -> str:
     if "kept" in facts.about:
         what = "updating what is kept from step to step outside of the optimizer, such as averages of weights"
         return f"{opening(facts, what)}: {_done(facts)}{host_and_after(facts)}."
+    if "written" in facts.about:
+        return (
+            f"{opening(facts, listed(facts.does_more.names))}: {ops(facts.does_more)} that write "
+            f"{facts.about_more} of dense tensors, where {facts.less} writes {facts.about_less} of them in as many"
+            f"{host_and_after(facts)}."
+        )
     if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
         return (
             f"{opening(facts, listed(facts.does_more.names))}: {moved(facts.does_more)}, where {facts.less} has "
@@ -148,6 +182,8 @@ def advice(facts: Facts) -> str:
     if "kept" in facts.about:
         every = "update it every few steps"
         return f"{every}, or {in_words_of(facts.run_more.profile, _AT_ONCE, 'in few large ops')}"
+    if "written" in facts.about:
+        return "write no more than the step needs (of embeddings: sparse gradients, where the optimizer takes them)"
     if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
         return f"take the cheaper of the two ({listed(facts.does_less.names[:1])}) where it gives what is needed"
     if _no_products(facts):

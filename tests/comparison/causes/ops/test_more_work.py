@@ -14,6 +14,7 @@ from synthetic import (
     step,
 )
 
+from roofline.core.cost import unknown
 from roofline.core.schema import Profile
 
 
@@ -71,3 +72,28 @@ def test_a_sort_is_named_and_not_to_be_fused() -> None:
     assert (one.rule, one.seconds) == ("more-work", near(300))
     assert "aten::sort" in one.text
     assert "aten::topk" in one.advice
+
+
+def writing(profile: Profile, name: str, size: float) -> Profile:
+    """The run, with ops of one name that write so many bytes, for all that is known of their work."""
+    table = tuple(
+        replace(one, writes=(size,), cost=unknown("no formula")) if one.name == name else one
+        for one in profile.signatures
+    )
+    return replace(profile, signatures=table)
+
+
+def test_the_same_op_that_writes_more_is_no_slower_kernel() -> None:
+    """4 gradients of tables, 400 µs each where they write the 6.4 MB of the table, 100 where they write few rows."""
+    grad = Row("aten::_embedding_bag_backward", "other", 400, bytes=0.1e6, phase="backward")
+    dense = writing(step((*LAYER, grad) * 4), grad.name, 6.4e6)
+    few = (*LAYER, change(grad, own=100)) * 4
+    one = only(dense, writing(step(few), grad.name, 0.0))
+    assert (one.rule, one.seconds) == ("more-work", near(4 * 300))
+    assert "4 launches that write 25.6 MB of dense tensors, where" in one.text
+    assert "writes 0 B of them in as many" in one.text
+    assert only(dense, writing(step(few), grad.name, 6.4e6)).rule == "efficiency"
+    # What writes less and takes longer is slower for another cause
+    assert only(writing(step((*LAYER, grad) * 4), grad.name, 0.0), writing(step(few), grad.name, 6.4e6)).rule == (
+        "efficiency"
+    )

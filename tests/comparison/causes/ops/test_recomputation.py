@@ -58,7 +58,8 @@ def test_what_both_runs_compute_again_belongs_to_neither_of_them() -> None:
     again = [change(row, phase="backward", model_flops=0.0) for row in (LINEAR, SDPA)]
     gelu = change(GELU, phase="backward")
     a = step((GELU, LINEAR, LINEAR, again[0], again[0], gelu))
-    b = step((change(GELU, own=65), LINEAR, LINEAR, again[1], gelu, again[0]))
+    # in another type there, so that it is no GELU of A's on the other side of a product
+    b = step((change(GELU, own=65), LINEAR, LINEAR, again[1], change(gelu, dtype="bf16"), again[0]))
     there, back = explain(compare(a, b)), explain(compare(b, a))
     assert sorted(round(each.seconds * 1e8) for each in there) == sorted(round(-each.seconds * 1e8) for each in back)
     # One product is paired. A alone has the other and a GELU, 300 + 50; B alone attention and a GELU, 200 + 50; with

@@ -255,6 +255,35 @@ def norm(inputs: float, outputs: float) -> Cost:
     return Cost(vector_flops=float(inputs), functions={"sqrt": float(outputs)}) + reduction(inputs, outputs)
 
 
+def embedding_bag(elements: float, outputs: float, mode: str, weighted: bool = False) -> Cost:
+    """Rows of a table looked up and reduced bag by bag: `elements` read, `outputs` left. mode: "sum", "mean" or "max".
+
+    weighted: each row is multiplied by a weight of its own first. No bag is taken to be empty.
+    """
+    return reduction(elements, outputs, mean=mode == "mean") + Cost(vector_flops=float(elements) if weighted else 0.0)
+
+
+def embedding_bag_backward(elements: float, gradients: float, mode: str, weighted: bool, dense: bool) -> Cost:
+    """The gradient of the table. elements: of all rows that were looked up; gradients: of all bags.
+
+    A mean divides each gradient once, a weight multiplies it once for each of its rows. Adding it into the rows of a
+    dense table is one addition each; a maximum has one row per gradient. A sparse one lists its rows and adds none.
+    """
+    added = (gradients if mode == "max" else elements) if dense else 0.0
+    return Cost(
+        vector_flops=float(added) + (gradients if mode == "mean" else 0.0) + (elements if weighted else 0.0),
+    )
+
+
+def histogram(elements: float, range_known: bool = True) -> Cost:
+    """Bins of equal width: subtract the least, multiply by bins per range, and add to the bin.
+
+    Where the range is not given the least and the largest element are looked for: two reductions.
+    """
+    found = Cost(vector_flops=3.0 * elements)
+    return found if range_known else found + 2 * reduction(elements, 1.0)
+
+
 # ---------------------------------------------------------------------------------------------- optimizers
 
 #: FLOP per element of an RMS norm: square and add, times 1 / rms, times the weight.

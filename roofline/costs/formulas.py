@@ -19,6 +19,30 @@ def matmul(m: int, n: int, k: int, batch: int = 1) -> Cost:
     return matrix(2.0 * batch * m * n * k)
 
 
+#: Of recurrent layers, per unit and step: FLOP beside the products, biases among them, and functions.
+#: LSTM  c = s(f) c + s(i) tanh(g), h = s(o) tanh(c), each of the 4 gates is a sum of 2 products and 2 biases
+#: GRU   r and z are 2 such gates; n = tanh(x + b + r (h + b)), h = n + z (h - n)
+RECURRENT: dict[str, tuple[float, float, dict[str, float]]] = {
+    "lstm": (8.0, 8.0, {"sigmoid": 3.0, "tanh": 2.0}),
+    "gru": (7.0, 6.0, {"sigmoid": 2.0, "tanh": 1.0}),
+    "tanh": (1.0, 2.0, {"tanh": 1.0}),
+    "relu": (2.0, 2.0, {}),
+}
+
+
+def recurrent(cell: str, steps: float, weights: float, units: float, biased: bool) -> Cost:
+    """Layers of cells: each step of each sequence is multiplied with all `weights` (elements of matrices) once.
+
+    steps: of all sequences together; units: of all layers and directions together. KeyError for an unknown cell.
+    """
+    flops, biases, functions = RECURRENT[cell]
+    cells = steps * units
+    return matrix(2.0 * steps * weights) + Cost(
+        vector_flops=(flops + (biases if biased else 0.0)) * cells,
+        functions={name: each * cells for name, each in functions.items()},
+    )
+
+
 #: A kernel longer than this in one dimension is damage in a trace, not a convolution.
 MAX_KERNEL = 100_000
 

@@ -10,7 +10,8 @@ CONTRACTIONS = frozenset(
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
         "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
-        "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+        "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+        "mkldnn_rnn_layer _cudnn_rnn"
     ).split()
 )
 #: Contractions that add `beta * self`.
@@ -159,6 +160,7 @@ UNREAD: dict[str, frozenset[str]] = {
     "avg_pool2d_backward": frozenset(("self",)),
     "_adaptive_avg_pool2d_backward": frozenset(("self",)),
     "nll_loss_backward": frozenset(("self",)),
+    "_cudnn_rnn": frozenset(("weight_buf", "dropout_state")),  # the weights once more, side by side
     "nll_loss2d_backward": frozenset(("self",)),
     **dict.fromkeys(
         (

@@ -689,6 +689,28 @@ def test_the_gradient_of_the_weights_in_bags_is_a_sum_of_products_per_row():
     assert (found.bytes_read, found.bytes_written) == (4 * REDUCED + 4 * LOOKED_UP + PLACES, 4 * 30)
 
 
+def test_recurrent_layers_multiply_each_step_with_all_weights():
+    # 7 steps of 3 sequences of width 8, 16 units with 4 gates each: 2 * 21 * 4*16 * (8 + 16) FLOP.
+    inside, beside, biases = tensor(64, 8), tensor(64, 16), (tensor(64), tensor(64))
+    state = (tensor(3, 16), tensor(3, 16))
+    lstm = work(
+        *("mkldnn_rnn_layer", tensor(7, 3, 8), inside, beside, *biases, *state),
+        *(False, (), 2, 16, 1, True, False, False, False),
+    )
+    assert lstm.model_flops == lstm.flops == 2 * 21 * 64 * 24
+    assert lstm.functions == {"sigmoid": 21 * 16 * 3, "tanh": 21 * 16 * 2}
+    assert lstm.vector_flops == 21 * 16 * (8 + 8)
+    assert lstm.bytes_read == 4 * (21 * 8 + 64 * 24 + 128 + 2 * 48)
+    assert lstm.bytes_written == 4 * (21 * 16 + 2 * 48)
+    # Packed, 11 steps of all sequences; two directions of a GRU (3 gates) without biases.
+    weights = (tensor(48, 8), tensor(48, 16)) * 2
+    gru = work(
+        *("_cudnn_rnn", tensor(11, 8), weights, 2, None, tensor(2, 3, 16), None, 3, 16, 0, 1),
+        *(False, 0.0, False, True, (3, 3, 2, 1, 1, 1), None),
+    )
+    assert (gru.model_flops, gru.vector_flops) == (2 * 11 * 2 * 48 * 24, 11 * 2 * 16 * 7)
+
+
 def test_histograms():
     # Subtract, multiply, add; where the range is sought, two reductions of 48 numbers.
     given_range = work("histc", tensor(48), 10, -1, 1)

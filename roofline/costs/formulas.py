@@ -19,6 +19,30 @@ def matmul(m: int, n: int, k: int, batch: int = 1) -> Cost:
     return matrix(2.0 * batch * m * n * k)
 
 
+#: Of recurrent layers, per unit and step: FLOP beside the products, biases among them, and functions.
+#: LSTM  c = s(f) c + s(i) tanh(g), h = s(o) tanh(c), each of the 4 gates is a sum of 2 products and 2 biases
+#: GRU   r and z are 2 such gates; n = tanh(x + b + r (h + b)), h = n + z (h - n)
+RECURRENT: dict[str, tuple[float, float, dict[str, float]]] = {
+    "lstm": (8.0, 8.0, {"sigmoid": 3.0, "tanh": 2.0}),
+    "gru": (7.0, 6.0, {"sigmoid": 2.0, "tanh": 1.0}),
+    "tanh": (1.0, 2.0, {"tanh": 1.0}),
+    "relu": (2.0, 2.0, {}),
+}
+
+
+def recurrent(cell: str, steps: float, weights: float, units: float, biased: bool) -> Cost:
+    """Layers of cells: each step of each sequence is multiplied with all `weights` (elements of matrices) once.
+
+    steps: of all sequences together; units: of all layers and directions together. KeyError for an unknown cell.
+    """
+    flops, biases, functions = RECURRENT[cell]
+    cells = steps * units
+    return matrix(2.0 * steps * weights) + Cost(
+        vector_flops=(flops + (biases if biased else 0.0)) * cells,
+        functions={name: each * cells for name, each in functions.items()},
+    )
+
+
 #: A kernel longer than this in one dimension is damage in a trace, not a convolution.
 MAX_KERNEL = 100_000
 
@@ -253,6 +277,35 @@ def variance(inputs: float, outputs: float) -> Cost:
 def norm(inputs: float, outputs: float) -> Cost:
     """The 2-norm: square, sum, one square root per result."""
     return Cost(vector_flops=float(inputs), functions={"sqrt": float(outputs)}) + reduction(inputs, outputs)
+
+
+def embedding_bag(elements: float, outputs: float, mode: str, weighted: bool = False) -> Cost:
+    """Rows of a table looked up and reduced bag by bag: `elements` read, `outputs` left. mode: "sum", "mean" or "max".
+
+    weighted: each row is multiplied by a weight of its own first. No bag is taken to be empty.
+    """
+    return reduction(elements, outputs, mean=mode == "mean") + Cost(vector_flops=float(elements) if weighted else 0.0)
+
+
+def embedding_bag_backward(elements: float, gradients: float, mode: str, weighted: bool, dense: bool) -> Cost:
+    """The gradient of the table. elements: of all rows that were looked up; gradients: of all bags.
+
+    A mean divides each gradient once, a weight multiplies it once for each of its rows. Adding it into the rows of a
+    dense table is one addition each; a maximum has one row per gradient. A sparse one lists its rows and adds none.
+    """
+    added = (gradients if mode == "max" else elements) if dense else 0.0
+    return Cost(
+        vector_flops=float(added) + (gradients if mode == "mean" else 0.0) + (elements if weighted else 0.0),
+    )
+
+
+def histogram(elements: float, range_known: bool = True) -> Cost:
+    """Bins of equal width: subtract the least, multiply by bins per range, and add to the bin.
+
+    Where the range is not given the least and the largest element are looked for: two reductions.
+    """
+    found = Cost(vector_flops=3.0 * elements)
+    return found if range_known else found + 2 * reduction(elements, 1.0)
 
 
 # ---------------------------------------------------------------------------------------------- optimizers

@@ -6,6 +6,7 @@ Names and sizes say little: a user's file and a trace may be called anything. Wh
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from enum import Enum
 
 from roofline import units
@@ -20,6 +21,11 @@ UNKNOWN = 1e-2
 #: Where less than this share of a run's known products is known of the other run, or less of a run's busy time is known
 #: or in ops of the other one, it hides most of its work, and nobody can say that it is the same. By choice: the half.
 _MOSTLY_KNOWN = 0.5
+#: What ops of unknown work can have done at most is their time at the rate of the device for their type, times this:
+#: ceilings are measured at other clocks, and times of ops have the cost of a profiler taken off. By choice.
+_FASTER = 2.0
+#: Arithmetic that inputs of a type are multiplied in, where it is not the type's own.
+_ARITHMETIC = {"fp32": ("fp32", "tf32")}
 #: Backward asks for at most two products for each of the forward pass: by definition, the gradients of two operands.
 _BACKWARD_PER_FORWARD = 2
 
@@ -98,8 +104,10 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
     """Forward model FLOPs within 0.1 %, each of prefill and decode apart.
 
     Where ops of unknown work may hide some, a run can only ask for more than is known of it: it is refused where the
-    known part alone is more than all of the other run, or more than twice what is known of it, else it is not verified,
-    which is named.
+    known part alone is more than all of the other run, the most that it can have done in its ops of unknown work
+    included, or more than twice what is known of it, else it is not verified, which is named.
+    A run that hides nothing shares all of its work with one of which as many FLOPs are known: what that one has of
+    unknown work stands beside it, however long it takes, and is named.
     Where forward and backward of a run are not told apart, the whole step is compared, see `_whole`.
     """
     if any(_unresolved(each) for each in (pair.a, pair.b)):
@@ -114,13 +122,15 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
         shown = (_known(a, unknown_a), _known(b, unknown_b))
         what = f"model FLOPs {phase}" if phase in ("forward", "prefill", "decode") else "model FLOPs forward"
         unseen = unknown_b if a > b else unknown_a  # only what asks for less may hide more
-        if not _same(a, b) and unseen <= UNKNOWN:
+        less, other = (pair.b, pair.a) if a > b else (pair.a, pair.b)
+        beside = a > 0 and _same(a, b) and min(unknown_a, unknown_b) <= UNKNOWN
+        if not _same(a, b) and (unseen <= UNKNOWN or _too_little(less, other, phase, min(a, b), max(a, b))):
             verified = Verified.DIFFERENT
             text = f"The model FLOPs of the {_PASS.get(what, 'forward pass')} differ, so the runs do different work"
             each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
             apart = differing(phase, each_a, each_b)
             found.append(pair.differ(what, shown, text, "refused", contractions=apart))
-        elif max(unknown_a, unknown_b) > 1 - _MOSTLY_KNOWN:
+        elif max(unknown_a, unknown_b) > 1 - _MOSTLY_KNOWN and not beside:
             verified = Verified.DIFFERENT
             text = f"Most of the {_PASS.get(what, 'forward pass')} of one run is unknown work that the other one lacks"
             found.append(pair.differ(what, shown, text, "refused"))
@@ -133,6 +143,12 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
             text = f"The model FLOPs of the {_PASS.get(what, 'forward pass')} could not be verified"
             found.append(pair.differ(what, shown, text))
     return found, verified
+
+
+def _too_little(run: Analysis, other: Analysis, phase: str, known: float, asked: float) -> bool:
+    """Whether a run asks for less than `asked` [FLOP] even if its ops of unknown work do nothing but products."""
+    most = _most_hidden(run, other).get(phase, 0.0)
+    return most is not None and known + _FASTER * most < asked * (1 - SAME_WORK)
 
 
 _PASS = {"model FLOPs prefill": "prefill", "model FLOPs decode": "decoding"}
@@ -221,14 +237,34 @@ def hidden(run: Analysis, other: Analysis) -> dict[str, float]:
     busy = run.total.own_seconds
     if busy <= 0:
         return {}
-    unknown, theirs = _unknown(run), Counter({key: len(rows) for key, rows in _unknown(other).items()})
     found: dict[str, float] = {}
-    for key, rows in unknown.items():
+    for key, _, seconds in _unmatched(run, other):
+        found[key[0]] = found.get(key[0], 0.0) + seconds / busy
+    return found
+
+
+def _most_hidden(run: Analysis, other: Analysis) -> dict[str, float | None]:
+    """What the ops that `hidden` counts can do at most, by phase [FLOP]: their time at the rate of their type.
+
+    None where that is not known.
+    """
+    rates = run.device.family("matrix")
+    found: dict[str, float | None] = {}
+    for key, rows, seconds in _unmatched(run, other):
+        dtype = run.profile.signatures[run.profile.ops[rows[0]].signature].dtype or ""
+        rate = max((rates[one] for one in _ARITHMETIC.get(dtype, (dtype,)) if one in rates), default=None)
+        before = found.get(key[0], 0.0)
+        found[key[0]] = None if before is None or rate is None else before + seconds * rate
+    return found
+
+
+def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[Key, list[int], float]]:
+    """Ops of unknown model FLOPs that the other run does not have alike: key, rows, and the time of the surplus [s]."""
+    theirs = Counter({key: len(rows) for key, rows in _unknown(other).items()})
+    for key, rows in _unknown(run).items():
         unmatched = max(0, len(rows) - (theirs[key] if key[2:] != ("", (), ()) else 0))
         if unmatched:
-            share = float(run.table.own[rows].sum()) * unmatched / len(rows) / busy
-            found[key[0]] = found.get(key[0], 0.0) + share
-    return found
+            yield key, rows, float(run.table.own[rows].sum()) * unmatched / len(rows)
 
 
 Key = tuple[str, str, str, tuple[float, ...], tuple[float, ...]]

@@ -11,9 +11,20 @@ from typing import Any
 
 import torch
 
+from roofline.pytorch.aten import bags
 from roofline.pytorch.aten.contractions import by_name
 from roofline.pytorch.aten.flops import accumulates, leaves, touched
-from roofline.pytorch.aten.tables import ADDED, ALLOCATIONS, GATHERS, SCATTERS, UNREAD, WORKLESS_CALLS, WRITE_ONLY, base
+from roofline.pytorch.aten.tables import (
+    ADDED,
+    ALLOCATIONS,
+    BAGS,
+    GATHERS,
+    SCATTERS,
+    UNREAD,
+    WORKLESS_CALLS,
+    WRITE_ONLY,
+    base,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -61,7 +72,20 @@ def traffic(func: Any, args: tuple[Any, ...], kwargs: dict[str, Any], out: Any) 
         target = args[1]
         picked = float(target.numel() * args[0].element_size())
         return Traffic((Access(args[0], picked), Access(target, span(target))), _fresh(results, storages))
+    if name in BAGS:
+        reads, writes = (
+            tuple(Access(tensor, _part(tensor, many)) for tensor, many in side)
+            for side in bags.moved(func, args, kwargs, results)
+        )
+        return Traffic(reads, writes)
+    if name == "_pack_padded_sequence":  # what only fills up the shorter ones is not read
+        return Traffic((Access(args[0], span(results[0])), Access(args[1], span(args[1]))), _fresh(results, storages))
     return _by_schema(func, plain, name, args, kwargs, results, storages)
+
+
+def _part(tensor: torch.Tensor, elements: int | None) -> float:
+    """Bytes of so many elements of a tensor; None: of all that are distinct."""
+    return span(tensor) if elements is None else float(elements * tensor.element_size())
 
 
 def _storage(tensor: torch.Tensor) -> int | None:

@@ -144,6 +144,27 @@ def _convolution_backward(
     return cost
 
 
+#: Of the argument `mode` (ATen/native/RNN.h).
+_CELLS = ("relu", "tanh", "lstm", "gru")
+
+
+def _mkldnn_rnn_layer(x: Any, w0: Any, w1: Any, w2: Any, w3: Any, hx: Any, cx: Any, *rest: Any, **_: Any) -> Cost:
+    """One layer in one direction. rest: reverse, batch_sizes, mode, hidden_size, num_layers, has_biases, ..."""
+    mode, hidden, biased = rest[2], rest[3], rest[5]
+    steps = x.numel() // max(1, x.shape[-1])
+    return formulas.recurrent(_CELLS[mode], steps, w0.numel() + w1.numel(), hidden, biased)
+
+
+def _cudnn_rnn(x: Any, weights: Any, *rest: Any, **_: Any) -> Cost:
+    """All layers and directions; packed sequences are [steps of all, width]. rest: stride, buffer, hx, cx, mode, ..."""
+    hx, mode = rest[2], rest[4]
+    matrices = [weight for weight in weights if weight.dim() > 1]
+    units = hx.shape[0] * rest[5]
+    steps = x.numel() // max(1, x.shape[-1])
+    elements = sum(weight.numel() for weight in matrices)
+    return formulas.recurrent(_CELLS[mode], steps, elements, units, biased=len(matrices) < len(weights))
+
+
 #: Kernels of flash-attention, whose causal mask ends at the lower right corner (torch/nn/attention/bias.py says so of
 #: the op with the long name); torch's own `is_causal` begins at the upper left one.
 _LOWER_RIGHT = frozenset(
@@ -217,6 +238,7 @@ def by_name(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
+_RECURRENT = ("mkldnn_rnn_layer", "_cudnn_rnn")
 #: The formula of each, called with the op's arguments and its result as `out`.
 CONTRACTION: dict[str, Callable[..., Cost]] = {
     "mm": _mm,
@@ -236,6 +258,8 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "ger": _outer,
     "addr": _addr,
     "linear": _linear,
+    "mkldnn_rnn_layer": _mkldnn_rnn_layer,
+    "_cudnn_rnn": _cudnn_rnn,
     "mkldnn_linear": _linear,
     "convolution": _convolution,
     "_convolution": _convolution,
@@ -253,6 +277,6 @@ def kind(name: str) -> str:
         return "attention_backward"
     if plain.startswith(("convolution", "_convolution")):
         return "convolution_backward" if plain.endswith("backward") else "convolution"
-    if plain in CONTRACTION:
+    if plain in CONTRACTION and not plain.startswith(_RECURRENT):
         return "matmul"
     return plain.lstrip("_")

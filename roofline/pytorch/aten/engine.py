@@ -88,7 +88,7 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         if out is None or plain not in _DATA_DEPENDENT:
             raise
         data_dependent = True
-        cost = Cost()
+        cost = flops.without_meta(plain, args, kwargs)
     moved = bytes.traffic(overload, args, kwargs, out)
     if moved.view and cost == Cost():
         return _costed(call, Cost(), moved_view=True)
@@ -111,11 +111,11 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     return replace(_costed(call, cost), reads=reads, writes=writes, inplace=_inplace(reads, writes))
 
 
-#: Ops whose result's size depends on data: meta kernels refuse, recorded results say it.
+#: Ops whose result's size depends on data, or that torch runs on real tensors only: recorded results say it.
 _DATA_DEPENDENT = frozenset(
     (
         "nonzero masked_select _unique2 unique_consecutive unique_dim index repeat_interleave equal "
-        "is_nonzero index_put _index_put_impl bincount"
+        "is_nonzero index_put _index_put_impl bincount histogram _pack_padded_sequence"
     ).split()
 )
 

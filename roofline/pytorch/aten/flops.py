@@ -19,12 +19,14 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import formulas
+from roofline.pytorch.aten import bags
 from roofline.pytorch.aten.contractions import CONTRACTION, attention, attention_backward, by_name
 from roofline.pytorch.aten.schema import Unresolved
 from roofline.pytorch.aten.tables import (
     ACCUMULATING,
     ATTENTION,
     ATTENTION_BACKWARD,
+    BAGS,
     PER_ELEMENT,
     PRIMITIVE,
     RANDOM,
@@ -146,6 +148,10 @@ def _rule(name: str, func: Any) -> Rule | None:
         return _per_element
     if name in SCATTERS:
         return _scatter
+    if name in BAGS:
+        return bags.work
+    if name == "histc":
+        return _histogram
     if name in ("max", "min") and "other" in [argument.name for argument in func._schema.arguments]:
         return lambda f, a, k, out: _vector("maximum", out)
     if name in REDUCTIONS:
@@ -271,6 +277,24 @@ def _scatter(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
         return Cost()
     number = float(touched(name, arguments))
     return Cost(vector_flops=number) if args[0].is_floating_point() else Cost(int_ops=number)
+
+
+def _histogram(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
+    named = by_name(func, args, kwargs)
+    least, largest = named.get("min", 0), named.get("max", 0)
+    return formulas.histogram(args[0].numel(), range_known=least != largest)
+
+
+def without_meta(name: str, args: Any, kwargs: Any) -> Cost:
+    """The work of an op that torch cannot run on meta tensors, and of which the results were recorded."""
+    if name == "histogram":
+        if isinstance(args[1], torch.Tensor):  # edges, between which each element is sought by comparing
+            return Cost(vector_flops=float(args[0].numel()))
+        return formulas.histogram(args[0].numel(), range_known=kwargs.get("range") is not None)
+    if name == "bincount":
+        number = float(args[0].numel())
+        return Cost(int_ops=number) if len(args) < 2 or args[1] is None else Cost(vector_flops=number)
+    return Cost()
 
 
 def _random(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:

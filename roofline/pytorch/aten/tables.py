@@ -10,7 +10,8 @@ CONTRACTIONS = frozenset(
         "mm addmm bmm baddbmm addbmm mv addmv dot vdot ger addr _int_mm _scaled_mm _addmm_activation "
         "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
-        "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d"
+        "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
+        "mkldnn_rnn_layer _cudnn_rnn"
     ).split()
 )
 #: Contractions that add `beta * self`.
@@ -47,14 +48,16 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
     "_adaptive_avg_pool2d_backward count_nonzero",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
-    "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag take index_copy index_fill "
+    "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
+    "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "
+    "take index_copy index_fill "
     "index_select_backward scatter_reduce masked_select nonzero _unique2 unique_dim unique_consecutive",
     "movement": "copy clone _to_copy cat stack contiguous zero fill zeros ones full zeros_like ones_like full_like "
     "new_zeros new_ones new_full arange linspace constant_pad_nd repeat roll flip tril triu select_backward "
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
-    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle",
+    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle _pack_padded_sequence",
     # Activations that torch does not tag as pointwise.
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
@@ -62,7 +65,7 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
     "randperm rand_like randn_like multinomial _fused_dropout geometric",
     "transfer": "_local_scalar_dense",
-    "other": "sort topk argsort searchsorted bucketize histc",
+    "other": "sort topk argsort searchsorted bucketize histc histogram bincount",
 }
 CLASS_OF: dict[str, OpClass] = {
     **{name: op_class for op_class, names in _CLASS_NAMES.items() for name in names.split()},
@@ -140,6 +143,15 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "_amp_update_scale": (1.0, {}),
     "embedding_dense_backward": (1.0, {}),  # each gradient element is added into its row
     "max_pool2d_with_indices_backward": (1.0, {}),
+    # Each gradient is added to what it was made of: by itself, or times a weight for each point on each dimension.
+    **dict.fromkeys(
+        [f"{kind}{dim}d_backward" for kind in ("upsample_nearest", "_upsample_nearest_exact") for dim in (1, 2, 3)],
+        (1.0, {}),
+    ),
+    "upsample_linear1d_backward": (4.0, {}),
+    "upsample_bilinear2d_backward": (8.0, {}),
+    "upsample_trilinear3d_backward": (16.0, {}),
+    "upsample_bicubic2d_backward": (32.0, {}),
     "_thnn_fused_lstm_cell": (10.0, {"sigmoid": 3.0, "tanh": 2.0}),
 }
 #: Arguments of which only the shape is used.
@@ -148,6 +160,7 @@ UNREAD: dict[str, frozenset[str]] = {
     "avg_pool2d_backward": frozenset(("self",)),
     "_adaptive_avg_pool2d_backward": frozenset(("self",)),
     "nll_loss_backward": frozenset(("self",)),
+    "_cudnn_rnn": frozenset(("weight_buf", "dropout_state")),  # the weights once more, side by side
     "nll_loss2d_backward": frozenset(("self",)),
     **dict.fromkeys(
         (
@@ -170,12 +183,19 @@ WORKLESS_CALLS = frozenset(
     (
         "result_type is_same_size record_stream set set_data _fused_sdp_choice is_pinned _version sym_size sym_stride "
         "sym_numel _has_compatible_shallow_copy_type can_cast is_floating_point is_complex lift_fresh "
-        "_nested_tensor_size"
+        "_nested_tensor_size _sparse_coo_tensor_with_dims_and_tensors"
     ).split()
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])
 SCATTERS = frozenset(
     ("index_put _index_put_impl index_copy scatter index_add scatter_add scatter_reduce index_fill").split()
+)
+#: Rows of a table, reduced bag by bag, and the gradients of that.
+BAGS = frozenset(
+    (
+        "_embedding_bag _embedding_bag_forward_only _embedding_bag_backward _embedding_bag_dense_backward "
+        "_embedding_bag_per_sample_weights_backward"
+    ).split()
 )
 ACCUMULATING = frozenset(["index_add", "scatter_add", "scatter_reduce"])
 

@@ -636,6 +636,118 @@ def test_additions_of_scatters_are_counted():
     assert work("index_put_", x(), (index,), tensor(5, 64), False).vector_flops == 0
 
 
+BAG = (tensor(500, 32), tensor(30, dtype="long"), tensor(10, dtype="long"))
+LOOKED_UP, REDUCED, PLACES = (
+    30 * 32,
+    10 * 32,
+    8 * (30 + 10),
+)  # elements of 30 rows of 32, of 10 bags, and bytes of both indices
+
+
+@pytest.mark.parametrize(
+    ("mode", "weights", "vector", "read", "written"),
+    [
+        (0, None, LOOKED_UP - REDUCED, 4 * LOOKED_UP + PLACES, 4 * REDUCED),
+        (1, None, LOOKED_UP, 4 * LOOKED_UP + PLACES, 4 * REDUCED),  # a division per result
+        (2, None, LOOKED_UP - REDUCED, 4 * LOOKED_UP + PLACES, (4 + 8) * REDUCED),  # and which row was the largest
+        (0, tensor(30), 2 * LOOKED_UP - REDUCED, 4 * LOOKED_UP + PLACES + 4 * 30, 4 * REDUCED),
+    ],
+)
+def test_bags_of_embeddings(mode, weights, vector, read, written):
+    for name in ("_embedding_bag", "_embedding_bag_forward_only"):
+        found = costed(name, *BAG, False, mode, False, weights, False, -1)
+        cost = found.cost
+        assert (cost.vector_flops, cost.bytes_read, cost.bytes_written) == (vector, read, written)
+        assert (found.op_class, cost.quality, cost.model_flops) == ("embedding", "exact", 0)
+
+
+@pytest.mark.parametrize(
+    ("mode", "sparse", "weights", "vector", "read", "written"),
+    [
+        # All 500 rows are written once, and each of the 30 is added to one.
+        (0, False, None, LOOKED_UP, 4 * REDUCED + PLACES, 4 * 500 * 32),
+        (1, False, None, LOOKED_UP + REDUCED, 4 * REDUCED + PLACES, 4 * 500 * 32),
+        (2, False, None, REDUCED, (4 + 8) * REDUCED, 4 * 500 * 32),  # of each bag and column one row gets all
+        (0, False, tensor(30), 2 * LOOKED_UP, 4 * REDUCED + PLACES + 4 * 30, 4 * 500 * 32),
+        # The rows side by side.
+        (0, True, None, 0, 4 * REDUCED + PLACES, 4 * LOOKED_UP),
+        (1, True, None, REDUCED, 4 * REDUCED + PLACES, 4 * LOOKED_UP),
+    ],
+)
+def test_gradients_of_bags(mode, sparse, weights, vector, read, written):
+    none = tensor(0, dtype="long")
+    largest = tensor(10, 32, dtype="long") if mode == 2 else none
+    inputs = (tensor(10, 32), *BAG[1:], none, none, largest, 500, False, mode, sparse, weights, -1)
+    found = work("_embedding_bag_backward", *inputs)
+    assert (found.vector_flops, found.bytes_read, found.bytes_written) == (vector, read, written)
+
+
+def test_the_gradient_of_the_weights_in_bags_is_a_sum_of_products_per_row():
+    none = tensor(0, dtype="long")
+    found = work("_embedding_bag_per_sample_weights_backward", tensor(10, 32), *BAG, none, 0, -1)
+    assert found.vector_flops == 30 * (32 + 31)
+    assert (found.bytes_read, found.bytes_written) == (4 * REDUCED + 4 * LOOKED_UP + PLACES, 4 * 30)
+
+
+def test_recurrent_layers_multiply_each_step_with_all_weights():
+    # 7 steps of 3 sequences of width 8, 16 units with 4 gates each: 2 * 21 * 4*16 * (8 + 16) FLOP.
+    inside, beside, biases = tensor(64, 8), tensor(64, 16), (tensor(64), tensor(64))
+    state = (tensor(3, 16), tensor(3, 16))
+    lstm = work(
+        *("mkldnn_rnn_layer", tensor(7, 3, 8), inside, beside, *biases, *state),
+        *(False, (), 2, 16, 1, True, False, False, False),
+    )
+    assert lstm.model_flops == lstm.flops == 2 * 21 * 64 * 24
+    assert lstm.functions == {"sigmoid": 21 * 16 * 3, "tanh": 21 * 16 * 2}
+    assert lstm.vector_flops == 21 * 16 * (8 + 8)
+    assert lstm.bytes_read == 4 * (21 * 8 + 64 * 24 + 128 + 2 * 48)
+    assert lstm.bytes_written == 4 * (21 * 16 + 2 * 48)
+    # Packed, 11 steps of all sequences; two directions of a GRU (3 gates) without biases.
+    weights = (tensor(48, 8), tensor(48, 16)) * 2
+    gru = work(
+        *("_cudnn_rnn", tensor(11, 8), weights, 2, None, tensor(2, 3, 16), None, 3, 16, 0, 1),
+        *(False, 0.0, False, True, (3, 3, 2, 1, 1, 1), None),
+    )
+    assert (gru.model_flops, gru.vector_flops) == (2 * 11 * 2 * 48 * 24, 11 * 2 * 16 * 7)
+
+
+def test_histograms():
+    # Subtract, multiply, add; where the range is sought, two reductions of 48 numbers.
+    given_range = work("histc", tensor(48), 10, -1, 1)
+    assert (given_range.vector_flops, given_range.bytes_read, given_range.bytes_written) == (3 * 48, 4 * 48, 4 * 10)
+    assert work("histc", tensor(48), 10, 0, 0).vector_flops == 3 * 48 + 2 * 47
+    # torch runs these on real tensors only: what was recorded says how large the results are.
+    bins = costed("histogram", tensor(48), 10, None, None, False, overload="bin_ct", outputs=(tensor(10), tensor(11)))
+    assert (bins.cost.vector_flops, bins.cost.bytes_written) == (3 * 48 + 2 * 47, 4 * 21)
+    words = tensor(48, dtype="long")
+    counts = costed("bincount", words, None, 0, outputs=(tensor(7, dtype="long"),)).cost
+    assert (counts.int_ops, counts.vector_flops, counts.bytes_read, counts.bytes_written) == (48, 0, 8 * 48, 8 * 7)
+    assert costed("bincount", words, tensor(48), 0, outputs=(tensor(7),)).cost.vector_flops == 48
+
+
+def test_packing_sentences_moves_what_is_not_filled_up():
+    # 9 of 3 x 5 places are words, of 8 numbers each; lengths, and how many sentences reach each place.
+    results = (tensor(9, 8), tensor(5, dtype="long"))
+    cost = costed("_pack_padded_sequence", tensor(3, 5, 8), tensor(3, dtype="long"), True, outputs=results).cost
+    assert (cost.model_flops, cost.bytes_read, cost.bytes_written) == (0, 4 * 72 + 8 * 3, 4 * 72 + 8 * 5)
+
+
+def test_gradients_of_enlarging():
+    for name, scales, vector in (
+        ("upsample_nearest2d_backward", (None, None), 128),
+        ("_upsample_nearest_exact2d_backward", (None, None), 128),
+        ("upsample_bilinear2d_backward", (False, None, None), 8 * 128),  # 2 x 2 points, each times a weight and added
+        ("upsample_bicubic2d_backward", (False, None, None), 32 * 128),  # 4 x 4
+    ):
+        found = work(name, tensor(1, 2, 8, 8), (8, 8), (1, 2, 4, 4), *scales)
+        assert (found.vector_flops, found.bytes_read, found.bytes_written) == (vector, 4 * 128, 4 * 32)
+
+
+def test_a_sparse_tensor_is_made_of_tensors_that_stay():
+    made = (1, 1, (500, 32), tensor(1, 30, dtype="long"), tensor(30, 32), 6, None, None, False, None)
+    assert costed("_sparse_coo_tensor_with_dims_and_tensors", *made).view
+
+
 # What depends on data, what is unknown, and what is not recorded.
 
 

@@ -13,6 +13,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
+from roofline.costs.callbacks import calls_python
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
@@ -120,7 +121,7 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
             each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
             apart = differing(phase, each_a, each_b)
             found.append(pair.differ(what, shown, text, "refused", contractions=apart))
-        elif max(unknown_a, unknown_b) > 1 - _MOSTLY_KNOWN:
+        elif _most_hidden(pair, phase, called_back=not _same(a, b)) > 1 - _MOSTLY_KNOWN:
             verified = Verified.DIFFERENT
             text = f"Most of the {_PASS.get(what, 'forward pass')} of one run is unknown work that the other one lacks"
             found.append(pair.differ(what, shown, text, "refused"))
@@ -213,10 +214,17 @@ def model_flops(analysis: Analysis) -> dict[str, float]:
     return found
 
 
-def hidden(run: Analysis, other: Analysis) -> dict[str, float]:
+def _most_hidden(pair: Pair, phase: str, called_back: bool) -> float:
+    """`hidden` of a phase, of the run with more of it."""
+    return max(hidden(*runs, called_back).get(phase, 0.0) for runs in ((pair.a, pair.b), (pair.b, pair.a)))
+
+
+def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str, float]:
     """Shares of busy time, by phase, in ops of unknown model FLOPs that the other run does not have alike.
 
-    Alike is an op of the same name and the same sizes: it is the same work, whatever it is.
+    Alike is an op of the same name and the same sizes: it is the same work, whatever it is. called_back: with ops that
+    call Python back. That is work of the host: where all products of the device are known of both runs and are the
+    same, nothing says that it is in the place of others.
     """
     busy = run.total.own_seconds
     if busy <= 0:
@@ -225,7 +233,7 @@ def hidden(run: Analysis, other: Analysis) -> dict[str, float]:
     found: dict[str, float] = {}
     for key, rows in unknown.items():
         unmatched = max(0, len(rows) - (theirs[key] if key[2:] != ("", (), ()) else 0))
-        if unmatched:
+        if unmatched and (called_back or not calls_python(key[1])):
             share = float(run.table.own[rows].sum()) * unmatched / len(rows) / busy
             found[key[0]] = found.get(key[0], 0.0) + share
     return found

@@ -46,9 +46,9 @@ class Cause(Rule):
     runs were given in. advice: what to try. label: the cause in a few words, with the two numbers that matter.
 
     two_signs: claims of opposite sign are two findings, as each stretch or phase has a cause of its own. same_work:
-    whether a finding says no more than that one run takes longer for the same: always, where both do as many ops, or
-    never. excused_by: which speed of the machine may be why, by what a claim is `about`; claims of two speeds are two
-    findings. in_gap: its cost is in the gap, and what ops take longer is a consequence of that.
+    whether a finding says no more than that one run takes longer for the same: always, where both do as many ops,
+    never, or as its facts say. excused_by: which speed of the machine may be why, by what a claim is `about`; claims of
+    two speeds are two findings. in_gap: its cost is in the gap, and what ops take longer is a consequence of that.
 
     compilable: whether compiling the step would take it away, so that a step that was not compiled is what is behind
     it. stands_behind: the causes that this one may be behind, by name, or all that are compilable. What those claim it
@@ -63,7 +63,7 @@ class Cause(Rule):
     advice: Words
     label: Words
     two_signs: bool = False
-    same_work: Literal["always", "of as many ops", "never"] = "never"
+    same_work: Literal["always", "of as many ops", "never"] | Callable[[Facts], bool] = "never"
     excused_by: Speed | Callable[[Mapping[str, str]], Speed] = "host"
     in_gap: bool = False
     compilable: bool = False

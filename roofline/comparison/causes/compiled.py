@@ -31,6 +31,12 @@ def more_programs(slower: Analysis, other: Analysis) -> bool:
     return not op_by_op(slower) and many > MORE_PROGRAMS * few > 0
 
 
+def taken_apart(run: Analysis, other: Analysis) -> bool:
+    """Whether a run dispatches more compiled programs than the other one, which has none for each op."""
+    many, few = (each.profile.conditions.get(PROGRAMS) or 0.0 for each in (run, other))
+    return not op_by_op(other) and many > MORE_PROGRAMS * few > 0
+
+
 def compiled_in_vain(slower: Analysis, other: Analysis) -> bool:
     """Whether the slower run was to be compiled and mostly was not, and the other one is not the same."""
     if not meant_to_be_compiled(slower) or not mostly_eager(slower):

@@ -19,7 +19,7 @@ from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work, together
-from roofline.comparison.causes.facts import facts_of
+from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.tendencies import is_tendency
 from roofline.comparison.terms import Comparison
@@ -129,11 +129,11 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry) -> Finding | 
     work = attribution.work(attribution.a, alone.a), attribution.work(attribution.b, alone.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * attribution.wall:
         return None
-    if _same_work(cause, entry, work) and not _beyond_noise(attribution, cause, entry, work):
-        return None
     terms = attribution.portions(entry)
     where, after = _where(attribution.portions(alone), seconds), seconds - attribution.seconds(alone)
     facts = facts_of(attribution.comparison, entry, seconds, work, where, after)
+    if _same_work(cause, entry, facts) and not _beyond_noise(attribution, cause, entry, work):
+        return None
     return Finding(
         rule=cause.name,
         seconds=seconds,
@@ -145,10 +145,12 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry) -> Finding | 
     )
 
 
-def _same_work(cause: Cause, entry: Entry, work: tuple[Work, Work]) -> bool:
+def _same_work(cause: Cause, entry: Entry, facts: Facts) -> bool:
     """Whether a finding says no more than that one run takes longer for the same."""
+    if callable(cause.same_work):
+        return cause.same_work(facts)
     if cause.same_work == "of as many ops":
-        return work[0].ops == work[1].ops and not entry.claim.about
+        return facts.does_more.ops == facts.does_less.ops and not entry.claim.about
     return cause.same_work == "always"
 
 

@@ -10,14 +10,16 @@ from roofline.core.readers import readers
 from roofline.core.rows import buffers_known, per_profile, settled
 from roofline.core.schema import Profile
 
+_ELEMENT_BY_ELEMENT = frozenset(("pointwise", "movement", "optimizer"))
+
 
 @per_profile
 def updates(profile: Profile) -> Bools:
     """For each op whether it only keeps up to date what the step found when it began.
 
     It writes into what was there, and the step computes nothing else with that; or it is there for such ops alone, made
-    of what was there. And after the optimizer what is made of that alone and of which nothing is made: an average that
-    is a new tensor in each step.
+    of what was there. And after the optimizer what is made of that alone, element by element, and of which nothing is
+    made: an average that is a new tensor in each step. Histograms and norms of weights are told to somebody, not kept.
     """
     found = np.zeros(len(profile.ops), bool)
     # What one compiled program hands to the next is another buffer there, so that nobody sees what is made of it.
@@ -29,7 +31,8 @@ def updates(profile: Profile) -> Bools:
     for number in range(len(profile.ops) - 1, -1, -1):
         op, after = profile.ops[number], {one for by in read_by[number] for one in by}
         kept = bool(op.writes) and was_there.issuperset(op.writes)
-        alone = of_that[number] and (bool(after) or number > updated)
+        made = number > updated and profile.signatures[op.signature].op_class in _ELEMENT_BY_ELEMENT
+        alone = of_that[number] and (bool(after) or made)
         found[number] = (kept or alone) and all(found[one] for one in after)
     return settled(found)
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 import re
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
 
@@ -105,6 +105,25 @@ def only_one_does(attribution: Attribution, op_class: str) -> Iterator[tuple[Row
         classes = classes_of(some, rows)
         if (not len(a) or not len(b)) and op_class in classes and classes <= VECTOR | {op_class}:
             yield a, b
+
+
+def alone_or_in_place(attribution: Attribution, of: Callable[[Segments], Bools]) -> Iterator[tuple[Rows, Rows]]:
+    """The free segments without a partner for which `of` is true: (segments of A, of B).
+
+    Where all that one run does in a stretch is such, what the other one does there stands in its place and goes with
+    it; where both runs dispatch alike, as elsewhere a stretch is no unit.
+    """
+    pairs = attribution.matching
+    free_a, free_b = attribution.rows(of)
+    alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
+    marked = np.zeros(len(attribution.a.segments), bool), np.zeros(len(attribution.b.segments), bool)
+    for marks, rows in zip(marked, alone, strict=True):
+        marks[rows] = True
+    for stretch in pairs.unmatched if pairs.alike else ():
+        a, b = attribution.free(stretch.a, stretch.b)
+        if any(len(rows) and marks[rows].all() for marks, rows in zip(marked, (a, b), strict=True)):
+            yield a, b
+    yield alone
 
 
 def classes_of(some: Segments, rows: Rows) -> set[str]:

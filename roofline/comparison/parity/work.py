@@ -14,6 +14,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
+from roofline.costs.callbacks import calls_python
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
@@ -130,7 +131,7 @@ def _forward(pair: Pair) -> tuple[list[Difference], Verified]:
             each_a, each_b = (products(run).get(phase, Counter()) for run in (pair.a, pair.b))
             apart = differing(phase, each_a, each_b)
             found.append(pair.differ(what, shown, text, "refused", contractions=apart))
-        elif max(unknown_a, unknown_b) > 1 - _MOSTLY_KNOWN and not beside:
+        elif _share_hidden(pair, phase, called_back=not _same(a, b)) > 1 - _MOSTLY_KNOWN and not beside:
             verified = Verified.DIFFERENT
             text = f"Most of the {_PASS.get(what, 'forward pass')} of one run is unknown work that the other one lacks"
             found.append(pair.differ(what, shown, text, "refused"))
@@ -229,17 +230,25 @@ def model_flops(analysis: Analysis) -> dict[str, float]:
     return found
 
 
-def hidden(run: Analysis, other: Analysis) -> dict[str, float]:
+def _share_hidden(pair: Pair, phase: str, called_back: bool) -> float:
+    """`hidden` of a phase, of the run with more of it."""
+    return max(hidden(*runs, called_back).get(phase, 0.0) for runs in ((pair.a, pair.b), (pair.b, pair.a)))
+
+
+def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str, float]:
     """Shares of busy time, by phase, in ops of unknown model FLOPs that the other run does not have alike.
 
-    Alike is an op of the same name and the same sizes: it is the same work, whatever it is.
+    Alike is an op of the same name and the same sizes: it is the same work, whatever it is. called_back: with ops that
+    call Python back. That is work of the host: where all products of the device are known of both runs and are the
+    same, nothing says that it is in the place of others.
     """
     busy = run.total.own_seconds
     if busy <= 0:
         return {}
     found: dict[str, float] = {}
     for key, _, seconds in _unmatched(run, other):
-        found[key[0]] = found.get(key[0], 0.0) + seconds / busy
+        if called_back or not calls_python(key[1]):
+            found[key[0]] = found.get(key[0], 0.0) + seconds / busy
     return found
 
 

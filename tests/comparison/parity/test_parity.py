@@ -395,6 +395,14 @@ def test_unknown_work_beside_all_that_the_other_run_does_is_named() -> None:
     assert one(less, without, "model FLOPs forward").severity == "refused"
 
 
+def test_python_that_is_called_back_makes_no_run_incomparable() -> None:
+    # 59 % of the time of all ops as above, but on the host; where the products differ, nothing says what it does.
+    ops = tuple(replace(op, own_ns=(15_000_000,) * 3) if op.signature == MYSTERY else op for op in handmade.OPS)
+    called = changed(replace(base(), ops=ops), MYSTERY, name="xla_ffi_python_cpu_callback")
+    assert one(base(), called, "model FLOPs forward").severity == "named"
+    assert one(base(), changed(called, ADDMM, cost=matrix(150e6)), "model FLOPs forward").severity == "refused"
+
+
 def test_without_shapes_equal_names_prove_nothing() -> None:
     bare = changed(base(), ADDMM, cost=unknown("no shapes"), shapes="", reads=(), writes=())
     bare = replace(

@@ -10,6 +10,7 @@ from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.compiled import taken_apart
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, piece_by_piece, small
@@ -28,9 +29,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those copies, and the ops that both runs have, in another memory format.
 
     Not copies that are part of something else: of what is made from nothing in each step, of many small ops that take
-    slices and put them together, or inside a fused kernel of the other run, which is fusion.
+    slices and put them together, or inside a fused kernel of the other run, which is fusion. Nor small ones between the
+    programs of a step that the other run has in fewer.
     """
     yield from _formats(attribution)
+    runs = attribution.comparison.a, attribution.comparison.b
     for stretch in attribution.matching.unmatched:
         a, b = attribution.free(stretch.a, stretch.b)
         copied = _copies(attribution.a.segments, a), _copies(attribution.b.segments, b)
@@ -45,12 +48,15 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         )
         made = not len(others) and any(not more.segments.signature[row].reads for row in copies)
         few = more.seconds[copies].sum() < _PART * more.seconds[vector].sum()
-        among = small(more.segments, copies) and len(vector) - len(copies) > MORE * len(others)
+        tiny = small(more.segments, copies)
+        among = tiny and len(vector) - len(copies) > MORE * len(others)
+        # What only stands between two programs is there for them, and one program of both does not make it.
+        between = tiny and taken_apart(*runs[:: 1 if less else -1])
         # What is taken apart and put together again around many launches is their number, whatever the pieces are.
         work = [attribution.work(more, vector), attribution.work(other, others)]
         launches, moved_by = [one.launches for one in work], [one.bytes or 0.0 for one in work]
         pieces = len(others) and piece_by_piece(launches, moved_by)
-        if not (made or few or among or pieces or other.segments.fused[(a, b)[less]].any()):
+        if not (made or few or among or between or pieces or other.segments.fused[(a, b)[less]].any()):
             yield Claim("layout", *copied, host=True)
 
 

@@ -50,10 +50,25 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in attribution.non_dispatch]
-        yield Claim("host-idle", NONE, NONE, between[0], between[1])
+        yield Claim("host-idle", NONE, NONE, *_known_besides(attribution, (between[0], between[1])))
         if all(_overhead(analysis) > _MOST for analysis in (a, b)):
             name = "small-model"
     yield Claim(name, NONE, NONE, attribution.gap_a, attribution.gap_b, about=about)
+
+
+def _known_besides(attribution: Attribution, between: tuple[float, float]) -> tuple[float, float]:
+    """Shares of the gaps in which hosts do no dispatch: `between` ops, or of the run that measured its host, all of it.
+
+    That is only where the other run's whole gap is shorter: whatever its host does, it is no more than that, and as
+    much is left out here.
+    """
+    runs, shares = (attribution.comparison.a, attribution.comparison.b), list(between)
+    for number, (run, other) in enumerate((runs, runs[::-1])):
+        cost = host_cost(run, resolved=False)
+        left = (attribution.gap_a, attribution.gap_b)[number]
+        if cost is not None and cost.besides > other.gap and not attribution.queued:
+            shares[number] = max(shares[number], min(left, (cost.besides - other.gap) / run.gap))
+    return shares[0], shares[1]
 
 
 def _most(
@@ -142,7 +157,10 @@ def sentence(facts: Facts) -> str:
 
 
 def _each(facts: Facts) -> str:
-    """What a launch costs the hosts: beside a device with a queue up to all of their time, else that of the gap."""
+    """What a launch costs the hosts: beside a device with a queue up to all of their time, else the gap.
+
+    Where it was measured what the host does besides dispatching, that is no part of it.
+    """
     runs = facts.run_more, facts.run_less
     if any(run.has_queue for run in runs):
         more, less = (run.most_per_launch for run in runs)
@@ -155,7 +173,9 @@ def _each(facts: Facts) -> str:
         text = f"; its device waits for the host, which takes up to {units.seconds(more)} for a launch"
         return f"{text}, {facts.less} hides its host's time behind its ops" if facts.run_less.hides_host else text
     launches = facts.launches_more, facts.launches_less
-    more, less = (run.gap / number if number else 0.0 for run, number in zip(runs, launches, strict=True))
+    costs = [host_cost(run, resolved=False) for run in runs]
+    spent = [run.gap if cost is None else cost.dispatch for run, cost in zip(runs, costs, strict=True)]
+    more, less = (each / number if number else 0.0 for each, number in zip(spent, launches, strict=True))
     dear = less > 0 and more > _DEARER * less
     return f"; each launch costs its host {units.seconds(more)} against {units.seconds(less)}" if dear else ""
 

@@ -1,4 +1,7 @@
-"""What a host does besides dispatching, while no op runs: Python, sleeping, input between ops."""
+"""What a host does besides dispatching, while no op runs: Python, sleeping, input between ops.
+
+And Python that a compiled step calls back (callbacks.py): an op, but all that it does is to wait for the host.
+"""
 
 from __future__ import annotations
 
@@ -9,8 +12,11 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import SOME
+from roofline.comparison.causes.phrases import SOME, following, host_part, listed, opening
 from roofline.comparison.causes.select import MORE
+
+#: From this part of a finding on, it is most of it. By choice.
+_MOST = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -30,8 +36,20 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         yield Claim("host-idle", pairs.pairs_a[chosen], pairs.pairs_b[chosen])
 
 
+def called_back(facts: Facts) -> bool:
+    """Whether most of it is in ops that call Python back: no noise of a host, but work of one run alone."""
+    called = facts.about.get("host") == "called" and facts.about_more
+    return bool(called) and facts.dispatch <= _MOST * facts.seconds
+
+
 def sentence(facts: Facts) -> str:
-    """What of it the op after takes longer, and whether the thread was on a core."""
+    """What is called back; else what of it the op after takes longer, and whether the thread was on a core."""
+    if called_back(facts):
+        others = [name for name in facts.does_less.names if name not in facts.does_more.names]
+        other = f", in whose place {facts.less} has {listed(others)}" if others else ""
+        between = host_part(facts, "between its ops") if facts.dispatch > SOME * facts.seconds else ""
+        text = f"{opening(facts, 'Python functions that its compiled step calls back')}: {facts.about_more} per step"
+        return f"{text}{other}{between}{following(facts)}; the step waits for Python on the host."
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
     dispatches_more = facts.launches_more > MORE * facts.launches_less
     text += "beyond what dispatching an op takes" if dispatches_more else "which is not dispatching more ops"
@@ -51,6 +69,11 @@ def sentence(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """What to look for."""
+    if called_back(facts):
+        return (
+            "take the Python function out of the compiled step: write it with the framework's own ops, or call it "
+            "outside of the step, or more rarely"
+        )
     match facts.about.get("host"):
         case "ops":
             return (
@@ -63,14 +86,21 @@ def advice(facts: Facts) -> str:
     return "look for what the step does besides its ops (py-spy, cProfile): I/O, sleeps, Python loops"
 
 
+def label(facts: Facts) -> str:
+    """What is called back; else where it is."""
+    if called_back(facts):
+        return f"Python called back from the compiled step ({facts.about_more})"
+    return "host time between ops"
+
+
 CAUSE = Cause(
     name="host-idle",
     claim=claim,
     after=("allocation",),
     sentence=sentence,
     advice=advice,
-    label="host time between ops",
-    same_work="always",
+    label=label,
+    same_work=lambda facts: not called_back(facts),
     in_gap=True,
     compilable=True,
 )

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
-from explained import COPY, before, found, near, only
+import pytest
+from explained import COPY, before, found, near, only, xla
 from msgspec.structs import replace
 from synthetic import (
     GELU,
@@ -26,6 +27,14 @@ def test_transposes_that_one_run_makes() -> None:
 def test_copies_are_another_layout() -> None:
     told = found(step(before(GELU.name, COPY, COPY)), step())
     assert {rule: finding.seconds for rule, finding in told.items()} == {"layout": near(4 * 2 * 110)}
+
+
+@pytest.mark.parametrize(("programs", "rule"), [(1.0, "layout"), (9.0, "host-bound"), (60.0, "jit-not-in-effect")])
+def test_small_copies_between_programs_are_there_for_them(programs: float, rule: str) -> None:
+    """Ten copies of 2 µs in each of four layers, 10 µs of the host before each; of 68 ops 60 may be programs."""
+    copies = (change(COPY, own=2, bytes=0.02e6),) * 10
+    told = found(xla(programs, before(GELU.name, *copies)), xla(1.0))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {rule: near(4 * 10 * 12)}
 
 
 def test_a_cast_is_no_layout() -> None:

@@ -15,9 +15,7 @@ def test_work_that_is_not_known_is_no_less_work() -> None:
     assert found.seconds == near(4 * 550)  # 3 * 300 us and 200 us per layer, half of it gone
 
 
-def test_python_that_a_compiled_step_calls_back() -> None:
-    called = step((*LAYER * 4, Row("pure_callback", "other", 900, known=False)))
-    assert "take the Python function out of the compiled step (pure_callback)" in only(called, step()).advice
+def test_a_formula_is_asked_for() -> None:
     other = step((*LAYER * 4, Row("mylib::scan", "other", 900, known=False)))
     assert "register a formula" in only(other, step()).advice
 

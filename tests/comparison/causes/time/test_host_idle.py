@@ -52,6 +52,17 @@ def test_a_sleep_between_ops_is_no_dispatch_of_another_framework() -> None:
     assert told["host-idle"].seconds == pytest.approx(1e-3, rel=0.02)
 
 
+def test_python_besides_dispatch_is_known_of_one_run_alone() -> None:
+    """62 µs of Python before each of 28 ops, of which an op takes 12 and the first one, with cold caches, 60.
+
+    That is 27 x 50 + 2 µs besides dispatching; the program of the other run waits 28 x 2 µs, whatever for.
+    """
+    names = tuple(change(row, name=f"hlo.{n}", own=3.0) for n, row in enumerate(LAYER * 4))
+    told = found(hosted(62.0), step(names, backend="jax", host=2, environment={"threads": "2"}))
+    assert told["host-idle"].seconds == near(27 * 50 + 2 - 28 * 2)
+    assert told["host-bound"].seconds == near(28 * 62 - 28 * 2 - (27 * 50 + 2 - 28 * 2))
+
+
 @pytest.mark.parametrize(("less", "told"), [(18.7e-9, "less than 1 µs"), (0.0, "less than 1 µs"), (10.0, "10.0 s")])
 def test_a_counter_has_no_nanoseconds(less: float, told: str) -> None:
     assert counter(less) == told

@@ -1,0 +1,55 @@
+"""Python functions that a compiled step calls back. Steps made by hand."""
+
+from __future__ import annotations
+
+import pytest
+from explained import found, near, only
+from synthetic import LAYER, Row, step
+
+from roofline.costs.callbacks import calls_python
+
+BACK = Row("xla_ffi_python_cpu_callback", "other", 900, known=False)
+
+
+def test_python_that_a_compiled_step_calls_back() -> None:
+    """One call of 900 µs behind the layers, and the 10 µs in which its host dispatches it."""
+    one = only(step((*LAYER * 4, BACK)), step())
+    assert (one.rule, one.seconds) == ("host-idle", near(910))
+    assert "1 call of xla_ffi_python_cpu_callback per step" in one.text
+    assert "take the Python function out of the compiled step" in one.advice
+    assert one.label == "Python called back from the compiled step (1 call of xla_ffi_python_cpu_callback)"
+
+
+def test_what_the_other_run_does_in_its_place_goes_with_it() -> None:
+    """Behind each of four layers 800 µs of a call against 300 of a known op: 4 x 500."""
+    called = Row("EagerPyFunc", "other", 800, known=False, block="FFN")
+    known = Row("Tanh", "pointwise", 300, bytes=1e6, block="FFN")
+    one = found(step((*LAYER, called) * 4), step((*LAYER, known) * 4))["host-idle"]
+    assert one.seconds == near(4 * 500)
+    assert "4 calls of EagerPyFunc per step, in whose place torch (B) has Tanh" in one.text
+
+
+def test_calls_that_both_runs_make_are_no_difference() -> None:
+    assert found(step((*LAYER * 4, BACK)), step((*LAYER * 4, BACK))) == {}
+
+
+def test_an_op_of_known_work_is_what_its_work_is() -> None:
+    """Only the name says that it calls Python."""
+    known = Row("PyFunc", "pointwise", 900, bytes=1e6)
+    assert found(step((*LAYER * 4, known)), step()).keys() != {"host-idle"}
+
+
+@pytest.mark.parametrize(
+    ("name", "python"),
+    [
+        ("xla_python_cpu_callback", True),
+        ("xla_ffi_partitioned_python_gpu_callback", True),
+        ("pure_callback", True),
+        ("PyFuncStateless", True),
+        ("PyFunction.apply", False),
+        ("on_load_callback_kernel", False),
+        ("python_dispatch", False),
+    ],
+)
+def test_which_ops_call_python(name: str, python: bool) -> None:
+    assert calls_python(name) is python

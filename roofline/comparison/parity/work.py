@@ -11,10 +11,10 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.callbacks import calls_python
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
-from roofline.costs.callbacks import calls_python
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.

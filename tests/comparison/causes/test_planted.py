@@ -173,9 +173,7 @@ def later(name: str) -> Any:
 
 #: What docs/plants.md says of the pairs that the rules were not tried on before they were measured: of the causes, of
 #: the pairs in full at least, and nulls with a finding at most.
-RATES = {"second": (64 / 64, 46 / 57, 0), "third": (31 / 33, 24 / 30, 0), "fourth": (32 / 45, 18 / 41, 1)}
-#: Pairs that are not comparable and were not refused.
-MISSED = {"tagger-longer"}
+RATES = {"second": (64 / 64, 48 / 57, 0), "third": (31 / 33, 25 / 30, 0), "fourth": (35 / 45, 22 / 41, 0)}
 #: What is planted counts as asked for (docs/plants.md), or is worked out by a loop whose last turn is another one.
 OTHER_WORK = {"unet-again-train", "physics-looped-train"}
 
@@ -191,7 +189,7 @@ def test_rates_of_the_later_sets(name: str) -> None:
     assert sum(each is not None for each in causes) >= least_causes * len(causes)
     assert sum(one.right for one in planted) >= least_pairs * len(planted)
     assert sum(bool(one.findings) for one in nulls) <= most_false
-    assert all(one.right for one in verdicts if one.pair.kind == "refused" and one.pair.name not in MISSED)
+    assert all(one.right for one in verdicts if one.pair.kind == "refused")
 
 
 @pytest.mark.slow

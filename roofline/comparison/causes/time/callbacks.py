@@ -8,12 +8,12 @@ import numpy as np
 
 from roofline import units
 from roofline.comparison.arrays import Bools
+from roofline.comparison.callbacks import calls_python
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Rule
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.select import alone_or_in_place
 from roofline.comparison.segments import Segments
-from roofline.costs.callbacks import calls_python
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:

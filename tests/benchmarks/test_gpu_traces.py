@@ -21,10 +21,8 @@ from roofline.traces.kineto import reader
 SCRIPT = Path(__file__).resolve().parents[2] / "benchmarks" / "gpu" / "keep_trace.py"
 
 
-@pytest.mark.parametrize(
-    ("backend", "suffix"),
-    [("torch", ".trace.json.gz"), pytest.param("jax", ".xplane.pb.gz", marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize(("backend", "suffix"), [("torch", ".trace.json.gz"), ("jax", ".xplane.pb.gz")])
 def test_the_traces_of_a_run_are_kept_with_its_profile(backend: str, suffix: str, tmp_path: Path) -> None:
     pytest.importorskip(backend)
     environment = {**os.environ, "ROOFLINE_CACHE": str(tmp_path)}

@@ -32,8 +32,8 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
     "keras-tensorflow": ({"keras", "keras-hub", "tensorflow"}, "off"),
     "keras2": ({"tf_keras", "keras-nlp", "tensorflow"}, "off"),
 }
-#: Libraries on frameworks, and compilers, of which another backend here has either: recorded by `make test-all` alone.
-THOROUGH = ("keras-torch", "keras-jax", "tensorflow-xla")
+#: Libraries on frameworks, and compilers, of which another backend here has either: trained by `make test-all` alone.
+THOROUGH = ("keras-torch", "keras-jax", "keras-tensorflow", "tensorflow-xla")
 EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in BACKENDS]
 OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.

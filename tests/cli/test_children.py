@@ -581,7 +581,11 @@ def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         pytest.param("jax", "18 products of jit_infer ", marks=needs("flax")),
         pytest.param("tensorflow", "all products asked for ", marks=needs("tensorflow", "jax")),
-        pytest.param("tensorflow-xla", "18 products of a_inference_forward", marks=needs("tensorflow", "jax")),
+        pytest.param(
+            "tensorflow-xla",
+            "18 products of a_inference_forward",
+            marks=[needs("tensorflow", "jax"), pytest.mark.thorough],
+        ),
     ],
 )
 def test_verify(process: Run, backend: str, what: str) -> None:

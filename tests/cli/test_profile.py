@@ -37,7 +37,7 @@ TOP = {
         "classes",
     ),
     *("groups", "phases", "blocks", "parameters", "trainable", "samples", "tokens", "memory", "above_ceiling", "flags"),
-    *("bounds_reach", "bounds_attained"),
+    *("bounds_reach", "bounds_attained", "bounds_turning"),
 }
 #: What is there beyond it (docs/profile-format.md).
 EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported"}

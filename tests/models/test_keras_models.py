@@ -62,7 +62,7 @@ def builds(on_torch: Any) -> Any:
     return on_torch["builds"]
 
 
-@pytest.fixture(params=["torch", "jax", pytest.param("tensorflow", marks=pytest.mark.thorough)])
+@pytest.fixture(params=["torch", *(pytest.param(name, marks=pytest.mark.thorough) for name in ("jax", "tensorflow"))])
 def bert(request: pytest.FixtureRequest) -> Any:
     return request.getfixturevalue(f"on_{request.param}")["bert"]
 
@@ -191,6 +191,7 @@ def test_rows_of_one_token_are_added_up_before_they_are_squared(on_tensorflow: A
     assert on_tensorflow["rows"] == pytest.approx([1 - 1e-5, 1 - 1e-5 - 1e-3, 1 - 1e-5], abs=2e-7)
 
 
+@pytest.mark.thorough
 def test_xla_op_names_have_blocks(on_jax: Any) -> None:
     answer = on_jax["names"]
     assert answer["instructions"] > 1000

@@ -17,10 +17,8 @@ from numpy.typing import NDArray
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
-from roofline.core.executor import OP_ALONE, OP_COLD, OP_IN_LAYERS
+from roofline.core.executor import ASLEEP, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
 
-#: Conditions of a profile: how long in a step the host sleeps or waits [s]; results that it reads.
-_ASLEEP, _READS = "asleep_seconds_per_step", "host_reads_per_step"
 #: The largest cache that a core has to itself.
 _OF_A_CORE = "l2"
 
@@ -91,7 +89,7 @@ def dispatched(analysis: Analysis) -> Dispatched | None:
     if not profile.ops or any(op.host_calls is None for op in profile.ops) or OP_ALONE not in profile.conditions:
         return None
     calls = sum(op.host_calls or 0 for op in profile.ops)
-    reads = min(calls, round(profile.conditions.get(_READS, 0.0)))
+    reads = min(calls, round(profile.conditions.get(READS, 0.0)))
     return Dispatched(sum(max(1, op.launches) for op in profile.ops), calls - reads, reads)
 
 
@@ -110,7 +108,7 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)
     after_last = analysis.idle - reading - 1e-9 * sum(sum(op.host_ns or ()) for op in profile.ops)
     beyond = float(_before_ops(analysis, in_layers).sum()) + max(0.0, after_last - in_layers)
-    rest, away = analysis.gap - reading * scale, profile.conditions.get(_ASLEEP)
+    rest, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
     beyond = min(beyond * scale, rest)
     # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for
     # whatever feeds it: no more than was seen here.

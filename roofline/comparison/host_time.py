@@ -17,6 +17,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.comparison.arrays import Array
 from roofline.comparison.segments import executions
+from roofline.core.executor import AWAY
 from roofline.core.schema import Profile
 
 #: Up to so many times the median, Python before an op is its dispatch; and up to so long [ns]. By choice: an op with a
@@ -87,7 +88,7 @@ def host_time(analysis: Analysis, placed: bool = False) -> HostTime:
         framework, python = np.zeros(len(profile.ops)), _before(analysis)
     # What of the idle time was seen in all kept steps is not before an op of this one was after the last op.
     seen = 1e9 * ((analysis.idle or 0.0) - _reading_input(analysis))
-    away = profile.conditions.get("away_seconds_per_step")
+    away = profile.conditions.get(AWAY)
     asleep = away is None or away > _ASLEEP * analysis.wall
     times = executions(profile).astype(np.float64)
     whole = max(float((framework + python).sum()), seen)

@@ -19,7 +19,7 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.host_time import host_time
-from roofline.core.executor import dispatched_alike
+from roofline.core.executor import PROGRAMS, dispatched_alike
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import PRODUCTS
 
@@ -121,7 +121,7 @@ def _settings(run: Profile) -> dict[str, object]:
         "versions": {name: version for name, version in run.versions.items() if name != "roofline"},
         "switches": dict(run.switches),
         "precision": run.precision,
-        "programs": run.conditions.get("programs_per_step"),
+        "programs": run.conditions.get(PROGRAMS),
     }
 
 

@@ -10,6 +10,14 @@ _OPTIONS = ("mode", "jit", "command_buffers")
 #: Conditions of a profile: what an op takes the host around itself [s]: one of a function; the only one of a layer
 #: inside others, and the latter where no cache holds any of it.
 OP_ALONE, OP_IN_LAYERS, OP_COLD = (f"host_seconds_per_op_{where}" for where in ("alone", "in_layers", "cold"))
+#: Results that the host reads in a step (`.item()`).
+READS = "host_reads_per_step"
+#: Time in which the thread that dispatches was on no core [s].
+AWAY = "away_seconds_per_step"
+#: The same without waiting for threads of its own ops, of PyTorch's steps that are not long [s].
+ASLEEP = "asleep_seconds_per_step"
+#: Compiled programs that a step runs.
+PROGRAMS = "programs_per_step"
 #: How the names of executors begin that run compiled programs.
 _COMPILED = "xla-"
 

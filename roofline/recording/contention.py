@@ -15,6 +15,8 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
+from roofline.core.executor import AWAY
+
 #: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
 SHARE, SWITCHES = 0.9, 200.0
 #: Above this share of all cores taken by others, with so much of them taken in all, somebody had to wait.
@@ -115,7 +117,7 @@ class System:
 
     def away_per_step(self, steps: int) -> dict[str, float]:
         """The condition of a profile whose ops run in the thread that counts."""
-        return {"away_seconds_per_step": self.away / steps} if steps else {}
+        return {AWAY: self.away / steps} if steps else {}
 
 
 def _not_running() -> float:

@@ -5,14 +5,12 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.host_cost import HostCost, dispatched, host_cost
-from roofline.core.executor import compiles
+from roofline.core.executor import PROGRAMS, compiles
 from roofline.renderers._words import conjunction, counted
 
 #: From this share of the gap on a part of it is told; and from this share of the step on, the gap in the first
 #: sentence. By choice.
 _SOME = 0.1
-#: The condition of a profile that says how many compiled programs a step runs.
-_PROGRAMS = "programs_per_step"
 #: A part of the gap from this share on is most of it. By choice.
 _MOST = 0.5
 
@@ -37,7 +35,7 @@ def _bound(analysis: Analysis) -> str:
     """What ops, or the programs that a compiler made of the step, take the host at most: all of the gap."""
     if analysis.gap <= 0 or analysis.has_queue:
         return ""
-    ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(_PROGRAMS, 0.0))
+    ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
     if ran is not None:
         what, number = ran.words, ran.all
     elif programs > 1 and compiles(analysis.profile) and analysis.gap >= _SOME * analysis.wall:

@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.causes.conditions import PROGRAMS
 from roofline.comparison.segments import executions
-from roofline.core.executor import compiles, executor_of
+from roofline.core.executor import PROGRAMS, compiles, executor_of
 
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5

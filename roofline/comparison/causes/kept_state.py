@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from roofline.comparison.arrays import Bools
-from roofline.comparison.causes.conditions import PROGRAMS
+from roofline.core.executor import PROGRAMS
 from roofline.core.readers import readers
 from roofline.core.rows import buffers_known, per_profile, settled
 from roofline.core.schema import Profile

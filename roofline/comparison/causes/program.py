@@ -13,11 +13,6 @@ def in_words_of(profile: Profile, words: Mapping[str, str], otherwise: str) -> s
     return words.get(written_in(profile), otherwise)
 
 
-def own_file(profile: Profile) -> bool:
-    """Whether the step is of a file of the user's, which decides for itself what the models of roofline are told."""
-    return profile.imported is None and ":" in profile.model
-
-
 def takes_options(profile: Profile) -> bool:
     """Whether `roofline profile` measured one of its own models: these, and no trace, take --precision and the like."""
-    return profile.imported is None and not own_file(profile) and profile.size != "-"
+    return profile.imported is None and not profile.own_step and profile.size != "-"

@@ -23,6 +23,8 @@ VECTOR = frozenset(("normalisation", "softmax", "reduction", "pointwise", "rando
 ALL = VECTOR | PRODUCTS | {"optimizer"}
 #: How much more of something (bytes, launches, FLOPs) is more, by choice: below it, rounding and padding of kernels.
 MORE = 1.05
+#: How much more work in the place of the same is another way to do it, or another update. By choice.
+HALF_AGAIN = 1.5
 #: Where launches grow so many times more than bytes, it is their number. In planted pairs (docs/plants.md) they grow
 #: 0.6 to 2.2 times as much as bytes where norms, activations and softmax are written out, and 6 to 260 times where
 #: slices and loops do the same piece by piece: by choice what lies between.

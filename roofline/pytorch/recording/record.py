@@ -11,6 +11,7 @@ import torch
 from torch.autograd.profiler import profile
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
+from roofline.core.executor import ASLEEP, READS
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
@@ -207,8 +208,8 @@ class TorchStepRecorder:
         # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
         layers = self._variant.layers if self._device == "cpu" and work.timed is not None else None
         around = {} if layers is None else host_cost.conditions(layers())
-        asleep = {} if plain.asleep is None else {"asleep_seconds_per_step": plain.asleep}
-        return {**away, **asleep, **around, "host_reads_per_step": float(reads_of_host(work.counted))}
+        asleep = {} if plain.asleep is None else {ASLEEP: plain.asleep}
+        return {**away, **asleep, **around, READS: float(reads_of_host(work.counted))}
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What timing and counting say."""

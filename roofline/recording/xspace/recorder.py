@@ -10,6 +10,7 @@ import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 
+from roofline.core.executor import PROGRAMS
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
@@ -191,7 +192,7 @@ class XSpaceStepRecorder:
         if plain.compiling is not None and plain.ran:
             found["compiling_seconds_per_step"] = plain.compiling / plain.ran
         if timed is not None and timed.programs is not None:
-            found["programs_per_step"] = timed.programs
+            found[PROGRAMS] = timed.programs
         return found
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:

@@ -15,6 +15,7 @@ from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
 from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import (
+    HALF_AGAIN,
     MORE,
     VECTOR,
     again_in,
@@ -29,8 +30,6 @@ from roofline.comparison.causes.select import (
 from roofline.core.executor import compiles
 from roofline.core.switch import COMPILED_AWAY
 
-#: How much more work between the same neighbours is another way to do the same. By choice.
-_HALF_AGAIN = 1.5
 #: From this share of small ops on whose like stand among large ones, they are part of those. By choice: half of them.
 _AMONG_LARGE = 0.5
 
@@ -77,7 +76,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             name = "tiny-ops" if launches and (tiny or many or not traffic) else "fusion"
         one, other = work[0][deciding], work[1][deciding]
         part_a = part_b = 1.0
-        if one and other and not (attribution.matching.alike and ratio(one, other) >= _HALF_AGAIN):
+        if one and other and not (attribution.matching.alike and ratio(one, other) >= HALF_AGAIN):
             explained = (one - other) / (2 * one) * sides[0].seconds - (other - one) / (2 * other) * sides[1].seconds
             if abs(explained) < abs(apart):  # never more than there is
                 part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)

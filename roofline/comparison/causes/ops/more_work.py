@@ -16,6 +16,7 @@ from roofline.comparison.causes.kept_state import updates
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import (
+    HALF_AGAIN,
     MORE,
     VECTOR,
     again_in,
@@ -33,8 +34,6 @@ from roofline.core.vocabulary import PRODUCTS
 
 #: From this share of a step on, work that is not known could be the missing one. By choice.
 _UNKNOWN = 0.05
-#: How much more an op writes that does more than its like. By choice, as in fusion.
-_HALF_AGAIN = 1.5
 
 #: How to update many tensors at once, by what the program is written with.
 _AT_ONCE = {
@@ -119,7 +118,7 @@ def _written_in_full(attribution: Attribution) -> Iterator[Claim]:
         known &= are(some, rows, VECTOR) & ~some.fused[rows]
         known &= np.asarray([bool(one.writes) for one in signatures], bool)
     for more, less in ((0, 1), (1, 0)):
-        chosen = known & (written[more] > _HALF_AGAIN * written[less])
+        chosen = known & (written[more] > HALF_AGAIN * written[less])
         a, b = pairs[0][chosen], pairs[1][chosen]
         apart = float(attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum())
         if apart * (less - more) > 0:  # what writes less and takes longer has another cause

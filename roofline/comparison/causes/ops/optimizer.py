@@ -9,11 +9,9 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, moved, opening
-from roofline.comparison.causes.select import of_phase
+from roofline.comparison.causes.select import HALF_AGAIN, of_phase
 from roofline.core.framework import written_in
 
-#: How many more launches or bytes are another update, not the same one under other names. By choice, as in fusion.
-_HALF_AGAIN = 1.5
 #: What to write, by what the program is written in.
 _WRITTEN = {
     "torch": "use the fused optimizer (fused=True), or compile the update",
@@ -30,7 +28,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     rows = attribution.rows(lambda some: of_phase(some, "optimizer"))
     work = [attribution.work(side, some) for side, some in zip((attribution.a, attribution.b), rows, strict=True)]
     launches, traffic = [one.launches for one in work], [one.bytes or 0.0 for one in work]
-    if any(max(each) >= _HALF_AGAIN * min(each) for each in (launches, traffic)):
+    if any(max(each) >= HALF_AGAIN * min(each) for each in (launches, traffic)):
         yield Claim("optimizer", *rows, host=True)
 
 

@@ -11,12 +11,13 @@ from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
-from roofline.comparison.causes.conditions import AWAY, of_both
+from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.causes.time.after_others import CONSEQUENCE
 from roofline.comparison.terms import Side
+from roofline.core.executor import AWAY
 from roofline.core.schema import Profile
 from roofline.core.switch import MALLOC, Setting
 

@@ -12,11 +12,12 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs
-from roofline.comparison.causes.conditions import ASLEEP, AWAY, PROGRAMS, READS, of_both, threads
+from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.host_time import A_READ
+from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, READS
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 

@@ -10,11 +10,12 @@ from roofline import units
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
-from roofline.comparison.causes.conditions import READS, of_both
+from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import following, listed, opening, ops
 from roofline.comparison.causes.select import of_classes, only_one_does
 from roofline.comparison.host_reads import for_the_host
+from roofline.core.executor import READS
 
 #: Where the profiled steps say that the host waited for the device.
 _WAITED = "synchronisation"

@@ -14,8 +14,10 @@ from synthetic import (
     step,
 )
 
+from roofline.comparison.causes.kept_state import updates
 from roofline.core.cost import unknown
 from roofline.core.schema import Profile
+from roofline.core.vocabulary import OpClass
 
 
 def test_products_that_only_one_run_does() -> None:
@@ -64,6 +66,20 @@ def test_an_average_of_weights_is_no_part_of_the_forward_pass() -> None:
     assert "averages of weights: 20 launches" in one.text
     assert "every few steps" in one.advice
     assert only(step((*LAYER * 4, *small)), step()).rule == "tiny-ops"
+
+
+def test_what_is_told_of_weights_after_their_update_is_not_kept() -> None:
+    """After the optimizer a new tensor made of weights that nothing reads: one element by element, one of bins."""
+    adam = Row("aten::_fused_adam_", "optimizer", 300, bytes=4e6, phase="optimizer")
+
+    def kept(name: str, op_class: OpClass) -> bool:
+        profile = step((*LAYER, adam, Row(name, op_class, 50, bytes=1e6)))
+        weight = replace(profile.ops[-2], reads=(9000,), writes=(9000,))
+        made = replace(profile.ops[-1], reads=(9000,), writes=(9001,))
+        return bool(updates(replace(profile, ops=(*profile.ops[:-2], weight, made)))[-1])
+
+    assert kept("aten::lerp", "pointwise")
+    assert not kept("aten::histc", "other")
 
 
 def test_a_sort_is_named_and_not_to_be_fused() -> None:

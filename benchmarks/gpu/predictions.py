@@ -26,7 +26,7 @@ from item import Item, Setting
 from plan import PUBLISHED, ROOT, pieces, row
 
 from roofline import devices
-from roofline.analysis.cache_traffic import accesses, external_bytes
+from roofline.analysis.accesses import accesses, external_bytes
 from roofline.core.device import Device
 from roofline.core.schema import load
 

@@ -16,7 +16,8 @@ from typing import NamedTuple
 import numpy as np
 
 from roofline.analysis import totals
-from roofline.analysis.cache_traffic import Cold, accesses, cold_traffic, external_bytes
+from roofline.analysis.accesses import accesses, external_bytes
+from roofline.analysis.cache_traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table

@@ -54,7 +54,18 @@ def columns(profile: Profile) -> Columns:
 def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
     """Rows of columns: each with the number of what it holds, and of each number the first row that holds it."""
     number: Ints = np.zeros(len(given[0]), np.int64)
+    first = first_rows(number)
     for column in given:
+        if np.array_equal(column, column[first][number]):
+            continue  # it tells no rows apart that were not apart already, and to sort it would cost most of the time
         values, codes = np.unique(column, return_inverse=True)
         number = np.unique(number * len(values) + codes, return_inverse=True)[1]
-    return number, np.unique(number, return_index=True)[1]
+        first = first_rows(number)
+    return number, first
+
+
+def first_rows(number: Ints) -> Ints:
+    """The first row of each number, of rows that have all numbers from 0 on."""
+    first: Ints = np.zeros(int(number.max(initial=-1)) + 1, np.int64)
+    first[number[::-1]] = np.arange(len(number))[::-1]
+    return first

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.cache_traffic import Cold
-from roofline.analysis.columns import Columns, columns, numbered
+from roofline.analysis.columns import Columns, columns, first_rows, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
@@ -152,8 +152,7 @@ def _near_ridge(stacked: Array, work: NDArray[np.int64], found: list[Terms], dev
     if not found:
         return np.zeros(0, bool)
     # What is said of the first op of a work holds for all of them.
-    _, first = np.unique(work, return_index=True)
-    stacked = stacked[:, first]
+    stacked = stacked[:, first_rows(work)]
     top = np.sort(stacked, axis=0)
     close = (top[1] > RIDGE_RATIO * top[2]) & (top[1] > 0)
     spreads = np.asarray(

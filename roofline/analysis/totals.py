@@ -107,10 +107,9 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
     """The sums over the ops at `rows` of the profile."""
     of = table.columns
     signature = of.signature[rows]
-    numbers, times = np.unique(signature, return_counts=True)
-    costs = [
-        (profile.signatures[number].cost, many) for number, many in zip(numbers.tolist(), times.tolist(), strict=True)
-    ]
+    times = np.bincount(signature, minlength=len(profile.signatures))
+    numbers = np.flatnonzero(times)
+    costs = [(profile.signatures[number].cost, int(times[number])) for number in numbers.tolist()]
     own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
     functions: dict[str, float] = {}
     for cost, many in costs:

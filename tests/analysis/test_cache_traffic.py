@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.analysis.cache_traffic import Accesses, cold_reads, cold_traffic, external_bytes
+from roofline.analysis import least_recently_used
+from roofline.analysis.accesses import Accesses, external_bytes
+from roofline.analysis.cache_traffic import cold_traffic
+from roofline.analysis.least_recently_used import cold_reads
 from roofline.core.device import Cache, Ceiling, Device
 from roofline.core.schema import Imported, Op
 from tests import handmade
@@ -72,6 +76,24 @@ def steps(draw: st.DrawFn) -> tuple[Step, Step, float]:
 def test_like_the_definition(step: tuple[Step, Step, float]) -> None:
     reads, writes, cache = step
     assert cold_reads(accesses(reads, writes), cache) == by_definition(reads, writes, cache)
+
+
+@pytest.mark.parametrize("cache", [40.0, 400.0, 2000.0, 20000.0])
+def test_the_second_walk_may_end_where_it_goes_on_like_the_first(cache: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    # 3000 ops, each reads two of 300 buffers and writes one, of which it touches a fifth or all. The smallest cache
+    # holds a few of them, the largest all: 300 buffers of at most 50 bytes.
+    draws = np.random.default_rng(0)
+    whole, chosen = draws.integers(1, 11, 300) * 5, draws.integers(0, 300, (3000, 3))
+    parts = np.where(draws.random((3000, 3)) < 0.5, 0.2, 1.0)
+    steps = [
+        [(int(b), float(whole[b] * part)) for b, part in zip(*op, strict=True)]
+        for op in zip(chosen, parts, strict=True)
+    ]
+    touched = accesses([op[:2] for op in steps], [op[2:] for op in steps])
+    found = cold_reads(touched, cache)
+    monkeypatch.setattr(least_recently_used, "_stops", lambda ops: [0, ops])
+    assert found == cold_reads(touched, cache)
+    assert (sum(found) > 0) == (cache < 20000)
 
 
 def test_a_chain_stays_warm_while_it_fits() -> None:

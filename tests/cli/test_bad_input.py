@@ -484,8 +484,9 @@ def running(
     Whatever the test finds, nothing of it outlives the test.
     """
     pytest.importorskip("torch")
-    # A shell starts what runs in the background with Ctrl-C ignored, and its children inherit that.
+    # A shell starts what runs in the background with Ctrl-C ignored, nohup with SIGHUP, and children inherit that.
     listen = "import runpy, signal; signal.signal(signal.SIGINT, signal.default_int_handler); "
+    listen += "signal.signal(signal.SIGHUP, signal.SIG_DFL); "
     listen += "runpy.run_module('roofline', run_name='__main__', alter_sys=True)"
     command = [sys.executable, "-c", listen, "profile", "mine.py:waits", *SMALL, *OUT]
     process = subprocess.Popen(

@@ -1,0 +1,76 @@
+"""The buffers that a step touches, op after op, and what of them has to pass main memory whatever its kernels are."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.rows import Ints, buffers, per_profile, rows, settled
+from roofline.core.schema import Profile
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class Accesses:
+    """The buffers that the ops of a step touch, op after op: of each op those that it reads, then those it writes.
+
+    buffer: their numbers; size: bytes of each that are touched. reads, writes: how many each op has.
+    """
+
+    buffer: Ints
+    size: Array
+    reads: Ints
+    writes: Ints
+
+    @property
+    def written(self) -> NDArray[np.bool_]:
+        """Which accesses are writes."""
+        kinds = np.tile(np.asarray([False, True]), len(self.reads))
+        return np.repeat(kinds, np.stack([self.reads, self.writes], axis=1).ravel())
+
+    @property
+    def numbered(self) -> Ints:
+        """The buffers, numbered from 0 on without a hole."""
+        buffer = self.buffer
+        if buffer.min(initial=0) < 0 or buffer.max(initial=0) > 4 * len(buffer):
+            found: Ints = np.unique(buffer, return_inverse=True)[1]
+            return found
+        used = np.zeros(int(buffer.max(initial=0)) + 1, np.int64)  # as small as they are, nothing has to be sorted
+        used[buffer] = 1
+        numbers: Ints = (np.cumsum(used) - 1)[buffer]
+        return numbers
+
+
+@per_profile
+def accesses(profile: Profile) -> Accesses:
+    """The accesses of a step: its ops have the buffers, their signatures the sizes."""
+    of, touched = rows(profile), buffers(profile)
+    sizes = [(*signature.reads, *signature.writes) for signature in profile.signatures]
+    many = of.reads + of.writes
+    starts = np.cumsum([0, *map(len, sizes)])[of.signature] if sizes else many
+    here = np.arange(len(touched)) + np.repeat(starts - (np.cumsum(many) - many), many)
+    size = np.asarray([each for one in sizes for each in one], np.float64)[here]
+    return Accesses(touched, settled(size), of.reads, of.writes)
+
+
+def external_bytes(touched: Accesses) -> float:
+    """Bytes a step must move whatever its kernels are: what comes from before it and what outlives it.
+
+    A buffer that is read before the step writes it came from outside (parameters, optimizer state, inputs): its bytes
+    are read once, and written once if the step changes it. A buffer that the step writes and never reads is a result.
+    Everything else could stay on the chip.
+    """
+    buffer, written, size = touched.numbered, touched.written, touched.size
+    place, number = np.arange(len(buffer)), int(buffer.max(initial=-1)) + 1
+    first, read_last, written_last = np.full((3, number), -1)
+    first[buffer[::-1]] = place[::-1]
+    read_last[buffer[~written]] = place[~written]
+    written_last[buffer[written]] = place[written]
+    came = ~written[first]
+    most = np.zeros((2, number))
+    np.maximum.at(most, (written.astype(np.int64), buffer), size)
+    result = ~came & (written_last > read_last)
+    return float(most[:, came].sum() + size[written_last[result]].sum())

@@ -144,6 +144,7 @@ def step(
         trainable=count,
         switches={
             **switches,
+            "jit": "on",
             "input": workload.input,
             **precision_switches(device),
             **({"random bits": jax.config.jax_default_prng_impl} if learns and dropout else {}),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from roofline.core.framework import framework
+from roofline.core.rows import rows
 from roofline.core.schema import Profile
 
 #: Options of backends that change who dispatches.
@@ -18,6 +19,8 @@ AWAY = "away_seconds_per_step"
 ASLEEP = "asleep_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
+#: From more than a program for every second op on, a step is compiled op by op. By choice.
+_PROGRAMS_PER_OP = 0.5
 #: How the names of executors begin that run compiled programs.
 _COMPILED = "xla-"
 
@@ -41,6 +44,16 @@ def compiles(profile: Profile) -> bool:
 def one_by_one(profile: Profile) -> bool:
     """Whether a host launches each kernel of a step for itself, and neither a compiled program nor a graph."""
     return profile.profiled is not None and "-" not in profile.profiled.mechanism
+
+
+def op_by_op(profile: Profile) -> bool:
+    """Whether a framework that compiles programs was given one for each op, or for two."""
+    programs = profile.conditions.get(PROGRAMS)
+    if programs is None or programs <= 1:
+        return False
+    # Beside a GPU launches are kernels; on a CPU they are how often an op ran.
+    ran = rows(profile).launches.clip(1).sum() if profile.device.kind == "cpu" else len(profile.ops)
+    return programs > _PROGRAMS_PER_OP * float(ran)
 
 
 def dispatched_alike(a: Profile, b: Profile) -> bool:

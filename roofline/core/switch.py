@@ -134,6 +134,7 @@ OWN_JIT = Switch(
     name="jax.jit",
     kind=COMPILED_THERE,
     reads="jit",
+    assumed="on",
     turns={"on": "off"},
     in_step="jit",
     moves=("switch jit",),

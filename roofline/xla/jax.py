@@ -224,11 +224,11 @@ class Jax:
         return {"jax": jax.__version__, **process.versions(others)}
 
     def switches(self) -> dict[str, str]:
-        """What decides the arithmetic and the compilation."""
+        """What decides the arithmetic; of the compilation that it was turned off: a step jits what it wants."""
         options = ("jax_default_matmul_precision", "jax_enable_x64")
         found = {
             **{name: str(getattr(jax.config, name)) for name in options},
-            "jit": "off" if turned.left_out() else "on",
+            **({"jit": "off"} if turned.left_out() else {}),
         }
         arithmetic = "tf32" if _takes_tf32(found[options[0]]) else "ieee"
         return {**found, "float32 matmul (XLA)": arithmetic, "float32 convolution (XLA)": arithmetic}

@@ -3,37 +3,26 @@
 from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.segments import executions
-from roofline.core.executor import PROGRAMS, compiles, executor_of
+from roofline.core.executor import PROGRAMS, compiles, executor_of, op_by_op
 
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5
-#: From more than a program for every second op on, a step is compiled op by op. By choice.
-_PROGRAMS_PER_OP = 0.5
 #: From more than this share of the busy time in eager ops on, a step was not compiled. By choice: most of it.
 _MOSTLY = 0.5
 #: What the switch `jit` says where a compiler was asked for.
 _COMPILED = frozenset(("on", "compile", "autocluster"))
 
 
-def op_by_op(run: Analysis) -> bool:
-    """Whether a framework that compiles programs was given one for each op, or for two."""
-    programs = run.profile.conditions.get(PROGRAMS)
-    if programs is None or programs <= 1:
-        return False
-    return programs > _PROGRAMS_PER_OP * float(executions(run.profile).sum())
-
-
 def more_programs(slower: Analysis, other: Analysis) -> bool:
     """Whether the slower run dispatches more compiled programs, and neither all of it op by op."""
     many, few = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (slower, other))
-    return not op_by_op(slower) and many > MORE_PROGRAMS * few > 0
+    return not op_by_op(slower.profile) and many > MORE_PROGRAMS * few > 0
 
 
 def taken_apart(run: Analysis, other: Analysis) -> bool:
     """Whether a run dispatches more compiled programs than the other one, which has none for each op."""
     many, few = (each.profile.conditions.get(PROGRAMS) or 0.0 for each in (run, other))
-    return not op_by_op(other) and many > MORE_PROGRAMS * few > 0
+    return not op_by_op(other.profile) and many > MORE_PROGRAMS * few > 0
 
 
 def compiled_in_vain(slower: Analysis, other: Analysis) -> bool:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
 from roofline.comparison.parity.random import dropout, noise
+from roofline.core.executor import op_by_op
 from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile, Signature
 
@@ -181,7 +182,9 @@ def mechanism(profile: Profile) -> str:
             return f"op by op, as {profile.compilation.compiler} compiled nothing"
         return f"{by}, replayed as CUDA graphs" if launched == "cuda-graph" else by
     if launched == "xla-thunk":
-        return _BY_XLA.get(jit or "", "compiled by XLA")
+        # A step of the user's jits what it wants, and no switch knows of it: its programs do.
+        apart = jit in (None, "on") and op_by_op(profile)
+        return _BY_XLA.get("off" if apart else jit or "", "compiled by XLA")
     if "compiled-code" in profile.flags:
         return "op by op, beside compiled code"
     names = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}

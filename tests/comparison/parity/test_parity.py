@@ -14,7 +14,7 @@ from msgspec.structs import replace
 from roofline.analysis.analysis import analyze
 from roofline.comparison.parity.parity import Difference, Parity, parity, refusal
 from roofline.core.cost import Cost, matrix, unknown
-from roofline.core.executor import executor_of
+from roofline.core.executor import PROGRAMS, executor_of
 from roofline.core.schema import Compilation, Imported, Op, Precision, Profile, Signature, Wall
 from roofline.errors import InputError
 
@@ -559,6 +559,11 @@ def test_how_the_step_is_run() -> None:
     on, off = (base(backend="keras-jax", switches={"jit": each}, profiled=thunks) for each in ("on", "off"))
     found = one(on, off, "jit")
     assert (found.a, found.b, found.seconds) == ("compiled by XLA", "XLA, op by op", None)
+    unknown = replace(on, switches={})
+    assert one(unknown, off, "jit").a == "compiled by XLA"
+    # a step whose ops are programs of their own
+    apart = replace(unknown, conditions={PROGRAMS: float(len(unknown.ops))})
+    assert one(unknown, apart, "jit").b == "XLA, op by op"
     part = replace(on, switches={"jit": "in part"})
     assert one(on, part, "jit").b == "a TensorFlow graph, in part compiled by XLA"
     vain = replace(compiled, flags=("nothing-compiled",))

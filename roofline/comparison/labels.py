@@ -1,7 +1,8 @@
-"""What runs are called: by backend, and by what tells runs of one backend apart."""
+"""What runs are called, by backend and by what tells runs of one backend apart; and what kernels are."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterable
 
 from roofline.core.schema import Profile
@@ -18,6 +19,14 @@ _APART: tuple[Callable[[Profile], str], ...] = (
     lambda profile: f" ({profile.model})",
     lambda profile: f" ({profile.size})",
 )
+
+#: What compilers append to the name of a kernel to tell it from others of one program.
+_NUMBER = re.compile(r"[._]\d+$")
+
+
+def kernel_name(recorded: str) -> str:
+    """The name of a kernel, which is the same in another program."""
+    return _NUMBER.sub("", recorded)
 
 
 def called(profiles: Iterable[Profile]) -> tuple[str, ...]:

@@ -8,7 +8,6 @@ runs execute alike; so where these, too, are slower in one run, and the same set
 
 from __future__ import annotations
 
-import re
 from collections import defaultdict
 from collections.abc import Hashable
 from dataclasses import dataclass
@@ -19,6 +18,7 @@ import numpy as np
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.host_time import host_time
+from roofline.comparison.labels import kernel_name
 from roofline.core.executor import PROGRAMS, dispatched_alike
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import PRODUCTS
@@ -36,9 +36,6 @@ CLOCKS = 0.03
 _ROUNDING = np.asarray([-1e-9, 1e-9])
 #: There must be so many of either kind, with such a share of the shorter step. By choice.
 _FEWEST, _SHARE = 3, 0.03
-
-#: What compilers append to the name of a kernel to tell it from others of one program.
-_NUMBER = re.compile(r"[._]\d+$")
 
 #: What a machine is slower at: products, all other ops, or what the host does.
 Speed = Literal["products", "others", "host"]
@@ -148,7 +145,7 @@ def _by_work(run: Analysis) -> dict[Hashable, list[int]]:
     for row, op in enumerate(profile.ops):
         one = profile.signatures[op.signature]
         product = run.op_class(op) in PRODUCTS
-        kernels = tuple(_NUMBER.sub("", profile.kernels[number]) for number, _ in op.kernels) if product else ()
+        kernels = tuple(kernel_name(profile.kernels[number]) for number, _ in op.kernels) if product else ()
         work = one.name, one.shapes, one.dtype, one.writes, op.launches
         found[profile.phases[op.phase], work, kernels].append(row)
     return found

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
+from roofline.pytorch import cpu_kernels
 from roofline.timing import host as host_time
 from roofline.timing.timed import (
     GUARDS,
@@ -119,6 +120,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
     kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
     own, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
+    within_ops: list[cpu_kernels.Calls] = []
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
     unmatched: dict[str, float] = {}
@@ -132,6 +134,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         op = np.where(unit >= 0, matched[unit], -1)
         root = unit == np.arange(len(unit))
         inside = (op >= 0) & ~root
+        within_ops.append(cpu_kernels.calls_inside(op, events.name.astype(np.int64), step.parent, events.duration))
         unseen |= np.bincount(op[root], minlength=number) == 0
         within = event_cost.inner * np.bincount(op[inside], minlength=number)
         spans = np.bincount(op[root], weights=length[root], minlength=number) * 1e-9
@@ -168,7 +171,8 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
         dropped=len(steps) - len(kept),
         unmatched=unmatched,
-        kernels=[()] * number,
+        kernels=cpu_kernels.kernels(counted, trace.names, within_ops),
+        kernel_names=trace.names,
         unseen=int(unseen.sum()),
     )
 

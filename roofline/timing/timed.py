@@ -33,7 +33,8 @@ class Timed:
     unseen: counted ops of which a kept step shows no event. events: per step. dropped: outlying steps.
     unmatched: names of events without a twin, with their time.
     kernels: for each op (number of a name in kernel_names, mean time [ns]) per kernel; launches: per op. On a CPU an
-    op is its own kernel, and both are empty. extra: names of kernels without an op, whose rows follow those of the ops.
+    op is its own kernel, but for products that a call inside of them carries out, and launches is None. extra: names of
+    kernels without an op, whose rows follow those of the ops.
     host: (n, 2) mean idle time before each op, in the framework and outside of it (`host`). calls: (n,) mean calls of
     the framework that run no op in that time (views); python: (n, k) of that time what is outside of the framework, in
     each step. Both None where the trace does not tell.

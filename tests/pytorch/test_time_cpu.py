@@ -178,6 +178,38 @@ def us_of(causes):
     return pytest.approx({name: time * 1e-6 for name, time in causes.items()})
 
 
+@pytest.mark.parametrize(
+    ("library", "kernel"), [(True, "aten::mkldnn_convolution"), (False, "aten::_slow_conv2d_forward")]
+)
+def test_what_carries_a_product_out(library, kernel):
+    """The library where it is on, or PyTorch's own products; the dense layer's is its own."""
+    if library and not torch.backends.mkldnn.is_available():
+        pytest.skip("this PyTorch has no oneDNN")
+    net = torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(800, 4))
+    x = torch.ones(2, 8, 12, 12)
+
+    def run():
+        before = torch._C._get_mkldnn_enabled()  # the flags of torch.backends set TF32 as well, and warn of it
+        torch._C._set_mkldnn_enabled(library)
+        with torch.no_grad():
+            net(x)
+        torch._C._set_mkldnn_enabled(before)
+
+    from roofline.core.step import Step
+    from roofline.pytorch.recording import counting as torch_counting
+
+    run()
+    counted = count.count(torch_counting.record(Step(run=run)), Engine())
+    trace = profiler.read(profiler.profiled(run, "cpu", 2))
+    found = time_cpu.time_cpu(trace, counted, profiler.STEP, EventCost(0.0, 0.0))
+    names = [[found.kernel_names[number] for number, _ in kernels] for kernels in found.kernels]
+    assert dict(zip(counted.names_of_ops, names, strict=True)) == {
+        "aten::convolution": [kernel],
+        "aten::relu": [],
+        "aten::addmm": [],
+    }
+
+
 def test_the_cost_of_an_event_is_taken_from_what_it_lies_in(made, make_kineto):
     step(made, make_kineto, 0, 0)
     _, found = timed(made, OUTER, INNER)

@@ -18,6 +18,7 @@ from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.gap import dispatching, drift, share_of_gap
 from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
+from roofline.comparison.labels import kernel_name
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
@@ -169,6 +170,7 @@ class Attribution:
             names=tuple(name for name, _ in names.most_common(3)),
             classes=frozenset(some.places[row].op_class for row in rows),
             unknown=tuple(name for name, _ in unknown.most_common(3)),
+            kernel=_kernel(side, rows),
         )
 
     def following(self) -> dict[int, tuple[Rows, Rows]]:
@@ -275,6 +277,16 @@ class Attribution:
     def _seen(self, run: int) -> float:
         """The share of a gap in which the host was seen dispatching."""
         return dispatching((self.comparison.a, self.comparison.b)[run]) * (1 - self._drift[run])
+
+
+def _kernel(side: Side, rows: Rows) -> str:
+    """The kernel that takes most of the time of some segments; "" where their ops have none."""
+    profile, some = side.analysis.profile, side.segments
+    time: Counter[str] = Counter()
+    for op, weight in zip(some.op[rows].tolist(), some.weight[rows].tolist(), strict=True):
+        for number, own in profile.ops[op].kernels:
+            time[kernel_name(profile.kernels[number])] += own * weight
+    return max(time, key=lambda name: time[name], default="")
 
 
 def _after(some: Segments, rows: Rows) -> Rows:

@@ -9,7 +9,7 @@ from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
-from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.facts import Facts, printable
 from roofline.comparison.causes.phrases import flop, moved, opening
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
@@ -31,9 +31,17 @@ def sentence(facts: Facts) -> str:
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
     if facts.about["of"] == "products":
         text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
-        return f"{text}, where {facts.less} attains {other}.{_excess(facts)}"
+        return f"{text}, where {facts.less} attains {other}.{_kernels(facts)}{_excess(facts)}"
     text = f"{opening(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
     return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}.{_excess(facts)}"
+
+
+def _kernels(facts: Facts) -> str:
+    """The kernels of both runs that take most of the time, where they are not the same."""
+    one, other = (printable(work.kernel) for work in (facts.does_more, facts.does_less))
+    if one == other or not (one and other):
+        return ""
+    return f" Most of it is in {one}, in {facts.less} in {other}."
 
 
 def _excess(facts: Facts) -> str:

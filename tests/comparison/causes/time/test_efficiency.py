@@ -12,12 +12,35 @@ from synthetic import (
     step,
 )
 
+from roofline.core.schema import Profile
+
 
 def test_kernels_of_another_library() -> None:
     slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
     found = only(step(slow), step())
     assert found.rule == "efficiency"
     assert found.seconds == near(4 * 0.5 * 1100)
+
+
+def by(kernel: str, run: Profile) -> Profile:
+    """The step whose products a kernel carries out."""
+    ops = tuple(
+        replace(op, kernels=((0, op.own_ns[0]),)) if run.signatures[op.signature].cost.flops else op for op in run.ops
+    )
+    return replace(run, kernels=(kernel,), ops=ops)
+
+
+def test_two_kernels_are_named_and_no_slower_machine() -> None:
+    # products half again, vector ops a fifth slower, which a slower machine would be: but for the products' kernels
+    rows = tuple(change(row, own=(1.5 if row.flops else 1.2) * row.own) for row in LAYER * 4)
+    settings = {"threads": "1"}
+    slow, fast = step(rows, environment=settings), step(environment=settings)
+    assert "Most of it" not in findings(slow, fast)[0].text if findings(slow, fast) else True
+    found = findings(by("slow_conv_3", slow), by("library_conv", fast))[0]
+    assert found.rule == "efficiency"
+    assert found.seconds == near(4 * 0.5 * 1100)
+    assert "Most of it is in slow_conv, in " in found.text
+    assert found.text.endswith(" in library_conv.")
 
 
 def test_the_same_kernels_a_little_slower_are_no_finding_after_one_process() -> None:

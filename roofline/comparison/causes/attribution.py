@@ -16,7 +16,8 @@ import numpy as np
 from roofline.analysis.bootstrap import Interval, interval
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
-from roofline.comparison.causes.gap import dispatching, drift, share_of_gap
+from roofline.comparison.causes.gap import dispatching, share_of_gap
+from roofline.comparison.drift import drift
 from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
 from roofline.comparison.labels import kernel_name
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed

@@ -7,6 +7,7 @@ from statistics import median
 import msgspec
 
 from roofline import units
+from roofline.comparison.drift import drift
 from roofline.comparison.machine_speed import CLOCKS, machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
 from roofline.core.framework import framework
@@ -35,6 +36,9 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
 }
 
+#: From this share of a step on, it is told what plain steps took longer than profiled ones. By choice.
+DRIFTED = 0.1
+
 #: Variables that change what runs in every framework.
 _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")
 
@@ -46,6 +50,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_threads(pair),
         *_clocks(pair),
         *_machine_speed(pair),
+        *_drift(pair),
         *_environment(pair),
         *_protocol(pair),
         *_source(pair),
@@ -96,6 +101,20 @@ def _machine_speed(pair: Pair) -> list[Difference]:
     shown = ("slower", "faster") if found.products > 1 else ("faster", "slower")
     difference = pair.differ("pace", shown, "", "warning", seconds=abs(found.seconds))
     return [msgspec.structs.replace(difference, text=text)]
+
+
+def _drift(pair: Pair) -> list[Difference]:
+    """seconds: by how much more plain steps of one run were slower than its profiled ones than those of the other."""
+    found = pair.each(lambda run: drift(run) * run.gap)
+    much = [seconds > DRIFTED * run.wall for seconds, run in zip(found, (pair.a, pair.b), strict=True)]
+    if not any(much):
+        return []
+    shown = (units.seconds(found[0]), units.seconds(found[1]))
+    text = (
+        "The plain steps took longer than the profiled ones by what no op and no idle time shows, as on a machine that "
+        "was slower meanwhile (measure again)"
+    )
+    return [pair.differ("drift", shown, text, "warning", seconds=abs(found[0] - found[1]))]
 
 
 def _times(ratio: float) -> str:

@@ -2,9 +2,10 @@
 
 What an op takes a host around itself was measured in the process of the run, with ops that do next to nothing. Before
 each op the framework's own time is its dispatch, however long, and so is Python up to what such an op takes inside
-layers, once for the op and once for each view before it. Right after an op that moves more than the cache of a core
-holds, it is what the op takes with nothing in the caches. What is longer in most steps is no dispatch; what is longer
-in a few of them was the machine. Of that, a thread that is on no core sleeps or waits.
+layers, with what an op takes alone for each view before it: views have no layer each, and a loop over a thousand slices
+is no dispatch of the op behind it. Right after an op that moves more than the cache of a core holds, it is what the op
+takes with nothing in the caches. What is longer in most steps is no dispatch; what is longer in a few of them was the
+machine. Of that, a thread that is on no core sleeps or waits.
 """
 
 from __future__ import annotations
@@ -107,7 +108,7 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     scale = analysis.gap / analysis.idle
     reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)
     after_last = analysis.idle - reading - 1e-9 * sum(sum(op.host_ns or ()) for op in profile.ops)
-    beyond = float(_before_ops(analysis, in_layers).sum()) + max(0.0, after_last - in_layers)
+    beyond = float(_before_ops(analysis, alone, in_layers).sum()) + max(0.0, after_last - in_layers)
     rest, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
     beyond = min(beyond * scale, rest)
     # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for
@@ -124,13 +125,13 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     )
 
 
-def _before_ops(analysis: Analysis, in_layers: float) -> NDArray[np.float64]:
+def _before_ops(analysis: Analysis, alone: float, in_layers: float) -> NDArray[np.float64]:
     """How long before each op the host did what is no dispatch of it [s]; shape (ops,)."""
     profile = analysis.profile
     columns = [(op.python_ns or 0, max(1, op.launches), op.host_calls or 0) for op in profile.ops]
     python, ops, views = np.asarray(columns, np.float64).T
     cold = profile.conditions.get(OP_COLD, in_layers)
-    usual = np.where(_after_large(analysis), cold, in_layers) * ops + in_layers * views
+    usual = np.where(_after_large(analysis), cold, in_layers) * ops + alone * views
     found: NDArray[np.float64] = np.maximum(0.0, python * 1e-9 - usual)
     return found
 

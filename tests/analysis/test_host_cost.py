@@ -41,7 +41,7 @@ def test_all_of_it_is_dispatch_where_no_op_takes_more_than_inside_layers() -> No
 
 @pytest.mark.parametrize(
     ("views", "other"),
-    [(0, 88), (1, 76)],  # 100 us of Python; inside layers an op takes 12, and so does a view
+    [(0, 88), (1, 87), (3, 85)],  # 100 us of Python; inside layers an op takes 12, and a view what an op alone does, 1
 )
 def test_python_beyond_what_an_op_takes_is_no_dispatch(views: int, other: float) -> None:
     found = cost(calibrated(longer(100), views={5: views}))

@@ -12,6 +12,8 @@ from dataclasses import dataclass, field
 
 #: What the ops outside of every scope are called.
 TOP = "(top)"
+#: What the ops are called that a loader of batches runs inside of the step.
+LOADER = "DataLoader"
 #: The numbers that end a name: "layer.3", "h_3", "block3", "3", and Keras's "dense_1_2", whose first one is "dense".
 _NUMBERS = re.compile(r"([._]?\d+)+$")
 #: All of them, without what parts the first one from the name.

@@ -15,6 +15,7 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
@@ -29,6 +30,8 @@ _FORWARD, _BACKWARD, _OPTIMIZER = range(3)
 _EVALUATE = "autograd::engine::evaluate_function"
 #: What brings a result to the host: `.item()`, `float()`, `bool()`, printing.
 HOST_READ = "aten::_local_scalar_dense"
+#: PyTorch's annotation around reading the next batch, which its loaders do in the step where they have no workers.
+_LOADS = "enumerate(DataLoader)#"
 #: The node of a reentrant checkpoint.
 _CHECKPOINT = "CheckpointFunctionBackward"
 
@@ -149,24 +152,32 @@ def count(
         scope=op_scope,
         phase=of_ops,
         unknown=unknown,
-        host_reads=_host_reads(nodes.names, op_of, len(ops)),
+        host_reads=_host_reads(nodes, op_of, len(ops)),
     )
 
 
 def reads_of_host(counted: Counted) -> int:
-    """How many results the host reads in a step: all but those that an op reads for itself."""
+    """How many results the host reads in a step: all but those that an op reads for itself, or a loader of batches."""
+    loads = _loading(counted.names, counted.parent).tolist()
     return sum(
-        name == HOST_READ and (op < 0 or counted.names_of_ops[op] == HOST_READ)
-        for name, op in zip(counted.names, counted.op_of.tolist(), strict=True)
+        name == HOST_READ and not loading and (op < 0 or counted.names_of_ops[op] == HOST_READ)
+        for name, op, loading in zip(counted.names, counted.op_of.tolist(), loads, strict=True)
     )
 
 
-def _host_reads(names: Sequence[str], op_of: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
+def _loading(names: Sequence[str], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
+    """Which calls read the next batch."""
+    return nesting.nearest(parent, np.asarray([name.startswith(_LOADS) for name in names], bool)) >= 0
+
+
+def _host_reads(nodes: Nodes, op_of: NDArray[np.int64], ops: int) -> NDArray[np.int64]:
     """How many results the host reads before each op. op_of: the op that a call is or lies in, or -1.
 
     On a device with memory of its own a read is an op itself, which is not counted here, and an op may read for itself.
+    So may a loader of batches, which is input.
     """
-    reads = np.flatnonzero(np.asarray([name == HOST_READ for name in names], bool) & (op_of < 0))
+    read = np.asarray([name == HOST_READ for name in nodes.names], bool)
+    reads = np.flatnonzero(read & (op_of < 0) & ~_loading(nodes.names, nodes.parent))
     counted = np.flatnonzero(op_of >= 0)
     following = np.searchsorted(counted, reads)
     known = following < len(counted)
@@ -206,6 +217,8 @@ def _scopes(nodes: Nodes) -> tuple[list[str], NDArray[np.int64]]:
     for index, name in enumerate(nodes.names):
         if name.startswith(SCOPE):
             own[index] = names.setdefault(name.removeprefix(SCOPE), len(names))
+        elif name.startswith(_LOADS):
+            own[index] = names.setdefault(LOADER, len(names))
     return list(names), _inherit(nodes.parent, own)
 
 
@@ -285,7 +298,7 @@ def _scopes_by_data(
     """The scopes of ops outside every layer.
 
     They get that of the op that wrote what they read (accumulating a gradient belongs to the layer whose gradient it
-    is); the optimizer is its own scope.
+    is), unless that read the batch; the optimizer is its own scope.
     """
     result = scope.copy()
     writer: dict[int, int] = {}
@@ -296,7 +309,7 @@ def _scopes_by_data(
         if result[number] < 0:
             known = [writer[storage] for storage in op.reads if storage in writer]
             result[number] = known[-1] if known else _name(names, "")
-        for storage in op.writes:
+        for storage in op.writes if names[result[number]] != LOADER else ():
             writer[storage] = int(result[number])
     return result
 

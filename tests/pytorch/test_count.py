@@ -491,6 +491,25 @@ def test_results_that_the_host_reads_are_counted_before_the_next_op():
     assert count.reads_of_host(nested) == 0
 
 
+def test_what_a_loader_runs_in_the_step_is_the_loaders():
+    """It draws the order, stacks the samples and reads a seed; what the step then computes of the batch is not its."""
+    data = torch.utils.data.TensorDataset(torch.ones(8, 3))
+    loader = torch.utils.data.DataLoader(data, batch_size=4, shuffle=True)
+
+    def run():
+        (x,) = next(iter(loader))
+        float((x * 2).sum())
+
+    counted = counted_of(run)
+    places = {name: counted.scopes[at] for name, at in zip(counted.names_of_ops, counted.scope, strict=True)}
+    assert places["aten::stack"] == places["aten::randperm"] == "DataLoader"
+    assert places["aten::mul"] == places["aten::sum"] == ""
+    # The sampler reads a seed within the loader; what making an iterator reads, and the step at its end, is the step's.
+    assert Counter(counted.names)[count.HOST_READ] == 3
+    assert count.reads_of_host(counted) == 2
+    assert counted.host_reads.sum() == 1
+
+
 def test_a_scope_called_optimizer_is_one():
     found = phases_and_scopes(("roofline:scope:optimizer", -1, -1, 1), ("aten::relu", 0, -1, 1))
     assert found == [("optimizer", "optimizer")]

@@ -10,6 +10,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.phrases import host_part, listed, opening, ops
 
 #: What a step spends on compiling programs anew [s], where that was recorded.
 _COMPILING = "compiling_seconds_per_step"
@@ -33,8 +34,12 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 
 def sentence_of_input(facts: Facts) -> str:
-    """How much longer it waits."""
-    return f"{facts.more} waits {units.seconds(facts.seconds)} longer for its input while no op runs."
+    """How much longer it waits, and what runs meanwhile."""
+    if not facts.does_more.ops:
+        return f"{facts.more} waits {units.seconds(facts.seconds)} longer for its input while no op runs."
+    told = f"{ops(facts.does_more)} ({listed(facts.does_more.names)}) that its loader runs in the step"
+    between = host_part(facts, "while none of them runs")
+    return f"{opening(facts, 'reading its input')}: {told}{between}."
 
 
 def sentence_of_compilation(facts: Facts) -> str:

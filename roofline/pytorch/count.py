@@ -136,7 +136,8 @@ def count(
     kept = np.flatnonzero(~ours)
     place = np.cumsum(~ours) - 1
     rows = np.asarray([op.node for op in ops], np.int64)
-    of_ops = _with_updates(ops, phase[rows])
+    called = tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops)
+    of_ops = _with_updates(ops, called, phase[rows])
     for row in np.flatnonzero(of_ops != phase[rows]).tolist():  # what a fused update is made of is no forward pass
         ops[row] = replace(ops[row], places=tuple((at, _OPTIMIZER) for at, _ in ops[row].places))
     op_scope = _scopes_by_data(nodes, ops, scope[rows], of_ops, scope_names)
@@ -147,7 +148,7 @@ def count(
         op_of=op_of[kept],
         view_of=view_of[kept],
         ops=tuple(ops),
-        names_of_ops=tuple(generated[op.node].name if op.node in generated else nodes.names[op.node] for op in ops),
+        names_of_ops=called,
         scopes=tuple(scope_names),
         scope=op_scope,
         phase=of_ops,
@@ -252,7 +253,7 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
     return phase
 
 
-def _with_updates(ops: Sequence[CountedOp], phase: NDArray[np.int64]) -> NDArray[np.int64]:
+def _with_updates(ops: Sequence[CountedOp], names: Sequence[str], phase: NDArray[np.int64]) -> NDArray[np.int64]:
     """The phases of ops, with an optimizer that is written by hand, where nothing else is marked as one.
 
     It is what stands after the backward pass, without products, up to the last op that writes in place into what the
@@ -265,11 +266,12 @@ def _with_updates(ops: Sequence[CountedOp], phase: NDArray[np.int64]) -> NDArray
     if any(op.costed.op_class in PRODUCTS for op in ops[first:]):
         return phase
     read = {storage for op in ops[:first] for storage in op.reads if storage >= 0}
-    updates = [number for number, op in enumerate(ops[first:], first) if op.costed.inplace and read & {*op.writes}]
-    if not updates:
-        return phase
     found = phase.copy()
-    found[first : updates[-1] + 1] = _OPTIMIZER
+    for number in range(len(ops) - 1, first - 1, -1):
+        # A copy into a weight is in place and reads nothing of it. What is made anew may lie where other things lay.
+        if (ops[number].costed.inplace or names[number].endswith("_")) and not read.isdisjoint(ops[number].writes):
+            found[first : number + 1] = _OPTIMIZER
+            break
     return found
 
 

@@ -204,6 +204,21 @@ def test_an_optimizer_written_by_hand_is_one():
     ]
 
 
+def test_an_optimizer_that_copies_into_the_weights_is_one():
+    torch.manual_seed(0)
+    weight, x = nn.Parameter(torch.randn(4, 4)), torch.randn(2, 4)
+
+    def run():
+        weight.grad = None
+        (x @ weight).sum().backward()
+        with torch.no_grad():
+            weight.copy_(weight - 0.1 * weight.grad)
+
+    found = listed(counted_of(run))
+    assert [op.name for op in found if op.phase == "optimizer"] == ["mul", "sub", "copy_"]
+    assert found[-1].name == "copy_"
+
+
 def test_what_a_compiled_update_is_made_of_is_the_optimizers_too():
     costed = listed(counted_of(by_hand()))[-1].op.costed  # sub_, in place
     rows = [("aten::relu", -1, -1, 1), (ENGINE_NODE + "X", -1, -1, 1), ("aten::relu", 1, -1, 1), ("kernel", -1, -1, 1)]

@@ -10,6 +10,9 @@ from roofline.comparison.causes.claim import Entry, Work
 from roofline.comparison.labels import called, numbered
 from roofline.comparison.terms import Comparison
 
+#: What a claim says of a run has so many characters at most. By choice: our own words, around names of few ops.
+_WORDS = 160
+
 
 @dataclass(frozen=True, slots=True)
 class Facts:
@@ -52,7 +55,7 @@ def facts_of(
 ) -> Facts:
     """The facts of an entry, seen from the run that spends more. seconds, after: A - B [s]."""
     runs, about = (comparison.a, comparison.b), entry.claim.about
-    names, told = run_names(comparison), (printable(about.get("a", "")), printable(about.get("b", "")))
+    names, told = run_names(comparison), (printable(about.get("a", ""), _WORDS), printable(about.get("b", ""), _WORDS))
     launches = [float(side.segments.launches.sum()) for side in (comparison.work.a, comparison.work.b)]
     gap = entry.gap_a * runs[0].gap - entry.gap_b * runs[1].gap
     more, less = (0, 1) if seconds >= 0 else (1, 0)
@@ -76,6 +79,6 @@ def facts_of(
     )
 
 
-def printable(text: str) -> str:
+def printable(text: str, longest: int = 60) -> str:
     """What of a text from a profile a sentence shows."""
-    return "".join(c for c in text if c.isprintable())[:60]
+    return "".join(c for c in text if c.isprintable())[:longest]

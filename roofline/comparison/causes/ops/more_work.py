@@ -82,13 +82,16 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 if name == "more-work" and again_there(both(attribution)[more], (a, b)[more], repeated[more]):
                     name = "recomputation"
                 other = name == "more-work" and not asks_alike(*both(attribution), phase)
-                yield Claim(name, a, b, host=True, about={"asked": "more"} if other else {})
+                yield Claim(name, a, b, host=True, about={"asked": phase} if other else {})
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
 
 
 def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
-    """Vector work of one run alone that averages weights or keeps statistics, and is no part of model or optimizer."""
+    """Vector work of one run alone that averages weights or keeps statistics, and is no part of model or optimizer.
+
+    In the backward pass such work is there for the optimizer (gradients of what nothing else depends on).
+    """
     if not attribution.matching.alike:
         return
     alone = attribution.free(*together([(one.a, one.b) for one in attribution.matching.unmatched]))
@@ -98,7 +101,13 @@ def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
         chosen = updates(side.analysis.profile)[some.op[rows]] & are(some, rows, VECTOR)
         kept.append(rows[chosen & ~of_phase(some, "optimizer")[rows]])
     if bool(len(kept[0])) != bool(len(kept[1])):
-        yield Claim("more-work", kept[0], kept[1], host=True, about={"kept": "up to date"})
+        for backward, about in ((True, {}), (False, {"kept": "up to date"})):
+            a, b = (
+                rows[of_phase(side.segments, "backward")[rows] == backward]
+                for side, rows in zip((attribution.a, attribution.b), kept, strict=True)
+            )
+            if len(a) or len(b):
+                yield Claim("more-work", a, b, host=True, about=about)
 
 
 def _written_in_full(attribution: Attribution) -> Iterator[Claim]:
@@ -187,6 +196,11 @@ def advice(facts: Facts) -> str:
         return f"take the cheaper of the two ({listed(facts.does_less.names[:1])}) where it gives what is needed"
     if _no_products(facts):
         return "leave them out where they are not needed"
+    if facts.about.get("asked") == "backward" and not facts.does_less.flops:
+        return (
+            "no gradients are asked for there in the other run: freeze what is not trained (requires_grad_(False), "
+            "no_grad, stop_gradient), or compare steps that train the same"
+        )
     if "asked" in facts.about:
         return "the runs do not ask for the same work: compare equal models first"
     return "both programs ask for these products, and the other run left them out: see whether they are needed"

@@ -33,7 +33,14 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 
 def advice(facts: Facts) -> str:
-    """What makes one kernel of it, in the words of what the program is written with."""
+    """What makes one kernel of it, in the words of what the program is written with; to move less, where that is it."""
+    more, less = facts.does_more, facts.does_less
+    moves_more = more.bytes and less.bytes and more.bytes > HALF_AGAIN * less.bytes
+    if moves_more and more.launches < HALF_AGAIN * less.launches:
+        return (
+            "move less: of large tables update the rows that changed (sparse gradients, IndexedSlices), in the type "
+            "that the other run keeps"
+        )
     return _WRITTEN.get(written_in(facts.run_more.profile), "compile the update, or let one op do all of it")
 
 

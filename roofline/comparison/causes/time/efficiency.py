@@ -36,11 +36,17 @@ def sentence(facts: Facts) -> str:
     return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}.{_excess(facts)}"
 
 
+def _other_kernels(facts: Facts) -> bool:
+    """Whether most of the products' time is in kernels of other names in both runs: no noise makes one the other."""
+    one, other = facts.does_more.kernel, facts.does_less.kernel
+    return facts.about["of"] == "products" and bool(one and other) and one != other
+
+
 def _kernels(facts: Facts) -> str:
     """The kernels of both runs that take most of the time, where they are not the same."""
-    one, other = (printable(work.kernel) for work in (facts.does_more, facts.does_less))
-    if one == other or not (one and other):
+    if not _other_kernels(facts):
         return ""
+    one, other = (printable(work.kernel) for work in (facts.does_more, facts.does_less))
     return f" Most of it is in {one}, in {facts.less} in {other}."
 
 
@@ -76,6 +82,6 @@ CAUSE = Cause(
     sentence=sentence,
     advice="look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
     label=label,
-    same_work="always",
+    same_work=lambda facts: not _other_kernels(facts),
     excused_by=_excused_by,
 )

@@ -17,7 +17,7 @@ from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.host_time import A_READ
-from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, READS
+from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, READS, compiles
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 
@@ -25,6 +25,9 @@ from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 _PARTLY = 0.25
 #: From this share of both steps on that is overhead, they say nothing of kernels. By choice: most of them.
 _MOST = 0.5
+#: What dispatching a compiled program takes a host at most [s], its arguments included. By choice: where a step is one
+#: program, hosts of the planted sets (docs/plants.md) were seen to take 0.07 to 1.1 ms.
+_A_PROGRAM = 1e-3
 #: From more than this ratio on, what a launch costs either host is mentioned. By choice.
 _DEARER = 2.0
 
@@ -47,7 +50,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < 1e-9 * A_READ:
             name, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
         if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
-            name, about = ("host-bound", {}) if (programs[0] - programs[1]) * more > 0 else (name, about)
+            dispatch = 0 < more / (programs[0] - programs[1]) < _A_PROGRAM
+            name, about = ("host-bound", {}) if dispatch else (name, about)
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
         between = [float(shares.sum()) for shares in attribution.non_dispatch]
@@ -58,18 +62,30 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
 
 def _known_besides(attribution: Attribution, between: tuple[float, float]) -> tuple[float, float]:
-    """Shares of the gaps in which hosts do no dispatch: `between` ops, or of the run that measured its host, all of it.
+    """Shares of the gaps in which hosts do no dispatch: `between` ops, or all of it in a run that knows of its host.
 
-    That is only where the other run's whole gap is shorter: whatever its host does, it is no more than that, and as
-    much is left out here.
+    That is one that measured it, or whose compiled programs are so few. Where only one run knows, and its host does
+    more besides than the other run's whole gap, that much is left out here: whatever the other host does is no more.
     """
     runs, shares = (attribution.comparison.a, attribution.comparison.b), list(between)
-    for number, (run, other) in enumerate((runs, runs[::-1])):
-        cost = host_cost(run, resolved=False)
-        left = (attribution.gap_a, attribution.gap_b)[number]
-        if cost is not None and cost.besides > other.gap and not attribution.queued:
-            shares[number] = max(shares[number], min(left, (cost.besides - other.gap) / run.gap))
+    besides = [_besides(run) for run in runs]
+    if attribution.queued or besides == [None, None]:
+        return between
+    most = [run.gap if known is None else known for run, known in zip(runs, besides, strict=True)]
+    left = attribution.gap_a, attribution.gap_b
+    for number, (run, known) in enumerate(zip(runs, besides, strict=True)):
+        more = 0.0 if known is None else known - (most[1 - number] if None in besides else 0.0)
+        if more > 0:
+            shares[number] = max(shares[number], min(left[number], more / run.gap))
     return shares[0], shares[1]
+
+
+def _besides(run: Analysis) -> float | None:
+    """What a host is known to do besides dispatching and input [s]; None where nothing is known of it."""
+    cost, programs = host_cost(run, resolved=False), run.profile.conditions.get(PROGRAMS)
+    if cost is not None:
+        return cost.besides
+    return None if programs is None else max(0.0, run.gap - programs * _A_PROGRAM)
 
 
 def _most(
@@ -151,10 +167,21 @@ def sentence(facts: Facts) -> str:
         told = f"{facts.more} spends {units.seconds(facts.seconds)} more on dispatching ops and views while no op runs"
         return f"{told}: {costs[0].words}, {facts.less} {costs[1].words}."
     gaps = facts.run_more.gap_told, facts.run_less.gap_told
-    idle = f"{units.seconds(gaps[0])} with {units.count(facts.launches_more)} launches"
-    other = f"{units.seconds(gaps[1])} with {units.count(facts.launches_less)}"
+    what = _dispatches(facts.run_more, facts.launches_more), _dispatches(facts.run_less, facts.launches_less)
+    idle = f"{units.seconds(gaps[0])} with {what[0]}"
+    alike = " launches" if what[0].endswith("launches") else ""
+    other = f"{units.seconds(gaps[1])} with {what[1].removesuffix(alike)}"
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     return f"{text}{_each(facts)}."
+
+
+def _dispatches(run: Analysis, launches: float) -> str:
+    """What a host dispatches in a step: compiled programs, where these are counted, else launches."""
+    programs = run.profile.conditions.get(PROGRAMS)
+    if programs is None:
+        return f"{units.count(launches)} launches"
+    number = round(programs)
+    return f"{units.count(number)} compiled program{'' if number == 1 else 's'}"
 
 
 def _each(facts: Facts) -> str:
@@ -163,6 +190,8 @@ def _each(facts: Facts) -> str:
     Where it was measured what the host does besides dispatching, that is no part of it.
     """
     runs = facts.run_more, facts.run_less
+    if any(PROGRAMS in run.profile.conditions for run in runs):
+        return ""  # what is launched within a program is no matter of the host
     if any(run.has_queue for run in runs):
         more, less = (run.most_per_launch for run in runs)
         if more is None:
@@ -191,6 +220,8 @@ def advice(facts: Facts) -> str:
     """One program, fewer ops, or less Python between them."""
     if _programs(facts):
         return "compile the whole step as one program (one jit around all of it)"
+    if compiles(facts.run_more.profile):
+        return "hand its program fewer and ready arguments, and keep Python and conversions out of the step"
     if facts.launches_more > facts.launches_less:
         return "dispatch fewer ops: compile the step, enlarge the batch, or replay a graph"
     return "let less Python stand between ops: compile the step, or replay a graph"

@@ -26,6 +26,14 @@ def test_products_that_only_one_run_does() -> None:
     assert found.seconds == near(4 * 310)
 
 
+def test_gradients_that_only_one_run_asks_for() -> None:
+    gradient = change(LINEAR, name="aten::mm", phase="backward")
+    frozen = step((*LAYER * 4, *(gradient,) * 2), mode="train")
+    told = found(step((*LAYER * 4, *(gradient,) * 2, *(change(gradient, block="FFN"),) * 4), mode="train"), frozen)
+    assert told["more-work"].seconds == near(4 * 310)
+    assert "freeze what is not trained" in told["more-work"].advice
+
+
 def test_what_is_made_from_nothing_in_each_step_is_more_work() -> None:
     fill = Row("aten::full", "movement", 80, bytes=0.8e6)
     mask = (fill, Row("aten::triu", "movement", 200, bytes=2e6), Row("aten::_to_copy", "movement", 60, bytes=1e6))

@@ -28,6 +28,9 @@ def test_as_many_updates_that_move_as_much_are_no_other_optimizer() -> None:
     # Half as many bytes again are another one.
     more = step((*LAYER * 4, change(renamed, bytes=15e6)), mode="train")
     assert found(more, runs[1])["optimizer"].seconds == near(3000)
+    # As many launches that move twice as much are not to be fused.
+    dense = step((*LAYER * 4, change(renamed, bytes=20e6)), mode="train")
+    assert "sparse gradients" in found(dense, runs[1])["optimizer"].advice
 
 
 def test_what_to_write_is_said_in_the_words_of_the_program() -> None:

@@ -51,6 +51,22 @@ def test_host_time_of_as_many_programs_is_not() -> None:
     assert set(found(xla(9.0, host=30), xla(8.0))) == {"host-idle"}
 
 
+def test_one_program_more_takes_no_milliseconds_to_dispatch() -> None:
+    # 28 ops with 110 us more before each: 3.08 ms for one program
+    assert set(found(xla(2.0, host=120), xla(1.0))) == {"host-idle"}
+    assert set(found(xla(2.0, host=40), xla(1.0))) == {"host-bound"}  # 0.84 ms
+
+
+def test_what_one_compiled_program_waits_for_is_not_its_dispatch() -> None:
+    # A gap of 28 * 200 us before one program is 4.6 ms of something else; a host of which nothing is known is idle for
+    # 28 * 10 us at most
+    told = found(xla(1.0, host=200), step())
+    assert told["host-idle"].seconds == near(28 * 200 - 1000 - 28 * 10)
+    assert told["host-bound"].seconds == near(1000)
+    assert "with 1 compiled program, " in told["host-bound"].text
+    assert "each launch" not in told["host-bound"].text
+
+
 def test_small_ops_of_more_programs_are_their_dispatch() -> None:
     # 12 us of each add, of which 2 us are the op
     many = (change(ADD, own=2, bytes=0.02e6),) * 10

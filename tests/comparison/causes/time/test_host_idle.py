@@ -95,9 +95,10 @@ def test_python_around_each_op_is_told_with_what_an_op_takes() -> None:
 
 
 def test_views_are_dispatched_too() -> None:
-    told = only(hosted(20.0, views=2), hosted(4.0))
-    assert (told.rule, told.seconds) == ("host-bound", near(28 * 16))
-    assert "28 ops and 56 views at 6.67 µs each, torch (B) 28 ops at 4.00 µs each" in told.text
+    # 12 us of Python for an op inside layers and 1 for each view
+    told = only(hosted(14.0, views=2), hosted(4.0))
+    assert (told.rule, told.seconds) == ("host-bound", near(28 * 10))
+    assert "28 ops and 56 views at 4.67 µs each, torch (B) 28 ops at 4.00 µs each" in told.text
 
 
 @pytest.mark.parametrize(

@@ -53,11 +53,13 @@ class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What is known of a task.
 
+    columns: which ones do it so, all of them where empty; the first row that fits a cell holds.
     work: a name of `work.WORKS`, or "" where its work is not counted; `why` says why not, or what the count leaves out.
     stated: the arithmetic that the publication says it used: fp32, bf16, fp16.
     """
 
     task: str
+    columns: tuple[str, ...] = ()
     stated: str = ""
     work: str = ""
     why: str = ""
@@ -128,7 +130,9 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
 
     def row(self, cell: Cell) -> Row:
         """What is known of a cell's task."""
-        return next(row for row in self.rows if row.task == cell.task)
+        return next(
+            row for row in self.rows if row.task == cell.task and cell.column in (row.columns or (cell.column,))
+        )
 
     def notes_on(self, cell: Cell) -> tuple[Note, ...]:
         """What there is to know of a cell."""

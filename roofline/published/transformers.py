@@ -39,23 +39,38 @@ def decoder_with_adapters(
     ffn: int,
     words: int,
     rank: int,
+    merged: bool = False,
 ) -> Products:
     """Gemma or Mistral, frozen, with low-rank adapters on query and value, and logits for every token.
 
     width: of a head; ffn: of the gated dense layers, three matrices. Frozen weights have no gradient. In the first
     layer nothing before the adapters has one either: not the inputs of query, key and value, and not the keys.
+
+    merged: as Keras does it, the product of an adapter's two matrices is added to the frozen weights, head by head, and
+    tokens are multiplied with the sum, of which a gradient as large as the weights is needed. Otherwise tokens are
+    multiplied with one after the other, and only their gradients are.
     """
     tokens, queries, keys = batch * seq, heads * width, kv_heads * width
     products: Products = ()
     for number in range(layers):
         first = number == 0
         inputs = NONE if first else ONE
+        if merged:
+            adapters: Products = (
+                Product(hidden * heads, rank, width),
+                Product(hidden * kv_heads, rank, width),
+            )
+        else:
+            adapters = (
+                *[Product(tokens, hidden, rank, gradients=inputs + 1)] * 2,
+                Product(tokens, rank, queries),
+                Product(tokens, rank, keys),
+            )
         products += (
-            Product(tokens, hidden, queries, gradients=inputs),
-            *[Product(tokens, hidden, keys, gradients=inputs)] * 2,
-            *[Product(tokens, hidden, rank, gradients=inputs + 1)] * 2,  # down, of query and of value
-            Product(tokens, rank, queries),
-            Product(tokens, rank, keys),
+            Product(tokens, hidden, queries, gradients=inputs + merged),
+            Product(tokens, hidden, keys, gradients=inputs),
+            Product(tokens, hidden, keys, gradients=inputs + merged),
+            *adapters,
             *attention(seq, seq, heads, width, times=batch, gradients=(ONE if first else BOTH, BOTH)),
             Product(tokens, queries, hidden, gradients=ONE),
             *[Product(tokens, hidden, ffn, gradients=ONE)] * 2,

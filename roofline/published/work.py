@@ -3,7 +3,7 @@
 The forms were checked against the published classes, built without weights on PyTorch's meta device, whose count
 (FlopCounterMode) is the same to the last FLOP, but for products with the zeros of padding, which do not count here
 (docs/counting.md): transformers 5.23 for BERT, SAM, Gemma and Mistral, diffusers 0.39 for Stable Diffusion. The tests
-repeat it where these are installed.
+repeat it where these are installed. Keras's form of adapters was checked against small models of keras_hub 0.32.
 """
 
 from __future__ import annotations
@@ -38,7 +38,8 @@ BF16 = 2  # bytes
 GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
 
 THREE = "3 x forward: each product has two gradients"
-FROZEN = "weights are frozen: one gradient per product, two for the adapters of rank 4 and for attention"
+FROZEN = "frozen weights: one gradient per product, two for attention and the adapters of rank 4"
+MERGED = f"{FROZEN}, which are added to the weights of query and value, that need one more for it"
 
 
 def _bert(batch: int) -> Products:
@@ -49,15 +50,15 @@ def _sam(batch: int) -> Products:
     return vision_encoder(batch, side=64, hidden=1280, heads=16, ffn=5120, layers=32, everywhere=4, window=14, out=256)
 
 
-def _gemma(batch: int) -> Products:
+def _gemma(batch: int, merged: bool = False) -> Products:
     return decoder_with_adapters(
-        batch, 128, layers=28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000, rank=4
+        batch, 128, 28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000, rank=4, merged=merged
     )
 
 
-def _mistral(batch: int) -> Products:
+def _mistral(batch: int, merged: bool = False) -> Products:
     return decoder_with_adapters(
-        batch, 128, layers=32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000, rank=4
+        batch, 128, 32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000, rank=4, merged=merged
     )
 
 
@@ -90,6 +91,8 @@ WORKS: Mapping[str, Callable[[int], Work]] = {
     ),
     "gemma-fit": lambda batch: Work(flops=training(_gemma(batch)), form=FROZEN),
     "mistral-fit": lambda batch: Work(flops=training(_mistral(batch)), form=FROZEN),
+    "gemma-fit-keras": lambda batch: Work(flops=training(_gemma(batch, merged=True)), form=MERGED),
+    "mistral-fit-keras": lambda batch: Work(flops=training(_mistral(batch, merged=True)), form=MERGED),
     "gemma-generate": lambda batch: _generate(GEMMA),
     "mistral-generate": lambda batch: _generate(MISTRAL),
     "mlp-training": lambda batch: Work(

@@ -6,7 +6,11 @@ which our rules leave out, so `padded` adds them here.
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
 from collections.abc import Callable, Iterable
+from importlib.util import find_spec
 from typing import Any
 
 import pytest
@@ -110,9 +114,27 @@ def test_the_published_sizes_are_as_they_were_counted(name: str) -> None:
         assert (forward(products), training(products)) == (once, both)
 
 
+@pytest.mark.parametrize(
+    ("name", "layers", "hidden", "queries", "keys"),
+    [("gemma", 28, 3072, 16 * 256, 16 * 256), ("mistral", 32, 4096, 32 * 128, 8 * 128)],
+)
+def test_adapters_that_keras_adds_to_the_weights(name: str, layers: int, hidden: int, queries: int, keys: int) -> None:
+    """Per layer: gradients of the weights of query and value, 1024 tokens, and the adapters' product thrice (rank 4).
+
+    What it does not do is multiply 1024 tokens with the adapters, three times each, in the first layer the input's two.
+    """
+    both, rank, tokens = queries + keys, 4, 8 * 128
+    more = 2 * tokens * hidden * both + 3 * 2 * hidden * rank * both
+    less = 3 * 2 * tokens * rank * (2 * hidden + both)
+    extra = layers * (more - less) + 2 * 2 * tokens * rank * hidden
+    apart = [work(f"{name}-fit{form}", "8").flops or 0 for form in ("", "-keras")]
+    assert apart[1] - apart[0] == extra
+
+
 def test_rows_scale_with_their_batch() -> None:
     assert set(WORKS) == {
         *("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit", "mistral-fit"),
+        *("gemma-fit-keras", "mistral-fit-keras"),
         *("gemma-generate", "mistral-generate", "mlp-training", "lenet5-training", "layer-512", "layer-128"),
     }
     for name in ("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit"):
@@ -238,6 +260,48 @@ def test_language_models_with_adapters(name: str) -> None:
         config.intermediate_size, config.vocab_size, 4,
     )  # fmt: skip
     assert both(lambda: model(input_ids=tokens, **given).logits) == (forward(form), training(form))
+
+
+#: Two layers in Keras on PyTorch; its counter does not know PyTorch's attention on CPUs, which Mistral calls.
+KERAS = """
+import numpy, keras_hub
+from torch.utils.flop_counter import FlopCounterMode
+hub = keras_hub.models
+form = dict(vocabulary_size=50, num_layers=2, num_query_heads=4, hidden_dim=24, dtype="float32")
+gemma = hub.GemmaBackbone(num_key_value_heads=4, intermediate_dim=96, head_dim=8, **form)
+mistral = hub.MistralBackbone(num_key_value_heads=2, intermediate_dim=48, sliding_window=512, **form)
+inputs = {"token_ids": numpy.ones((3, 16), "int32"), "padding_mask": numpy.ones((3, 16), bool)}
+for backbone, task in ((gemma, hub.GemmaCausalLM), (mistral, hub.MistralCausalLM)):
+    model = task(backbone=backbone, preprocessor=None)
+    backbone.enable_lora(rank=4)
+    with FlopCounterMode(display=False) as counter:
+        out = model(inputs, training=True)
+    print("counted", counter.get_total_flops())
+    with counter:
+        model(inputs, training=True).sum().backward()
+    print("counted", counter.get_total_flops())
+"""
+
+
+@pytest.mark.slow
+def test_keras_adapters_are_merged() -> None:
+    if not (find_spec("torch") and find_spec("keras_hub")):
+        pytest.skip("needs torch and keras_hub")
+    done = subprocess.run(
+        [sys.executable, "-c", KERAS],
+        env={**os.environ, "KERAS_BACKEND": "torch"},
+        capture_output=True,
+        text=True,
+        timeout=500,
+        check=False,
+    )
+    assert done.returncode == 0, done.stderr
+    found = [float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("counted")]
+    gemma = decoder_with_adapters(3, 16, 2, 24, 4, 4, 8, 48, 50, 4, merged=True)
+    mistral = decoder_with_adapters(3, 16, 2, 24, 4, 2, 6, 48, 50, 4, merged=True)
+    once = 2 * 3 * 4 * 16 * 16 * 6  # one product of attention: 3 samples, 4 heads of 6, 16 x 16
+    # 2 layers of 2 products forward; backward 4, but in the first layer 3, since its keys need no gradient.
+    assert found == [forward(gemma), training(gemma), forward(mistral) - 4 * once, training(mistral) - 11 * once]
 
 
 @pytest.mark.slow

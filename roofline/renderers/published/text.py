@@ -108,32 +108,36 @@ def _implies(one: Implied) -> str:
 
 
 def _work(cells: Sequence[Implied]) -> list[str]:
-    """The work of a task and its least times, one sentence per device."""
-    first = next((one for one in cells if one.work is not None), cells[0])
-    if first.work is None:
-        return [first.row.why] if first.row.why else []
+    """The work of a task and its least times: a sentence per form of the work, and one per device."""
+    counted = {one.row: one for one in cells if one.work is not None}
+    if not counted:
+        return [cells[0].row.why] if cells[0].row.why else []
     said = []
-    if first.work.flops is not None:
-        said.append(f"{units.flop(first.work.flops)} ({first.work.form}), stated {first.row.stated}")
-    else:
-        said.append(f"{units.byte(first.work.bytes)} to read ({first.work.form})")
-    if first.work.assumed:
-        said.append(f"assumed: {first.work.assumed}")
-    if first.row.why:
-        said.append(first.row.why)
-    devices = {one.device.name: one for one in cells if one.device is not None and one.work is not None}
-    for name, one in devices.items():
-        said.append(f"least time on {name}: {', '.join(_least(one, one.device))}")
+    for row, first in counted.items():
+        alike = [one for one in cells if one.row == row and one.work is not None]
+        who = ", ".join(dict.fromkeys(one.cell.column for one in alike if one.cell.value is not None))
+        said.append((f"{who}: " if len(counted) > 1 else "") + _asked(first))
+        said += [row.why] if row.why else []
+        devices = {one.device.name: (one, one.device) for one in alike if one.device is not None}
+        said += [f"least time on {name}: {', '.join(_least(*found))}" for name, found in devices.items()]
     unknown = dict.fromkeys(one.cell.hardware for one in cells if one.device is None)
     if unknown:
         said.append(f"no ceilings are known of {', '.join(unknown)}")
     return said
 
 
-def _least(one: Implied, device: Device | None) -> list[str]:
+def _asked(one: Implied) -> str:
+    """The work of a cell and how it was counted."""
+    work = one.work
+    if work is None:
+        return ""
+    if work.flops is not None:
+        return f"{units.flop(work.flops)} ({work.form}), stated {one.row.stated}"
+    return f"{units.byte(work.bytes)} to read ({work.form}); assumed: {work.assumed}"
+
+
+def _least(one: Implied, device: Device) -> list[str]:
     """The floors of a task on a device, each with its ceiling."""
-    if device is None:
-        return []
     least = [
         f"{units.seconds(floor)} in {_NAMES[name]} ({units.flop_rate(device.rate(f'matrix.{name}'))})"
         for name, floor in one.floors.items()

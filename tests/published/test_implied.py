@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+import tomllib
+from pathlib import Path
 
 import pytest
 
@@ -12,6 +14,7 @@ from roofline.published.implied import Implied, implied
 from roofline.published.means import speedups
 from roofline.published.table import table
 
+ROOT = Path(__file__).resolve().parents[2]
 KERAS = published.load("keras-benchmark")
 #: BERT-base, one sequence of 512, as tests/published/test_work.py derives it [FLOP].
 SEQUENCE = 512 * 12 * (8 * 768**2 + 4 * 768 * 3072 + 4 * 512 * 768) + 2 * 768**2 + 2 * 768 * 2
@@ -148,3 +151,11 @@ def test_versions_are_shown_on_request() -> None:
 def test_an_unknown_name_is_told_with_the_others() -> None:
     with pytest.raises(InputError, match="there are: hf2019, ivanov, keras-benchmark, simplechains"):
         published.load("mlperf")
+
+
+def test_the_rows_that_are_measured_again_on_a_gpu_are_cells() -> None:
+    """benchmarks/gpu has some of these figures beside the command that measures the same."""
+    rows = tomllib.loads((ROOT / "benchmarks" / "gpu" / "published.toml").read_text(encoding="utf-8"))["row"]
+    found = {cell.value for name in ("keras-benchmark", "ivanov") for cell in published.load(name).cells}
+    assert [row["what"] for row in rows if row["published"] not in found] == []
+    assert len(rows) == 7

@@ -6,6 +6,7 @@
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
 #             where it was broken off)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
+# make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
 #             goes on where it was; gpu-wheels makes what it installs, gpu-report prints what it found (docs/a100.md)
@@ -17,7 +18,7 @@ WORKERS ?= 2
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check bench cells plants gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check bench cells claims plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -50,6 +51,9 @@ bench: .venv/installed
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells.py
+
+claims: .venv/installed
+	$(BIN)/python benchmarks/claims.py
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/torch: pyproject.toml constraints.txt

@@ -134,6 +134,12 @@ INSIDE = "Inside comparison"
         ),
         ("roofline.renderers.check.github", "roofline.renderers.check.text", {"No format of check imports another"}),
         ("roofline.renderers.whatif.text", "roofline.renderers.whatif.json", {"No format of whatif imports another"}),
+        (
+            "roofline.renderers.published.text",
+            "roofline.renderers.published.json",
+            {"No format of published imports another"},
+        ),
+        ("roofline.published.implied", "roofline.projection.carry", {DOWN}),
         ("roofline.renderers.figures.bound", "roofline.renderers.figures.devices", {"No figure imports another"}),
         ("roofline.renderers.figures.bound", "roofline.renderers.figures._bars", set()),
         # from outside

@@ -26,7 +26,7 @@ from roofline.version import __version__
 #: Verbs in the order of use, for the help; what is not named here follows by name.
 _ORDER = (
     *("profile", "import", "show", "compare", "plot", "whatif", "check"),
-    *("verify", "calibrate", "devices", "models", "backends", "doctor"),
+    *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
 )
 
 #: The exit code after Ctrl-C: 128 + SIGINT.

@@ -1,0 +1,93 @@
+"""What publications say, checked with their own figures: `make claims` writes docs/claims.md.
+
+Nothing is measured. The claims, their arithmetic and what explains them are in roofline/published/claims; this lays
+them out. A test holds the page to what this writes.
+"""
+
+from __future__ import annotations
+
+import sys
+from collections import Counter
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from textwrap import wrap
+
+from roofline import published
+from roofline.published.claims import Claim, claims
+
+PAGE = Path(__file__).resolve().parents[1] / "docs" / "claims.md"
+#: In the order of the page: the largest first.
+ORDER = ("keras-benchmark", "hf2019", "simplechains", "ivanov")
+WIDTH = 120
+
+HEAD = """\
+# What published benchmarks claim
+
+Each claim is checked with the figures that its own publication printed, which `roofline published NAME` shows with
+their sources ([published](published.md)). Made by `make claims`; nothing here was measured by us.
+
+- **true**, **false**: the publication's own figures say so. A true claim may still have another reason than the text
+  gives.
+- **depends**: true under one reading, or in one part, and not in another.
+- **open**: the figures that would decide are not published where we could read them.
+- **?**: the claim, or a figure that it rests on, was not read in a source that can be cited, but is told from memory
+  or in notes.
+
+What stands under *Roof* follows from the figures, the ceilings of the device and the benchmark's scripts. Where they do
+not say why, it is said to be unknown: a profile would have to show it."""
+
+
+def page() -> str:
+    """The whole page, as Markdown."""
+    names = [*ORDER, *(name for name in published.names() if name not in ORDER)]
+    found = {name: claims(name) for name in names}
+    number = Counter(claim.verdict for some in found.values() for claim in some)
+    told = ", ".join(f"{number[verdict]} {verdict}" for verdict in ("true", "false", "depends", "open"))
+    parts = [HEAD, f"Of {number.total()} claims: {told}."]
+    for name, some in found.items():
+        publication = published.load(name)
+        parts += [f"## {name}", paragraph(f"{publication.title}; {publication.address}.")]
+        parts += [table(some), *(section(number, claim) for number, claim in enumerate(some, 1))]
+    return "\n\n".join(parts) + "\n"
+
+
+def table(some: Sequence[Claim]) -> str:
+    """The claims of one publication in short, one a line."""
+    lines = ["| | claim | verdict |", "| ---: | --- | --- |"]
+    lines += [f"| {number} | {claim.says} | {verdict(claim)} |" for number, claim in enumerate(some, 1)]
+    return "\n".join(lines)
+
+
+def verdict(claim: Claim) -> str:
+    return f"**{claim.verdict}**{' ?' if claim.unread else ''}"
+
+
+def section(number: int, claim: Claim) -> str:
+    """One claim with its arithmetic and what explains it."""
+    mark = f"{number}. "
+    below = " " * len(mark)
+    return "\n".join(
+        [
+            *wrapped(f"{mark}{verdict(claim)}: {claim.says} ({claim.where})", below),
+            *wrapped(f"{below}- *Table*: {claim.arithmetic}", f"{below}  "),
+            *wrapped(f"{below}- *Roof*: {claim.why}", f"{below}  "),
+        ]
+    )
+
+
+def paragraph(words: str) -> str:
+    return "\n".join(wrapped(words))
+
+
+def wrapped(words: str, below: str = "") -> Iterable[str]:
+    """Lines of at most 120 letters; below: what the later ones begin with."""
+    return wrap(words, WIDTH, subsequent_indent=below, break_on_hyphens=False, break_long_words=False)
+
+
+def main() -> None:
+    PAGE.write_text(page(), encoding="utf-8")
+    print(f"Wrote {PAGE}", file=sys.stderr)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,31 @@
+"""`roofline published`: what the numbers of published benchmarks imply."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+from roofline import plugins
+
+_RENDERERS = "roofline.renderers.published"
+_FORMATS = "|".join(plugins.names(_RENDERERS))
+_NAMES = "|".join(plugins.names("roofline.published", ".toml"))
+
+
+def command(
+    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The publication: {_NAMES}.")],
+    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    all: Annotated[bool, typer.Option("--all", help="Every published version of the table, not one.")] = False,
+) -> None:
+    """Show a published benchmark with what its numbers imply.
+
+    Beside each figure stand the rate that it implies, where the work of the step follows from its shapes, the share
+    of the roof of the published device, and which arithmetic the rate excludes. What cannot be as it is told is
+    marked, with the reason. Nothing is run. Example: roofline published keras-benchmark
+    """
+    renderer = plugins.load(_RENDERERS, format, "format")
+    from roofline import published
+    from roofline.published.table import table
+
+    typer.echo(renderer.render(table(published.load(name), everything=all)), nl=False)

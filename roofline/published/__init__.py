@@ -1,0 +1,21 @@
+"""Published benchmarks as data, the work of their steps by shape, and what their numbers imply.
+
+`NAME.csv` holds the figures of one publication with source and status, cell by cell, as they were published, and
+`NAME.toml` what surrounds them: set-up, devices, which work a row is, and notes on cells. `work` counts what a row does
+from shapes alone, `implied` holds a figure against the ceilings of its device, `claims` checks what the texts say.
+"""
+
+from __future__ import annotations
+
+from roofline import plugins
+from roofline.published.publication import Publication, read
+
+
+def names() -> tuple[str, ...]:
+    """The publications, as the user types them."""
+    return plugins.names(__name__, ".toml")
+
+
+def load(name: str) -> Publication:
+    """The publication called `name`. Raises InputError, naming the alternatives, for any other name."""
+    return read(plugins.folder(__name__), name, names())

@@ -1,0 +1,97 @@
+"""What a published time implies on the published device: a rate, the roof above it, and arithmetic that it excludes.
+
+A rate above the ceiling of an arithmetic proves that another one was used, or that count or time are wrong. A rate
+below it proves nothing: that arithmetic was possible. The rate is contractions over the whole time, so it is a lower
+bound of what the products reached.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cache
+
+from roofline import devices
+from roofline.core.device import Device
+from roofline.published.publication import Cell, Note, Publication, Row
+from roofline.published.work import Work, work
+
+#: What products may run in, slowest first, where a publication says that it computes in the first of them.
+ALLOWED = {"fp32": ("fp32", "tf32"), "bf16": ("bf16",), "fp16": ("fp16",)}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Implied:
+    """A cell under the ceilings of its device. Whatever is not known is None or empty.
+
+    rate: [FLOP/s] over the whole time; speed: [byte/s] of what must be read.
+    floors: arithmetic -> least time of the products in it [s]; floor_memory: least time of reading [s].
+    roof: the slowest arithmetic whose ceiling is above the rate, "memory" where only bytes are known, "" where none is.
+    share: of that roof. faster: than the stated arithmetic can be.
+    """
+
+    cell: Cell
+    row: Row
+    work: Work | None = None
+    device: Device | None = None
+    rate: float | None = None
+    speed: float | None = None
+    floors: dict[str, float]
+    floor_memory: float | None = None
+    roof: str = ""
+    share: float | None = None
+    faster: bool = False
+    notes: tuple[Note, ...] = ()
+
+
+def implied(publication: Publication, cell: Cell) -> Implied:
+    """What one cell implies."""
+    row = publication.row(cell)
+    notes = publication.notes_on(cell)
+    counted = row.work and not any(note.uncounted for note in notes)
+    told = work(row.work, cell.batch) if counted else None
+    name = publication.devices.get(cell.hardware)
+    device = _device(name) if name else None
+    time, flops, read = cell.seconds, told.flops if told else None, told.bytes if told else None
+    rate = flops / time if flops is not None and time else None
+    speed = read / time if read is not None and time else None
+    ceilings = _ceilings(device, row.stated)
+    bandwidth = device.bandwidth if device else None
+    floors = {name: flops / ceiling for name, ceiling in ceilings.items()} if flops is not None else {}
+    roof, share = "", None
+    if rate is not None:
+        roof = next((name for name, ceiling in ceilings.items() if rate <= ceiling), "")
+        share = rate / ceilings[roof] if roof else None
+    elif speed is not None and bandwidth is not None:
+        roof, share = "memory", speed / bandwidth
+    return Implied(
+        cell=cell,
+        row=row,
+        work=told,
+        device=device,
+        rate=rate,
+        speed=speed,
+        floors=floors,
+        floor_memory=read / bandwidth if read is not None and bandwidth is not None else None,
+        roof=roof,
+        share=share,
+        faster=_faster(rate, ceilings.get(row.stated), speed, bandwidth),
+        notes=notes,
+    )
+
+
+@cache  # a table has a hundred cells of one device
+def _device(name: str) -> Device:
+    return devices.load(name)
+
+
+def _ceilings(device: Device | None, stated: str) -> dict[str, float]:
+    """The matrix ceilings [FLOP/s] of what products may have run in, lowest first."""
+    if device is None:
+        return {}
+    rates = {name: device.rate(f"matrix.{name}") for name in ALLOWED.get(stated, ())}
+    return {name: rate for name, rate in rates.items() if rate is not None}
+
+
+def _faster(rate: float | None, ceiling: float | None, speed: float | None, bandwidth: float | None) -> bool:
+    compute = rate is not None and ceiling is not None and rate > ceiling
+    return compute or (speed is not None and bandwidth is not None and speed > bandwidth)

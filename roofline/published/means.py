@@ -1,0 +1,44 @@
+"""Averages over the rows of a table: of ratios, for times of unlike tasks have no average that means something.
+
+The arithmetic mean of ratios favours whoever stands in the denominator; the geometric mean does not, and the mean of
+A/B is one over that of B/A.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from statistics import fmean, geometric_mean
+
+from roofline.published.publication import Cell, Publication
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Mean:
+    """How many times as fast a column is as the baseline, over the `rows` that both have."""
+
+    column: str
+    rows: int
+    arithmetic: float
+    geometric: float
+
+
+def speedups(publication: Publication) -> tuple[Mean, ...]:
+    """Every other column against the baseline, in the first version of the table; empty without a baseline."""
+    if not publication.baseline:
+        return ()
+    cells = [cell for cell in publication.cells if cell.version == publication.versions[0]]
+    base = _by_row(cell for cell in cells if cell.column == publication.baseline)
+    means = []
+    for column in dict.fromkeys(cell.column for cell in cells if cell.column != publication.baseline):
+        times = _by_row(cell for cell in cells if cell.column == column)
+        ratios = [base[row] / times[row] for row in base if row in times]
+        if ratios:
+            mean = Mean(column=column, rows=len(ratios), arithmetic=fmean(ratios), geometric=geometric_mean(ratios))
+            means.append(mean)
+    return tuple(means)
+
+
+def _by_row(cells: Iterable[Cell]) -> dict[tuple[str, str, str], float]:
+    """Times [s] by task, batch and hardware."""
+    return {(cell.task, cell.batch, cell.hardware): cell.seconds for cell in cells if cell.seconds is not None}

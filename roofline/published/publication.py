@@ -1,0 +1,182 @@
+"""What a publication printed, and its set-up, read from `NAME.csv` and `NAME.toml`."""
+
+from __future__ import annotations
+
+import csv
+import io
+import tomllib
+from pathlib import Path
+
+import msgspec
+
+from roofline.core import files
+from roofline.errors import InputError
+
+#: A table of figures holds some ten kilobytes.
+_LARGEST = 1 << 20
+_SECONDS = {"s": 1.0, "ms": 1e-3}
+#: What stands in a figure's status where nobody has read it in a source that can be cited.
+_UNREAD = ("from memory", "not found", "place not recorded")
+
+
+class Cell(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """One published figure.
+
+    version: of the table, where it was published more than once. task, column: its place, in the publication's words.
+    batch, run: "" where there is none. value: None where the table has none; in `unit`: s, ms or %.
+    status: "read" in the source, or that it was not.
+    """
+
+    version: str
+    task: str
+    batch: str
+    column: str
+    hardware: str
+    run: str
+    value: float | None
+    unit: str
+    note: str
+    status: str
+    source: str
+
+    @property
+    def seconds(self) -> float | None:
+        """The figure as a time [s]; None where it is no time, or missing."""
+        return None if self.value is None or self.unit not in _SECONDS else self.value * _SECONDS[self.unit]
+
+    @property
+    def citable(self) -> bool:
+        """Whether somebody read it in the source that is named."""
+        return not any(word in self.status for word in _UNREAD)
+
+
+class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What is known of a task.
+
+    columns: which ones do it so, all of them where empty; the first row that fits a cell holds.
+    work: a name of `work.WORKS`, or "" where its work is not counted; `why` says why not, or what the count leaves out.
+    stated: the arithmetic that the publication says it used: fp32, bf16, fp16.
+    """
+
+    task: str
+    columns: tuple[str, ...] = ()
+    stated: str = ""
+    work: str = ""
+    why: str = ""
+
+
+class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """Something to know of some cells.
+
+    kind: the page's own asterisk, or what is the matter: jit, eager, timing, precision, layout, machine, unread.
+    evidence: how it is known: read (in which code or page), inferred (from what was read), measured.
+    tasks, columns, hardware: which cells, all of them where empty. uncounted: it is not known what they did.
+    """
+
+    kind: str
+    says: str
+    evidence: str
+    tasks: tuple[str, ...] = ()
+    columns: tuple[str, ...] = ()
+    hardware: tuple[str, ...] = ()
+    uncounted: bool = False
+
+    def on(self, cell: Cell) -> bool:
+        """Whether it is about this cell."""
+        return (
+            (not self.tasks or cell.task in self.tasks)
+            and (not self.columns or cell.column in self.columns)
+            and (not self.hardware or cell.hardware in self.hardware)
+        )
+
+
+class _Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a TOML holds; `devices` leads from a hardware's name in the table to a device of roofline/devices."""
+
+    title: str
+    address: str
+    setup: str
+    statistic: str
+    row: tuple[Row, ...]
+    devices: dict[str, str] = {}
+    baseline: str = ""
+    means: str = ""
+    note: tuple[Note, ...] = ()
+
+
+class Publication(msgspec.Struct, frozen=True, kw_only=True):
+    """A published benchmark: its figures, and what is known of how they came about.
+
+    statistic: what one figure is of the measured times. baseline: the column that the others are compared with, ""
+    where there is none. means: what an average over the rows can or cannot say.
+    """
+
+    name: str
+    title: str
+    address: str
+    setup: str
+    statistic: str
+    baseline: str
+    means: str
+    devices: dict[str, str]
+    rows: tuple[Row, ...]
+    notes: tuple[Note, ...]
+    cells: tuple[Cell, ...]
+
+    @property
+    def versions(self) -> tuple[str, ...]:
+        """The versions of the table, the one that is shown first."""
+        return tuple(dict.fromkeys(cell.version for cell in self.cells))
+
+    def row(self, cell: Cell) -> Row:
+        """What is known of a cell's task."""
+        return next(
+            row for row in self.rows if row.task == cell.task and cell.column in (row.columns or (cell.column,))
+        )
+
+    def notes_on(self, cell: Cell) -> tuple[Note, ...]:
+        """What there is to know of a cell."""
+        return tuple(note for note in self.notes if note.on(cell))
+
+    def find(self, task: str, column: str, *, batch: str = "", hardware: str = "", run: str = "") -> Cell:
+        """The one cell of that place in the first version; what is "" may be anything. KeyError for none or several."""
+        found = [
+            cell
+            for cell in self.cells
+            if (cell.version, cell.task, cell.column) == (self.versions[0], task, column)
+            and batch in ("", cell.batch)
+            and hardware in ("", cell.hardware)
+            and run in ("", cell.run)
+        ]
+        if len(found) != 1:
+            raise KeyError(f"{len(found)} cells are {task}, {column}, {batch}, {hardware}, {run} in {self.name}")
+        return found[0]
+
+
+def read(folder: Path, name: str, known: tuple[str, ...]) -> Publication:
+    """The publication `name` of those `known` in `folder`. Raises InputError for another name."""
+    if name not in known:
+        raise InputError(f"There is no publication called {name!r}; there are: {', '.join(known)}.")
+    stem = name.replace("-", "_")
+    table = files.read(folder / f"{stem}.csv", _LARGEST, "a table of figures").decode("utf-8")
+    setup = msgspec.convert(
+        tomllib.loads(files.read(folder / f"{stem}.toml", _LARGEST, "a set-up").decode("utf-8")), _Setup
+    )
+    lines = [{key: text or None if key == "value" else text for key, text in line.items()} for line in _lines(table)]
+    return Publication(
+        name=name,
+        title=setup.title,
+        address=setup.address,
+        setup=setup.setup,
+        statistic=setup.statistic,
+        baseline=setup.baseline,
+        means=setup.means,
+        devices=setup.devices,
+        rows=setup.row,
+        notes=setup.note,
+        cells=msgspec.convert(lines, tuple[Cell, ...], strict=False),
+    )
+
+
+def _lines(table: str) -> list[dict[str, str]]:
+    return list(csv.DictReader(io.StringIO(table)))

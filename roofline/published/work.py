@@ -1,0 +1,113 @@
+"""The work of the published rows, each from a closed form of its shapes; no model is built for it.
+
+The forms were checked against the published classes, built without weights on PyTorch's meta device, whose count
+(FlopCounterMode) is the same to the last FLOP, but for products with the zeros of padding, which do not count here
+(docs/counting.md): transformers 5.23 for BERT, SAM, Gemma and Mistral, diffusers 0.39 for Stable Diffusion. The tests
+repeat it where these are installed. Keras's form of adapters was checked against small models of keras_hub 0.32.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from roofline.published.networks import denoiser, dense, image_encoder, lenet5
+from roofline.published.products import Products, forward, training
+from roofline.published.transformers import bert, decoder_with_adapters, encoder_layer, vision_encoder
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Work:
+    """What one published figure stands for.
+
+    flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
+    is known. form: how it was counted, in words. assumed: what was taken for granted in counting, "" for nothing.
+    """
+
+    flops: float | None = None
+    bytes: float | None = None
+    form: str
+    assumed: str = ""
+
+
+#: Passes over the weights in one call of `generate`: a token each, 44 or 45 of them (50 in all, of which a prompt of
+#: five words takes some).
+PASSES = 44
+BF16 = 2  # bytes
+#: Parameters that every pass reads; Gemma's table of words is its head too, Mistral's is only looked up.
+GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
+
+THREE = "3 x forward: each product has two gradients"
+FROZEN = "frozen weights: one gradient per product, two for attention and the adapters of rank 4"
+MERGED = f"{FROZEN}, which are added to the weights of query and value, that need one more for it"
+
+
+def _bert(batch: int) -> Products:
+    return bert(batch, seq=512, layers=12, hidden=768, heads=12, ffn=3072, classes=2)
+
+
+def _sam(batch: int) -> Products:
+    return vision_encoder(batch, side=64, hidden=1280, heads=16, ffn=5120, layers=32, everywhere=4, window=14, out=256)
+
+
+def _gemma(batch: int, merged: bool = False) -> Products:
+    return decoder_with_adapters(
+        batch, 128, 28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000, rank=4, merged=merged
+    )
+
+
+def _mistral(batch: int, merged: bool = False) -> Products:
+    return decoder_with_adapters(
+        batch, 128, 32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000, rank=4, merged=merged
+    )
+
+
+def _layer(batch: int, seq: int) -> Work:
+    products = encoder_layer(batch, seq, hidden=1024, heads=16, ffn=4096)
+    return Work(flops=training(products), form=f"{THREE}, that of the layer's input too")
+
+
+def _generate(parameters: int) -> Work:
+    return Work(
+        bytes=float(PASSES * BF16 * parameters),
+        form=f"weights in bf16, read once for each of {PASSES} tokens",
+        assumed=f"{PASSES} tokens a call, of the 44 to 45 that a limit of 50 leaves",
+    )
+
+
+#: By the name that `NAME.toml` gives: the batch of a row -> its work.
+WORKS: Mapping[str, Callable[[int], Work]] = {
+    "bert-fit": lambda batch: Work(flops=training(_bert(batch)), form=THREE),
+    "bert-predict": lambda batch: Work(flops=forward(_bert(batch)), form="forward"),
+    "sam-fit": lambda batch: Work(
+        flops=training(_sam(batch)), form=f"{THREE}, but for the first layer's, whose input needs none"
+    ),
+    "sam-predict": lambda batch: Work(flops=forward(_sam(batch)), form="forward of the image encoder"),
+    "sd-fit": lambda batch: Work(
+        flops=training(image_encoder(batch)), form=f"{THREE}, but for the first layer's, whose input needs none"
+    ),
+    "sd-predict": lambda batch: Work(
+        flops=forward(denoiser(2 * batch)), form="forward of the UNet, with the text and without it"
+    ),
+    "gemma-fit": lambda batch: Work(flops=training(_gemma(batch)), form=FROZEN),
+    "mistral-fit": lambda batch: Work(flops=training(_mistral(batch)), form=FROZEN),
+    "gemma-fit-keras": lambda batch: Work(flops=training(_gemma(batch, merged=True)), form=MERGED),
+    "mistral-fit-keras": lambda batch: Work(flops=training(_mistral(batch, merged=True)), form=MERGED),
+    "gemma-generate": lambda batch: _generate(GEMMA),
+    "mistral-generate": lambda batch: _generate(MISTRAL),
+    "mlp-training": lambda batch: Work(
+        flops=10_000 * training(dense(batch, (4, 32, 16, 4))),
+        form=f"{THREE}, but for the first layer's, whose input needs none; 10,000 steps",
+    ),
+    "lenet5-training": lambda batch: Work(
+        flops=10 * training(lenet5(60_000)),
+        form=f"{THREE}, but for the first layer's, whose input needs none; 10 x 60,000 images, whatever the batch",
+    ),
+    "layer-512": lambda batch: _layer(batch, 512),
+    "layer-128": lambda batch: _layer(batch, 128),
+}
+
+
+def work(name: str, batch: str) -> Work:
+    """The work of a row by its name in `WORKS`; batch: as published, "" where the work does not depend on it."""
+    return WORKS[name](int(batch) if batch else 0)

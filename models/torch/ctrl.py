@@ -37,7 +37,13 @@ def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
         use_cache=False,
         attn_implementation=attention,
     )
-    return library.CTRLLMHeadModel(config)
+    model = library.CTRLLMHeadModel(config)
+    # The library stores this table again in every step. Of an nn.Buffer, which only later versions make of it, Dynamo
+    # (torch 2.13) does not follow that and breaks the graph five times; of the same numbers as a plain tensor it does.
+    table = model.transformer.pos_encoding
+    if isinstance(table, nn.Buffer):
+        model.transformer.register_buffer("pos_encoding", table.detach(), persistent=False)
+    return model
 
 
 def build(workload: Workload) -> Step:

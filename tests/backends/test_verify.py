@@ -12,7 +12,8 @@ from roofline.core.cost import Cost, matrix
 from roofline.core.step import Step, Workload
 from roofline.costs import formulas
 
-MODELS = [name for name in plugins.names("roofline.models.torch") if name != "distilgpt2"]  # gpt2 once more
+#: All but two that have the ops of gpt2 and bert.
+MODELS = sorted({*plugins.names("roofline.models.torch")} - {"distilgpt2", "roberta"})
 
 
 def checks_of(model: str, mode: str) -> dict[tuple[str, str], tuple[float | None, float | None, str]]:

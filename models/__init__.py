@@ -1,14 +1,15 @@
 """The models that roofline knows, and the geometry that all frameworks read.
 
 `_geometry/<model>.toml` holds the dimensions with their source, the defaults and the map from scopes to
-blocks; `<framework>/<model>.py` builds the model from it. Nothing here imports a framework.
+blocks; `<framework>/<model>.py` builds the model from it. A geometry that is `like` another one has all of it but the
+dimensions that it gives. Nothing here imports a framework.
 """
 
 from __future__ import annotations
 
 import tomllib
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -53,6 +54,8 @@ def geometry(name: str) -> Geometry:
         known = sorted(file.stem.replace("_", "-") for file in _FOLDER.glob("*.toml"))
         raise InputError(f"There is no model called {name!r}; there are: {', '.join(known)}.")
     table = tomllib.loads(path.read_text(encoding="utf-8"))
+    if "like" in table:
+        return _like(geometry(table["like"]), path.stem.replace("_", "-"), table)
     return Geometry(
         name=path.stem.replace("_", "-"),
         title=table["title"],
@@ -65,6 +68,17 @@ def geometry(name: str) -> Geometry:
             framework: (*STEP_BLOCKS, *((row["scope"], row["block"]) for row in rows))
             for framework, rows in table["blocks"].items()
         },
+    )
+
+
+def _like(model: Geometry, name: str, table: Mapping[str, Any]) -> Geometry:
+    """`model` under another name, with the dimensions in which it differs, size by size."""
+    return replace(
+        model,
+        name=name,
+        title=table["title"],
+        source=table["source"],
+        sizes={size: {**model.sizes[size], **differing} for size, differing in table["sizes"].items()},
     )
 
 

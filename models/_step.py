@@ -64,7 +64,7 @@ def transformer_switches(
         "attention": attention,
         "attention mask": mask,
         **({} if kv_cache is None else {"kv cache": kv_cache}),
-        "gelu": dims["gelu"],
+        **({"gelu": dims["gelu"]} if "gelu" in dims else {}),
         "dropout": rate if workload.mode == "train" else "off",
         **loss_switch(workload, loss),
     }

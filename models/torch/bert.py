@@ -11,16 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
-from roofline.models.torch._step import prepare, step, transformers
-
-#: The library's names for the forms of GELU.
-GELU = {"erf": "gelu", "tanh": "gelu_pytorch_tanh"}
+from roofline.models.torch._step import prepare, transformers
+from roofline.models.torch._transformers import GELU, classifier
 
 
 def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
@@ -46,25 +41,7 @@ def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
     return library.BertForSequenceClassification(config)
 
 
-def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
-    """Cross entropy of the class logits."""
-    return functional.cross_entropy(output["logits"], labels)
-
-
 def build(workload: Workload) -> Step:
     """One forward pass or one training step (cross entropy, AdamW) of BERT."""
     dims = prepare(workload)
-    model = network(dims, workload.options.get("attention"))
-    shape = (dims["batch"], dims["seq"])
-    return step(
-        workload,
-        dims,
-        model,
-        {
-            "input_ids": torch.randint(dims["vocabulary"], shape),
-            "attention_mask": torch.ones(shape, dtype=torch.long),
-        },
-        targets=torch.randint(dims["classes"], shape[:1]),
-        loss=loss,
-        switches=transformer_switches(workload, dims, attention=model.config._attn_implementation),
-    )
+    return classifier(workload, dims, network(dims, workload.options.get("attention")))

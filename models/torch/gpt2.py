@@ -11,15 +11,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import torch
-from torch import Tensor, nn
-from torch.nn import functional
+from torch import nn
 
 from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
-from roofline.models.torch._step import prepare, step, transformers
-
-IGNORED = -100  # the label that cross_entropy leaves out
+from roofline.models.torch._step import prepare, transformers
+from roofline.models.torch._transformers import language_model
 
 
 def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
@@ -47,31 +43,7 @@ def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
     return library.GPT2LMHeadModel(config)
 
 
-def loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
-    """Cross entropy of the logits with the next tokens (batch, seq), already shifted."""
-    return functional.cross_entropy(output["logits"].flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
-
-
 def build(workload: Workload) -> Step:
     """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2."""
     dims = prepare(workload)
-    model = network(dims, workload.options.get("attention"))
-    tokens = torch.randint(dims["vocabulary"], (dims["batch"], dims["seq"]))
-    # Shifting the labels and not the logits saves a copy of the logits, as the library's own loss does.
-    following = functional.pad(tokens[:, 1:], (0, 1), value=IGNORED)
-    return step(
-        workload,
-        dims,
-        model,
-        {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)},
-        targets=following,
-        loss=loss,
-        switches=transformer_switches(
-            workload,
-            dims,
-            attention=model.config._attn_implementation,
-            mask="all ones, causal",
-            kv_cache="off",
-            loss="next-token cross entropy",
-        ),
-    )
+    return language_model(workload, dims, network(dims, workload.options.get("attention")))

@@ -35,7 +35,8 @@ def test_every_name_of_a_precision_has_a_meaning() -> None:
 
 
 def test_no_model_goes_away() -> None:
-    assert set(NAMES) >= {"bert", "bert-layer", "distilbert", "gpt2", "lenet5", "matmul", "mlp"}
+    hugging_face = {"ctrl", "distilbert", "distilgpt2", "gpt2", "openai-gpt", "roberta", "xlm", "xlnet"}
+    assert set(NAMES) >= {"bert", "bert-layer", *hugging_face, "lenet5", "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -55,7 +56,14 @@ def test_every_geometry_is_complete(name: str) -> None:
     assert model.blocks["torch"][-1][0] == "", "what the root itself runs needs a block"
 
 
-@pytest.mark.parametrize("name", ["bert", "bert-layer", "distilbert", "gpt2"])
+def test_a_geometry_like_another_differs_in_what_it_gives() -> None:
+    distilled, whole = geometry("distilgpt2"), geometry("gpt2")
+    assert distilled.sizes == {size: {**whole.sizes[size], "layers": n} for size, n in (("tiny", 1), ("base", 6))}
+    for same in ("takes", "defaults", "modes", "blocks"):
+        assert getattr(distilled, same) == getattr(whole, same)
+
+
+@pytest.mark.parametrize("name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"]])
 def test_transformers_use_the_common_blocks(name: str) -> None:
     assert {block for _, block in geometry(name).blocks["torch"]} <= TRANSFORMER_BLOCKS
 

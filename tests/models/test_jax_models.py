@@ -116,7 +116,7 @@ def op_names(step: Step) -> list[str]:
 
 
 def test_every_model_has_blocks() -> None:
-    assert set(plugins.names("roofline.models.jax")) == set(NAMES)
+    assert set(plugins.names("roofline.models.jax")) == {*NAMES, "distilgpt2"}
     for name in NAMES:
         blocks = geometry(name).blocks
         assert blocks["jax"][-1][0] == "", "what the root itself runs needs a block"
@@ -208,6 +208,7 @@ def test_the_same_state_gives_the_same_steps_and_dropout_differs_between_them() 
         ("bert", 108_311_810),
         ("distilbert", 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("gpt2", 124_439_808),
+        ("distilgpt2", 81_912_576),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
     ],
@@ -217,6 +218,11 @@ def test_published_sizes(name: str, parameters: int) -> None:
     shapes = nnx.eval_shape(lambda: module(name).network(dims, _layers.Make(rngs=nnx.Rngs(0))))
 
     assert sum(array.size for array in jax.tree.leaves(nnx.state(shapes))) == parameters
+
+
+def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
+    ours, theirs = module("distilgpt2"), module("gpt2")
+    assert (ours.build, ours.network) == (theirs.build, theirs.network)
 
 
 def test_the_step_says_how_much_it_works_on() -> None:

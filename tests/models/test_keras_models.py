@@ -72,6 +72,7 @@ def test_the_sizes_are_the_published_ones(builds: Any) -> None:
         "bert": 108_311_810,
         "distilbert": 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2),
         "gpt2": 124_439_808,
+        "distilgpt2": 81_912_576,
         "lenet5": 44_426,
         "mlp": (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4),
     }
@@ -384,10 +385,11 @@ def builds_on_torch() -> dict[str, Any]:
         return "no error"
 
     answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}}
-    for name in NAMES:
+    for name in (*NAMES, "distilgpt2"):
         with keras.device("meta"):
             network = import_module(f"{PACKAGE}.{name}").network(dimensions(workload(name, size="base")))
         answer["sizes"][name] = network.count_params()
+    for name in NAMES:
         for mode in ("infer", "train"):
             answer[mode][name] = _built(name, mode)
     first, second = (build(PACKAGE, "bert", mode="train").run() for _ in range(2))

@@ -27,7 +27,8 @@ from roofline.models.tensorflow import _optimizers, _step
 sys.path.append(str(Path(__file__).parent))
 import weights_tensorflow as weights
 
-NAMES = plugins.names("roofline.models.tensorflow")
+#: distilgpt2 is gpt2 with other dimensions.
+NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow") if name != "distilgpt2")
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
 SMALL = {
     "bert": {"batch": 2, "seq": 16},
@@ -256,6 +257,7 @@ def test_the_optimizer_is_torchs(adam: Adam, make: Any, dtype: str) -> None:
         ("bert", 108_311_810),
         ("distilbert", 66_362_880 + 592_130),
         ("gpt2", 124_439_808),
+        ("distilgpt2", 81_912_576),
         ("lenet5", 44_426),
         ("mlp", 756),
     ],
@@ -264,6 +266,11 @@ def test_published_sizes(name: str, parameters: int) -> None:
     with tf.Graph().as_default():  # shapes without memory
         network = model(name).network(dimensions(Workload(model=name)))
     assert sum(variable.shape.num_elements() for variable in network.trainable_variables) == parameters
+
+
+def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
+    ours, theirs = model("distilgpt2"), model("gpt2")
+    assert (ours.build, ours.network) == (theirs.build, theirs.network)
 
 
 # Steps

@@ -28,12 +28,21 @@ NAMES = plugins.names("roofline.models.torch")
 SMALL = {
     "bert": {"batch": 2, "seq": 16},
     "bert-layer": {"batch": 2, "seq": 16},
+    "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
+    "distilgpt2": {"batch": 2, "seq": 16},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
     "mlp": {"batch": 32},
+    "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
+    "roberta": {"batch": 2, "seq": 16, "layers": 1},
+    "xlm": {"batch": 2, "seq": 16, "layers": 1},
+    "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
+TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
+#: Parameters that the step of a model does not come to: XLNet's for tokens to be predicted, and for segments.
+IDLE = {"xlnet": ("*.mask_emb", "*.rel_attn.seg_embed", "*.rel_attn.r_s_bias")}
 
 
 @pytest.fixture(autouse=True)
@@ -52,6 +61,15 @@ def network(name: str) -> nn.Module:
     module = plugins.load("roofline.models.torch", name, "model")
     with torch.device("meta"):
         return module.network(dimensions(Workload(model=name)))
+
+
+def learning(name: str, step: Step) -> list[nn.Parameter]:
+    """The parameters that training changes: all but the idle ones."""
+    return [
+        parameter
+        for path, parameter in step.model.named_parameters()
+        if not any(fnmatchcase(path, pattern) for pattern in IDLE.get(name, ()))
+    ]
 
 
 class Dispatched(TorchDispatchMode):
@@ -125,11 +143,14 @@ def test_inference_runs_without_gradients(name: str) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_training_moves_the_parameters(name: str) -> None:
     step = build(name, mode="train")
-    before = [parameter.detach().clone() for parameter in step.model.parameters()]
+    before = [parameter.detach().clone() for parameter in learning(name, step)]
     step.run()
     step.run()
 
-    after = list(step.model.parameters())
+    after = learning(name, step)
+    assert all(
+        (parameter.grad is None) == (id(parameter) not in map(id, after)) for parameter in step.model.parameters()
+    )
     if name == "matmul":
         assert not after
         assert step.switches["optimizer"] == "none"
@@ -144,12 +165,12 @@ def test_without_optimizer_the_parameters_stay_and_gradients_do_not_pile_up(name
     before = [parameter.detach().clone() for parameter in step.model.parameters()]
     torch.manual_seed(1)
     step.run()
-    once = [parameter.grad.clone() for parameter in step.model.parameters()]
+    once = [parameter.grad.clone() for parameter in learning(name, step)]
     torch.manual_seed(1)
     step.run()
 
     assert all(torch.equal(old, new) for old, new in zip(before, step.model.parameters(), strict=True))
-    assert all(torch.equal(old, p.grad) for old, p in zip(once, step.model.parameters(), strict=True))
+    assert all(torch.equal(old, p.grad) for old, p in zip(once, learning(name, step), strict=True))
     assert step.switches["optimizer"] == "none"
 
 
@@ -172,6 +193,12 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("bert", 108_311_810),
         ("distilbert", 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("gpt2", 124_439_808),
+        ("distilgpt2", 81_912_576),
+        ("openai-gpt", 116_534_784),
+        ("ctrl", 1_637_718_016 + 246_534),  # the bias of the head
+        ("roberta", 124_645_632 + (768 * 2 + 2)),  # the head has a layer like the pooler, which is left out
+        ("xlm", 667_088_896 + (2048 * 2 + 2)),
+        ("xlnet", 116_718_336 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
         ("bert-layer", 12_596_224),
         ("lenet5", 44_426),
@@ -212,8 +239,13 @@ def test_every_scope_has_a_block(name: str, mode: str) -> None:
     assert unused <= not_run
 
 
+ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "openai-gpt": "pow"}  # the others': gelu
+#: Where a model looks at a number on the device, the mask or how many tokens there are; the others: attention core.
+LOOKS = {"ctrl": "embedding", "distilgpt2": "embedding", "gpt2": "embedding", "xlm": "norm + residual + dropout"}
+
+
 @pytest.mark.parametrize("mode", ["infer", "train"])
-@pytest.mark.parametrize("name", ["bert", "bert-layer", "distilbert", "gpt2"])
+@pytest.mark.parametrize("name", TRANSFORMERS)
 def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
     step = build(name, mode=mode)
     seen = dispatched(step, step.forward)
@@ -222,21 +254,47 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
         return {block_of(scope, step) for op, scope in seen if op in ops}
 
     norm = "norm + residual + dropout"
-    attention = ("bmm", "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu")
-    assert blocks("gelu", "pow") == {"FFN"}
+    attention = {"_softmax", "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu"}
+    products = {"addmm"}
+    # XLNet's projections are einsums, which are batched products.
+    (products if name == "xlnet" else attention).add("bmm")
+    assert blocks(ACTIVATIONS.get(name, "gelu")) == {"FFN"}
     assert blocks(*attention) == {"attention core"}
     assert norm in blocks("native_layer_norm")
     assert blocks("native_layer_norm") <= {norm, "embedding"}
-    assert {"attention projections", "FFN"} <= blocks("addmm")
+    assert {"attention projections", "FFN"} <= blocks(*products)
     assert "attention core" not in blocks("addmm")
     assert norm in blocks("add")
     if name != "bert-layer":
         assert blocks("embedding") == {"embedding"}
         assert "head" in blocks("addmm", "mm")
-        # the look at the attention mask; GPT-2's shares a scope with its embedding sum
-        assert ("embedding" if name == "gpt2" else "attention core") in blocks("_local_scalar_dense")
+        looks = set() if name in {"openai-gpt", "xlnet"} else {LOOKS.get(name, "attention core")}
+        assert looks <= blocks("_local_scalar_dense")
     if mode == "train":
-        assert {norm, "attention core"} <= blocks("bernoulli_")
+        assert {norm, *([] if name == "ctrl" else ["attention core"])} <= blocks("bernoulli_")
+
+
+def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
+    ours, theirs = (plugins.load("roofline.models.torch", name, "model") for name in ("distilgpt2", "gpt2"))
+    assert (ours.build, ours.network) == (theirs.build, theirs.network)
+
+
+@pytest.mark.parametrize("name", ["openai-gpt", "xlm", "xlnet"])
+def test_attention_that_is_only_written_out_cannot_be_fused(name: str) -> None:
+    assert build(name, options={"attention": "eager"}).switches["attention"] == "eager"
+    with pytest.raises(InputError, match=f"{name}'s attention out: use attention=eager"):
+        build(name, options={"attention": "sdpa"})
+
+
+def test_no_token_of_roberta_is_padding() -> None:
+    """Padding would have no position of its own: 512 tokens take the rows 2 to 513 of 514."""
+    step = build("roberta", batch=1, seq=512)
+    rows: list[torch.Tensor] = []
+    table = step.model.roberta.embeddings.position_embeddings
+    table.register_forward_pre_hook(lambda module, args: rows.append(args[0]))
+    step.run()
+    assert rows[0].tolist() == [list(range(2, 514))]
+    assert table.num_embeddings == 514
 
 
 def test_matmul_writes_where_it_is_told() -> None:

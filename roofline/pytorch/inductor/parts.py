@@ -24,6 +24,7 @@ from roofline.pytorch.aten.tables import CONTRACTIONS, base
 from roofline.pytorch.compiled import Launch, Part, Run
 from roofline.pytorch.inductor.kernels import Graph, Region, value
 from roofline.pytorch.inductor.loops import PHILOX
+from roofline.pytorch.inductor.scopes import scope_of
 from roofline.pytorch.inductor.sites import Site
 from roofline.pytorch.inductor.traffic import Access
 
@@ -207,35 +208,6 @@ def _sequence(node: Any) -> Any:
 def _plain(target: Any) -> str:
     schema = getattr(target, "_schema", None)
     return base(schema.name) if schema is not None else str(target)
-
-
-def scope_of(node: Any, names: frozenset[str]) -> str | None:
-    """The layer path of a node, as eager mode names it: each module as its caller's `named_modules` does."""
-    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
-    if not stack:
-        # The model itself is in no stack; nor are nodes that Inductor made, or gradients that autograd adds up.
-        own = node.meta.get("original_aten") is not None
-        return "" if own and node.meta.get("partitioner_tag") in (None, "is_forward") else None
-    path: list[str] = []
-    outer = ""
-    for entry in stack.values():
-        name = _module(str(entry[0]), names)
-        if not name or name == outer:
-            continue
-        path.append(name.removeprefix(outer + ".") if outer and name.startswith(outer + ".") else name)
-        outer = name
-    return "/".join(path)
-
-
-def _module(expression: str, names: frozenset[str]) -> str:
-    """`L['self'].encoder.layer.0`: the longest end of it that is a module of the model; "" for the model itself."""
-    plain = expression.replace("._modules['", ".").replace("']", "").replace("[", ".").replace("]", "")
-    parts = plain.split(".")
-    for start in range(len(parts)):
-        name = ".".join(parts[start:])
-        if name in names:
-            return name
-    return ""
 
 
 def _part(members: Sequence[Any], pieces: Sequence[_Piece], sizes: Mapping[Any, int]) -> Costed:

@@ -1,0 +1,52 @@
+"""Where in the model the nodes of a compiled graph come from."""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_OF_SELF = ["L", "'self"]  # what `L['self']` is split into
+_CALL = re.compile(r"\.(?!\d+(\.|$))")  # modules with a number are called by the owner of their list
+
+
+def scope_of(node: Any, names: frozenset[str]) -> str | None:
+    """The layer path of a node, as eager mode names it: each module as its caller's `named_modules` does."""
+    stack = node.meta.get("nn_module_stack") or node.meta.get("fwd_nn_module_stack")
+    if not stack:
+        # The model itself is in no stack; nor are nodes that Inductor made, or gradients that autograd adds up.
+        own = node.meta.get("original_aten") is not None
+        return "" if own and node.meta.get("partitioner_tag") in (None, "is_forward") else None
+    return path_of([str(entry[0]) for entry in stack.values()], names)
+
+
+def path_of(stack: list[str], names: frozenset[str]) -> str:
+    """The layer path of modules that call each other, outermost first: `L['self'].encoder`, ...
+
+    After a graph break in the forward of a module, `self` is that module. Then it is the one below which there are
+    modules of these names; of several such modules there is no telling which one it is.
+    """
+    path: list[str] = []
+    outer = ""
+    for expression in stack:
+        plain = expression.replace("._modules['", ".").replace("']", "").replace("[", ".").replace("]", "")
+        parts = plain.split(".")
+        name = _module(parts, names)
+        if not name and parts[:2] == _OF_SELF:
+            below = "." + ".".join(parts[2:])
+            ends = [each for each in names if each.endswith(below)]
+            if len(ends) == 1:
+                name = ends[0]
+                if not outer:
+                    outer = name.removesuffix(below)
+                    path = _CALL.sub("/", outer).split("/")
+        if not name or name == outer:
+            continue
+        path.append(name.removeprefix(outer + ".") if outer and name.startswith(outer + ".") else name)
+        outer = name
+    return "/".join(path)
+
+
+def _module(parts: list[str], names: frozenset[str]) -> str:
+    """The longest end of an expression that is a module of the model; "" for the model itself."""
+    ends = (".".join(parts[start:]) for start in range(len(parts)))
+    return next((name for name in ends if name in names), "")

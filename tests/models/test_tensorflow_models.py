@@ -23,6 +23,7 @@ from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
 from roofline.models._adam import ADAMW, Adam
 from roofline.models.tensorflow import _optimizers, _step
+from roofline.models.torch import _transformers
 
 sys.path.append(str(Path(__file__).parent))
 import weights_tensorflow as weights
@@ -122,7 +123,9 @@ def torch_arguments(name: str, step: Step) -> tuple[dict[str, torch.Tensor], tor
 def torch_loss(name: str) -> Callable[[Any, torch.Tensor], torch.Tensor]:
     if name == "mlp":
         return torch.nn.functional.mse_loss
-    return torch.nn.functional.cross_entropy if name == "lenet5" else model(name, "torch").loss
+    if name == "lenet5":
+        return torch.nn.functional.cross_entropy
+    return _transformers.next_token_loss if name == "gpt2" else _transformers.class_loss
 
 
 def torch_optimizer(name: str, parameters: Any) -> torch.optim.Optimizer:

@@ -65,6 +65,16 @@ def _attained(work: Work) -> str:
     return "an unknown share" if work.attained is None else units.percent(work.attained, 0)
 
 
+def advice(facts: Facts) -> str:
+    """Where kernels of other names ran, what these are; else first whether it stays."""
+    if _other_kernels(facts):
+        return "look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ"
+    return (
+        "see whether it stays (--rounds 3), then what may differ around the same ops: kernels (roofline show --by "
+        "kernel), layouts, threads, clocks, what else runs"
+    )
+
+
 def label(facts: Facts) -> str:
     """Of what, and how much of the roof both attain."""
     what = "efficiency of products" if facts.about["of"] == "products" else "efficiency of vector ops"
@@ -80,7 +90,7 @@ CAUSE = Cause(
     claim=claim,
     after=("after-others",),
     sentence=sentence,
-    advice="look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ",
+    advice=advice,
     label=label,
     same_work=lambda facts: not _other_kernels(facts),
     excused_by=_excused_by,

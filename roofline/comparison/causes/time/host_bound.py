@@ -16,6 +16,7 @@ from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
+from roofline.comparison.drift import drift
 from roofline.comparison.host_time import A_READ
 from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, READS, compiles
 from roofline.core.schema import Profile
@@ -166,13 +167,18 @@ def sentence(facts: Facts) -> str:
     if facts.about.get("dispatched") and costs[0] is not None and costs[1] is not None:
         told = f"{facts.more} spends {units.seconds(facts.seconds)} more on dispatching ops and views while no op runs"
         return f"{told}: {costs[0].words}, {facts.less} {costs[1].words}."
-    gaps = facts.run_more.gap_told, facts.run_less.gap_told
+    gaps = _idle(facts.run_more), _idle(facts.run_less)
     what = _dispatches(facts.run_more, facts.launches_more), _dispatches(facts.run_less, facts.launches_less)
     idle = f"{units.seconds(gaps[0])} with {what[0]}"
     alike = " launches" if what[0].endswith("launches") else ""
     other = f"{units.seconds(gaps[1])} with {what[1].removesuffix(alike)}"
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     return f"{text}{_each(facts)}."
+
+
+def _idle(run: Analysis) -> float:
+    """The gap but for what plain steps were slower by throughout, in which no op runs [s]."""
+    return run.gap_told * (1 - drift(run))
 
 
 def _dispatches(run: Analysis, launches: float) -> str:
@@ -234,7 +240,7 @@ def label(facts: Facts) -> str:
         told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
     elif facts.launches_more <= facts.launches_less:
         told = " in which no op runs against ".join(
-            units.seconds(run.gap_told) for run in (facts.run_more, facts.run_less)
+            units.seconds(_idle(run)) for run in (facts.run_more, facts.run_less)
         )
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"

@@ -61,7 +61,7 @@ def handed_over(profile: Profile, cache: float) -> Array:
     found = np.zeros(len(of.signature))
     alone = (of.overlap[1:] == 0) & (of.overlap[:-1] == 0)
     signatures = profile.signatures
-    # Pairs as single numbers, which are sorted five times faster than columns of two.
+    # Pairs as single numbers: columns of two would be sorted far slower.
     pairs, which = np.unique((of.signature[:-1] * len(signatures) + of.signature[1:])[alone], return_inverse=True)
     if pairs.size:
         both = (divmod(pair, len(signatures)) for pair in pairs.tolist())

@@ -6,9 +6,9 @@ import numpy as np
 
 from roofline.analysis.analysis import Analysis
 
-#: Of the step of a device with a queue, so much may be drift. By choice: within seconds a shared machine gets faster
-#: and slower by twice as much.
-_MOST_DRIFT = 0.1
+#: Of a step, so much may be drift of the machine. By choice: within seconds a shared one gets faster and slower by
+#: twice as much. What is more is told as a doubt about the measurement.
+MOST = 0.1
 
 
 def drift(run: Analysis) -> float:
@@ -17,13 +17,27 @@ def drift(run: Analysis) -> float:
     A machine is slower in one step than in another, and too much may have been taken off the profiled ones for the
     profiler. Where the plain steps were the slower ones, the gap holds what all of their ops and all of their idle time
     were slower by: whatever the host does between ops, it does in the profiled steps as well. Beside a device with a
-    queue a profiler may fill gaps that plain steps have, so that only so much is drift as is little, or as was taken
-    off.
+    queue a profiler may fill gaps that plain steps have, so that more than `spread` gives out is something else there.
     """
     profiled = run.profile.profiled
     if profiled is None or not profiled.idle or run.gap <= 0:
         return 0.0
     more = run.gap - run.scale * float(np.mean(profiled.idle))
-    taken_off = float(np.mean(profiled.walls)) - float(np.mean(profiled.corrected))
-    most = max(_MOST_DRIFT * run.wall, taken_off) if run.has_queue else run.wall
+    most = _most(run) if run.has_queue else run.wall
     return more / run.gap if 0 < more <= most and more < run.wall else 0.0
+
+
+def spread(run: Analysis) -> float:
+    """The share of a gap by which all that a step does was slower: of drift no more than is little, or was taken off.
+
+    On what the rest of it was spent nobody knows.
+    """
+    found = drift(run)
+    return min(found, _most(run) / run.gap) if found else 0.0
+
+
+def _most(run: Analysis) -> float:
+    """What the machine, or what was taken off the profiled steps, may have added to the plain ones [s]."""
+    profiled = run.profile.profiled
+    taken_off = 0.0 if profiled is None else float(np.mean(profiled.walls)) - float(np.mean(profiled.corrected))
+    return max(MOST * run.wall, taken_off)

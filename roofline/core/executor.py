@@ -52,7 +52,7 @@ def op_by_op(profile: Profile) -> bool:
     if programs is None or programs <= 1:
         return False
     # Beside a GPU launches are kernels; on a CPU they are how often an op ran.
-    ran = rows(profile).launches.clip(1).sum() if profile.device.kind == "cpu" else len(profile.ops)
+    ran = rows(profile).launches.clip(1).sum(dtype=float) if profile.device.kind == "cpu" else len(profile.ops)
     return programs > _PROGRAMS_PER_OP * float(ran)
 
 

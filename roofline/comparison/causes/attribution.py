@@ -17,7 +17,7 @@ from roofline.analysis.bootstrap import Interval, interval
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.gap import dispatching, share_of_gap
-from roofline.comparison.drift import drift
+from roofline.comparison.drift import drift, spread
 from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
 from roofline.comparison.labels import kernel_name
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
@@ -49,6 +49,7 @@ class Attribution:
         self.left_a = np.ones(len(self.a.segments))
         self.left_b = np.ones(len(self.b.segments))
         self._drift = drift(comparison.a), drift(comparison.b)
+        self._spread = spread(comparison.a), spread(comparison.b)
         self.gap_a, self.gap_b = 1 - self._drift[0], 1 - self._drift[1]
         self._host_left = np.ones(len(self.a.segments)), np.ones(len(self.b.segments))
 
@@ -189,7 +190,7 @@ class Attribution:
 
     def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""
-        run, slower = (self.comparison.a, self.comparison.b)[number], self._drift[number]
+        run, slower = (self.comparison.a, self.comparison.b)[number], self._spread[number]
         return slower * (ops + gap * run.gap) / (run.wall - slower * run.gap)
 
     def waited(self, cause: str) -> tuple[float, float]:
@@ -281,13 +282,15 @@ class Attribution:
 
 
 def _kernel(side: Side, rows: Rows) -> str:
-    """The kernel that takes most of the time of some segments; "" where their ops have none."""
-    profile, some = side.analysis.profile, side.segments
-    time: Counter[str] = Counter()
-    for op, weight in zip(some.op[rows].tolist(), some.weight[rows].tolist(), strict=True):
-        for number, own in profile.ops[op].kernels:
-            time[kernel_name(profile.kernels[number])] += own * weight
-    return max(time, key=lambda name: time[name], default="")
+    """The kernel that has more than half of the time of some segments; "" where none has, or it was not recorded."""
+    profile, time = side.analysis.profile, Counter[str]()
+    for op, seconds in zip(side.segments.op[rows].tolist(), side.seconds[rows].tolist(), strict=True):
+        kernels = profile.ops[op].kernels
+        whole = sum(own for _, own in kernels)
+        for number, own in kernels if whole else ():
+            time[kernel_name(profile.kernels[number])] += seconds * own / whole
+    name, most = max(time.items(), key=lambda item: item[1], default=("", 0.0))
+    return name if 2 * most > float(side.seconds[rows].sum()) else ""
 
 
 def _after(some: Segments, rows: Rows) -> Rows:

@@ -99,7 +99,7 @@ class Work:
 
     bytes, flops: of what is known; None where segments have none that is. whole: whether that is all of them. floor: of
     those that have one. fused: how many of the ops are kernels that were fused from several. unknown: the names of ops
-    of unknown work, longest time first. kernel: the one with most of the time; "" where none was recorded.
+    of unknown work, longest time first. kernel: the one with most of the time, "" for none.
     """
 
     ops: float

@@ -7,7 +7,7 @@ from statistics import median
 import msgspec
 
 from roofline import units
-from roofline.comparison.drift import drift
+from roofline.comparison.drift import MOST, drift
 from roofline.comparison.machine_speed import CLOCKS, machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
 from roofline.core.framework import framework
@@ -35,9 +35,6 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "replays-by-order": ("warning", "Replayed kernels were given their ops by order, without ids of graph nodes"),
     "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
 }
-
-#: From this share of a step on, it is told what plain steps took longer than profiled ones. By choice.
-DRIFTED = 0.1
 
 #: Variables that change what runs in every framework.
 _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")
@@ -106,7 +103,7 @@ def _machine_speed(pair: Pair) -> list[Difference]:
 def _drift(pair: Pair) -> list[Difference]:
     """seconds: by how much more plain steps of one run were slower than its profiled ones than those of the other."""
     found = pair.each(lambda run: drift(run) * run.gap)
-    much = [seconds > DRIFTED * run.wall for seconds, run in zip(found, (pair.a, pair.b), strict=True)]
+    much = [seconds > MOST * run.wall for seconds, run in zip(found, (pair.a, pair.b), strict=True)]
     if not any(much):
         return []
     shown = (units.seconds(found[0]), units.seconds(found[1]))

@@ -86,7 +86,7 @@ def _besides(run: Analysis) -> float | None:
     cost, programs = host_cost(run, resolved=False), run.profile.conditions.get(PROGRAMS)
     if cost is not None:
         return cost.besides
-    return None if programs is None else max(0.0, run.gap - programs * _A_PROGRAM)
+    return None if programs is None else max(0.0, _idle(run) - programs * _A_PROGRAM)
 
 
 def _most(

@@ -38,7 +38,7 @@ def sentence_of_input(facts: Facts) -> str:
     if not facts.does_more.ops:
         return f"{facts.more} waits {units.seconds(facts.seconds)} longer for its input while no op runs."
     told = f"{ops(facts.does_more)} ({listed(facts.does_more.names)}) that its loader runs in the step"
-    between = host_part(facts, "while none of them runs")
+    between = host_part(facts, "while none of them runs") if facts.dispatch > 0 else ""
     return f"{opening(facts, 'reading its input')}: {told}{between}."
 
 

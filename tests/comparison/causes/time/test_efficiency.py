@@ -45,6 +45,21 @@ def test_two_kernels_are_named_and_no_slower_machine() -> None:
     assert found.advice.startswith("look at the kernels of both")
 
 
+def test_kernels_of_a_part_of_the_products_are_not_most_of_it() -> None:
+    # One product of the step is in a kernel that was recorded, and all others are not
+    slow = step(tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4))
+
+    def in_part(kernel: str, run: Profile) -> Profile:
+        whole = by(kernel, run)
+        first = next(number for number, op in enumerate(whole.ops) if op.kernels)
+        ops = tuple(op if number == first else replace(op, kernels=()) for number, op in enumerate(whole.ops))
+        return replace(whole, ops=ops)
+
+    found = only(in_part("conv", slow), in_part("gemm", step()))
+    assert "Most of it" not in found.text
+    assert found.advice.startswith("see whether it stays")
+
+
 def test_other_kernels_need_be_no_slower_than_noise_makes_them() -> None:
     # a tenth slower, which is no finding of one kernel (above), is one of two
     slow = step(tuple(change(row, own=1.1 * row.own) if row.flops else row for row in LAYER * 4))

@@ -172,10 +172,10 @@ def test_what_plain_steps_are_slower_by_goes_to_ops_and_idle_time_alike() -> Non
 
 
 def test_no_more_than_a_tenth_of_a_step_goes_to_ops_and_idle_time() -> None:
-    # Of 5880 + 1000 us a tenth, 688, is spread over the 6192 that are left; on what the other 312 went nobody knows
+    # Of 5880 + 1000 us a tenth, 688, is spread over the 5880; on what the other 312 went nobody knows
     a = step(instead(recorded(), NORM.name, tuple(change(row, host=(2.0, 8.0)) for row in UNFUSED_NORM)))
     told = found(drifted(a, 1e-3), step(recorded()))
-    slower = 688 / 6192
+    slower = 688 / 5880
     assert set(told) == {"fusion"}
     assert told["fusion"].seconds == near((1 + slower) * 4 * (180 + 6 * 10) - 4 * (30 + 10) + slower * 4 * 10)
 

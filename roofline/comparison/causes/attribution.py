@@ -190,8 +190,14 @@ class Attribution:
 
     def _share_of_drift(self, number: int, ops: float, gap: float) -> float:
         """What share of a gap is the drift of some ops [s] and of a share of that gap."""
-        run, slower = (self.comparison.a, self.comparison.b)[number], self._spread[number]
-        return slower * (ops + gap * run.gap) / (run.wall - slower * run.gap)
+        run, beyond = (self.comparison.a, self.comparison.b)[number], self._drift[number]
+        return self._spread[number] * (ops + gap * run.gap) / (run.wall - beyond * run.gap)
+
+    @property
+    def unseen(self) -> float:
+        """What the drift that is not spread over the entries adds to wall_A - wall_B [s]; no cause may claim it."""
+        a, b = self.comparison.a, self.comparison.b
+        return (self._drift[0] - self._spread[0]) * a.gap - (self._drift[1] - self._spread[1]) * b.gap
 
     def waited(self, cause: str) -> tuple[float, float]:
         """Shares of the two gaps that the causes which begin with `cause` have."""

@@ -32,7 +32,9 @@ _FIRST = (
 BACKENDS = (*_FIRST, *(name for name in plugins.names("roofline.backends") if name not in _FIRST))
 #: All but those that only PyTorch has and that are a part of others.
 MODELS = tuple(
-    name for name in plugins.names("roofline.models._geometry", ".toml") if name not in ("bert-layer", "matmul")
+    name
+    for name in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True)
+    if name not in ("bert-layer", "matmul")
 )
 MODES = ("infer", "train")
 SIZES = ("tiny", "base")
@@ -55,7 +57,9 @@ def main() -> None:
             for model in asked.models:
                 for mode in MODES:
                     for backend in asked.backends:
-                        if time.monotonic() < end and model in plugins.names(backend_of(backend).models):
+                        if time.monotonic() < end and model in plugins.names(
+                            backend_of(backend).models, sorted_by_kind=True
+                        ):
                             measure(model, backend, mode, size)
     TABLE.write_text(table(), encoding="utf-8")
     print(f"Wrote {TABLE.relative_to(ROOT)}")

@@ -1,7 +1,7 @@
 """The models that roofline knows, and the geometry that all frameworks read.
 
-`_geometry/<model>.toml` holds the dimensions with their source, the defaults and the map from scopes to
-blocks; `<framework>/<model>.py` builds the model from it. A geometry that is `like` another one has all of it but the
+`_geometry/<kind>/<model>.toml` holds the dimensions with their source, the defaults and the map from scopes to blocks;
+`<framework>/<kind>/<model>.py` builds the model from it. A geometry that is `like` another one has all of it but the
 dimensions that it gives. Nothing here imports a framework.
 """
 
@@ -49,10 +49,10 @@ class Geometry:
 @cache
 def geometry(name: str) -> Geometry:
     """The geometry of model `name`. Raises InputError for an unknown name."""
-    path = _FOLDER / f"{name.replace('-', '_')}.toml"
-    if path.parent != _FOLDER or not path.is_file():
-        known = sorted(file.stem.replace("_", "-") for file in _FOLDER.glob("*.toml"))
-        raise InputError(f"There is no model called {name!r}; there are: {', '.join(known)}.")
+    known = {file.stem.replace("_", "-"): file for file in _FOLDER.glob("*/*.toml")}
+    if name not in known:
+        raise InputError(f"There is no model called {name!r}; there are: {', '.join(sorted(known))}.")
+    path = known[name]
     table = tomllib.loads(path.read_text(encoding="utf-8"))
     if "like" in table:
         return _like(geometry(table["like"]), path.stem.replace("_", "-"), table)

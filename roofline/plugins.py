@@ -31,18 +31,23 @@ def folder(package: str) -> Path:
     return Path(next(iter(spec.submodule_search_locations)))
 
 
-def names(package: str, suffix: str = ".py") -> tuple[str, ...]:
-    """The plugins in `package`, as the user types them (`bert_layer.py` is "bert-layer")."""
-    return tuple(
-        sorted(
-            path.stem.replace("_", "-") for path in folder(package).glob(f"*{suffix}") if not path.name.startswith("_")
-        )
-    )
+def names(package: str, suffix: str = ".py", *, sorted_by_kind: bool = False) -> tuple[str, ...]:
+    """The plugins in `package`, as the user types them (`bert_layer.py` is "bert-layer").
+
+    sorted_by_kind: they lie in folders of it.
+    """
+    return tuple(sorted(_paths(package, suffix, sorted_by_kind)))
 
 
-def require(package: str, name: str, kind: str) -> str:
+def _paths(package: str, suffix: str, sorted_by_kind: bool) -> dict[str, Path]:
+    """By name, the files of the plugins in `package`."""
+    found = folder(package).glob(f"[!_]*/[!_]*{suffix}" if sorted_by_kind else f"[!_]*{suffix}")
+    return {path.stem.replace("_", "-"): path for path in found}
+
+
+def require(package: str, name: str, kind: str, *, sorted_by_kind: bool = False) -> str:
     """`name` if it is a plugin of `package`; InputError with the alternatives otherwise."""
-    known = names(package)
+    known = names(package, sorted_by_kind=sorted_by_kind)
     if name not in known:
         raise InputError(f"There is no {kind} called {name!r}; there are: {', '.join(known)}.")
     return name
@@ -109,10 +114,11 @@ def installed(extras: Sequence[str], needed: Iterable[str]) -> str:
     return "; ".join(filter(None, (there, lacking)))
 
 
-def load(package: str, name: str, kind: str) -> ModuleType:
+def load(package: str, name: str, kind: str, *, sorted_by_kind: bool = False) -> ModuleType:
     """The module of plugin `name`. Raises InputError for an unknown name."""
-    require(package, name, kind)
-    return import_module(f"{package}.{name.replace('-', '_')}")
+    require(package, name, kind, sorted_by_kind=sorted_by_kind)
+    below = f".{_paths(package, '.py', True)[name].parent.name}" if sorted_by_kind else ""
+    return import_module(f"{package}{below}.{name.replace('-', '_')}")
 
 
 def summary(package: str, name: str) -> str:

@@ -103,8 +103,8 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert metadata.startswith(f"roofline-{roofline.__version__}.dist-info/")
     # What the folders are for: were one of the globs empty, the equality above would not notice.
     assert "roofline/devices/h100-sxm.toml" in inside
-    assert "roofline/models/_geometry/bert.toml" in inside
-    assert "roofline/models/torch/bert.py" in inside
+    assert "roofline/models/_geometry/encoders/bert.toml" in inside
+    assert "roofline/models/torch/encoders/bert.py" in inside
     assert "roofline/profiles/__init__.py" in inside
     assert "roofline/published/keras_benchmark.csv" in inside
     assert "roofline/published/keras_benchmark.toml" in inside
@@ -120,11 +120,11 @@ def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -
 
     variables = {"PYTHONPATH": str(installed), "ROOFLINE_CACHE": str(tmp_path / "cache")}
     models = _run(["-m", "roofline", "models"], tmp_path, **variables)
-    for geometry in (ROOT / "models" / "_geometry").glob("*.toml"):
+    for geometry in (ROOT / "models" / "_geometry").glob("*/*.toml"):
         assert f"\n{geometry.stem.replace('_', '-')} " in f"\n{models}"
     assert "in torch" in models
     devices = _run(["-m", "roofline", "devices"], tmp_path, **variables)
-    for sheet in (ROOT / "roofline" / "devices").glob("*.toml"):
+    for sheet in (ROOT / "roofline" / "devices").glob("*/*.toml"):
         assert sheet.stem in devices
     backends = _run(["-m", "roofline", "backends"], tmp_path, **variables)
     assert "torch" in backends

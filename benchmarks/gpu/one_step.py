@@ -35,7 +35,7 @@ def main(file: str) -> None:
         device="cuda",
         options=described.model_options(profile.options),
     )
-    step = plugins.load(described.models, profile.model, "model").build(workload)
+    step = plugins.load(described.models, profile.model, "model", sorted_by_kind=True).build(workload)
     one = torch.zeros(1, device="cuda")
     for _ in range(WARM):
         step.run()

@@ -9,8 +9,8 @@ def command() -> None:
 
     folder = plugins.folder("roofline.models")
     frameworks = sorted(path.name for path in folder.iterdir() if path.is_dir() and not path.name.startswith("_"))
-    built = {framework: plugins.names(f"roofline.models.{framework}") for framework in frameworks}
-    for name in plugins.names("roofline.models._geometry", ".toml"):
+    built = {framework: plugins.names(f"roofline.models.{framework}", sorted_by_kind=True) for framework in frameworks}
+    for name in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
         geometry = models.geometry(name)
         there = ", ".join(framework for framework in frameworks if name in built[framework])
         print(f"{name:12s} {geometry.title}")

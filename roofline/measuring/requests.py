@@ -86,7 +86,7 @@ def checked(request: Request) -> Request:
     if request.threads is None or not 1 <= request.threads <= available:
         raise InputError(f"It takes {request.threads or 'an unknown number of'} threads; there are {available} here.")
     if request.file is None:
-        plugins.require(backend.models, request.workload.model, "model")
+        plugins.require(backend.models, request.workload.model, "model", sorted_by_kind=True)
         dimensions(request.workload)
     return request
 

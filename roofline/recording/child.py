@@ -157,7 +157,7 @@ def _model_step(request: Request, backend: Backend) -> Step:
 def _model(request: Request, backend: Backend) -> ModuleType:
     """The module of one of our models. MissingError for a library of which only models are made."""
     try:
-        return plugins.load(backend.models, request.workload.model, "model")
+        return plugins.load(backend.models, request.workload.model, "model", sorted_by_kind=True)
     except ModuleNotFoundError as error:
         if (error.name or "").partition(".")[0] == "roofline":
             raise

@@ -69,7 +69,7 @@ def workload(name: str, mode: str) -> Workload:
 @cache
 def recorded(name: str, mode: str) -> tuple[Recording, Analysis]:
     """Three plain steps and five under the profiler, once per case."""
-    step = plugins.load("roofline.models.torch", name, "model").build(workload(name, mode))
+    step = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name, mode))
     recording = BACKEND.recorder.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
     request = Request(backend="torch", workload=workload(name, mode))
     profile = session.to_profile(recording, request, Device(name="none", kind="cpu", ceilings={}), "")
@@ -78,7 +78,7 @@ def recorded(name: str, mode: str) -> tuple[Recording, Analysis]:
 
 def test_every_model_is_here() -> None:
     """distilgpt2 is gpt2 with other dimensions, as tests/models/test_torch_models.py shows."""
-    assert set(plugins.names("roofline.models.torch")) == {*SMALL, "distilgpt2"}
+    assert set(plugins.names("roofline.models.torch", sorted_by_kind=True)) == {*SMALL, "distilgpt2"}
 
 
 # ------------------------------------------------------------------------------------------------ nothing is lost
@@ -366,7 +366,7 @@ def test_the_optimizer_touches_every_parameter(name: str) -> None:
     assert optimizer.bytes_read >= (2 + moments) * 4 * learning
     assert optimizer.bytes_written >= (1 + moments) * 4 * learning
     # The moments of each parameter, and beside them a number of steps (fp32) per tensor.
-    network = plugins.load("roofline.models.torch", name, "model").network(dims(name))
+    network = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims(name))
     learn = [p.numel() for path, p in network.named_parameters() if not any(fnmatch(path, idle) for idle in IDLE)]
     assert recording.trainable - sum(learn) == idle(name, dims(name))
     assert recording.memory.optimizer == moments * 4 * sum(learn) + (4 * len(learn) if moments else 0)
@@ -439,7 +439,7 @@ def test_the_step_closes_and_can_be_saved(name: str, mode: str) -> None:
 def test_twelve_layers_of_training_are_saved_in_less_than_a_megabyte() -> None:
     """The rows of BERT base: as many ops, of smaller tensors."""
     asked = Workload(model="bert", mode="train", size="tiny", batch=1, seq=16, layers=12)
-    step = plugins.load("roofline.models.torch", "bert", "model").build(asked)
+    step = plugins.load("roofline.models.torch", "bert", "model", sorted_by_kind=True).build(asked)
     recording = BACKEND.recorder.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
     request = Request(backend="torch", workload=asked)
     profile = session.to_profile(recording, request, Device(name="none", kind="cpu", ceilings={}), "")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from fnmatch import fnmatchcase
-from importlib import import_module
 
 import pytest
 
@@ -42,7 +41,7 @@ def test_a_backend_needs_the_framework_that_it_names(name: str) -> None:
 
 
 def built(model: str, mode: str = "train", **options: str) -> Step:
-    module = import_module(f"roofline.models.torch.{model}")
+    module = plugins.load("roofline.models.torch", model, "model", sorted_by_kind=True)
     batch = None if model == "matmul" else 1
     name = model.replace("_", "-")
     return module.build(Workload(model=name, mode=mode, size="tiny", batch=batch, options=options))

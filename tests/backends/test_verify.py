@@ -13,11 +13,11 @@ from roofline.core.step import Step, Workload
 from roofline.costs import formulas
 
 #: All but two that have the ops of gpt2 and bert.
-MODELS = sorted({*plugins.names("roofline.models.torch")} - {"distilgpt2", "roberta"})
+MODELS = sorted({*plugins.names("roofline.models.torch", sorted_by_kind=True)} - {"distilgpt2", "roberta"})
 
 
 def checks_of(model: str, mode: str) -> dict[tuple[str, str], tuple[float | None, float | None, str]]:
-    module = plugins.load("roofline.models.torch", model, "model")
+    module = plugins.load("roofline.models.torch", model, "model", sorted_by_kind=True)
     step = module.build(Workload(model=model, mode=mode, size="tiny"))  # type: ignore[arg-type]
     found = BACKEND.recorder.verify(step)
     return {(check.reference_name, check.what): (check.ours, check.reference, check.verdict) for check in found}

@@ -33,8 +33,8 @@ MLP = ("profile", "mlp", "--size", "tiny", *SMALL)
 OUT = ("-o", "out.json")
 
 
-def listed(package: str, suffix: str = ".py") -> str:
-    return ", ".join(plugins.names(package, suffix))
+def listed(package: str, suffix: str = ".py", *, sorted_by_kind: bool = False) -> str:
+    return ", ".join(plugins.names(package, suffix, sorted_by_kind=sorted_by_kind))
 
 
 def said(ended: Any, code: int, *parts: str) -> str:
@@ -88,7 +88,7 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
     [
         (
             ("profile", "elmo", *SMALL),
-            f"There is no model called 'elmo'; there are: {listed('roofline.models.torch')}.",
+            f"There is no model called 'elmo'; there are: {listed('roofline.models.torch', sorted_by_kind=True)}.",
         ),
         (
             ("profile", "mlp", "--backend", "tensorfow"),

@@ -13,7 +13,7 @@ from roofline.errors import InputError
 from roofline.models import dimensions, geometry
 from roofline.models._precision import precision
 
-FILES = (plugins.folder("roofline.models") / "_geometry").glob("*.toml")
+FILES = (plugins.folder("roofline.models") / "_geometry").glob("*/*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in FILES))
 TRANSFORMER_BLOCKS = {
     "embedding",

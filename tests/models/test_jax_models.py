@@ -57,7 +57,7 @@ def _user_state_kept() -> Iterator[None]:
 
 
 def module(name: str) -> Any:
-    return plugins.load("roofline.models.jax", name, "model")
+    return plugins.load("roofline.models.jax", name, "model", sorted_by_kind=True)
 
 
 def build(name: str, changes: dict[str, Any] | None = None, **asked: Any) -> Step:
@@ -117,7 +117,7 @@ def op_names(step: Step) -> list[str]:
 
 
 def test_every_model_has_blocks() -> None:
-    assert set(plugins.names("roofline.models.jax")) == {*NAMES, "distilgpt2"}
+    assert set(plugins.names("roofline.models.jax", sorted_by_kind=True)) == {*NAMES, "distilgpt2"}
     for name in NAMES:
         blocks = geometry(name).blocks
         assert blocks["jax"][-1][0] == "", "what the root itself runs needs a block"
@@ -258,7 +258,7 @@ def test_switches_have_the_names_that_the_models_in_pytorch_give_them(name: str,
     pytest.importorskip("torch")
     pytest.importorskip("transformers")
     workload = Workload(model=name, size="tiny", mode=mode, **SMALL[name])
-    theirs = plugins.load("roofline.models.torch", name, "model").build(workload).switches
+    theirs = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload).switches
     ours = module(name).build(workload).switches
 
     own = ("float32", "optimizer foreach", "optimizer fused")  # of PyTorch's libraries and loops
@@ -346,7 +346,7 @@ def torch_model(name: str, dims: dict[str, Any]) -> Any:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     torch.manual_seed(3)
-    model = plugins.load("roofline.models.torch", name, "model").network(dims)
+    model = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims)
     with torch.no_grad():  # no bias may be 0, no norm 1, and no activation so small that all forms of GELU agree
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))

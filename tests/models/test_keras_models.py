@@ -22,6 +22,8 @@ from typing import Any
 import numpy as np
 import pytest
 
+from roofline import plugins
+
 NAMES = ("bert", "distilbert", "gpt2", "lenet5", "mlp")
 TOKENS = {"bert", "distilbert", "gpt2"}
 DROPOUT = {"native_dropout", "bernoulli_"}
@@ -325,7 +327,7 @@ def _reference(name: str, **changed: Any) -> Any:
 
     dims = dimensions(workload(name))
     dims |= {key: value for key, value in changed.items() if key in dims}
-    model = import_module(f"roofline.models.torch.{name}").network(dims)
+    model = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims)
     torch.manual_seed(1)
     with torch.no_grad():
         for key, parameter in model.named_parameters():
@@ -374,7 +376,7 @@ def builds_on_torch() -> dict[str, Any]:
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
-    from roofline.models._keras import mlp
+    from roofline.models._keras.basic import mlp
     from roofline.models.keras import _step
 
     def failure(**asked: Any) -> str:
@@ -387,7 +389,9 @@ def builds_on_torch() -> dict[str, Any]:
     answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}}
     for name in (*NAMES, "distilgpt2"):
         with keras.device("meta"):
-            network = import_module(f"{PACKAGE}.{name}").network(dimensions(workload(name, size="base")))
+            network = plugins.load(PACKAGE, name, "model", sorted_by_kind=True).network(
+                dimensions(workload(name, size="base"))
+            )
         answer["sizes"][name] = network.count_params()
     for name in NAMES:
         for mode in ("infer", "train"):
@@ -459,7 +463,7 @@ def _built(name: str, mode: str) -> dict[str, Any]:
     before = [np.array(variable.numpy()) for variable in step.model.trainable_variables]
     loss = step.run()
     after = [variable.numpy() for variable in step.model.trainable_variables]
-    twin = import_module(f"roofline.models.torch.{name}").build(workload(name))
+    twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name))
     answer |= {
         "losses": [float(result), float(loss)],
         "variables": len(after),

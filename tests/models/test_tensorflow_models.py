@@ -29,7 +29,7 @@ sys.path.append(str(Path(__file__).parent))
 import weights_tensorflow as weights
 
 #: distilgpt2 is gpt2 with other dimensions.
-NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow") if name != "distilgpt2")
+NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow", sorted_by_kind=True) if name != "distilgpt2")
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
 SMALL = {
     "bert": {"batch": 2, "seq": 16},
@@ -64,7 +64,7 @@ def no_dropout(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def model(name: str, framework: str = "tensorflow") -> ModuleType:
-    return plugins.load(f"roofline.models.{framework}", name, "model")
+    return plugins.load(f"roofline.models.{framework}", name, "model", sorted_by_kind=True)
 
 
 def workload(name: str, **asked: Any) -> Workload:

@@ -24,7 +24,7 @@ from roofline.models import dimensions, geometry
 from roofline.models._float32 import torch as float32
 from roofline.models.torch import _step
 
-NAMES = plugins.names("roofline.models.torch")
+NAMES = plugins.names("roofline.models.torch", sorted_by_kind=True)
 SMALL = {
     "bert": {"batch": 2, "seq": 16},
     "bert-layer": {"batch": 2, "seq": 16},
@@ -53,12 +53,12 @@ def _user_state_kept() -> Iterator[None]:
 
 def build(name: str, **asked: Any) -> Step:
     workload = Workload(model=name, size="tiny", **{**SMALL[name], **asked})
-    return plugins.load("roofline.models.torch", name, "model").build(workload)
+    return plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload)
 
 
 def network(name: str) -> nn.Module:
     """The network at its published size, without memory for its weights."""
-    module = plugins.load("roofline.models.torch", name, "model")
+    module = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
     with torch.device("meta"):
         return module.network(dimensions(Workload(model=name)))
 
@@ -275,7 +275,9 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
-    ours, theirs = (plugins.load("roofline.models.torch", name, "model") for name in ("distilgpt2", "gpt2"))
+    ours, theirs = (
+        plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True) for name in ("distilgpt2", "gpt2")
+    )
     assert (ours.build, ours.network) == (theirs.build, theirs.network)
 
 

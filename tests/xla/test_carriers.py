@@ -133,7 +133,7 @@ def test_each_product_of_an_h100_is_asked_for_what_it_executes() -> None:
     Two layers of BERT in training: XLA merged query, key and value there, and the gradients of their weights.
     """
     pytest.importorskip("flax")
-    from roofline.models.jax import bert
+    from roofline.models.jax.encoders import bert
 
     program = bert.build(Workload(model="bert", mode="train", batch=2, seq=32, size="tiny")).model
     ((_, name, before),) = unoptimised(program.function, *program.arguments())

@@ -104,7 +104,7 @@ def _model(model: str, backend: Backend) -> tuple[str | None, str | None, str]:
         if not Path(file).is_file():
             raise InputError(f"There is no file {file}.")
         return file, function, f"{Path(file).stem}:{function}"
-    plugins.require(backend.models, model, "model")
+    plugins.require(backend.models, model, "model", sorted_by_kind=True)
     return None, None, model
 
 

@@ -70,7 +70,7 @@ def built(name: str, mode: str) -> Step:
     else:
         sizes = {"batch": 4}
     workload = Workload(model=name, mode=mode, size="tiny", **sizes)  # type: ignore[arg-type]
-    return plugins.load("roofline.models.torch", name, "model").build(workload)
+    return plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload)
 
 
 def work(recording: Recording, by: str) -> dict[str, tuple[float, float]]:

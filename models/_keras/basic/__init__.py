@@ -1,0 +1,1 @@
+"""Models of few layers, and single products."""

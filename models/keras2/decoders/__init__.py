@@ -1,0 +1,1 @@
+"""Models that write a text token by token."""

@@ -1,8 +1,0 @@
-"""DistilGPT2, GPT-2 with half of its layers (Hugging Face), random weights, full-length sequences.
-
-Size base is distilgpt2, 81,912,576 parameters. Only the dimensions differ from `gpt2`.
-"""
-
-from roofline.models.torch.gpt2 import build, network
-
-__all__ = ["build", "network"]

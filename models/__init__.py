@@ -85,7 +85,7 @@ def _like(model: Geometry, name: str, table: Mapping[str, Any]) -> Geometry:
 def dimensions(workload: Workload) -> dict[str, Any]:
     """The dimensions that `workload` asks for: those of its size, with `batch`, `seq` and `layers` resolved.
 
-    "batch", "seq" and "layers" are in the result only where the model has them.
+    "batch", "seq" and "layers" are in the result only where the model has them, "new_tokens" only in mode generate.
     Raises InputError, with the cure, for what the model cannot be or does not have.
     """
     model = geometry(workload.model)
@@ -98,21 +98,30 @@ def dimensions(workload: Workload) -> dict[str, Any]:
         raise InputError(
             f"{model.name} has no mode {workload.mode!r} yet: use --mode with one of {', '.join(model.modes)}."
         )
-    asked = {"batch": workload.batch, "seq": workload.seq, "layers": workload.layers}
+    asked = {
+        "batch": workload.batch,
+        "seq": workload.seq,
+        "new_tokens": workload.new_tokens,
+        "layers": workload.layers,
+    }
     kind = workload.device if workload.device in model.defaults else "cuda"  # other GPUs start as CUDA ones do
     dims = {**model.sizes[workload.size], **model.defaults[kind][workload.mode]}
     for option, value in asked.items():
         if value is None:
             continue
         if value < 1:
-            raise InputError(f"--{option} {value} is not possible: give at least 1.")
+            raise InputError(f"--{option.replace('_', '-')} {value} is not possible: give at least 1.")
         dims[option] = value
     if workload.options.get("dropout") == "off":
         dims |= _without_dropout(model, dims)
-    if "seq" in dims and dims["seq"] > dims.get("positions", dims["seq"]):
+    new = dims.get("new_tokens", 0)
+    if "seq" in dims and dims["seq"] + new > dims.get("positions", dims["seq"] + new):
+        most, behind = dims["positions"] - new, f" before {new} new ones" if new else ""
         raise InputError(
             f"{model.name} has positions for {dims['positions']} tokens: "
-            f"use --seq {dims['positions']} or less, not {dims['seq']}."
+            f"use --seq {most} or less{behind}, not {dims['seq']}."
+            if most > 0
+            else f"{model.name} has positions for {dims['positions']} tokens: use fewer --new-tokens than {new}."
         )
     return dims
 

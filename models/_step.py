@@ -28,6 +28,7 @@ def described(
     switches: all of them.
     """
     batch, seq = dims.get("batch"), dims.get("seq")
+    length = dims["new_tokens"] if workload.mode == "generate" else seq
     return Step(
         run=run,
         mode=workload.mode,
@@ -36,7 +37,8 @@ def described(
         parameters=parameters,
         trainable=trainable,
         samples=batch,
-        tokens=None if batch is None or seq is None else batch * seq,
+        tokens=None if batch is None or length is None else batch * length,
+        new_tokens=dims.get("new_tokens"),
         blocks=geometry(workload.model).blocks[framework],
         batch=batch,
         seq=seq,
@@ -68,6 +70,14 @@ def transformer_switches(
         "dropout": rate if workload.mode == "train" else "off",
         **loss_switch(workload, loss),
     }
+
+
+def generation_switches(*, kv_cache: str, passes: int) -> dict[str, str]:
+    """How text is generated. kv_cache: "grows", or "static" where it has all of its length from the beginning.
+
+    passes: of decode; the prompt's pass may give the first token or not.
+    """
+    return {"kv cache": kv_cache, "sampling": "greedy", "decode passes": str(passes)}
 
 
 def loss_switch(workload: Workload, loss: str) -> dict[str, str]:

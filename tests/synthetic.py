@@ -99,7 +99,8 @@ def step(
             signatures.append(_signature(row))
         return numbers[row]
 
-    phases, blocks = ("forward", "backward", "optimizer"), ("attention", "FFN", "head")
+    phases = ("forward", "backward", "optimizer", "prefill", "decode")
+    blocks = ("attention", "FFN", "head", "attention core")
     ops, at = [], 0.0
     hosts = [row.host or (0.0, host * row.launches) for row in layers]
     recorded = any(row.host for row in layers)

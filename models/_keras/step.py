@@ -47,12 +47,8 @@ def step(
     """
     train = workload.mode == "train"
     given = (version.optimizer(optimizer), loss(version.KERAS)) if train else (None, None)
-    decided = {"jit": _compile(version, workload, model, *given), **version.switches()}
-    x = (
-        {name: _arriving(version, workload, value) for name, value in inputs.items()}
-        if isinstance(inputs, Mapping)
-        else _arriving(version, workload, inputs)
-    )
+    decided = {"jit": _compile(version, workload, model, *given)}
+    x = _all_arriving(version, workload, inputs)
 
     def forward() -> object:
         return model.predict_on_batch(x)
@@ -65,6 +61,38 @@ def step(
             return model.train_on_batch(x, *batch)
 
         decided |= version.optimizer_switches(model.optimizer)
+    return _described(version, workload, dims, model, run, forward, {**switches, **decided})
+
+
+def own_step(
+    version: Version,
+    workload: Workload,
+    dims: Mapping[str, Any],
+    model: Any,
+    inputs: Arrays,
+    called: Callable[[Any], object],
+    *,
+    switches: Mapping[str, str],
+) -> Step:
+    """A step that learns nothing and calls the model in its own way: `called(inputs)`; the rest is as in `step`."""
+    decided = {"jit": _compile(version, workload, model, None, None)}
+    x = _all_arriving(version, workload, inputs)
+
+    def run() -> object:
+        return called(x)
+
+    return _described(version, workload, dims, model, run, run, {**switches, **decided})
+
+
+def _described(
+    version: Version,
+    workload: Workload,
+    dims: Mapping[str, Any],
+    model: Any,
+    run: Callable[[], object],
+    forward: Callable[[], object],
+    switches: Mapping[str, str],
+) -> Step:
     return described(
         workload,
         dims,
@@ -76,9 +104,9 @@ def step(
         trainable=sum(int(np.prod(variable.shape)) for variable in model.trainable_variables),
         switches={
             **switches,
+            **version.switches(),
             "input": workload.input,
             **backend.float32_switches(version.KERAS.backend.backend(), workload),
-            **decided,
         },
     )
 
@@ -129,6 +157,13 @@ def _compile(version: Version, workload: Workload, model: Any, optimizer: Any, l
     if asked not in (None, resolved):
         raise InputError(f"Keras cannot run {workload.model} with jit={asked} here: leave the option out.")
     return resolved
+
+
+def _all_arriving(version: Version, workload: Workload, inputs: Arrays | np.ndarray) -> Any:
+    """The inputs as the model is given them, by name where it has several."""
+    if isinstance(inputs, Mapping):
+        return {name: _arriving(version, workload, value) for name, value in inputs.items()}
+    return _arriving(version, workload, inputs)
 
 
 def _arriving(version: Version, workload: Workload, value: np.ndarray) -> Any:

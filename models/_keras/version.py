@@ -33,6 +33,9 @@ class Version(Protocol):
     def attention(self, dropout: float, /) -> str:
         """How multi-head attention that was made with this rate computes."""
 
+    def generates_greedily(self, model: Any, /) -> None:
+        """Has a compiled language model take the likeliest token and mark its phases. InputError where none can."""
+
     def optimizer(self, adam: Adam, /) -> Any:
         """An optimizer with these arguments."""
 

@@ -71,21 +71,18 @@ def dropped(layer: nnx.Dropout, hidden: Array, rngs: nnx.Rngs | None, name: str 
 def attended(
     query: Array, key: Array, value: Array, mask: Array, *, heads: int, rate: float, rngs: nnx.Rngs | None
 ) -> Array:
-    """softmax(QK^T / sqrt(d)) V of projections (batch, seq, hidden), in `heads` heads.
+    """softmax(QK^T / sqrt(d)) V of a projection (batch, seq, hidden) and two (batch, keys, hidden), in `heads` heads.
 
-    mask: boolean, broadcasts to (batch, heads, seq, seq); False is left out.
+    mask: boolean, broadcasts to (batch, heads, seq, keys); False is left out.
     rate: dropout of the attention weights; rngs None: no dropout.
 
     `nnx.dot_product_attention` calls `jax.nn.dot_product_attention` (XLA's form: products and softmax written out)
     and, with dropout, which that does not have, writes the same out itself. The weights are dropped one by one, as
     PyTorch does, and not alike in all heads and samples, which is flax's default.
     """
-    shape = (*query.shape[:2], heads, -1)
     live = rngs is not None and rate > 0
     context = nnx.dot_product_attention(
-        query.reshape(shape),
-        key.reshape(shape),
-        value.reshape(shape),
+        *(each.reshape(*each.shape[:2], heads, -1) for each in (query, key, value)),
         mask=mask,
         broadcast_dropout=False,
         dropout_rng=rngs.dropout() if live else None,

@@ -87,14 +87,25 @@ def user_state_kept() -> Iterator[None]:
 # Steps
 
 
+def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
+    """One forward pass; its result is the network's output."""
+
+    @jax.jit
+    def infer(state: State, inputs: Inputs) -> Array:
+        return output_of(graph, state.parameters, None, inputs)
+
+    return infer
+
+
 def step(
     workload: Workload,
     dims: Mapping[str, Any],
     network: Callable[[Mapping[str, Any], Make], nnx.Module],
     *,
     inputs: Callable[[Array], Inputs],
-    targets: Callable[[Array, Inputs], Array],
-    loss: Loss,
+    targets: Callable[[Array, Inputs], Array] | None = None,
+    loss: Loss | None = None,
+    inferring: Callable[[nnx.GraphDef], Callable[[State, Inputs], Array]] = inference,
     kernel: nnx.Initializer | None = None,
     optimizer: Adam = ADAMW,
     dropout: bool = False,
@@ -103,7 +114,8 @@ def step(
     """The step that `workload` asks for, of the network called as `model(**inputs)`.
 
     inputs, targets: make the arrays from a random key; float32 or int32, placed and cast here.
-    loss: (output, targets) -> scalar.
+    loss: (output, targets) -> scalar. Neither is needed where nothing is learnt.
+    inferring: makes the jitted function of a step that learns nothing, where that is no plain forward pass.
     kernel: initial weights of matrices and tables; None: flax's own.
     dropout: whether the network drops anything, and then takes `rngs`.
     switches: what the model decided; for training, without optimizer, which is added here.
@@ -113,24 +125,24 @@ def step(
         model = network(dims, make(workload, kernel))
         one, other = jax.random.split(jax.random.key(0))
         given = inputs(one)
-        wanted = targets(other, given) if learns else None
+        wanted = targets(other, given) if learns and targets is not None else None
     graph, weights = nnx.split(model, nnx.Param)
     parameters = jax.device_put(nnx.to_pure_dict(weights), device)
     count = sum(array.size for array in jax.tree.leaves(parameters))
     place = Placement(device, waits=workload.input == "host" and workload.device != "cpu")
     cast = precision(workload).cast
-    if learns:
+    if learns and loss is not None:
         key = jax.device_put(jax.random.key(1), device) if dropout else None
         state = first_state(workload, parameters, optimizer, key)
         function, decided = training(workload, graph, loss, optimizer)
     else:
-        state, function, decided = State(parameters), inference(graph), {"donation": "off"}
+        state, function, decided = State(parameters), inferring(graph), {"donation": "off"}
     program = Program(
         function=function,
         graph=graph,
         state=state,
         inputs=place.stored({name: _cast(value, cast) for name, value in given.items()}),
-        targets=place.stored(_cast(wanted, cast)) if learns else None,
+        targets=None if wanted is None else place.stored(_cast(wanted, cast)),
         place=place,
     )
     return described(
@@ -138,7 +150,7 @@ def step(
         dims,
         "jax",
         run=program.run,
-        forward=program.forward,
+        forward=program.forward if learns else program.run,
         model=program,
         parameters=count,
         trainable=count,
@@ -151,16 +163,6 @@ def step(
             **decided,
         },
     )
-
-
-def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
-    """One forward pass; its result is the network's output."""
-
-    @jax.jit
-    def infer(state: State, inputs: Inputs) -> Array:
-        return output_of(graph, state.parameters, None, inputs)
-
-    return infer
 
 
 def _cast(value: Array, dtype: Dtype | None) -> Array:

@@ -73,6 +73,11 @@ def attention(dropout: float) -> str:
 # Steps
 
 
+def generates_greedily(model: keras.Model) -> None:
+    """Raises InputError."""
+    raise InputError("The models of Keras 2 generate nothing yet: use --backend keras-tensorflow, or --mode infer.")
+
+
 def optimizer(adam: Adam) -> Any:
     """Keras's own Adam or AdamW."""
     return steps.adam(getattr(keras.optimizers, adam.name), adam)

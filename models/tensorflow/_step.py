@@ -32,6 +32,8 @@ def prepare(workload: Workload) -> dict[str, Any]:
     Raises InputError for what cannot be run, MissingError where there is no such device.
     """
     dims = dimensions(workload)
+    if workload.mode == "generate":
+        raise InputError("The models in native TensorFlow generate nothing yet: use keras-tensorflow, or --mode infer.")
     if workload.device == "cuda" and not tf.config.list_physical_devices("GPU"):
         raise MissingError("TensorFlow finds no GPU here: use --device cpu, or install tensorflow[and-cuda].")
     set_precision(workload)

@@ -20,6 +20,7 @@ from roofline.models._step import described
 Inputs = Mapping[str, Tensor]
 Loss = Callable[[Any, Tensor], Tensor]
 MakeOptimizer = Callable[..., torch.optim.Optimizer]
+Parts = tuple[Callable[[], object], Callable[[], object], dict[str, str]]  # run, forward, switches
 
 #: What `--backend torch:optimizer=...` tells PyTorch's optimizers; not given, they decide.
 _OPTIMIZER_FORMS: dict[str | None, dict[str, bool]] = {
@@ -132,7 +133,27 @@ def step(
     if workload.mode == "train":
         parts = training(workload, model, inputs, targets, loss, optimizer, differentiable)
     else:
-        parts = inference(workload, model, inputs)
+        parts = inference(workload, model, inputs, model)
+    return _described(workload, dims, model, parts, switches)
+
+
+def own_step(
+    workload: Workload,
+    dims: Mapping[str, Any],
+    model: nn.Module,
+    inputs: Inputs,
+    called: Callable[..., object],
+    *,
+    switches: Mapping[str, str],
+) -> Step:
+    """A step without gradients that calls the model in its own way: `called(**inputs)`; the rest is as in `step`."""
+    _place(workload, model)
+    return _described(workload, dims, model, inference(workload, model, inputs, called), switches)
+
+
+def _described(
+    workload: Workload, dims: Mapping[str, Any], model: nn.Module, parts: Parts, switches: Mapping[str, str]
+) -> Step:
     run, forward, decided = parts
     parameters = list(model.parameters())
     return described(
@@ -148,11 +169,8 @@ def step(
     )
 
 
-Parts = tuple[Callable[[], object], Callable[[], object], dict[str, str]]  # run, forward, switches
-
-
-def inference(workload: Workload, model: nn.Module, inputs: Inputs) -> Parts:
-    """One forward pass, without gradients.
+def inference(workload: Workload, model: nn.Module, inputs: Inputs, called: Callable[..., object]) -> Parts:
+    """One forward pass, without gradients: `called(**inputs)`, which is the model itself or calls it.
 
     Under `no_grad` and not `inference_mode`: it is what the Hugging Face documentation, `generate` and the
     benchmarks that we reproduce use.
@@ -162,7 +180,7 @@ def inference(workload: Workload, model: nn.Module, inputs: Inputs) -> Parts:
 
     def forward() -> object:
         with torch.no_grad(), _autocast(workload):
-            return model(**arrive())
+            return called(**arrive())
 
     return forward, forward, {}
 

@@ -31,6 +31,13 @@ class Accesses:
         kinds = np.tile(np.asarray([False, True]), len(self.reads))
         return np.repeat(kinds, np.stack([self.reads, self.writes], axis=1).ravel())
 
+    def of(self, ops: Ints) -> Accesses:
+        """Those of some ops, in their order; an op may stand in it more than once."""
+        many = (self.reads + self.writes)[ops]
+        begins = np.cumsum(self.reads + self.writes) - self.reads - self.writes
+        here = np.arange(many.sum()) + np.repeat(begins[ops] - (np.cumsum(many) - many), many)
+        return Accesses(self.buffer[here], self.size[here], self.reads[ops], self.writes[ops])
+
     @property
     def numbered(self) -> Ints:
         """The buffers, numbered from 0 on without a hole."""

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 
 from roofline.analysis.accesses import accesses
 from roofline.analysis.least_recently_used import cold_reads
+from roofline.analysis.loops import times, unrolled
 from roofline.core.device import Device
 from roofline.core.rows import buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature
@@ -38,13 +39,14 @@ def cold_traffic(profile: Profile, device: Device) -> Cold:
         np.asarray([sum(getattr(one, name)) for one in profile.signatures], np.float64)[signature]
         for name in ("reads", "writes")
     )
-    beyond = np.maximum(0.0, written - (size or 0.0))
+    often = times(profile).astype(np.float64)
+    beyond: Array = often * np.maximum(0.0, written - (size or 0.0))
     if not buffers_known(profile):
-        high = read + written
+        high = (read + written) * often
         if size is not None:
             high = high - handed_over(profile, size)
-        return Cold(np.maximum(0.0, read - (size or 0.0)), beyond, high)
-    return Cold(read if size is None else _cold_reads(profile, size), beyond, None)
+        return Cold(np.maximum(0.0, read - (size or 0.0)) * often, beyond, high)
+    return Cold(read * often if size is None else _cold_reads(profile, size), beyond, None)
 
 
 @per_profile
@@ -79,5 +81,10 @@ def _handed(before: Signature, after: Signature, cache: float) -> float:
 
 @per_profile
 def _cold_reads(profile: Profile, cache: float) -> Array:
-    found: Array = settled(np.asarray(cold_reads(accesses(profile), cache), np.float64))
-    return found
+    often, touched = times(profile), accesses(profile)
+    if (often == 1).all():
+        found: Array = settled(np.asarray(cold_reads(touched, cache), np.float64))
+        return found
+    order, stands_for = unrolled(often)
+    cold = np.asarray(cold_reads(touched.of(order), cache), np.float64) * stands_for
+    return settled(np.bincount(order, cold, len(often)))

@@ -38,6 +38,10 @@ def command(
     ] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="With --backends: samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="With --backends: tokens per sample.")] = None,
+    new_tokens: Annotated[
+        int | None,
+        typer.Option("--new-tokens", help="With --backends and --mode generate: tokens that each sample gets."),
+    ] = None,
     size: Annotated[str, typer.Option(help="With --backends: tiny, base, ...")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="With --backends: layers, if not those of the size.")] = None,
     precision: Annotated[str, typer.Option(help=f"With --backends: {', '.join(PRECISIONS)}.")] = UNASKED.precision,
@@ -81,6 +85,7 @@ def command(
         "mode": mode,
         "batch": batch,
         "seq": seq,
+        "new_tokens": new_tokens,
         "size": size,
         "layers": layers,
         "precision": precision,

@@ -16,7 +16,12 @@ def command(
     backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...")],
     mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
-    seq: Annotated[int | None, typer.Option(help="Tokens per sample. By default 128.")] = None,
+    seq: Annotated[
+        int | None, typer.Option(help="Tokens per sample (of its prompt, in generate). By default 128.")
+    ] = None,
+    new_tokens: Annotated[
+        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
+    ] = None,
     size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     precision: Annotated[
@@ -61,6 +66,7 @@ def command(
         mode=mode,
         batch=batch,
         seq=seq,
+        new_tokens=new_tokens,
         size=size,
         layers=layers,
         precision=precision,

@@ -13,9 +13,12 @@ from roofline.errors import GateError
 def command(
     model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
     backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`).")],
-    mode: Annotated[str, typer.Option(help="infer or train.")] = UNASKED.mode,
+    mode: Annotated[str, typer.Option(help="infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,
+    new_tokens: Annotated[
+        int | None, typer.Option("--new-tokens", help="With --mode generate: tokens that each sample gets.")
+    ] = None,
     size: Annotated[str, typer.Option(help="tiny, base, ... By default the published size, base.")] = UNASKED.size,
     layers: Annotated[int | None, typer.Option(help="Layers, if not those of the size.")] = None,
     device: Annotated[str, typer.Option(help="auto, cpu or cuda.")] = "auto",
@@ -32,7 +35,16 @@ def command(
     from roofline.units import flop
 
     request = make_request(
-        model, backend, mode=mode, batch=batch, seq=seq, size=size, layers=layers, device=device, python=python
+        model,
+        backend,
+        mode=mode,
+        batch=batch,
+        seq=seq,
+        new_tokens=new_tokens,
+        size=size,
+        layers=layers,
+        device=device,
+        python=python,
     )
     checks = session.verify(request)
     rows = [("reference", "what", "ours", "reference", "", "verdict")]

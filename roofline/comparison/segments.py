@@ -16,13 +16,14 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis import loops
 from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.arrays import Array
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
 from roofline.core.schema import Op, Profile, Signature
-from roofline.core.vocabulary import CLASSES, OpClass
+from roofline.core.vocabulary import CLASSES, PRODUCTS, OpClass
 
 #: What floors are made of: families of ceilings, each with a quantity of its own (FLOPs, evaluations, bytes, launches).
 FAMILIES = ("matrix", "vector", "function", "dram", "cache", "link", "launch")
@@ -133,11 +134,8 @@ _MOST_SEGMENTS = 100_000
 
 
 def executions(profile: Profile) -> NDArray[np.int64]:
-    """How often a step runs each op. Beside a GPU launches are kernels, and say nothing of that."""
-    if profile.device.kind != "cpu":
-        return np.ones(len(profile.ops), np.int64)
-    # A profile may say anything.
-    return np.asarray([min(max(1, op.launches), _MOST_SEGMENTS + 1) for op in profile.ops], np.int64)
+    """How often a step runs each op."""
+    return np.minimum(loops.times(profile), _MOST_SEGMENTS + 1)  # a profile may say anything
 
 
 def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -159,7 +157,11 @@ def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
     if not divide or not op.constituents:
         return whole
     constituents = analysis.constituents(op)
-    alone = [alone_floor(one, analysis.device) for one in constituents]
+    product = any(one.op_class in PRODUCTS for one in constituents)
+    # A product reads an operand where it lies: a copy or transpose that it took in moves nothing any more.
+    alone = [
+        0.0 if product and one.op_class == "movement" else alone_floor(one, analysis.device) for one in constituents
+    ]
     known = [floor for floor in alone if floor is not None]
     # A constituent of unknown work could be any part of the time: such an op stays whole.
     if len(known) < len(alone) or not sum(known):

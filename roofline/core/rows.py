@@ -21,14 +21,14 @@ Op = Any
 
 Ints = NDArray[np.int64]
 #: The first fields of `Rows`; all at once, which looks at each op once.
-_NUMBERS = attrgetter("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns")
+_NUMBERS = attrgetter("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
 
 @dataclass(frozen=True, slots=True)
 class Rows:
-    """Per op, in order: where it points in the profile's tables, its launches, overlap [ns] and start [ns].
+    """Per op, in order: where it points in the profile's tables, its launches, overlap [ns], start [ns] and executions.
 
     steps, reads, writes: how many own times and buffers it has. own: its own times [ns], op after op.
     """
@@ -40,6 +40,7 @@ class Rows:
     launches: Ints
     overlap: Ints
     start: Ints
+    times: Ints
     steps: Ints
     reads: Ints
     writes: Ints
@@ -79,8 +80,8 @@ def rows(profile: Profile) -> Rows:
     """The columns of a profile; OverflowError where a number has more than 64 bits."""
     ops = profile.ops
     own = list(map(attrgetter("own_ns"), ops))
-    numbers = whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 7).T.copy()
-    signature, scope, phase, block, launches, overlap, start = settled(numbers)
+    numbers = whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 8).T.copy()
+    signature, scope, phase, block, launches, overlap, start, times = settled(numbers)
     return Rows(
         signature=signature,
         scope=scope,
@@ -89,6 +90,7 @@ def rows(profile: Profile) -> Rows:
         launches=launches,
         overlap=overlap,
         start=start,
+        times=times,
         steps=whole(map(len, own)),
         reads=whole(map(len, map(attrgetter("reads"), ops))),
         writes=whole(map(len, map(attrgetter("writes"), ops))),

@@ -82,6 +82,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_reads: results that the host read (`.item()`) after the op before it. None: not recorded.
     host_calls: calls of the framework in that time that run no op (views). None: not recorded.
     python_ns: what of that time is outside of the framework, median over the kept steps [ns]. None: not recorded.
+    times: how often the step runs it, as a loop does; its times and work are of all of them.
     """
 
     signature: int
@@ -101,6 +102,7 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     host_reads: int | None = None
     host_calls: int | None = None
     python_ns: int | None = None
+    times: int = 1
 
 
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -207,8 +209,9 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
-    the program is written with; None: there is none. sources: of a step in a file of the user's, the SHA-256 of that
-    file, by its name, and of the modules that it imported from its folder.
+    the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
+    step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
+    folder.
     """
 
     schema: int
@@ -242,6 +245,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     trainable: int | None = None
     samples: int | None = None
     tokens: int | None = None
+    new_tokens: int | None = None
     memory: Memory = Memory()
     flags: tuple[str, ...] = ()
     compilation: Compilation | None = None

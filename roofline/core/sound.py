@@ -35,7 +35,7 @@ _WHOLE = 1 + 1e-6
 _COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
 _TIMES = ("steps", "single", "first")
 _PROFILED = ("walls", "corrected", "idle", "event_cost", "events", "dropped")
-_COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens")
+_COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
 _SHARES = ("linked", "launched", "twinned")
 
@@ -164,6 +164,7 @@ def _ops_fit(profile: Profile) -> bool:
         _outside(of.own, _LONGEST),
         _outside(of.overlap, _LONGEST),
         _outside(of.launches, _MOST),
+        _outside(of.times, _MOST, 1),
         _outside(pairs[:, 1], _LONGEST),
         _outside(of.start, _FARTHEST, -_FARTHEST),
         _outside(touched, _FARTHEST, -_FARTHEST),
@@ -195,6 +196,7 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     # What was launched before the step began there may start before it.
     yield "start_ns", [abs(op.start_ns) for op in ops], _FARTHEST
     yield "launches", [op.launches for op in ops], _MOST
+    yield "times", [op.times for op in ops], _MOST
     yield "buffers", [abs(buffer) for op in ops for buffer in (*op.reads, *op.writes)], _FARTHEST
     yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST

@@ -27,6 +27,7 @@ class Workload:
     seq: int | None = None
     size: str = "base"
     layers: int | None = None
+    new_tokens: int | None = None
     precision: str = "default"
     device: str = "cpu"  # resolved: "cpu" or "cuda"
     input: Input = "device"
@@ -45,6 +46,7 @@ class Step:
     samples, tokens: per step, or None.
     blocks: (scope pattern, block) pairs, first match wins; empty: found by descending the scopes.
     batch, seq: what the step really uses, or None where the model has no such dimension.
+    new_tokens: that each sample gets in mode generate, behind `seq` tokens of its prompt.
     switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
     """
 
@@ -59,6 +61,7 @@ class Step:
     blocks: Sequence[tuple[str, str]] = ()
     batch: int | None = None
     seq: int | None = None
+    new_tokens: int | None = None
     switches: dict[str, str] = field(default_factory=dict)
 
 
@@ -71,7 +74,8 @@ class _ScopeHook:
 def scope(name: str) -> AbstractContextManager[object]:
     """Names the part of a step that runs inside it: `with roofline.scope("loss"): ...`.
 
-    Scopes nest like layers do. Outside a counting run this does nothing.
+    Scopes nest like layers do. Outside a counting run this does nothing. What runs in the scopes `prefill` and `decode`
+    of a step that generates is in the phase of that name, and its scope begins below.
     """
     return nullcontext() if _ScopeHook.enter is None else _ScopeHook.enter(name)
 

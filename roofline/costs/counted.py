@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import OpClass
 
-PHASES = ("forward", "backward", "optimizer")
+PHASES = ("forward", "backward", "optimizer", "prefill", "decode")
 
 #: An access: (True for an argument and False for a result, its number among all tensors of that list, bytes).
 Access = tuple[bool, int, float]

@@ -51,6 +51,7 @@ def request_of(profile: Profile) -> Request:
         "mode": profile.mode,
         "batch": profile.batch,
         "seq": profile.seq,
+        "new_tokens": profile.new_tokens,
         "size": profile.size,
         "layers": profile.layers,
         "precision": profile.precision,

@@ -120,9 +120,9 @@ def profile_command(request: Request, rounds: int) -> str:
         backend += ":" + ",".join(f"{name}={value}" for name, value in asked.options.items())
     words = ["roofline", "profile", asked.model, "--backend", backend]
     usual = Workload(model=asked.model)
-    for name in ("mode", "batch", "seq", "size", "layers", "precision"):
+    for name in ("mode", "batch", "seq", "new_tokens", "size", "layers", "precision"):
         if getattr(asked, name) != getattr(usual, name):
-            words += [f"--{name}", str(getattr(asked, name))]
+            words += [f"--{name.replace('_', '-')}", str(getattr(asked, name))]
     words += ["--device", asked.device]
     words += [] if request.threads is None else ["--threads", str(request.threads)]
     words += [] if request.steps is None else ["--steps", str(request.steps)]

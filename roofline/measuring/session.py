@@ -182,6 +182,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         trainable=recording.trainable,
         samples=recording.samples,
         tokens=recording.tokens,
+        new_tokens=recording.new_tokens,
         memory=recording.memory,
         flags=recording.flags,
         compilation=recording.compilation,

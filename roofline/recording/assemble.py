@@ -6,6 +6,7 @@ from fnmatch import fnmatchcase
 
 from roofline.core import scopes
 from roofline.core.step import Step
+from roofline.costs import generation
 from roofline.costs.counted import PHASES, Counted
 from roofline.costs.weight import weight
 from roofline.recording.recording import Plan, Recording
@@ -21,6 +22,8 @@ JOINED = 0.999
 def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain, work: Work) -> Recording:
     """What was measured of a step, in the form of a profile."""
     counted, timed = work.counted, work.timed
+    if step.mode == "generate":
+        counted = generation.told_apart(counted)
     switches = recorder.switches(step)
     trains = step.mode == "infer" and _trains(counted)
     rows = op_rows(counted, timed, _block_of_scopes(step, counted), switches, plan.device)
@@ -38,6 +41,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         trainable=step.trainable,
         samples=step.samples,
         tokens=step.tokens,
+        new_tokens=step.new_tokens,
         mode="train" if trains else step.mode,
         batch=step.batch,
         seq=step.seq,

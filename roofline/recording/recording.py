@@ -53,6 +53,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     trainable: int | None
     samples: int | None
     tokens: int | None
+    new_tokens: int | None
     mode: str
     batch: int | None
     seq: int | None

@@ -16,7 +16,7 @@ from roofline.errors import InputError
 from roofline.recording.request import Request
 
 #: What a function may be given of what was asked for, and its options beside that.
-_OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers")
+_OFFERED = ("batch", "seq", "new_tokens", "mode", "device", "precision", "size", "layers")
 
 #: What the modules are called that a file imports from its folder: their names are nobody's business.
 MODULES = "modules of its folder"
@@ -92,7 +92,8 @@ def _wanted(function: Any, workload: Workload) -> dict[str, Any]:
             if value is not None:
                 wanted[parameter.name] = value
             elif required:
-                raise InputError(f"{function.__name__} needs {parameter.name}: give --{parameter.name}.")
+                option = parameter.name.replace("_", "-")
+                raise InputError(f"{function.__name__} needs {parameter.name}: give --{option}.")
         elif required:
             raise InputError(
                 f"{function.__name__} needs the argument {parameter.name!r}; it can be given {', '.join(offered)}."
@@ -107,9 +108,10 @@ def _refuse_unused(workload: Workload, wanted: dict[str, Any], name: str) -> Non
     if workload.options and "options" not in wanted:
         given = ", ".join(workload.options)
         raise InputError(f"{name} takes no argument 'options': leave out {given}, or let {name} take it.")
-    for option in ("batch", "seq", "layers", "size", "precision"):
-        if getattr(workload, option) != getattr(unasked, option) and option not in wanted:
-            raise InputError(f"{name} takes no argument {option!r}: leave --{option} out, or let {name} take it.")
+    for asked in ("batch", "seq", "new_tokens", "layers", "size", "precision"):
+        if getattr(workload, asked) != getattr(unasked, asked) and asked not in wanted:
+            option = asked.replace("_", "-")
+            raise InputError(f"{name} takes no argument {asked!r}: leave --{option} out, or let {name} take it.")
     if not workload.optimizer or workload.input != unasked.input:
         option = "--input host" if workload.optimizer else "--no-optimizer"
         raise InputError(f"{option} is for the models of roofline: a step of your own decides that itself.")
@@ -133,7 +135,14 @@ def _as_step(value: Any, workload: Workload, name: str) -> Step:
     if isinstance(value, Step):
         return value
     if callable(value):
-        return Step(run=value, mode=workload.mode, batch=workload.batch, seq=workload.seq, samples=workload.batch)
+        return Step(
+            run=value,
+            mode=workload.mode,
+            batch=workload.batch,
+            seq=workload.seq,
+            new_tokens=workload.new_tokens,
+            samples=workload.batch,
+        )
     raise InputError(
         f"{name} returned {type(value).__name__}; it must return a roofline.Step, or a callable that runs one step."
     )

@@ -142,6 +142,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "trainable": profile.trainable,
         "samples": profile.samples,
         "tokens": profile.tokens,
+        "new_tokens": profile.new_tokens,
         "memory": {
             "peak": profile.memory.peak,
             "parameters": profile.memory.parameters,

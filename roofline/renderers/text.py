@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers import _host, _notes, _tables, _terminal, _words
+from roofline.renderers import _generation, _host, _notes, _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -64,6 +64,8 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
     ]
     if rates:
         yield "throughput", ", ".join(rates)
+    if words := _generation.told(analysis):
+        yield "generating", words
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
         more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""

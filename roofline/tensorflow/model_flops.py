@@ -9,7 +9,7 @@ all one that executes so much more than was asked for.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from statistics import median
 
 from roofline.costs.counted import PHASES
@@ -112,7 +112,14 @@ class _Search:
         found = [self._asked(node) for node in self._before if _contracts(node)]
         # What has a twin first: what is left then is what nobody asked for by name.
         for one in sorted(found, key=lambda one: one.twin is None):
-            row = self._carrier(one) if one.twin is None else self._rows.get(one.twin)
+            if one.twin is not None:
+                row = self._rows.get(one.twin)
+            elif one.times is None and not self._clusters:
+                row = self._renamed(one)
+                times = None if row is None else self._ran[row].times
+                found[found.index(one)] = one = replace(one, times=times)
+            else:
+                row = self._carrier(one)
             if row is not None and one.times:
                 if one.flops is None:
                     self.by_row.pop(row, None)  # not known: what ran counts
@@ -156,6 +163,23 @@ class _Search:
                 return None
             current = following[0]
         return None
+
+    def _renamed(self, one: ModelContraction) -> int | None:
+        """The contraction of the same place and work in a loop or branch that ran, and that nobody asked for by name.
+
+        Grappler gave it a name of its own, as where it folds a transpose into a product; it runs as often as it was
+        asked for.
+        """
+        return next(
+            (
+                row
+                for row, asked in self.by_row.items()
+                if not asked
+                and self._places.of(self._ran[row].node) == one.place
+                and cost.cost(self._ran[row].node).cost.flops == one.flops
+            ),
+            None,
+        )
 
     def _carrier(self, one: ModelContraction) -> int | None:
         """The contraction that stands for one that is gone.

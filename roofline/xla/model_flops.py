@@ -37,11 +37,12 @@ class ModelWork:
     """Products of an unoptimised program, FLOPs by op_name.
 
     fixed: per execution of the program. as_executed: names inside loops whose trips only a run can tell, and inside
-    branches: what ran counts.
+    branches: what ran counts. once: all of them, per execution of the product itself.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
     as_executed: set[str] = field(default_factory=set)
+    once: dict[str, float] = field(default_factory=dict)
 
 
 def asked(module: hlo.Module) -> ModelWork:
@@ -61,6 +62,8 @@ def asked(module: hlo.Module) -> ModelWork:
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             own = op_name in ("", unit.instruction.op_name)
             name = unit.op_name if own else joined(unit.op_name, op_name)
+            if not is_recomputed(name):
+                found.once[name] = found.once.get(name, 0.0) + flops
             if times is None:
                 found.as_executed.add(name)
             else:
@@ -72,7 +75,7 @@ def asked(module: hlo.Module) -> ModelWork:
         origin = _origin(name)
         missing = max(0.0, repeated[origin] - first.get(origin, 0.0))
         if missing:
-            found.fixed[name] = flops * missing / repeated[origin]
+            found.fixed[name] = found.once[name] = flops * missing / repeated[origin]
     return found
 
 
@@ -120,7 +123,7 @@ def assign(
         source = sources.get(program)
         wanted = None if source is None else asked(source)
         if wanted is not None:
-            xla_names.find(module, [op.instruction for op in mine.values()], wanted.fixed, placing)
+            xla_names.find(module, [op.instruction for op in mine.values()], wanted.once, placing)
         executed = {row: _executed(module, op) for row, op in mine.items()}
         if wanted is None:
             derived |= any(executed.values())

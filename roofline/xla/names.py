@@ -38,7 +38,7 @@ def find(
 ) -> None:
     """Find names for the nameless products in `instructions` and keep them for `products`.
 
-    asked: FLOPs by op_name of the unoptimised program. placing: from an op_name to its phase and scope.
+    asked: FLOPs by op_name of the unoptimised program, loops once. placing: from an op_name to its phase and scope.
     """
     everything = [one for instruction in instructions for one in products(module, instruction)]
     carried = {name for _, name, _ in everything}

@@ -51,7 +51,11 @@ def segments(op_name: str) -> list[str]:
 
 @lru_cache(maxsize=65536)
 def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
-    """The phase and the scope of a JAX op_name; optimizers: scopes whose ops are the optimizer's."""
+    """The phase and the scope of a JAX op_name; optimizers: scopes whose ops are the optimizer's.
+
+    XLA puts a semicolon between the names of instructions that it made one: the first is the one that was kept.
+    """
+    op_name = op_name.partition(";")[0]
     if not op_name.startswith(("jit(", "pjit(", "pmap(", "xmap(")):
         return Place(FORWARD, None)  # a parameter's name, or one of the compiler's own making
     backward = False

@@ -200,7 +200,7 @@ def test_what_no_op_and_no_idle_time_of_the_profiled_steps_shows_has_no_cause() 
 
 def test_an_older_profile_says_nothing_of_the_host() -> None:
     document = json.loads(encode(step(recorded())))
-    document["ops"] = [op[:-4] for op in document["ops"]]  # what came last to a row was added last
+    document["ops"] = [op[:-5] for op in document["ops"]]  # what came last to a row was added last
     old = decode(json.dumps(document).encode())
     assert {(op.host_ns, op.host_reads, op.host_calls, op.python_ns) for op in old.ops} == {(None,) * 4}
     assert host_time(analyze(old)).python == pytest.approx([10_000] * 28, abs=50)

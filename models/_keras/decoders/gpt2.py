@@ -1,9 +1,10 @@
 """GPT-2 with its tied language-model head, random weights, full-length sequences.
 
-Radford et al. 2019. Size base is the smallest model, 124,439,808 parameters (the head shares the token table). The
-forward pass keeps no keys and values. Every layer makes its causal mask anew and combines it with the padding mask
-of ones; attention is as in `bert`. The label of the last token is left out of the loss by a weight of 0, the others
-weigh so that the loss is the mean over them, as in PyTorch; the libraries' own preprocessors weigh tokens too.
+Radford et al. 2019. Size base is the smallest model, 124,439,808 parameters (the head shares the token table). Where
+nothing is generated no keys and values are kept. Every layer makes its causal mask anew and combines it with the
+padding mask of ones; attention is as in `bert`. The label of the last token is left out of the loss by a weight of 0,
+the others weigh so that the loss is the mean over them, as in PyTorch; the libraries' own preprocessors weigh tokens
+too.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from typing import Any
 import numpy as np
 
 from roofline.core.step import Step, Workload
+from roofline.models._keras.generate import generation
 from roofline.models._keras.prepare import generator, prepare
 from roofline.models._keras.step import step
 from roofline.models._keras.transformers import backbone
@@ -27,9 +29,11 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
 
 
 def build(version: Version, workload: Workload) -> Step:
-    """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2."""
+    """One forward pass, one training step (next-token cross entropy, AdamW) or one `generate` of GPT-2."""
     dims = prepare(version, workload)
     model = network(version, dims)
+    if workload.mode == "generate":
+        return generation(version, workload, dims, model)
     tokens = generator().integers(dims["vocabulary"], size=(dims["batch"], dims["seq"]), dtype=np.int32)
     return step(
         version,

@@ -1,8 +1,9 @@
 """GPT-2 with its tied language-model head (flax nnx), random weights, full-length sequences.
 
 Radford et al. 2019. Size base is the smallest model, 124,439,808 parameters (the head shares the token table). Layers
-and names are those of Hugging Face's GPT2LMHeadModel. No keys and values are kept. The attention mask of ones is
-applied, as in `bert`, together with the causal one: a boolean (batch, 1, seq, seq), made once.
+and names are those of Hugging Face's GPT2LMHeadModel. Where nothing is generated no keys and values are kept. The
+attention mask of ones is applied, as in `bert`, together with the causal one: a boolean (batch, 1, seq, seq), made
+once.
 """
 
 from __future__ import annotations
@@ -18,6 +19,7 @@ from jax import Array
 
 from roofline.core.step import Step, Workload
 from roofline.models._step import transformer_switches
+from roofline.models.jax._generate import Cache, Kept, generation
 from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
 from roofline.models.jax._program import Inputs
 from roofline.models.jax._step import prepare, step
@@ -35,9 +37,11 @@ class Attention(nnx.Module):
         self.resid_dropout = nnx.Dropout(dims["dropout"])
         self.heads, self.rate = dims["heads"], dims["dropout"]
 
-    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None) -> Array:
-        """(batch, seq, hidden) to the same shape."""
+    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None, kept: Kept | None = None) -> Array:
+        """(batch, seq, hidden) to the same shape. kept: the keys and values of the tokens before, and now of these."""
         query, key, value = jnp.split(named("c_attn", self.c_attn, hidden), 3, axis=-1)
+        if kept is not None:
+            key, value = kept.written(key, value)
         context = attended(query, key, value, mask, heads=self.heads, rate=self.rate, rngs=rngs)
         return dropped(self.resid_dropout, named("c_proj", self.c_proj, context), rngs, "resid_dropout")
 
@@ -66,9 +70,9 @@ class Block(nnx.Module):
         self.ln_2 = make.norm(dims["hidden"], EPSILON)
         self.mlp = MLP(dims, make)
 
-    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None) -> Array:
+    def __call__(self, hidden: Array, mask: Array, rngs: nnx.Rngs | None, kept: Kept | None = None) -> Array:
         """(batch, seq, hidden) to the same shape."""
-        hidden = named("attn", self.attn, named("ln_1", self.ln_1, hidden), mask, rngs) + hidden
+        hidden = named("attn", self.attn, named("ln_1", self.ln_1, hidden), mask, rngs, kept) + hidden
         return named("mlp", self.mlp, named("ln_2", self.ln_2, hidden), rngs) + hidden
 
 
@@ -92,6 +96,15 @@ class Transformer(nnx.Module):
             hidden = named(f"h.{number}", layer, hidden, mask, rngs)
         return named("ln_f", self.ln_f, hidden)
 
+    def after(self, input_ids: Array, cache: Cache) -> Array:
+        """(batch, tokens) token numbers, behind those in the cache, to (batch, tokens, hidden)."""
+        positions = cache.begin + jnp.arange(input_ids.shape[1])
+        hidden = named("wte", self.wte, input_ids) + named("wpe", self.wpe, positions[None])
+        mask = cache.seen(input_ids.shape[1])
+        for number, (layer, kept) in enumerate(zip(self.h, cache.layers, strict=True)):
+            hidden = named(f"h.{number}", layer, hidden, mask, None, kept)
+        return named("ln_f", self.ln_f, hidden)
+
 
 class GPT2LMHeadModel(nnx.Module):
     """The transformer, and its token table once more as the head."""
@@ -103,6 +116,11 @@ class GPT2LMHeadModel(nnx.Module):
         """(batch, seq) token numbers to (batch, seq, vocabulary); without rngs nothing is dropped."""
         hidden = named("transformer", self.transformer, input_ids, attention_mask, rngs)
         return named("lm_head", self.transformer.wte.attend, hidden)
+
+    def next_logits(self, input_ids: Array, cache: Cache) -> Array:
+        """(batch, tokens) token numbers, behind those in the cache, to the logits (batch, vocabulary) of the next."""
+        hidden = named("transformer", self.transformer.after, input_ids, cache)
+        return named("lm_head", self.transformer.wte.attend, hidden[:, -1])
 
 
 def network(dims: Mapping[str, Any], make: Make) -> nnx.Module:
@@ -126,9 +144,12 @@ def following(inputs: Inputs) -> Array:
 
 
 def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
-    """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2; changes: of dimensions."""
+    """One forward pass, training step (next-token cross entropy, AdamW) or generation; changes: of dimensions."""
     dims = prepare(workload, changes)
     shape = (dims["batch"], dims["seq"])
+    if workload.mode == "generate":
+        attention = attention_form(workload, 0.0)
+        return generation(workload, dims, network, kernel=TRANSFORMER, width=dims["hidden"], attention=attention)
     return step(
         workload,
         dims,

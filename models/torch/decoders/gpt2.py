@@ -1,8 +1,8 @@
 """GPT-2 with its tied language-model head (Hugging Face), random weights, full-length sequences.
 
 Radford et al. 2019. Size base is the smallest model, 124,439,808 parameters (the head shares the token table).
-The forward pass keeps no keys and values (`use_cache=False`, against the library's default): outside of
-`generate` nobody reads them, and copying them would count as attention. GELU is the library's written-out
+Where nothing is generated the forward pass keeps no keys and values (`use_cache=False`, against the library's
+default): nobody reads them, and copying them would count as attention. GELU is the library's written-out
 tanh form, eight elementwise ops. The attention mask is as in `bert`.
 """
 
@@ -14,6 +14,7 @@ from typing import Any
 from torch import nn
 
 from roofline.core.step import Step, Workload
+from roofline.models.torch._generate import generation
 from roofline.models.torch._step import prepare, transformers
 from roofline.models.torch._transformers import language_model
 
@@ -44,6 +45,7 @@ def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
 
 
 def build(workload: Workload) -> Step:
-    """One forward pass or one training step (next-token cross entropy, AdamW) of GPT-2."""
+    """One forward pass, one training step (next-token cross entropy, AdamW) or one `generate` of GPT-2."""
     dims = prepare(workload)
-    return language_model(workload, dims, network(dims, workload.options.get("attention")))
+    model = network(dims, workload.options.get("attention"))
+    return (generation if workload.mode == "generate" else language_model)(workload, dims, model)

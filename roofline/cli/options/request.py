@@ -46,12 +46,18 @@ def make_request(
     for option, choices in _CHOICES.items():
         if option in words:
             check_choice(option, words[option], choices)
-    numbers = {name: asked.get(name) for name in ("batch", "seq", "layers")} | {"threads": threads, "steps": steps}
-    for option, value in numbers.items():
+    numbers = {name: asked.get(name) for name in ("batch", "seq", "new_tokens", "layers")} | {
+        "threads": threads,
+        "steps": steps,
+    }
+    for name_of_number, value in numbers.items():
+        option = name_of_number.replace("_", "-")
         if value is not None and value < 1:
             raise InputError(f"--{option} {value} is not possible: give at least 1.")
         if value is not None and value > _MOST:
             raise InputError(f"--{option} {value} is not possible: give at most {_MOST}.")
+    if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
+        raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
     file, function, title = _model(model, described)
     workload = Workload(model=title, device=calibration.resolve(device), options=options, **asked)
     if threads is None:

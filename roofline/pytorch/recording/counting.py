@@ -61,7 +61,7 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
     """While active, every module call and every `roofline.scope` is an annotation with its whole path.
 
     The path follows the calls: a module is named as its caller's `named_modules` names it, so a layer of a ModuleList
-    is `encoder/layer.3`. The outermost module adds no segment.
+    is `encoder/layer.3`. The outermost module adds no segment, also where it is called in a phase of generating.
     """
     stack: list[tuple[str, dict[int, str], Any]] = []  # (path, names of modules below, open annotation)
 
@@ -79,7 +79,9 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
             push("", below)
             return
         path, names, _mark = stack[-1]
-        if names.get(id(module)) == "_orig_mod":  # inside the module that `torch.compile(module)` puts around it
+        wrapped = names.get(id(module)) == "_orig_mod"  # inside the module that `torch.compile(module)` puts around it
+        whole = len(stack) == 1 and path in ("prefill", "decode") and name_of(module) is None
+        if wrapped or whole:
             push(path, below)
             return
         # A module made on the fly is nobody's child: it goes by its class.

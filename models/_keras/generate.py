@@ -1,0 +1,48 @@
+"""A step that generates text: keras_hub's own `generate`, greedily, with a cache of keys and values.
+
+The cache is made in the phase of prefill by a pass over the prompt and all of the room for new tokens behind it, since
+keras_hub pads a prompt to the length of the result. Every new token is a turn of the sampler's loop in the phase of
+decode, also the first one. Nothing ends a text early.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import numpy as np
+
+from roofline.core.step import Step, Workload
+from roofline.models._keras.prepare import generator
+from roofline.models._keras.step import own_step
+from roofline.models._keras.version import Version
+from roofline.models._step import generation_switches, transformer_switches
+
+
+def generation(version: Version, workload: Workload, dims: Mapping[str, Any], model: Any) -> Step:
+    """One call of `generate`: `new_tokens` for each of `batch` prompts of `seq` tokens. InputError on Keras 2."""
+    batch, seq, new = dims["batch"], dims["seq"], dims["new_tokens"]
+    prompt = generator().integers(dims["vocabulary"], size=(batch, seq), dtype=np.int32)
+    room = np.zeros((batch, new), np.int32)
+    inputs = {
+        "token_ids": np.concatenate([prompt, room], axis=1),
+        "padding_mask": np.concatenate([np.ones_like(prompt), room], axis=1),
+    }
+
+    def called(arrived: Any) -> object:
+        return model.generate(arrived, stop_token_ids=None)
+
+    step = own_step(
+        version,
+        workload,
+        dims,
+        model,
+        inputs,
+        called,
+        switches=transformer_switches(
+            workload, dims, attention=version.attention(dims["dropout"]), mask="all ones, causal"
+        )
+        | generation_switches(kv_cache="static", passes=new),
+    )
+    version.generates_greedily(model)  # compiling has given it the library's default sampler, which draws
+    return step

@@ -1,0 +1,93 @@
+"""A step that generates text: what its prompt takes, and what each pass of decode takes and must read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import cache_level
+
+#: The switch in which a step says how often it decodes: the prompt's own pass may give the first token.
+PASSES = "decode passes"
+#: The block that reads the cache of keys and values.
+_ATTENTION = "attention core"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Generation:
+    """The two phases of a step, without what is in the gap and cannot be told apart.
+
+    prefill, decode: time of their ops [s], and of the host before them where that was recorded. gap: its rest [s].
+    passes: of decode; None: the step does not say. floor: of the ops of decode [s].
+    weights: the least time to read all parameters once [s]; None: not known. attention: bytes that the attention core
+    reads in decode; None where no block is called so.
+    """
+
+    prefill: float
+    decode: float
+    gap: float
+    passes: int | None
+    floor: float
+    weights: float | None
+    attention: float | None
+
+
+def generation(analysis: Analysis) -> Generation | None:
+    """What is known of prefill and decode; None for a step without them, or without times."""
+    profile = analysis.profile
+    phases = analysis.by("phase")
+    if "decode" not in phases or not analysis.timed:
+        return None
+    decoding = np.asarray([profile.phases[op.phase] == "decode" for op in profile.ops])
+    shares = _gap_before(analysis)
+    before = (0.0, 0.0) if shares is None else (float(shares[~decoding].sum()), float(shares[decoding].sum()))
+    others = sum(total.seconds for phase, total in phases.items() if phase != "decode")
+    return Generation(
+        prefill=others + before[0],
+        decode=phases["decode"].seconds + before[1],
+        gap=analysis.gap_told - sum(before),
+        passes=_passes(analysis),
+        floor=phases["decode"].floor,
+        weights=_reading_weights(analysis),
+        attention=_read_by_attention(analysis),
+    )
+
+
+def _gap_before(analysis: Analysis) -> np.ndarray | None:
+    """The gap before each op [s], in proportion to how long no op ran there; None where that was not recorded."""
+    host = [op.host_ns for op in analysis.profile.ops]
+    if any(each is None for each in host):
+        return None
+    waited = np.asarray([sum(each) for each in host if each is not None], np.float64)
+    whole = float(waited.sum())
+    return waited * (analysis.gap_told / whole) if whole else None
+
+
+def _passes(analysis: Analysis) -> int | None:
+    said = analysis.profile.switches.get(PASSES, "")
+    return int(said) if said.isascii() and said.isdigit() and 0 < len(said) < 10 and int(said) else None
+
+
+def _reading_weights(analysis: Analysis) -> float | None:
+    """From the smallest cache that holds them, else from memory."""
+    size, device = analysis.profile.memory.parameters, analysis.device
+    if not size:
+        return None
+    level = cache_level(size, device)
+    fits = next(
+        (cache.size is not None and size <= cache.size for cache in device.caches if cache.level == level), False
+    )
+    bandwidth = device.rate(f"cache.{level}") if fits else device.bandwidth
+    return size / bandwidth if bandwidth else None
+
+
+def _read_by_attention(analysis: Analysis) -> float | None:
+    profile = analysis.profile
+    reads = [
+        profile.signatures[op.signature].cost.bytes_read
+        for op in profile.ops
+        if profile.phases[op.phase] == "decode" and profile.blocks[op.block] == _ATTENTION
+    ]
+    return None if not reads or any(each is None for each in reads) else float(sum(each for each in reads if each))

@@ -1,0 +1,59 @@
+"""Ops that a loop runs: what a cache sees is what it would see of the loop written out."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roofline.analysis.accesses import Accesses
+from roofline.analysis.least_recently_used import cold_reads
+from roofline.analysis.loops import unrolled
+
+
+@pytest.mark.parametrize(
+    ("times", "order", "weight"),
+    [
+        ([1, 1], [0, 1], [1, 1]),
+        # A body of two ops, five turns: the second turn stands for four.
+        ([1, 5, 5, 1], [0, 1, 2, 1, 2, 3], [1, 1, 1, 4, 4, 1]),
+        # Three turns of a body whose second op is a loop of two turns.
+        ([3, 6], [0, 1, 1, 0, 1, 1], [1, 1, 1, 2, 2, 2]),
+        # No whole number of turns: what stands for one turn stands for more of it, and nothing is lost.
+        ([2, 3], [0, 1, 0, 1], [1, 1.5, 1, 1.5]),
+    ],
+)
+def test_the_body_of_a_loop_stands_twice(times: list[int], order: list[int], weight: list[float]) -> None:
+    found = unrolled(np.asarray(times))
+    assert found[0].tolist() == order
+    assert found[1].tolist() == weight
+
+
+@given(st.lists(st.integers(1, 1 << 40), max_size=40))
+def test_every_execution_is_stood_for(times: list[int]) -> None:
+    order, weight = unrolled(np.asarray(times, np.int64))
+    np.testing.assert_allclose(np.bincount(order, weight, len(times)), times, rtol=1e-9)
+    assert len(order) <= 2**4 * len(times)  # four loops in each other are taken apart
+
+
+@given(
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), min_size=1, max_size=4),
+    st.lists(st.tuples(st.integers(0, 4), st.integers(0, 4)), max_size=3),
+    st.integers(2, 6),
+    st.integers(0, 12),
+)
+def test_a_loop_is_as_cold_as_it_is_written_out(
+    body: list[tuple[int, int]], before: list[tuple[int, int]], turns: int, cache: int
+) -> None:
+    """Each op reads one buffer and writes one, of as many bytes as their number plus one."""
+
+    def accesses(ops: list[tuple[int, int]]) -> Accesses:
+        pairs = np.asarray(ops, np.int64).reshape(-1, 2)
+        return Accesses(pairs.ravel(), pairs.ravel() + 1.0, *np.ones((2, len(ops)), np.int64))
+
+    often = np.asarray([1] * len(before) + [turns] * len(body))
+    order, weight = unrolled(often)
+    ours = cold_reads(accesses([*before, *body]).of(order), cache) * weight
+    written_out = cold_reads(accesses([*before, *body * turns]), cache)
+    assert ours.sum() == pytest.approx(sum(written_out))

@@ -16,7 +16,7 @@ from roofline.errors import InputError
 from roofline.recording.request import Request
 
 #: What a function may be given of what was asked for, and its options beside that.
-_OFFERED = ("batch", "seq", "new_tokens", "mode", "device", "precision", "size", "layers")
+_OFFERED = ("batch", "seq", "mode", "device", "precision", "size", "layers", "new_tokens")
 
 #: What the modules are called that a file imports from its folder: their names are nobody's business.
 MODULES = "modules of its folder"

@@ -15,6 +15,7 @@ from torch.nn import functional
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError
 from roofline.models._step import transformer_switches
+from roofline.models.torch._lora import add_lora
 from roofline.models.torch._step import step
 
 #: The library's names for the forms of GELU.
@@ -73,6 +74,13 @@ def language_model(workload: Workload, dims: Mapping[str, Any], model: nn.Module
 def next_token_loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
     """Cross entropy of the logits with the next tokens (batch, seq), already shifted."""
     return functional.cross_entropy(output["logits"].flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+
+
+def tuned(workload: Workload, dims: Mapping[str, Any], model: nn.Module) -> nn.Module:
+    """`model`; for a training step with LoRA on its query and value projections, and all other weights frozen."""
+    if workload.mode == "train":
+        add_lora(model, ("q_proj", "v_proj"), dims["lora_rank"], dims["lora_alpha"])
+    return model
 
 
 def refuse_fused_attention(workload: Workload) -> None:

@@ -336,7 +336,8 @@ def test_matrix_flops_equal_the_closed_form(name: str, mode: str) -> None:
     """Model and executed FLOPs, exactly, per phase and per block.
 
     They are equal: nothing is padded or computed twice. On a CPU, attention in training is written out, since its
-    dropout has no fused kernel there; some have no such dropout, and the backward of their kernel makes the scores again.
+    dropout has no fused kernel there; some have no such dropout, and the backward of their kernel makes the scores
+    again.
     """
     _, analysis = recorded(name, mode)
     expected = CLOSED[name](dimensions(workload(name, mode)), mode)

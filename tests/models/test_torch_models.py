@@ -212,9 +212,7 @@ def test_the_same_seed_gives_the_same_step() -> None:
         # a head of its own; the 8 heads of keys and values are as wide as 8 of the 32 of queries
         (
             "mistral",
-            2 * 32_000 * 4096
-            + 32 * (2 * 4096 * 32 * 128 + 2 * 4096 * 8 * 128 + 3 * 4096 * 14_336 + 2 * 4096)
-            + 4096,
+            2 * 32_000 * 4096 + 32 * (2 * 4096 * 32 * 128 + 2 * 4096 * 8 * 128 + 3 * 4096 * 14_336 + 2 * 4096) + 4096,
         ),
         ("mistral", 7_241_732_096),
         ("lenet5", 44_426),

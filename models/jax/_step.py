@@ -20,7 +20,7 @@ from roofline.models._precision import Dtype, precision
 from roofline.models._step import described
 from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
-from roofline.models.jax._training import Loss, first_state, training
+from roofline.models.jax._training import Loss, Parameters, first_state, training
 
 
 def prepare(workload: Workload, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -98,6 +98,7 @@ def step(
     kernel: nnx.Initializer | None = None,
     optimizer: Adam = ADAMW,
     dropout: bool = False,
+    learned: type[nnx.Param] = nnx.Param,
     switches: Mapping[str, str],
 ) -> Step:
     """The step that `workload` asks for, of the network called as `model(**inputs)`.
@@ -106,6 +107,7 @@ def step(
     loss: (output, targets) -> scalar.
     kernel: initial weights of matrices and tables; None: flax's own.
     dropout: whether the network drops anything, and then takes `rngs`.
+    learned: the kind of parameters that training changes; the others are frozen.
     switches: what the model decided; for training, without optimizer, which is added here.
     """
     device, learns = device_of(workload), workload.mode == "train"
@@ -114,9 +116,9 @@ def step(
         one, other = jax.random.split(jax.random.key(0))
         given = inputs(one)
         wanted = targets(other, given) if learns else None
-    graph, weights = nnx.split(model, nnx.Param)
-    parameters = jax.device_put(nnx.to_pure_dict(weights), device)
-    count = sum(array.size for array in jax.tree.leaves(parameters))
+    graph, *weights = nnx.split(model, learned if learns else nnx.Param, nnx.Param)
+    parameters, frozen = (jax.device_put(nnx.to_pure_dict(some), device) for some in weights)
+    trainable = sum(array.size for array in jax.tree.leaves(parameters))
     place = Placement(device, waits=workload.input == "host" and workload.device != "cpu")
     cast = precision(workload).cast
     if learns:
@@ -132,6 +134,7 @@ def step(
         inputs=place.stored({name: _cast(value, cast) for name, value in given.items()}),
         targets=place.stored(_cast(wanted, cast)) if learns else None,
         place=place,
+        frozen=frozen,
     )
     return described(
         workload,
@@ -140,8 +143,8 @@ def step(
         run=program.run,
         forward=program.forward,
         model=program,
-        parameters=count,
-        trainable=count,
+        parameters=trainable + sum(array.size for array in jax.tree.leaves(frozen)),
+        trainable=trainable,
         switches={
             **switches,
             "jit": "on",
@@ -153,12 +156,12 @@ def step(
     )
 
 
-def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
+def inference(graph: nnx.GraphDef) -> Callable[[State, Parameters, Inputs], Array]:
     """One forward pass; its result is the network's output."""
 
     @jax.jit
-    def infer(state: State, inputs: Inputs) -> Array:
-        return output_of(graph, state.parameters, None, inputs)
+    def infer(state: State, frozen: Parameters, inputs: Inputs) -> Array:
+        return output_of(graph, state.parameters, frozen, None, inputs)
 
     return infer
 

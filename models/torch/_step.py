@@ -123,8 +123,8 @@ def step(
     inputs, targets: float32 or integer, on the host; placed and cast here.
     targets: the loss's second argument; without a loss, the gradient(s) of the output(s).
     loss: (output, targets) -> scalar.
-    optimizer: made of the parameters that are not frozen and the form (foreach, fused) that was asked for, else with the
-        framework's defaults unless the model says otherwise; None: the model has nothing to learn.
+    optimizer: made of the parameters that are not frozen and the form (foreach, fused) that was asked for, else with
+        the framework's defaults unless the model says otherwise; None: the model has nothing to learn.
     differentiable: names of inputs whose gradients are computed too.
     switches: what the model decided; for training, without optimizer, which is added here.
     """

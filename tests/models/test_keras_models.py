@@ -224,7 +224,7 @@ def workload(name: str, **asked: Any) -> Any:
 
 
 def build(package: str, name: str, **asked: Any) -> Any:
-    return import_module(f"{package}.{name}").build(workload(name, **asked))
+    return plugins.load(package, name, "model", sorted_by_kind=True).build(workload(name, **asked))
 
 
 @contextmanager

@@ -29,6 +29,7 @@ from roofline.models import dimensions, geometry
 from roofline.models._adam import ADAMW, Adam
 from roofline.models.jax import _layers, _step, _training
 from roofline.models.jax._program import Scaling
+from roofline.xla.jax import _held
 
 sys.path.append(str(Path(__file__).parent))
 import weights_jax
@@ -242,6 +243,8 @@ def test_frozen_weights_stay_where_they_are(name: str) -> None:
     step.run()
     assert all(a is b and not a.is_deleted() for a, b in zip(held, jax.tree.leaves(step.model.frozen), strict=True))
     assert step.trainable == sum(array.size for array in leaves(step))
+    # AdamW's two moments of each, and a number of steps (int32).
+    assert _held(step) == {"parameters": 4.0 * step.parameters, "optimizer": 4.0 * (2 * step.trainable + 1)}
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:

@@ -2,7 +2,8 @@
 
 Jiang et al. 2023, arXiv 2310.06825. Size base is mistralai/Mistral-7B-v0.1, 7,241,732,096 parameters. Keys and values
 are repeated for each of the query heads that share them; attention is as in `bert`. Every layer makes its causal mask,
-and that of the window, anew. Training is LoRA as in the Keras 3 benchmark (`_keras.lora`). Labels and cache are as in `gpt2`.
+and that of the window, anew. Training is LoRA as in the Keras 3 benchmark (`_keras.lora`). Labels and cache are as in
+`gpt2`.
 """
 
 from __future__ import annotations

@@ -30,7 +30,9 @@ class Geometry:
     name: as the user types it ("bert-layer").
     title, source: one line each; the source says where the dimensions were published.
     takes: which of "batch", "seq", "layers" and "size" mean something for this model.
-    sizes: dimensions by size: {"tiny": {"layers": 2, ...}, "base": {...}}.
+    sizes: dimensions by size: {"tiny": {"layers": 2, ...}, "base": {...}}. Every model has "published", which is "base"
+        by the name that benchmarks give it, and every model with layers "one-layer", "base" with one of them: full
+        width on a small machine.
     defaults: [device kind][mode] -> {"batch": ..., "seq": ...}, where the model has them.
     modes: what a step of this model can be.
     blocks: by framework, (scope pattern, block) pairs for `fnmatch`, first match wins.
@@ -61,7 +63,7 @@ def geometry(name: str) -> Geometry:
         title=table["title"],
         source=table["source"],
         takes=frozenset(table["takes"]),
-        sizes=table["sizes"],
+        sizes=_with_derived(table["sizes"], frozenset(table["takes"])),
         defaults=table["defaults"],
         modes=tuple(table["defaults"]["cpu"]),
         blocks={
@@ -73,13 +75,20 @@ def geometry(name: str) -> Geometry:
 
 def _like(model: Geometry, name: str, table: Mapping[str, Any]) -> Geometry:
     """`model` under another name, with the dimensions in which it differs, size by size."""
+    given = {size: {**model.sizes[size], **differing} for size, differing in table["sizes"].items()}
     return replace(
         model,
         name=name,
         title=table["title"],
         source=table["source"],
-        sizes={size: {**model.sizes[size], **differing} for size, differing in table["sizes"].items()},
+        sizes=_with_derived(given, model.takes),
     )
+
+
+def _with_derived(given: Mapping[str, Mapping[str, Any]], takes: frozenset[str]) -> dict[str, Mapping[str, Any]]:
+    """The sizes that are written down, and those that follow from "base"."""
+    base = given["base"]
+    return {**given, "published": base, **({"one-layer": {**base, "layers": 1}} if "layers" in takes else {})}
 
 
 def dimensions(workload: Workload) -> dict[str, Any]:

@@ -59,7 +59,7 @@ def transformer_switches(
 
     attention: the form that runs. kv_cache: for a decoder. loss: while training.
     """
-    rate = str(dims["dropout"])
+    rate = str(dims.get("dropout", "off"))  # some models have none
     if "head_dropout" in dims:
         rate = f"{rate}, {dims['head_dropout']} in the head"
     return {
@@ -68,6 +68,7 @@ def transformer_switches(
         **({} if kv_cache is None else {"kv cache": kv_cache}),
         **({"gelu": dims["gelu"]} if "gelu" in dims else {}),
         "dropout": rate if workload.mode == "train" else "off",
+        **lora_switch(workload, dims),
         **loss_switch(workload, loss),
     }
 
@@ -78,6 +79,13 @@ def generation_switches(*, kv_cache: str, passes: int) -> dict[str, str]:
     passes: of decode; the prompt's pass may give the first token or not.
     """
     return {"kv cache": kv_cache, "sampling": "greedy", "decode passes": str(passes)}
+
+
+def lora_switch(workload: Workload, dims: Mapping[str, Any]) -> dict[str, str]:
+    """What a training step learns instead of the weights, where it does; nothing in inference."""
+    if workload.mode != "train" or "lora_rank" not in dims:
+        return {}
+    return {"lora": f"rank {dims['lora_rank']}, alpha {dims['lora_alpha']}, query and value"}
 
 
 def loss_switch(workload: Workload, loss: str) -> dict[str, str]:

@@ -19,8 +19,11 @@ from roofline.models._keras.version import Version
 from roofline.models._step import generation_switches, transformer_switches
 
 
-def generation(version: Version, workload: Workload, dims: Mapping[str, Any], model: Any) -> Step:
-    """One call of `generate`: `new_tokens` for each of `batch` prompts of `seq` tokens. InputError on Keras 2."""
+def generation(version: Version, workload: Workload, dims: Mapping[str, Any], model: Any, attention: str) -> Step:
+    """One call of `generate`: `new_tokens` for each of `batch` prompts of `seq` tokens. InputError on Keras 2.
+
+    attention: the form that the model computes it in.
+    """
     batch, seq, new = dims["batch"], dims["seq"], dims["new_tokens"]
     prompt = generator().integers(dims["vocabulary"], size=(batch, seq), dtype=np.int32)
     room = np.zeros((batch, new), np.int32)
@@ -39,9 +42,7 @@ def generation(version: Version, workload: Workload, dims: Mapping[str, Any], mo
         model,
         inputs,
         called,
-        switches=transformer_switches(
-            workload, dims, attention=version.attention(dims["dropout"]), mask="all ones, causal"
-        )
+        switches=transformer_switches(workload, dims, attention=attention, mask="all ones, causal")
         | generation_switches(kv_cache="static", passes=new),
     )
     version.generates_greedily(model)  # compiling has given it the library's default sampler, which draws

@@ -22,11 +22,12 @@ from roofline.models._step import generation_switches, transformer_switches
 from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, State
 from roofline.models.jax._step import step
+from roofline.models.jax._training import Parameters
 
 
 @dataclass(slots=True)
 class Kept:
-    """The keys and values of one layer, (batch, length, width) each, of which `begin` are written. first: none is."""
+    """The keys and values of one layer, (batch, length, ...) each, of which `begin` are written. first: none is."""
 
     keys: Array
     values: Array
@@ -34,7 +35,7 @@ class Kept:
     first: bool
 
     def written(self, keys: Array, values: Array) -> tuple[Array, Array]:
-        """All keys and values, with those of the tokens (batch, tokens, width) behind the ones before.
+        """All keys and values, with those of the tokens (batch, tokens, ...) behind the ones before.
 
         Before the first ones there is nothing to attend to: those alone.
         """
@@ -60,11 +61,17 @@ class Cache:
         """Keys and values of each layer."""
         return [(kept.keys, kept.values) for kept in self.layers]
 
-    def seen(self, tokens: int) -> Array:
-        """What each of `tokens` tokens behind those that are there attends to: boolean, (1, 1, tokens, keys)."""
+    def seen(self, tokens: int, window: int | None = None) -> Array:
+        """What each of `tokens` tokens behind those that are there attends to: boolean, (1, 1, tokens, keys).
+
+        window: to no more than so many, itself included.
+        """
         length = tokens if self.first else self.layers[0].keys.shape[1]
-        last = self.begin + jnp.arange(tokens)
-        return (jnp.arange(length) <= last[:, None])[None, None]
+        last, keys = (self.begin + jnp.arange(tokens))[:, None], jnp.arange(length)
+        mask = keys <= last
+        if window is not None and length > window:
+            mask &= keys > last - window
+        return mask[None, None]
 
 
 def generation(
@@ -72,24 +79,25 @@ def generation(
     dims: Mapping[str, Any],
     network: Callable[[Mapping[str, Any], Make], nnx.Module],
     *,
-    width: int,
+    kept: tuple[int, ...],
     attention: str,
     kernel: nnx.Initializer | None = None,
 ) -> Step:
     """One program that gives each of `batch` prompts of `seq` tokens `new_tokens` more, greedily.
 
-    The network offers `next_logits(input_ids, cache)`. width: of the keys of a token in one layer. attention: the form.
+    The network offers `next_logits(input_ids, cache)`. kept: the shape of a token's keys in one layer. attention: the
+    form.
     """
     shape, new, asked = (dims["batch"], dims["seq"]), dims["new_tokens"], precision(workload)
-    of_layer = ((dims["batch"], dims["seq"] + new, width), jnp.dtype(asked.mixed or asked.parameters))
+    of_layer = ((dims["batch"], dims["seq"] + new, *kept), jnp.dtype(asked.mixed or asked.parameters))
 
     def empty() -> list[tuple[Array, Array]]:
         return [(jnp.zeros(*of_layer), jnp.zeros(*of_layer)) for _ in range(dims["layers"])]
 
-    def generating(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
+    def generating(graph: nnx.GraphDef) -> Callable[[State, Parameters, Inputs], Array]:
         @jax.jit
-        def generate(state: State, inputs: Inputs) -> Array:
-            return generated(nnx.merge(graph, state.parameters), inputs["input_ids"], new, empty)
+        def generate(state: State, frozen: Parameters, inputs: Inputs) -> Array:
+            return generated(nnx.merge(graph, state.parameters, frozen), inputs["input_ids"], new, empty)
 
         return generate
 

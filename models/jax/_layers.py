@@ -37,10 +37,10 @@ class Make:
     def _common(self) -> dict[str, Any]:
         return {"dtype": self.dtype, "param_dtype": self.param_dtype, "rngs": self.rngs}
 
-    def linear(self, width_in: int, width_out: int) -> nnx.Linear:
-        """(..., width_in) to (..., width_out), with bias."""
+    def linear(self, width_in: int, width_out: int, *, bias: bool = True) -> nnx.Linear:
+        """(..., width_in) to (..., width_out)."""
         initial = {} if self.kernel is None else {"kernel_init": self.kernel}
-        return nnx.Linear(width_in, width_out, **initial, **self._common())
+        return nnx.Linear(width_in, width_out, use_bias=bias, **initial, **self._common())
 
     def conv(self, width_in: int, width_out: int, kernel: int) -> nnx.Conv:
         """(batch, side, side, width_in) to (batch, side - kernel + 1, side - kernel + 1, width_out), with bias."""

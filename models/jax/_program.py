@@ -29,7 +29,7 @@ class Scaling(NamedTuple):
 class State(NamedTuple):
     """What a step reads and a training step changes.
 
-    parameters: a nested dict by attribute names; None, only in what a step gives back: unchanged.
+    parameters: those that learn, a nested dict by attribute names; None, only in what a step gives back: unchanged.
     optimizer: the state of optax. scaling: with `--precision mixed-fp16`. key: of the next step's dropout.
     """
 
@@ -39,11 +39,13 @@ class State(NamedTuple):
     key: Array | None = None
 
 
-def output_of(graph: nnx.GraphDef, parameters: dict[str, Any], key: Array | None, inputs: Inputs) -> Array:
+def output_of(
+    graph: nnx.GraphDef, parameters: dict[str, Any], frozen: dict[str, Any], key: Array | None, inputs: Inputs
+) -> Array:
     """What the network makes of `inputs`; key: of its dropout, None drops nothing."""
     # The generator is made here, inside of any derivative, because drawing a number from it changes it.
     random = {} if key is None else {"rngs": nnx.Rngs(dropout=key)}
-    return nnx.merge(graph, parameters)(**inputs, **random)
+    return nnx.merge(graph, parameters, frozen)(**inputs, **random)
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,11 +74,13 @@ class Placement:
 class Program:
     """The one jitted function that a step calls, and what it is called with; `Step.model` of these models.
 
-    function: `function(state, inputs) -> output` or, training, `function(state, inputs, targets) -> (result, state)`.
-        It may take over the memory of `state` (donation), so what a step leaves here is the only valid one.
+    function: `function(state, frozen, inputs) -> output` or, training, `function(state, frozen, inputs, targets) ->
+        (result, state)`. It may take over the memory of `state` (donation), so what a step leaves here is the only
+        valid one.
     graph: the structure of the network, for `nnx.merge`.
     inputs, targets: by the names of the network's arguments, where `place` keeps them; other arrays of the same shapes
         may be put here between steps. targets None: nothing is learnt.
+    frozen: parameters that do not learn, a nested dict by attribute names; empty where all learn.
     """
 
     function: Callable[..., Any]
@@ -85,17 +89,18 @@ class Program:
     inputs: dict[str, Any]
     targets: Any
     place: Placement
+    frozen: dict[str, Any] = field(default_factory=dict)
     _output: Callable[..., Array] = field(init=False)
 
     def __post_init__(self) -> None:
-        def forward(parameters: dict[str, Any], key: Array | None, inputs: Inputs) -> Array:
-            return output_of(self.graph, parameters, key, inputs)
+        def forward(parameters: dict[str, Any], frozen: dict[str, Any], key: Array | None, inputs: Inputs) -> Array:
+            return output_of(self.graph, parameters, frozen, key, inputs)
 
         self._output = jax.jit(forward)
 
     @property
     def parameters(self) -> dict[str, Any]:
-        """The present parameters: a nested dict by attribute names."""
+        """The present parameters that learn: a nested dict by attribute names."""
         return self.state.parameters
 
     @parameters.setter
@@ -104,10 +109,8 @@ class Program:
 
     def arguments(self) -> tuple[Any, ...]:
         """What the next step gives `function`: `function.lower(*arguments())` is its program."""
-        arrived = self.place.arrived(self.inputs)
-        return (
-            (self.state, arrived) if self.targets is None else (self.state, arrived, self.place.arrived(self.targets))
-        )
+        given = self.state, self.frozen, self.place.arrived(self.inputs)
+        return given if self.targets is None else (*given, self.place.arrived(self.targets))
 
     def run(self) -> Any:
         """One step; enqueues it and gives its result, which may not be there yet."""
@@ -119,8 +122,8 @@ class Program:
 
     def forward(self) -> Array:
         """The forward pass alone, in training with dropout; it changes nothing."""
-        return self._output(self.parameters, self.state.key, self.place.arrived(self.inputs))
+        return self._output(self.parameters, self.frozen, self.state.key, self.place.arrived(self.inputs))
 
     def network(self) -> nnx.Module:
         """The network with its present parameters."""
-        return nnx.merge(self.graph, self.parameters)
+        return nnx.merge(self.graph, self.parameters, self.frozen)

@@ -20,7 +20,7 @@ from roofline.models._precision import Dtype, precision
 from roofline.models._step import described
 from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
-from roofline.models.jax._training import Loss, first_state, training
+from roofline.models.jax._training import Loss, Parameters, first_state, training
 
 
 def prepare(workload: Workload, changes: Mapping[str, Any] | None = None) -> dict[str, Any]:
@@ -87,12 +87,12 @@ def user_state_kept() -> Iterator[None]:
 # Steps
 
 
-def inference(graph: nnx.GraphDef) -> Callable[[State, Inputs], Array]:
+def inference(graph: nnx.GraphDef) -> Callable[[State, Parameters, Inputs], Array]:
     """One forward pass; its result is the network's output."""
 
     @jax.jit
-    def infer(state: State, inputs: Inputs) -> Array:
-        return output_of(graph, state.parameters, None, inputs)
+    def infer(state: State, frozen: Parameters, inputs: Inputs) -> Array:
+        return output_of(graph, state.parameters, frozen, None, inputs)
 
     return infer
 
@@ -105,10 +105,11 @@ def step(
     inputs: Callable[[Array], Inputs],
     targets: Callable[[Array, Inputs], Array] | None = None,
     loss: Loss | None = None,
-    inferring: Callable[[nnx.GraphDef], Callable[[State, Inputs], Array]] = inference,
+    inferring: Callable[[nnx.GraphDef], Callable[[State, Parameters, Inputs], Array]] = inference,
     kernel: nnx.Initializer | None = None,
     optimizer: Adam = ADAMW,
     dropout: bool = False,
+    learned: type[nnx.Param] = nnx.Param,
     switches: Mapping[str, str],
 ) -> Step:
     """The step that `workload` asks for, of the network called as `model(**inputs)`.
@@ -118,6 +119,7 @@ def step(
     inferring: makes the jitted function of a step that learns nothing, where that is no plain forward pass.
     kernel: initial weights of matrices and tables; None: flax's own.
     dropout: whether the network drops anything, and then takes `rngs`.
+    learned: the kind of parameters that training changes; the others are frozen.
     switches: what the model decided; for training, without optimizer, which is added here.
     """
     device, learns = device_of(workload), workload.mode == "train"
@@ -126,9 +128,9 @@ def step(
         one, other = jax.random.split(jax.random.key(0))
         given = inputs(one)
         wanted = targets(other, given) if learns and targets is not None else None
-    graph, weights = nnx.split(model, nnx.Param)
-    parameters = jax.device_put(nnx.to_pure_dict(weights), device)
-    count = sum(array.size for array in jax.tree.leaves(parameters))
+    graph, *weights = nnx.split(model, learned if learns else nnx.Param, nnx.Param)
+    parameters, frozen = (jax.device_put(nnx.to_pure_dict(some), device) for some in weights)
+    trainable = sum(array.size for array in jax.tree.leaves(parameters))
     place = Placement(device, waits=workload.input == "host" and workload.device != "cpu")
     cast = precision(workload).cast
     if learns and loss is not None:
@@ -144,6 +146,7 @@ def step(
         inputs=place.stored({name: _cast(value, cast) for name, value in given.items()}),
         targets=None if wanted is None else place.stored(_cast(wanted, cast)),
         place=place,
+        frozen=frozen,
     )
     return described(
         workload,
@@ -152,8 +155,8 @@ def step(
         run=program.run,
         forward=program.forward if learns else program.run,
         model=program,
-        parameters=count,
-        trainable=count,
+        parameters=trainable + sum(array.size for array in jax.tree.leaves(frozen)),
+        trainable=trainable,
         switches={
             **switches,
             "jit": "on",

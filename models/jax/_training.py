@@ -17,6 +17,7 @@ from roofline.models._precision import precision
 from roofline.models.jax._program import Inputs, Scaling, State, output_of
 
 Loss = Callable[[Array, Array], Array]
+Parameters = dict[str, Any]
 
 # As in PyTorch's GradScaler and flax's DynamicScale.
 _FIRST_SCALE, _GROWTH_INTERVAL = 65536.0, 2000
@@ -30,7 +31,7 @@ def transformation(adam: Adam) -> optax.GradientTransformation:
     return optax.adam(adam.lr, **rest)
 
 
-def first_state(workload: Workload, parameters: dict[str, Any], optimizer: Adam, key: Array | None) -> State:
+def first_state(workload: Workload, parameters: Parameters, optimizer: Adam, key: Array | None) -> State:
     """What the first training step begins with."""
     scaling = Scaling(jnp.float32(_FIRST_SCALE), jnp.int32(0)) if precision(workload).scales_loss else None
     moments = jax.jit(transformation(optimizer).init)(parameters) if workload.optimizer else None
@@ -40,8 +41,8 @@ def first_state(workload: Workload, parameters: dict[str, Any], optimizer: Adam,
 
 def training(
     workload: Workload, graph: nnx.GraphDef, loss: Loss, optimizer: Adam
-) -> tuple[Callable[[State, Inputs, Array], tuple[Any, State]], dict[str, str]]:
-    """One training step and its switches; the step updates its state in place.
+) -> tuple[Callable[[State, Parameters, Inputs, Array], tuple[Any, State]], dict[str, str]]:
+    """One training step and its switches; the step updates its state in place and leaves the frozen parameters alone.
 
     The result is the loss. Without an optimizer it is loss and gradients, which a compiler would leave out if nobody
     asked for them, and parameters stay.
@@ -49,15 +50,17 @@ def training(
     change = transformation(optimizer) if workload.optimizer else None
     mixed = precision(workload).mixed is not None
 
-    def differentiated(state: State, inputs: Inputs, targets: Array) -> tuple[Array, Any, Array, State]:
+    def differentiated(
+        state: State, frozen: Parameters, inputs: Inputs, targets: Array
+    ) -> tuple[Array, Any, Array, State]:
         """(loss, gradients, whether they are finite, `state` with what does not take an optimizer changed)."""
         now = following = None
         if state.key is not None:
             with jax.named_scope("input"):
                 following, now = jax.random.split(state.key)
 
-        def objective(parameters: dict[str, Any]) -> tuple[Array, Array]:
-            output = output_of(graph, parameters, now, inputs)
+        def objective(parameters: Parameters) -> tuple[Array, Array]:
+            output = output_of(graph, parameters, frozen, now, inputs)
             with jax.named_scope("loss"):
                 value = loss(output.astype(jnp.float32) if mixed else output, targets)
                 return (value if state.scaling is None else value * state.scaling.factor), value
@@ -69,8 +72,8 @@ def training(
                 gradients, finite, scaling = _unscaled(gradients, state.scaling)
         return value, gradients, finite, state._replace(scaling=scaling, key=following)
 
-    def train(state: State, inputs: Inputs, targets: Array) -> tuple[Array, State]:
-        value, gradients, finite, state = differentiated(state, inputs, targets)
+    def train(state: State, frozen: Parameters, inputs: Inputs, targets: Array) -> tuple[Array, State]:
+        value, gradients, finite, state = differentiated(state, frozen, inputs, targets)
         before = state.parameters, state.optimizer
         with jax.named_scope("optimizer"):
             updates, kept = change.update(gradients, state.optimizer, state.parameters)
@@ -79,8 +82,10 @@ def training(
                 after = jax.tree.map(lambda new, old: jnp.where(finite, new, old), after, before)
         return value, state._replace(parameters=after[0], optimizer=after[1])
 
-    def train_without_update(state: State, inputs: Inputs, targets: Array) -> tuple[tuple[Array, Any], State]:
-        value, gradients, _, state = differentiated(state, inputs, targets)
+    def train_without_update(
+        state: State, frozen: Parameters, inputs: Inputs, targets: Array
+    ) -> tuple[tuple[Array, Any], State]:
+        value, gradients, _, state = differentiated(state, frozen, inputs, targets)
         # Handed through, the parameters would be copied.
         return (value, gradients), state._replace(parameters=None)
 

@@ -124,8 +124,8 @@ def step(
     inputs, targets: float32 or integer, on the host; placed and cast here.
     targets: the loss's second argument; without a loss, the gradient(s) of the output(s).
     loss: (output, targets) -> scalar.
-    optimizer: made of the parameters and the form (foreach, fused) that was asked for, else with the framework's
-        defaults unless the model says otherwise; None: the model has nothing to learn.
+    optimizer: made of the parameters that are not frozen and the form (foreach, fused) that was asked for, else with
+        the framework's defaults unless the model says otherwise; None: the model has nothing to learn.
     differentiable: names of inputs whose gradients are computed too.
     switches: what the model decided; for training, without optimizer, which is added here.
     """
@@ -199,7 +199,8 @@ def training(
     arrive = _arrival(workload, inputs, differentiable)
     optimizer = None
     if make_optimizer and workload.optimizer:
-        optimizer = make_optimizer(list(model.parameters()), **_OPTIMIZER_FORMS[workload.options.get("optimizer")])
+        learning = [parameter for parameter in model.parameters() if parameter.requires_grad]
+        optimizer = make_optimizer(learning, **_OPTIMIZER_FORMS[workload.options.get("optimizer")])
     elif "optimizer" in workload.options:
         raise InputError(f"{workload.model} has nothing to learn: leave optimizer= out.")
     scaled = precision(workload).scales_loss

@@ -15,6 +15,8 @@ from torch.nn import functional
 from roofline.core.step import Step, Workload
 from roofline.errors import InputError
 from roofline.models._step import transformer_switches
+from roofline.models.torch._generate import generation
+from roofline.models.torch._lora import add_lora
 from roofline.models.torch._step import step
 
 #: The library's names for the forms of GELU.
@@ -48,7 +50,9 @@ def class_loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
 
 
 def language_model(workload: Workload, dims: Mapping[str, Any], model: nn.Module) -> Step:
-    """One forward pass or one training step (cross entropy of each next token, AdamW) of a causal model."""
+    """One forward pass, training step (cross entropy of each next token, AdamW) or generation of a causal model."""
+    if workload.mode == "generate":
+        return generation(workload, dims, model)
     tokens = torch.randint(dims["vocabulary"], (dims["batch"], dims["seq"]))
     # Shifting the labels and not the logits saves a copy of the logits, as the library's own loss does.
     following = functional.pad(tokens[:, 1:], (0, 1), value=IGNORED)
@@ -73,6 +77,13 @@ def language_model(workload: Workload, dims: Mapping[str, Any], model: nn.Module
 def next_token_loss(output: Mapping[str, Tensor], labels: Tensor) -> Tensor:
     """Cross entropy of the logits with the next tokens (batch, seq), already shifted."""
     return functional.cross_entropy(output["logits"].flatten(0, 1), labels.flatten(), ignore_index=IGNORED)
+
+
+def tuned(workload: Workload, dims: Mapping[str, Any], model: nn.Module) -> nn.Module:
+    """`model`; for a training step with LoRA on its query and value projections, and all other weights frozen."""
+    if workload.mode == "train":
+        add_lora(model, ("q_proj", "v_proj"), dims["lora_rank"], dims["lora_alpha"])
+    return model
 
 
 def refuse_fused_attention(workload: Workload) -> None:

@@ -264,9 +264,13 @@ def _held(step: Step) -> dict[str, float | None]:
     if keras is not None:
         return dict(zip(("parameters", "optimizer"), keras, strict=True))
     state = getattr(step.model, "state", None)
+    held = {
+        "parameters": (getattr(state, "parameters", None), getattr(step.model, "frozen", None)),
+        "optimizer": getattr(state, "optimizer", None),
+    }
     found: dict[str, float | None] = {}
-    for name in ("parameters", "optimizer"):
-        arrays = [leaf for leaf in jax.tree.leaves(getattr(state, name, None)) if isinstance(leaf, jax.Array)]
+    for name, tree in held.items():
+        arrays = [leaf for leaf in jax.tree.leaves(tree) if isinstance(leaf, jax.Array)]
         found[name] = float(sum(array.nbytes for array in arrays)) if arrays else None
     return found
 

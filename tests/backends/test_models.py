@@ -23,6 +23,7 @@ from roofline.core.step import Workload
 from roofline.measuring import session
 from roofline.models import dimensions, geometry
 from roofline.models.torch import _step
+from roofline.models.torch._transformers import tuned
 from roofline.pytorch.recording import profiler
 from roofline.recording import record
 from roofline.recording.recording import Plan, Recording
@@ -34,9 +35,11 @@ SMALL: dict[str, dict[str, int]] = {
     "bert-layer": {"batch": 2, "seq": 16},
     "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
+    "gemma": {"batch": 2, "seq": 16},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
+    "mistral": {"batch": 2, "seq": 16},
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
@@ -44,6 +47,8 @@ SMALL: dict[str, dict[str, int]] = {
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
 TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
+LORA = ("gemma", "mistral")  # training learns low-rank updates of two projections alone
+UNDROPPED = {"ctrl", *LORA}  # nothing is dropped in their attention
 WRITTEN_OUT = {"openai-gpt", "xlm", "xlnet"}  # the library has no other form of their attention
 CASES = [(name, mode) for name in SMALL for mode in ("infer", "train")]
 every_case = pytest.mark.parametrize(("name", "mode"), CASES, ids=[f"{name}-{mode}" for name, mode in CASES])
@@ -124,6 +129,8 @@ def test_hardly_an_op_is_outside_of_every_layer(name: str, mode: str) -> None:
         ("distilbert", "distilbert/transformer/layer.{}/"),
         ("gpt2", "transformer/h.{}/"),
         ("ctrl", "transformer/h.{}/"),
+        ("gemma", "model/layers.{}/"),
+        ("mistral", "model/layers.{}/"),
         ("openai-gpt", "transformer/h.{}/"),
         ("roberta", "roberta/encoder/layer.{}/"),
         ("xlnet", "transformer/layer.{}/"),
@@ -219,6 +226,36 @@ def ctrl(d: dict[str, Any], mode: str) -> dict[str, Work]:
     return {**encoder(d), "attention core": core, "head": tied_head(d)}
 
 
+def rotary_decoder(d: dict[str, Any], mode: str) -> dict[str, Work]:
+    """Gemma and Mistral: A query heads and K of keys and values, each D wide, D A is not always H; no biases.
+
+    In training, the weights W are frozen, so that a product with W has one gradient, that of its input, and none where
+    that comes from the token table: query, key and value in the first layer. Rank R: x A^T [T, H] x [H, R] and then
+    [T, R] x [R, width], for query and value.
+    """
+    layers, tokens, hidden, rank = d["layers"], d["batch"] * d["seq"], d["hidden"], d["lora_rank"]
+    queries, keys = d["heads"] * d["head"], d["kv_heads"] * d["head"]
+    into, out = 2 * tokens * hidden * (queries + 2 * keys), 2 * tokens * queries * hidden
+    # all A heads of queries, whether their keys are shared or not
+    core = layers * 2 * 2 * d["batch"] * d["seq"] ** 2 * queries
+    ffn = layers * 3 * 2 * tokens * hidden * d["ffn"]  # gate, up, down
+    head = 2 * tokens * hidden * d["vocabulary"]
+    projections = layers * (into + out)
+    if mode == "infer":
+        blocks = {"attention projections": projections, "FFN": ffn, "head": head}
+        core_work = causal_kernel(core, d["seq"], backward=False)
+        return {**{block: Work(work, 0) for block, work in blocks.items()}, "attention core": core_work}
+    down, up = 2 * 2 * tokens * hidden * rank, 2 * tokens * rank * (queries + keys)
+    forward = projections + layers * (down + up)
+    backward = (layers - 1) * into + layers * out + layers * (down + 2 * up) + (layers - 1) * down
+    return {
+        "attention projections": Work(forward, backward),
+        "attention core": causal_kernel(core, d["seq"], backward=True),
+        "FFN": Work(ffn, ffn),
+        "head": Work(head, head),
+    }
+
+
 def xlm(d: dict[str, Any], mode: str) -> dict[str, Work]:
     # On the first token of each sample: the classifier [B, H] x [H, C]
     return {**encoder(d), "head": twice(2 * d["batch"] * d["hidden"] * d["classes"])}
@@ -274,9 +311,11 @@ CLOSED = {
     "bert-layer": bert_layer,
     "ctrl": ctrl,
     "distilbert": bert,
+    "gemma": rotary_decoder,
     "gpt2": gpt2,
     "lenet5": lenet5,
     "matmul": matmul,
+    "mistral": rotary_decoder,
     "mlp": mlp,
     "openai-gpt": openai_gpt,
     "roberta": bert,  # its head is the pooler's product and the classifier
@@ -297,7 +336,8 @@ def test_matrix_flops_equal_the_closed_form(name: str, mode: str) -> None:
     """Model and executed FLOPs, exactly, per phase and per block.
 
     They are equal: nothing is padded or computed twice. On a CPU, attention in training is written out, since its
-    dropout has no fused kernel there; CTRL has no such dropout, and the backward of its kernel makes the scores again.
+    dropout has no fused kernel there; some have no such dropout, and the backward of their kernel makes the scores
+    again.
     """
     _, analysis = recorded(name, mode)
     expected = CLOSED[name](dimensions(workload(name, mode)), mode)
@@ -327,11 +367,11 @@ def test_matrix_flops_equal_the_closed_form(name: str, mode: str) -> None:
 @pytest.mark.parametrize("mode", ["infer", "train"])
 @pytest.mark.parametrize("name", TRANSFORMERS)
 def test_attention_is_fused_where_the_library_can(name: str, mode: str) -> None:
-    """That is in inference, and in CTRL's training: the dropout of the others' attention has no kernel on a CPU."""
+    """That is in inference, and in training without dropout in attention, which has no kernel on a CPU."""
     _, analysis = recorded(name, mode)
     core = CLOSED[name](dimensions(workload(name, mode)), mode)["attention core"]
     classes = analysis.by("class")
-    if name in WRITTEN_OUT or (mode == "train" and name != "ctrl"):
+    if name in WRITTEN_OUT or (mode == "train" and name not in UNDROPPED):
         assert "attention" not in classes
         assert {"softmax", *(["random"] if mode == "train" else [])} <= set(classes)
     elif mode == "infer":
@@ -366,10 +406,19 @@ def test_the_optimizer_touches_every_parameter(name: str) -> None:
     assert optimizer.bytes_read >= (2 + moments) * 4 * learning
     assert optimizer.bytes_written >= (1 + moments) * 4 * learning
     # The moments of each parameter, and beside them a number of steps (fp32) per tensor.
-    network = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims(name))
-    learn = [p.numel() for path, p in network.named_parameters() if not any(fnmatch(path, idle) for idle in IDLE)]
+    learn = [
+        p.numel()
+        for path, p in trained(name).named_parameters()
+        if p.requires_grad and not any(fnmatch(path, idle) for idle in IDLE)
+    ]
     assert recording.trainable - sum(learn) == idle(name, dims(name))
     assert recording.memory.optimizer == moments * 4 * sum(learn) + (4 * len(learn) if moments else 0)
+
+
+def trained(name: str) -> torch.nn.Module:
+    """The network as training has it."""
+    network = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims(name))
+    return tuned(workload(name, "train"), dims(name), network) if name in LORA else network
 
 
 def dims(name: str) -> dict[str, Any]:
@@ -390,6 +439,11 @@ def parameters(name: str, d: dict[str, Any]) -> int:
         convolutions = sum(i * o * d["kernel"] ** 2 + o for i, o in pairwise([1, *d["channels"]]))
         return convolutions + sum(i * o + o for i, o in pairwise([d["channels"][-1] * side**2, *d["dense"]]))
     h, f = d["hidden"], d["ffn"]
+    if name in LORA:
+        queries, keys = d["heads"] * d["head"], d["kv_heads"] * d["head"]
+        # query and output, key and value, three FFN products and two norms of a scale; a last norm
+        layers = d["layers"] * (2 * h * queries + 2 * h * keys + 3 * h * f + 2 * h) + h
+        return layers + d["vocabulary"] * h * (2 if name == "mistral" else 1)  # Gemma's head is the token table
     # four projections and two FFN products with biases, two norms of scale and shift
     layers = d.get("layers", 1) * (4 * (h * h + h) + (h * f + f) + (f * h + h) + 2 * 2 * h)
     if name == "bert-layer":
@@ -417,9 +471,13 @@ def parameters(name: str, d: dict[str, Any]) -> int:
 def test_parameters_samples_and_tokens(name: str, mode: str) -> None:
     recording, _ = recorded(name, mode)
     d = dimensions(workload(name, mode))
-    assert recording.parameters == recording.trainable == parameters(name, d)
+    everything = learned = parameters(name, d)
+    if name in LORA and mode == "train":  # A and B for query and value
+        learned = d["layers"] * d["lora_rank"] * (2 * d["hidden"] + (d["heads"] + d["kv_heads"]) * d["head"])
+        everything += learned
+    assert (recording.parameters, recording.trainable) == (everything, learned)
     # fp32; the buffers of matmul's given outputs are no parameters
-    assert recording.memory.parameters == 4 * parameters(name, d)
+    assert recording.memory.parameters == 4 * everything
     assert (recording.batch, recording.seq, recording.samples) == (d.get("batch"), d.get("seq"), d.get("batch"))
     assert recording.tokens == (prod((d["batch"], d["seq"])) if "seq" in d else None)
 

@@ -36,7 +36,19 @@ TOP = {
         "roofs",
         "classes",
     ),
-    *("groups", "phases", "blocks", "parameters", "trainable", "samples", "tokens", "new_tokens", "memory", "above_ceiling", "flags"),
+    *(
+        "groups",
+        "phases",
+        "blocks",
+        "parameters",
+        "trainable",
+        "samples",
+        "tokens",
+        "new_tokens",
+        "memory",
+        "above_ceiling",
+        "flags",
+    ),
     *("bounds_reach", "bounds_attained", "bounds_turning"),
 }
 #: What is there beyond it (docs/profile-format.md).

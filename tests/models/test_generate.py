@@ -23,7 +23,7 @@ from roofline.recording.recording import Plan, Recording
 from tests.models import weights_jax
 
 SEQ, NEW, BATCH = 8, 5, 2
-WORKLOAD = Workload(model="gpt2", mode="generate", size="tiny", batch=BATCH, seq=SEQ, new_tokens=NEW)
+MODELS = ("gpt2", "gemma", "mistral")
 DIMS = dimensions(WORKLOAD)
 FRAMEWORKS = ("torch", "jax")
 

@@ -35,8 +35,9 @@ def test_every_name_of_a_precision_has_a_meaning() -> None:
 
 
 def test_no_model_goes_away() -> None:
-    hugging_face = {"ctrl", "distilbert", "distilgpt2", "gpt2", "openai-gpt", "roberta", "xlm", "xlnet"}
-    assert set(NAMES) >= {"bert", "bert-layer", *hugging_face, "lenet5", "matmul", "mlp"}
+    encoders = {"bert", "bert-layer", "distilbert", "roberta", "xlm", "xlnet"}
+    decoders = {"ctrl", "distilgpt2", "gemma", "gpt2", "mistral", "openai-gpt"}
+    assert set(NAMES) >= {*encoders, *decoders, "lenet5", "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -59,9 +60,21 @@ def test_every_geometry_is_complete(name: str) -> None:
 
 def test_a_geometry_like_another_differs_in_what_it_gives() -> None:
     distilled, whole = geometry("distilgpt2"), geometry("gpt2")
-    assert distilled.sizes == {size: {**whole.sizes[size], "layers": n} for size, n in (("tiny", 1), ("base", 6))}
+    layers = {"tiny": 1, "base": 6, "published": 6, "one-layer": 1}
+    assert distilled.sizes == {size: {**whole.sizes[size], "layers": n} for size, n in layers.items()}
     for same in ("takes", "defaults", "modes", "blocks"):
         assert getattr(distilled, same) == getattr(whole, same)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_sizes_that_follow_from_base(name: str) -> None:
+    model, base = geometry(name), dimensions(Workload(model=name))
+    assert dimensions(Workload(model=name, size="published")) == base
+    if "layers" in model.takes:
+        assert dimensions(Workload(model=name, size="one-layer")) == {**base, "layers": 1}
+    else:
+        with pytest.raises(InputError, match=f"{name} has no size 'one-layer': use --size with one of tiny, base"):
+            dimensions(Workload(model=name, size="one-layer"))
 
 
 @pytest.mark.parametrize("name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"]])
@@ -115,7 +128,7 @@ def test_a_sequence_fits_the_position_table_or_is_refused(seq: int) -> None:
         (Workload(model="../bert"), r"There is no model called '../bert'"),
         (
             Workload(model="bert", size="huge"),
-            "bert has no size 'huge': use --size with one of tiny, base, base-tanh.",
+            "bert has no size 'huge': use --size with one of tiny, base, base-tanh, published, one-layer.",
         ),
         (Workload(model="bert", batch=0), "--batch 0 is not possible: give at least 1."),
         (Workload(model="bert", seq=-1), "--seq -1 is not possible: give at least 1."),

@@ -29,6 +29,7 @@ from roofline.models import dimensions, geometry
 from roofline.models._adam import ADAMW, Adam
 from roofline.models.jax import _layers, _step, _training
 from roofline.models.jax._program import Scaling
+from roofline.xla.jax import _held
 
 sys.path.append(str(Path(__file__).parent))
 import weights_jax
@@ -37,12 +38,15 @@ import weights_jax
 SMALL = {
     "bert": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16, "layers": 1},
+    "gemma": {"batch": 2, "seq": 16, "layers": 1},
     "gpt2": {"batch": 2, "seq": 16, "layers": 1},
     "lenet5": {"batch": 4},
+    "mistral": {"batch": 2, "seq": 16, "layers": 1},
     "mlp": {"batch": 32},
 }
 NAMES = tuple(SMALL)
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
+LORA = ("gemma", "mistral")  # training learns low-rank updates of two projections alone; nothing is dropped
 UNDROPPED = {
     "bert": {"dropout": 0.0},
     "distilbert": {"dropout": 0.0, "head_dropout": 0.0},
@@ -210,6 +214,8 @@ def test_the_same_state_gives_the_same_steps_and_dropout_differs_between_them() 
         ("distilbert", 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("gpt2", 124_439_808),
         ("distilgpt2", 81_912_576),
+        ("gemma", 8_537_680_896),
+        ("mistral", 7_241_732_096),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
     ],
@@ -219,6 +225,26 @@ def test_published_sizes(name: str, parameters: int) -> None:
     shapes = nnx.eval_shape(lambda: module(name).network(dims, _layers.Make(rngs=nnx.Rngs(0))))
 
     assert sum(array.size for array in jax.tree.leaves(nnx.state(shapes))) == parameters
+
+
+@pytest.mark.parametrize(("name", "learned"), [("gemma", 1_605_632), ("mistral", 1_703_936)])
+def test_lora_learns_as_much_as_published(name: str, learned: int) -> None:
+    dims = dimensions(Workload(model=name))
+    shapes = nnx.eval_shape(lambda: module(name).network(dims, _layers.Make(rngs=nnx.Rngs(0)), lora=True))
+    assert sum(array.size for array in jax.tree.leaves(nnx.state(shapes, nnx.LoRAParam))) == learned
+
+
+@pytest.mark.parametrize("name", LORA)
+def test_frozen_weights_stay_where_they_are(name: str) -> None:
+    infer, step = ready(name), ready(name, "train")
+    assert infer.model.frozen == {}
+    assert (step.parameters - infer.parameters, infer.trainable) == (step.trainable, infer.parameters)
+    held = jax.tree.leaves(step.model.frozen)
+    step.run()
+    assert all(a is b and not a.is_deleted() for a, b in zip(held, jax.tree.leaves(step.model.frozen), strict=True))
+    assert step.trainable == sum(array.size for array in leaves(step))
+    # AdamW's two moments of each, and a number of steps (int32).
+    assert _held(step) == {"parameters": 4.0 * step.parameters, "optimizer": 4.0 * (2 * step.trainable + 1)}
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
@@ -309,6 +335,22 @@ def test_ops_are_in_the_block_of_their_meaning(name: str) -> None:
     assert {block for _, op_name, block in found if op_name.rpartition("/")[2] == "sqrt"} == {"optimizer"}
 
 
+@pytest.mark.parametrize("name", LORA)
+def test_ops_of_a_frozen_model_are_in_the_block_of_their_meaning(name: str) -> None:
+    step = ready(name, "train")
+    found = [(op_name.rpartition("/")[2], block_of(scope_of(op_name), step)) for op_name in op_names(step)]
+
+    def blocks(*primitives: str) -> set[str | None]:
+        return {block for primitive, block in found if primitive in primitives and block != "optimizer"}
+
+    assert blocks("dot_general") == {"attention core", "attention projections", "FFN", "head"}
+    assert "FFN" in blocks("tanh" if name == "gemma" else "exp")  # of GELU; of SiLU, as of softmax
+    assert blocks("rsqrt") == {"norm + residual + dropout"}
+    assert blocks("cos", "sin") == {"attention core"}
+    assert "embedding" not in blocks("scatter-add"), "the token table has no gradient"
+    assert {block for primitive, block in found if primitive == "sqrt"} == {"optimizer"}
+
+
 @pytest.mark.parametrize(("name", "hidden", "head"), [("bert", 3, 1), ("distilbert", 2, 1), ("gpt2", 3, 0)])
 def test_every_element_is_dropped_on_its_own(name: str, hidden: int, head: int) -> None:
     """Random bits of a step: those of the hidden states and of the head, and all attention weights."""
@@ -334,7 +376,7 @@ def test_backward_ops_carry_their_forward_scope(name: str) -> None:
     step = ready(name, "train")
     backward = [op_name for op_name in op_names(step) if "transpose(jvp" in op_name]
 
-    forward_only = {"embedding"} if name == "lenet5" else set()
+    forward_only = {"embedding"} if name in ("lenet5", *LORA) else set()
     wanted = {block for _, block in step.blocks} - {"optimizer", "input"} - forward_only
     assert {block_of(scope_of(op_name), step) for op_name in backward} == wanted
 
@@ -342,11 +384,14 @@ def test_backward_ops_carry_their_forward_scope(name: str) -> None:
 # --------------------------------------------------------------------------------------------- the same as PyTorch
 
 
-def torch_model(name: str, dims: dict[str, Any]) -> Any:
+def torch_model(name: str, dims: dict[str, Any], mode: str = "infer") -> Any:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     torch.manual_seed(3)
     model = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims)
+    if name in LORA:
+        theirs = importlib.import_module("roofline.models.torch._transformers")
+        model = theirs.tuned(Workload(model=name, mode=mode), dims, model)  # type: ignore[arg-type]
     with torch.no_grad():  # no bias may be 0, no norm 1, and no activation so small that all forms of GELU agree
         for parameter in model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -360,10 +405,10 @@ def torch_weights(model: Any) -> dict[str, np.ndarray]:
 def pair(name: str, mode: str) -> tuple[Step, Any, dict[str, Any]]:
     """The JAX step and a PyTorch model with the same weights, no dropout, and the step's inputs for it."""
     torch = pytest.importorskip("torch")
-    two = {"layers": 2} if name in TRANSFORMERS and mode == "infer" else {}
+    two = {"layers": 2} if (name in TRANSFORMERS and mode == "infer") or name in LORA else {}
     step = build(name, UNDROPPED.get(name), mode=mode, **two)
     workload = Workload(model=name, size="tiny", **{**SMALL[name], **two})
-    model = torch_model(name, {**dimensions(workload), **UNDROPPED.get(name, {})})
+    model = torch_model(name, {**dimensions(workload), **UNDROPPED.get(name, {})}, mode)
     weights_jax.set_weights(step, torch_weights(model))
     inputs = {key: np.asarray(value) for key, value in step.model.inputs.items()}
     if name == "lenet5":
@@ -384,7 +429,22 @@ def test_the_forward_pass_equals_pytorchs(name: str) -> None:
     np.testing.assert_allclose(np.asarray(step.run()), expected, atol=2e-5, rtol=1e-5)
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2"])
+def test_a_window_hides_what_lies_before_it() -> None:
+    torch = pytest.importorskip("torch")
+    step, model, inputs = pair("mistral", "infer")
+    weights, config = torch_weights(model), model.config
+    config.sliding_window = 5
+    narrow = build("mistral", {"window": 5}, layers=2)
+    weights_jax.set_weights(narrow, weights)
+    with torch.no_grad():
+        expected = model.eval()(**inputs)["logits"].numpy()
+    got, wide = np.asarray(narrow.run()), np.asarray(step.run())
+    np.testing.assert_allclose(got, expected, atol=2e-5, rtol=1e-5)
+    assert np.allclose(got[:, :5], wide[:, :5], atol=1e-5), "the first five see all that comes before"
+    assert not np.allclose(got[:, 5:], wide[:, 5:], atol=1e-3)
+
+
+@pytest.mark.parametrize("name", ["bert", "gpt2", "mistral"])
 def test_masked_tokens_are_left_out_as_in_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")
     step, model, inputs = pair(name, "infer")
@@ -398,7 +458,7 @@ def test_masked_tokens_are_left_out_as_in_pytorch(name: str) -> None:
     got = np.asarray(step.run())
     np.testing.assert_allclose(got[valid], expected[valid], atol=1e-4, rtol=1e-4)
     # The causal mask already hides what comes later, so GPT-2's valid tokens see no difference.
-    assert np.allclose(got[valid], unmasked[valid], atol=1e-5) == (name == "gpt2")
+    assert np.allclose(got[valid], unmasked[valid], atol=1e-5) == (name != "bert")
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -409,7 +469,7 @@ def test_one_training_step_equals_pytorchs(name: str) -> None:
     loss_of = {
         "lenet5": torch.nn.functional.cross_entropy,
         "mlp": torch.nn.functional.mse_loss,
-        "gpt2": theirs.next_token_loss,
+        **dict.fromkeys(("gpt2", *LORA), theirs.next_token_loss),
     }.get(name, theirs.class_loss)
     optimizer = {"lenet5": lambda p: torch.optim.Adam(p, lr=3e-4), "mlp": torch.optim.Adam}.get(
         name, torch.optim.AdamW
@@ -424,6 +484,8 @@ def test_one_training_step_equals_pytorchs(name: str) -> None:
         expected.backward()
         # Where a gradient is rounding only, Adam makes lr or -lr of it: in keys' biases, which softmax takes out.
         for key, parameter in model.named_parameters():
+            if parameter.grad is None:  # frozen
+                continue
             noise[key] |= (parameter.grad.abs() < 1e-6).numpy() & (parameter.grad != 0).numpy()
         optimizer.step()
         assert float(step.run()) == pytest.approx(expected.item(), abs=1e-4)
@@ -436,7 +498,7 @@ def test_one_training_step_equals_pytorchs(name: str) -> None:
         np.testing.assert_allclose(mine, theirs, atol=1e-4, err_msg=key)
         # A step moves a weight by about lr, so that this alone would nearly forgive a step not made.
         moved, apart = np.abs(theirs - old).sum(), np.abs(mine - theirs).sum()
-        assert apart < 0.01 * moved or key.endswith(("key.bias", "k_lin.bias")), (key, apart, moved)
+        assert apart <= 0.01 * moved or key.endswith(("key.bias", "k_lin.bias")), (key, apart, moved)
 
 
 @pytest.mark.parametrize("decay", [0.0, 0.5])

@@ -10,6 +10,7 @@ import gc
 import json
 import os
 import random
+import re
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping
@@ -24,8 +25,9 @@ import pytest
 
 from roofline import plugins
 
-NAMES = ("bert", "distilbert", "gpt2", "lenet5", "mlp")
-TOKENS = {"bert", "distilbert", "gpt2"}
+NAMES = ("bert", "distilbert", "gemma", "gpt2", "lenet5", "mistral", "mlp")
+LORA = {"gemma", "mistral"}  # training learns low-rank updates of two projections alone; nothing is dropped
+TOKENS = {"bert", "distilbert", "gpt2", *LORA}
 DROPOUT = {"native_dropout", "bernoulli_"}
 PACKAGE = "roofline.models.keras"
 
@@ -75,6 +77,8 @@ def test_the_sizes_are_the_published_ones(builds: Any) -> None:
         "distilbert": 66_362_880 + (768 * 768 + 768) + (768 * 2 + 2),
         "gpt2": 124_439_808,
         "distilgpt2": 81_912_576,
+        "gemma": 8_537_680_896,
+        "mistral": 7_241_732_096,
         "lenet5": 44_426,
         "mlp": (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4),
     }
@@ -83,8 +87,8 @@ def test_the_sizes_are_the_published_ones(builds: Any) -> None:
 @pytest.mark.parametrize("name", NAMES)
 def test_inference_gives_an_output_of_the_models_shape(builds: Any, name: str) -> None:
     answer = builds["infer"][name]
-    shapes = {"bert": [2, 2], "distilbert": [2, 2], "gpt2": [2, 16, 1000], "lenet5": [4, 10], "mlp": [32, 4]}
-    assert answer["output"] == shapes[name]
+    shapes = {"bert": [2, 2], "distilbert": [2, 2], "lenet5": [4, 10], "mlp": [32, 4]}
+    assert answer["output"] == shapes.get(name, [2, 16, 1000])
     assert answer["finite"]
     assert answer["forward"] == answer["output"]
     assert "optimizer" not in answer["switches"]
@@ -95,7 +99,36 @@ def test_training_moves_all_parameters_and_the_loss(builds: Any, name: str) -> N
     answer = builds["train"][name]
     assert answer["moved"] == answer["variables"]
     assert answer["losses"][0] != answer["losses"][1]
-    assert answer["parameters"] == answer["trainable"] == answer["torch parameters"]
+    learned = answer["trainable"] if name in LORA else 0
+    assert answer["parameters"] - learned == answer["torch parameters"]
+    assert answer["trainable"] == (learned or answer["parameters"])
+
+
+def test_lora_is_that_of_keras(builds: Any) -> None:
+    """A factor (..., rank) and one (rank, last axis) for query and value.
+
+    Kernels are (heads, hidden, head) in Gemma and (hidden, heads, head) in Mistral.
+    """
+    assert builds["lora"] == {
+        "gemma": 28 * 4 * 2 * (16 * 3072 + 256),  # 11,067,392
+        "mistral": 32 * 4 * ((4096 * 32 + 128) + (4096 * 8 + 128)),  # 21,004,288
+    }
+    switches = builds["train"]["gemma"]["switches"]
+    assert switches["lora"] == "rank 4, alpha 4, query and value, by head, added to the kernels"
+    assert (switches["attention"], builds["train"]["mistral"]["switches"]["attention"]) == ("written out", "sdpa")
+    assert builds["train"]["mistral"]["frozen variables that moved"] == []
+
+
+@pytest.mark.parametrize("name", sorted(LORA))
+@pytest.mark.parametrize(
+    "backend", ["torch", *(pytest.param(b, marks=pytest.mark.thorough) for b in ("jax", "tensorflow"))]
+)
+def test_gemma_and_mistral_are_their_equals_in_torch(request: pytest.FixtureRequest, name: str, backend: str) -> None:
+    answer = request.getfixturevalue(f"on_{backend}")["outputs"][name]
+    assert answer["size"] > 1
+    assert answer["difference"] < 1e-5 * answer["size"]
+    # B begins at 0, so that the first step has the loss of the model without LoRA.
+    assert answer["loss"] == pytest.approx(answer["torch loss"], rel=1e-4)
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
@@ -108,7 +141,20 @@ def test_every_scope_on_the_torch_backend_has_a_block(builds: Any, name: str, mo
     assert blocks - set(answer["blocks"]) <= not_run
 
 
-@pytest.mark.parametrize("name", sorted(TOKENS))
+@pytest.mark.parametrize("name", sorted(LORA))
+def test_ops_of_a_frozen_model_are_in_the_block_of_their_meaning(builds: Any, name: str) -> None:
+    of = builds["train"][name]["blocks of ops"]
+    assert of["gelu" if name == "gemma" else "silu"] == ["FFN"]
+    core = "_softmax" if name == "gemma" else "_scaled_dot_product_flash_attention_for_cpu"
+    assert of[core] == of["cos"] == of["sin"] == ["attention core"]
+    assert "norm + residual + dropout" in of["mean"]
+    products = {block for op in ("mm", "bmm") for block in of[op]}
+    assert {"attention projections", "FFN", "head"} <= products
+    assert of["embedding"] == ["embedding"]
+    assert of["_foreach_sqrt"] == ["optimizer"]
+
+
+@pytest.mark.parametrize("name", sorted(TOKENS - LORA))
 def test_ops_are_in_the_block_of_their_meaning(builds: Any, name: str) -> None:
     of = builds["train"][name]["blocks of ops"]
     norm = "norm + residual + dropout"
@@ -224,7 +270,7 @@ def workload(name: str, **asked: Any) -> Any:
 
 
 def build(package: str, name: str, **asked: Any) -> Any:
-    return import_module(f"{package}.{name}").build(workload(name, **asked))
+    return plugins.load(package, name, "model", sorted_by_kind=True).build(workload(name, **asked))
 
 
 @contextmanager
@@ -298,6 +344,32 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
         compared, some = compared + int(seen.sum()), some + int((~empty).sum())
     answer |= {"update": float(clear), "update where there is no gradient": float(still), "compared": compared / some}
     return answer
+
+
+def outputs(package: str, weights: Any, name: str) -> dict[str, float]:
+    """A model that LoRA trains against the one in PyTorch: its output, and the loss of its first training step."""
+    import keras
+    import torch
+
+    reference, step = _reference(name), build(package, name, input="host")
+    weights.set_weights(step.model, _state(reference))
+    batch = _batch(step, "predict_on_batch")
+    with torch.no_grad():
+        expected = _call(reference.eval(), name, batch[0]).numpy()
+    train = build(package, name, mode="train", input="host")
+    own = {re.sub(r"^.*?backbone[^/]*/", "", variable.path): variable for variable in step.model.variables}
+    for variable in train.model.variables:
+        if (same := own.get(re.sub(r"^.*?backbone[^/]*/", "", variable.path))) is not None:
+            variable.assign(np.array(keras.ops.convert_to_numpy(same)))  # a copy: on JAX a step gives memory away
+    batch = _batch(train, "train_on_batch")
+    with torch.no_grad():
+        loss = _loss(_call(reference, name, batch[0]), name, *batch[1:])
+    return {
+        "difference": float(np.abs(np.asarray(step.run()) - expected).max()),
+        "size": float(np.abs(expected).max()),
+        "loss": _batch.result,
+        "torch loss": loss.item(),
+    }
 
 
 def _batch(step: Any, method: str) -> tuple[Any, ...]:
@@ -386,13 +458,17 @@ def builds_on_torch() -> dict[str, Any]:
             return str(error)
         return "no error"
 
-    answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}}
+    answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}, "lora": {}}
     for name in (*NAMES, "distilgpt2"):
         with keras.device("meta"):
             network = plugins.load(PACKAGE, name, "model", sorted_by_kind=True).network(
                 dimensions(workload(name, size="base"))
             )
         answer["sizes"][name] = network.count_params()
+        if name in LORA:
+            with keras.device("meta"):
+                network.backbone.enable_lora(rank=4)
+            answer["lora"][name] = sum(int(np.prod(variable.shape)) for variable in network.trainable_variables)
     for name in NAMES:
         for mode in ("infer", "train"):
             answer[mode][name] = _built(name, mode)
@@ -461,6 +537,7 @@ def _built(name: str, mode: str) -> dict[str, Any]:
         answer["forward"] = list(forward.shape)
         return answer
     before = [np.array(variable.numpy()) for variable in step.model.trainable_variables]
+    fixed = [np.array(variable.numpy()) for variable in step.model.non_trainable_variables]
     loss = step.run()
     after = [variable.numpy() for variable in step.model.trainable_variables]
     twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name))
@@ -469,6 +546,11 @@ def _built(name: str, mode: str) -> dict[str, Any]:
         "variables": len(after),
         "moved": sum(not np.array_equal(old, new) for old, new in zip(before, after, strict=True)),
         "torch parameters": twin.parameters,
+        "frozen variables that moved": [
+            variable.path
+            for old, variable in zip(fixed, step.model.non_trainable_variables, strict=True)
+            if "seed" not in variable.path and not np.array_equal(old, variable.numpy())
+        ],
     }
     return answer
 
@@ -529,8 +611,6 @@ def rows_of_a_token() -> list[float]:
 
 def names_in_hlo(name: str) -> dict[str, Any]:
     """The scopes in the optimized HLO of a training step on JAX, and their blocks."""
-    import re
-
     import jax
 
     from roofline.xla.scopes import place
@@ -556,10 +636,13 @@ def main(arguments: list[str]) -> None:
     def compared(name: str) -> dict[str, Any]:
         return compare(PACKAGE, weights_keras, name)
 
+    def tuned() -> dict[str, Any]:
+        return {"outputs": {name: outputs(PACKAGE, weights_keras, name) for name in sorted(LORA)}}
+
     questions: dict[str, Callable[..., Any]] = {
-        "torch": lambda: {"builds": builds_on_torch(), "bert": compared("bert")},
-        "jax": lambda: {"bert": compared("bert"), "names": names_in_hlo("bert")},
-        "tensorflow": lambda: {"bert": compared("bert"), "rows": rows_of_a_token()},
+        "torch": lambda: {"builds": builds_on_torch(), "bert": compared("bert"), **tuned()},
+        "jax": lambda: {"bert": compared("bert"), "names": names_in_hlo("bert"), **tuned()},
+        "tensorflow": lambda: {"bert": compared("bert"), "rows": rows_of_a_token(), **tuned()},
         "compare": compared,
     }
     print(json.dumps(questions[arguments[0]](*arguments[1:])))

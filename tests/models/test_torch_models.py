@@ -23,6 +23,7 @@ from roofline.errors import InputError, MissingError
 from roofline.models import dimensions, geometry
 from roofline.models._float32 import torch as float32
 from roofline.models.torch import _step
+from roofline.models.torch._lora import add_lora
 
 NAMES = plugins.names("roofline.models.torch", sorted_by_kind=True)
 SMALL = {
@@ -31,9 +32,11 @@ SMALL = {
     "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
     "distilgpt2": {"batch": 2, "seq": 16},
+    "gemma": {"batch": 2, "seq": 16},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
+    "mistral": {"batch": 2, "seq": 16},
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
@@ -41,6 +44,8 @@ SMALL = {
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
 TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
+#: Training learns low-rank updates of two projections, and the weights are frozen; no biases, no dropout, RMSNorm.
+LORA = ("gemma", "mistral")
 #: Parameters that the step of a model does not come to: XLNet's for tokens to be predicted, and for segments.
 IDLE = {"xlnet": ("*.mask_emb", "*.rel_attn.seg_embed", "*.rel_attn.r_s_bias")}
 
@@ -64,11 +69,11 @@ def network(name: str) -> nn.Module:
 
 
 def learning(name: str, step: Step) -> list[nn.Parameter]:
-    """The parameters that training changes: all but the idle ones."""
+    """The parameters that training changes: all but the idle and the frozen ones."""
     return [
         parameter
         for path, parameter in step.model.named_parameters()
-        if not any(fnmatchcase(path, pattern) for pattern in IDLE.get(name, ()))
+        if parameter.requires_grad and not any(fnmatchcase(path, pattern) for pattern in IDLE.get(name, ()))
     ]
 
 
@@ -201,6 +206,15 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("xlnet", 116_718_336 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
         ("bert-layer", 12_596_224),
+        # the token table; per layer query, key, value and output, three FFN products, two norms; the last norm
+        ("gemma", 256_000 * 3072 + 28 * (4 * 3072 * 16 * 256 + 3 * 3072 * 24_576 + 2 * 3072) + 3072),
+        ("gemma", 8_537_680_896),
+        # a head of its own; the 8 heads of keys and values are as wide as 8 of the 32 of queries
+        (
+            "mistral",
+            2 * 32_000 * 4096 + 32 * (2 * 4096 * 32 * 128 + 2 * 4096 * 8 * 128 + 3 * 4096 * 14_336 + 2 * 4096) + 4096,
+        ),
+        ("mistral", 7_241_732_096),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
         ("matmul", 0),
@@ -208,6 +222,53 @@ def test_the_same_seed_gives_the_same_step() -> None:
 )
 def test_published_sizes(name: str, parameters: int) -> None:
     assert sum(parameter.numel() for parameter in network(name).parameters()) == parameters
+
+
+@pytest.mark.parametrize(
+    ("name", "learned"),
+    [
+        # rank 4, for query and value: A has as many columns as the hidden states are wide, B as many rows as the heads
+        ("gemma", 28 * 4 * (2 * 3072 + 16 * 256 + 16 * 256)),
+        ("gemma", 1_605_632),
+        ("mistral", 32 * 4 * (2 * 4096 + 32 * 128 + 8 * 128)),
+        ("mistral", 1_703_936),
+    ],
+)
+def test_lora_learns_as_much_as_published(name: str, learned: int) -> None:
+    model = network(name)
+    whole = sum(parameter.numel() for parameter in model.parameters())
+    dims = dimensions(Workload(model=name))
+    add_lora(model, ("q_proj", "v_proj"), dims["lora_rank"], dims["lora_alpha"])
+    assert sum(parameter.numel() for parameter in model.parameters() if parameter.requires_grad) == learned
+    assert sum(parameter.numel() for parameter in model.parameters()) == whole + learned
+
+
+def test_lora_adds_the_scaled_product_of_its_two_matrices() -> None:
+    torch.manual_seed(1)
+    model = nn.ModuleDict({"q": nn.Linear(6, 10, bias=False), "k": nn.Linear(6, 10, bias=False)})
+    weight, x = model["q"].weight, torch.randn(3, 6)
+    add_lora(model, ["q"], rank=4, alpha=8)
+    assert torch.equal(model["q"](x), x @ weight.T), "B begins at 0"
+    nn.init.normal_(model["q"].lora_B.weight)
+    merged = weight + 8 / 4 * model["q"].lora_B.weight @ model["q"].lora_A.weight
+    torch.testing.assert_close(model["q"](x), x @ merged.T)
+    assert isinstance(model["k"], nn.Linear)
+    assert {path for path, parameter in model.named_parameters() if parameter.requires_grad} == {
+        "q.lora_A.weight",
+        "q.lora_B.weight",
+    }
+
+
+@pytest.mark.parametrize("name", LORA)
+def test_only_training_has_lora(name: str) -> None:
+    infer, train = build(name), build(name, mode="train")
+    assert infer.trainable == infer.parameters
+    assert (train.parameters, "lora" in infer.switches) == (infer.parameters + train.trainable, False)
+    assert train.switches["lora"] == "rank 4, alpha 8, query and value"
+    assert train.switches["dropout"] == infer.switches["dropout"] == "off"
+    with pytest.raises(InputError, match=f"{name} has no dropout"):
+        build(name, mode="train", options={"dropout": "off"})
+    assert build(name, options={"attention": "eager"}).switches["attention"] == "eager"
 
 
 def test_the_step_says_how_much_it_works_on() -> None:
@@ -239,7 +300,8 @@ def test_every_scope_has_a_block(name: str, mode: str) -> None:
     assert unused <= not_run
 
 
-ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "openai-gpt": "pow"}  # the others': gelu
+#: The others': gelu.
+ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "mistral": "silu", "openai-gpt": "pow"}
 #: Where a model looks at a number on the device, the mask or how many tokens there are; the others: attention core.
 LOOKS = {"ctrl": "embedding", "distilgpt2": "embedding", "gpt2": "embedding", "xlm": "norm + residual + dropout"}
 
@@ -255,22 +317,22 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
 
     norm = "norm + residual + dropout"
     attention = {"_softmax", "_safe_softmax", "_scaled_dot_product_flash_attention_for_cpu"}
-    products = {"addmm"}
+    products, norms = ({"mm"}, "rsqrt") if name in LORA else ({"addmm"}, "native_layer_norm")
     # XLNet's projections are einsums, which are batched products.
     (products if name == "xlnet" else attention).add("bmm")
     assert blocks(ACTIVATIONS.get(name, "gelu")) == {"FFN"}
     assert blocks(*attention) == {"attention core"}
-    assert norm in blocks("native_layer_norm")
-    assert blocks("native_layer_norm") <= {norm, "embedding"}
+    assert norm in blocks(norms)
+    assert blocks(norms) <= {norm, "embedding"}
     assert {"attention projections", "FFN"} <= blocks(*products)
-    assert "attention core" not in blocks("addmm")
+    assert "attention core" not in blocks("addmm", "mm")
     assert norm in blocks("add")
     if name != "bert-layer":
         assert blocks("embedding") == {"embedding"}
         assert "head" in blocks("addmm", "mm")
         looks = set() if name in {"openai-gpt", "xlnet"} else {LOOKS.get(name, "attention core")}
         assert looks <= blocks("_local_scalar_dense")
-    if mode == "train":
+    if mode == "train" and name not in LORA:
         assert {norm, *([] if name == "ctrl" else ["attention core"])} <= blocks("bernoulli_")
 
 

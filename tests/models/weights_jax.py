@@ -7,7 +7,7 @@ the MLP). What differs is the layout: JAX stores matrices (in, out) where PyTorc
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any
 
 import jax
@@ -19,8 +19,8 @@ from roofline.core.step import Step
 
 #: GPT-2's layers that Hugging Face stores (in, out) too.
 _CONV1D = frozenset(("c_attn", "c_fc", "c_proj"))
-#: A second name of a weight that is there once.
-_TIED = {"lm_head.weight": "transformer.wte.weight"}
+#: A second name of a weight that is there once: the heads that are the token table.
+_TIED = {"transformer.wte.weight": "lm_head.weight", "model.embed_tokens.weight": "lm_head.weight"}
 
 Path = tuple[str | int, ...]
 
@@ -30,7 +30,7 @@ def get_weights(model: Step | nnx.Module) -> dict[str, np.ndarray]:
     parameters = _parameters(model)
     channels = _channels(parameters)
     weights = {_name(path): _to_torch(path, np.asarray(array), channels) for path, array in _leaves(parameters)}
-    return weights | {other: weights[name] for other, name in _TIED.items() if name in weights}
+    return {other: weights[name] for name, other in _TIED.items() if name in weights} | weights
 
 
 def set_weights(model: Step | nnx.Module, weights: Mapping[str, np.ndarray]) -> None:
@@ -40,7 +40,7 @@ def set_weights(model: Step | nnx.Module, weights: Mapping[str, np.ndarray]) -> 
     """
     parameters = _parameters(model)
     channels = _channels(parameters)
-    left = set(weights) - set(_TIED)
+    left = set(weights) - set(_TIED.values())
 
     def converted(path: Path, old: jax.Array) -> jax.Array:
         left.discard(_name(path))
@@ -54,7 +54,9 @@ def set_weights(model: Step | nnx.Module, weights: Mapping[str, np.ndarray]) -> 
     if left:
         raise KeyError(f"no place for {', '.join(sorted(left))}")
     if isinstance(model, Step):
-        model.model.parameters = changed
+        learned = {path for path, _ in _leaves(model.model.parameters)}
+        model.model.parameters = _part(changed, lambda path: path in learned)
+        model.model.frozen = _part(changed, lambda path: path not in learned)
     else:
         nnx.update(model, nnx.State(changed))
 
@@ -85,7 +87,7 @@ def _like(new: np.ndarray, old: jax.Array) -> jax.Array:
 
 def _parameters(model: Step | nnx.Module) -> dict[str, Any]:
     if isinstance(model, Step):
-        return model.model.parameters
+        return _merged(model.model.parameters, model.model.frozen)
     return nnx.to_pure_dict(nnx.state(model, nnx.Param))
 
 
@@ -101,6 +103,24 @@ def _mapped(tree: Any, change: Any, path: Path = ()) -> Any:
     if isinstance(tree, dict):
         return {key: _mapped(below, change, (*path, key)) for key, below in tree.items()}
     return change(path, tree)
+
+
+def _merged(one: Any, other: Any) -> Any:
+    """Both trees, which have no leaf in common, as one."""
+    if not isinstance(one, dict):
+        return one
+    return {
+        key: _merged(one[key], other[key]) if key in one and key in other else one.get(key, other.get(key))
+        for key in {**one, **other}
+    }
+
+
+def _part(tree: dict[Any, Any], wanted: Callable[[Path], bool], path: Path = ()) -> dict[Any, Any]:
+    """What of the tree has wanted leaves."""
+    found = {
+        key: _part(below, wanted, (*path, key)) if isinstance(below, dict) else below for key, below in tree.items()
+    }
+    return {key: below for key, below in found.items() if (below if isinstance(below, dict) else wanted((*path, key)))}
 
 
 def _name(path: Path) -> str:

@@ -62,6 +62,8 @@ def _to_keras(value: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndar
         outputs = value.shape[0]
         side = 4  # of LeNet5's images after two convolutions and poolings
         return value.reshape(outputs, -1, side, side).transpose(2, 3, 1, 0).reshape(shape)
+    if layout == "heads out":  # (heads x width, in)
+        return value.reshape(shape[0], shape[2], shape[1]).transpose(0, 2, 1)
     return (value.T if layout in ("dense", "heads in") else value).reshape(shape)
 
 
@@ -74,6 +76,8 @@ def _to_torch(value: np.ndarray, layout: str, channels: int) -> np.ndarray:
         return value.reshape(value.shape[0], -1).T
     if layout == "heads in":  # (heads, width, out)
         return value.reshape(-1, value.shape[-1]).T
+    if layout == "heads out":  # (heads, in, width)
+        return value.transpose(0, 2, 1).reshape(-1, value.shape[1])
     if layout == "product":  # (in, ...) in PyTorch too
         return value.reshape(value.shape[0], -1)
     if layout == "heads in product":
@@ -139,6 +143,35 @@ def _gpt2(variables: int) -> Iterator[Place]:
     yield from _norm("transformer.ln_f")
 
 
+def _gemma(variables: int) -> Iterator[Place]:
+    yield Place("model.embed_tokens.weight")
+    for number in range((variables - 2) // 9):
+        layer = f"model.layers.{number}"
+        yield Place(f"{layer}.input_layernorm.weight")
+        for part in "qkv":
+            yield Place(f"{layer}.self_attn.{part}_proj.weight", "heads out")
+        yield Place(f"{layer}.self_attn.o_proj.weight", "heads in")
+        yield Place(f"{layer}.post_attention_layernorm.weight")
+        for part in ("gate", "up", "down"):
+            yield Place(f"{layer}.mlp.{part}_proj.weight", "dense")
+    yield Place("model.norm.weight")
+
+
+def _mistral(variables: int) -> Iterator[Place]:
+    yield Place("model.embed_tokens.weight")
+    yield Place("lm_head.weight", "dense")
+    for number in range((variables - 3) // 9):
+        layer = f"model.layers.{number}"
+        for part in "qkv":
+            yield Place(f"{layer}.self_attn.{part}_proj.weight", "dense")
+        yield Place(f"{layer}.self_attn.o_proj.weight", "heads in")
+        yield Place(f"{layer}.input_layernorm.weight")
+        for part in ("up", "gate", "down"):
+            yield Place(f"{layer}.mlp.{part}_proj.weight", "dense")
+        yield Place(f"{layer}.post_attention_layernorm.weight")
+    yield Place("model.norm.weight")
+
+
 def _lenet5(variables: int) -> Iterator[Place]:
     yield from _pair("conv1", "convolution")
     yield from _pair("conv2", "convolution")
@@ -155,7 +188,9 @@ def _mlp(variables: int) -> Iterator[Place]:
 _MODELS = {
     "bert_text_classifier": _bert,
     "distil_bert_text_classifier": _distilbert,
+    "gemma_causal_lm": _gemma,
     "gpt2_causal_lm": _gpt2,
+    "mistral_causal_lm": _mistral,
     # as Keras 2 calls them
     "bert": _bert,
     "distilbert": _distilbert,

@@ -33,7 +33,7 @@ def build(version: Version, workload: Workload) -> Step:
     dims = prepare(version, workload)
     model = network(version, dims)
     if workload.mode == "generate":
-        return generation(version, workload, dims, model)
+        return generation(version, workload, dims, model, version.attention(dims["dropout"]))
     tokens = generator().integers(dims["vocabulary"], size=(dims["batch"], dims["seq"]), dtype=np.int32)
     return step(
         version,

@@ -11,21 +11,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-import jax
 import jax.numpy as jnp
-import optax
 from flax import nnx
 from jax import Array
 
 from roofline.core.step import Step, Workload
-from roofline.models._step import transformer_switches
-from roofline.models.jax._generate import Cache, Kept, generation
-from roofline.models.jax._layers import TRANSFORMER, Make, attended, attention_form, dropped, gelu, named
-from roofline.models.jax._program import Inputs
-from roofline.models.jax._step import prepare, step
+from roofline.models.jax._causal import language_model
+from roofline.models.jax._generate import Cache, Kept
+from roofline.models.jax._layers import Make, attended, dropped, gelu, named
 
 EPSILON = 1e-5
-IGNORED = -100  # the label that the loss leaves out
 
 
 class Attention(nnx.Module):
@@ -128,46 +123,6 @@ def network(dims: Mapping[str, Any], make: Make) -> nnx.Module:
     return GPT2LMHeadModel(dims, make)
 
 
-def loss(logits: Array, labels: Array) -> Array:
-    """Mean cross entropy of the logits with the next tokens (batch, seq), already shifted; some are IGNORED."""
-    counted = labels != IGNORED
-    entropy = optax.softmax_cross_entropy_with_integer_labels(logits, jnp.where(counted, labels, 0))
-    return entropy.mean(where=counted)
-
-
-def following(inputs: Inputs) -> Array:
-    """The next token of each; the last has none.
-
-    Shifting the labels and not the logits saves a copy of the logits, as Hugging Face's own loss does.
-    """
-    return jnp.pad(inputs["input_ids"][:, 1:], ((0, 0), (0, 1)), constant_values=IGNORED)
-
-
 def build(workload: Workload, changes: Mapping[str, Any] | None = None) -> Step:
     """One forward pass, training step (next-token cross entropy, AdamW) or generation; changes: of dimensions."""
-    dims = prepare(workload, changes)
-    shape = (dims["batch"], dims["seq"])
-    if workload.mode == "generate":
-        attention = attention_form(workload, 0.0)
-        return generation(workload, dims, network, kernel=TRANSFORMER, width=dims["hidden"], attention=attention)
-    return step(
-        workload,
-        dims,
-        network,
-        kernel=TRANSFORMER,
-        inputs=lambda key: {
-            "input_ids": jax.random.randint(key, shape, 0, dims["vocabulary"], jnp.int32),
-            "attention_mask": jnp.ones(shape, jnp.int32),
-        },
-        targets=lambda _, inputs: following(inputs),
-        loss=loss,
-        dropout=dims["dropout"] > 0,
-        switches=transformer_switches(
-            workload,
-            dims,
-            attention=attention_form(workload, dims["dropout"]),
-            mask="all ones, causal",
-            kv_cache="off",
-            loss="next-token cross entropy",
-        ),
-    )
+    return language_model(workload, changes, network, kept=lambda dims: (dims["hidden"],))

@@ -14,7 +14,6 @@ from typing import Any
 from torch import nn
 
 from roofline.core.step import Step, Workload
-from roofline.models.torch._generate import generation
 from roofline.models.torch._step import prepare, transformers
 from roofline.models.torch._transformers import language_model
 
@@ -47,5 +46,4 @@ def network(dims: Mapping[str, Any], attention: str | None = None) -> nn.Module:
 def build(workload: Workload) -> Step:
     """One forward pass, one training step (next-token cross entropy, AdamW) or one `generate` of GPT-2."""
     dims = prepare(workload)
-    model = network(dims, workload.options.get("attention"))
-    return (generation if workload.mode == "generate" else language_model)(workload, dims, model)
+    return language_model(workload, dims, network(dims, workload.options.get("attention")))

@@ -24,25 +24,32 @@ from tests.models import weights_jax
 
 SEQ, NEW, BATCH = 8, 5, 2
 MODELS = ("gpt2", "gemma", "mistral")
-DIMS = dimensions(WORKLOAD)
-FRAMEWORKS = ("torch", "jax")
+every = pytest.mark.parametrize(
+    ("model", "framework"), [(model, framework) for model in MODELS for framework in ("torch", "jax")]
+)
 
 
-def built(framework: str) -> Step:
+def workload(model: str) -> Workload:
+    return Workload(model=model, mode="generate", size="tiny", batch=BATCH, seq=SEQ, new_tokens=NEW)
+
+
+def built(model: str, framework: str) -> Step:
     with user_state_kept():
-        step: Step = plugins.load(f"roofline.models.{framework}", "gpt2", "model", sorted_by_kind=True).build(WORKLOAD)
+        module = plugins.load(f"roofline.models.{framework}", model, "model", sorted_by_kind=True)
+        step: Step = module.build(workload(model))
     return step
 
 
 @cache
-def counted(framework: str) -> Recording:
+def counted(model: str, framework: str) -> Recording:
     """The work of one step."""
     plan = Plan(device="cpu", threads=1, steps=1, count_only=True)
-    return load(framework).recorder.record(built(framework), plan, lambda text: None)
+    return load(framework).recorder.record(built(model, framework), plan, lambda text: None)
 
 
-def test_both_generate_the_same_tokens() -> None:
-    theirs, ours = built("torch"), built("jax")
+@pytest.mark.parametrize("model", MODELS)
+def test_both_generate_the_same_tokens(model: str) -> None:
+    theirs, ours = built(model, "torch"), built(model, "jax")
     with torch.no_grad():  # larger weights: the tokens are others in each place
         for parameter in theirs.model.parameters():
             parameter.add_(0.2 * torch.randn_like(parameter))
@@ -52,7 +59,7 @@ def test_both_generate_the_same_tokens() -> None:
     expected = theirs.model.generate(
         **inputs, max_new_tokens=NEW, do_sample=False, eos_token_id=None, pad_token_id=0, use_cache=True
     )
-    assert len(np.unique(expected[:, SEQ:])) > NEW
+    assert len(np.unique(expected[:, SEQ:])) > BATCH
     assert np.asarray(ours.run()).tolist() == expected[:, SEQ:].tolist()
     assert theirs.run().shape == (BATCH, SEQ + NEW)
 
@@ -67,31 +74,41 @@ def products(recording: Recording, phase: str) -> float:
     return sum(costs)
 
 
-def attention(queries: int, keys: int) -> int:
-    """QK^T and PV of all layers."""
-    return DIMS["layers"] * 2 * 2 * BATCH * queries * keys * DIMS["hidden"]
+class Work:
+    """FLOPs of a model: 2 for each multiply-add, of all layers, for each of BATCH samples."""
+
+    def __init__(self, model: str) -> None:
+        d = dimensions(workload(model))
+        self.every, hidden = d["layers"] * 2 * BATCH, d["hidden"]
+        # The heads of queries are as wide as the hidden states in GPT-2; keys and values may have fewer of them.
+        self.queries = d["heads"] * d["head"] if "head" in d else hidden
+        keys = d["kv_heads"] * d["head"] if "head" in d else hidden
+        self.projections = self.every * (2 * hidden * self.queries + 2 * hidden * keys)
+        self.ffn = self.every * (3 if "kv_heads" in d else 2) * hidden * d["ffn"]  # a gate is one product more
+        self.head = 2 * BATCH * hidden * d["vocabulary"]
+
+    def attention(self, queries: int, keys: int) -> int:
+        """QK^T and PV."""
+        return self.every * 2 * queries * keys * self.queries
+
+    def rest(self, tokens: int) -> int:
+        """Of each of the tokens projections and FFN, and the head of the last one."""
+        return tokens * (self.projections + self.ffn) + self.head
 
 
-def rest(tokens: int) -> int:
-    """Projections (4 hidden x hidden) and FFN (2 hidden x ffn) of `tokens` tokens, and the head of the last one."""
-    hidden, ffn = DIMS["hidden"], DIMS["ffn"]
-    layers = DIMS["layers"] * 2 * BATCH * tokens * (4 * hidden * hidden + 2 * hidden * ffn)
-    return layers + 2 * BATCH * hidden * DIMS["vocabulary"]
-
-
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_prefill_reads_the_prompt_and_decode_a_token_at_a_time(framework: str) -> None:
-    recording = counted(framework)
+@every
+def test_prefill_reads_the_prompt_and_decode_a_token_at_a_time(model: str, framework: str) -> None:
+    recording, work = counted(model, framework), Work(model)
     assert {recording.phases[op.phase] for op in recording.ops} == {"prefill", "decode"}
-    assert products(recording, "prefill") == rest(SEQ) + attention(SEQ, SEQ)
+    assert products(recording, "prefill") == work.rest(SEQ) + work.attention(SEQ, SEQ)
     # A cache that grows has the tokens so far, one with all of its room from the beginning all of them in every pass.
     keys = {"torch": range(SEQ + 1, SEQ + NEW), "jax": [SEQ + NEW] * (NEW - 1)}[framework]
-    assert products(recording, "decode") == (NEW - 1) * rest(1) + sum(attention(1, each) for each in keys)
+    assert products(recording, "decode") == (NEW - 1) * work.rest(1) + sum(work.attention(1, each) for each in keys)
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_every_op_is_known_and_in_a_block_of_the_model(framework: str) -> None:
-    recording = counted(framework)
+@every
+def test_every_op_is_known_and_in_a_block_of_the_model(model: str, framework: str) -> None:
+    recording, work = counted(model, framework), Work(model)
     assert recording.notes == ()
     assert "other" not in {recording.blocks[op.block] for op in recording.ops}
     scopes = {recording.scopes[op.scope] for op in recording.ops}
@@ -101,15 +118,15 @@ def test_every_op_is_known_and_in_a_block_of_the_model(framework: str) -> None:
         cost = recording.signatures[op.signature].cost
         block = recording.blocks[op.block]
         by_block[block] = by_block.get(block, 0.0) + (cost.flops or 0.0)
-    hidden, ffn, tokens = DIMS["hidden"], DIMS["ffn"], SEQ + NEW - 1
-    assert by_block["FFN"] == DIMS["layers"] * 2 * BATCH * tokens * 2 * hidden * ffn
-    assert by_block["attention projections"] == DIMS["layers"] * 2 * BATCH * tokens * 4 * hidden * hidden
-    assert by_block["head"] == NEW * 2 * BATCH * hidden * DIMS["vocabulary"]
+    tokens = SEQ + NEW - 1
+    assert by_block["FFN"] == tokens * work.ffn
+    assert by_block["attention projections"] == tokens * work.projections
+    assert by_block["head"] == NEW * work.head
 
 
-@pytest.mark.parametrize("framework", FRAMEWORKS)
-def test_a_step_says_what_it_generates(framework: str) -> None:
-    recording = counted(framework)
+@every
+def test_a_step_says_what_it_generates(model: str, framework: str) -> None:
+    recording = counted(model, framework)
     assert (recording.samples, recording.tokens, recording.new_tokens, recording.seq) == (BATCH, BATCH * NEW, NEW, SEQ)
     assert recording.switches["decode passes"] == str(NEW - 1)
     assert recording.switches["sampling"] == "greedy"

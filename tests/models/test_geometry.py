@@ -36,7 +36,8 @@ def test_every_name_of_a_precision_has_a_meaning() -> None:
 
 def test_no_model_goes_away() -> None:
     hugging_face = {"ctrl", "distilbert", "distilgpt2", "gpt2", "openai-gpt", "roberta", "xlm", "xlnet"}
-    assert set(NAMES) >= {"bert", "bert-layer", *hugging_face, "lenet5", "matmul", "mlp"}
+    images = {"lenet5", "segment-anything", "stable-diffusion"}
+    assert set(NAMES) >= {"bert", "bert-layer", *hugging_face, *images, "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -63,7 +64,9 @@ def test_a_geometry_like_another_differs_in_what_it_gives() -> None:
         assert getattr(distilled, same) == getattr(whole, same)
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"]])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"] and "seq" in geometry(name).takes]
+)
 def test_transformers_use_the_common_blocks(name: str) -> None:
     assert {block for _, block in geometry(name).blocks["torch"]} <= TRANSFORMER_BLOCKS
 
@@ -77,6 +80,9 @@ def test_transformers_use_the_common_blocks(name: str) -> None:
         ("bert-layer", "cuda", 8, 512),
         ("mlp", "cpu", 10_000, None),
         ("lenet5", "cuda", 2048, None),
+        ("segment-anything", "cuda", 4, None),
+        ("segment-anything", "cpu", 1, None),
+        ("stable-diffusion", "cuda", 13, None),
         ("matmul", "cpu", None, None),
     ],
 )

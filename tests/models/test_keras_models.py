@@ -24,7 +24,7 @@ import pytest
 
 from roofline import plugins
 
-NAMES = ("bert", "distilbert", "gpt2", "lenet5", "mlp")
+NAMES = ("bert", "distilbert", "gpt2", "lenet5", "mlp", "segment-anything")
 TOKENS = {"bert", "distilbert", "gpt2"}
 DROPOUT = {"native_dropout", "bernoulli_"}
 PACKAGE = "roofline.models.keras"
@@ -77,13 +77,16 @@ def test_the_sizes_are_the_published_ones(builds: Any) -> None:
         "distilgpt2": 81_912_576,
         "lenet5": 44_426,
         "mlp": (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4),
+        "segment-anything": 641_090_864,
     }
+    assert builds["encoder"] == 637_026_048
 
 
 @pytest.mark.parametrize("name", NAMES)
 def test_inference_gives_an_output_of_the_models_shape(builds: Any, name: str) -> None:
     answer = builds["infer"][name]
     shapes = {"bert": [2, 2], "distilbert": [2, 2], "gpt2": [2, 16, 1000], "lenet5": [4, 10], "mlp": [32, 4]}
+    shapes["segment-anything"] = [2, 4, 24, 24]  # three masks and a single one, four times as fine as the patches
     assert answer["output"] == shapes[name]
     assert answer["finite"]
     assert answer["forward"] == answer["output"]
@@ -104,7 +107,7 @@ def test_every_scope_on_the_torch_backend_has_a_block(builds: Any, name: str, mo
     answer = builds[mode][name]
     assert answer["unmapped"] == []
     blocks = set(answer["blocks of rows"])
-    not_run = {"input"} | ({"loss", "optimizer"} if mode == "infer" else set())
+    not_run = {"input"} | ({"loss", "optimizer"} if mode == "infer" else {"prompt encoder", "mask decoder"})
     assert blocks - set(answer["blocks"]) <= not_run
 
 
@@ -187,6 +190,12 @@ def test_bert_trains_as_in_torch(bert: Any) -> None:
     check_training(bert)
 
 
+def test_the_image_encoder_is_torchs(on_torch: Any) -> None:
+    """Of the same colours: Keras's classes normalise them first."""
+    assert on_torch["image"]["output"] < 2e-5
+    check_training(on_torch["image"])
+
+
 @pytest.mark.thorough
 def test_rows_of_one_token_are_added_up_before_they_are_squared(on_tensorflow: Any) -> None:
     # Decay takes 1e-3 x 1e-2 off a weight of 1, and Adam's first update of any gradient is lr x its sign. Of rows
@@ -219,12 +228,13 @@ def check_training(answer: Mapping[str, Any]) -> None:
 def workload(name: str, **asked: Any) -> Any:
     from roofline.core.step import Workload
 
-    small = {"batch": 2, "seq": 16} if name in TOKENS else {"batch": {"lenet5": 4}.get(name, 32)}
+    batch = {"lenet5": 4, "segment-anything": 2}.get(name, 32)
+    small = {"batch": 2, "seq": 16} if name in TOKENS else {"batch": batch}
     return Workload(model=name, **{"size": "tiny", **small, **asked})
 
 
 def build(package: str, name: str, **asked: Any) -> Any:
-    return import_module(f"{package}.{name}").build(workload(name, **asked))
+    return plugins.load(package, name, "model", sorted_by_kind=True).build(workload(name, **asked))
 
 
 @contextmanager
@@ -250,7 +260,7 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
 
     answer: dict[str, Any] = {}
     outputs = {}
-    forms = {"bert": ("erf", "tanh"), "distilbert": ("erf", "tanh")}.get(name, ("",))
+    forms = {"bert": ("erf", "tanh"), "distilbert": ("erf", "tanh"), "segment-anything": ()}.get(name, ("",))
     for form in forms:
         changed = {"gelu": form} if form else {}
         with dimensions_with(**changed):
@@ -272,9 +282,13 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
     reference = _reference(name, **none)
     before = _state(reference)
     weights.set_weights(step.model, before)
+    mine = None if forms else np.asarray(step.forward())
     batch = _batch(step, "train_on_batch")  # runs the first step
+    if mine is not None:
+        theirs = _call(reference.eval(), name, batch[0]).detach().numpy()
+        answer["output"] = float(np.abs(mine - theirs).max())
     rate = 3e-4 if name == "lenet5" else 1e-3
-    kind = torch.optim.Adam if name in ("lenet5", "mlp") else torch.optim.AdamW
+    kind = torch.optim.AdamW if name in TOKENS else torch.optim.Adam
     optimizer = kind(reference.parameters(), lr=rate)
     losses, gradients = [], []
     for _ in range(2):
@@ -327,7 +341,8 @@ def _reference(name: str, **changed: Any) -> Any:
 
     dims = dimensions(workload(name))
     dims |= {key: value for key, value in changed.items() if key in dims}
-    model = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims)
+    module = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
+    model = getattr(module, "encoder", module.network)(dims)  # what is trained
     torch.manual_seed(1)
     with torch.no_grad():
         for key, parameter in model.named_parameters():
@@ -347,6 +362,9 @@ def _call(model: Any, name: str, inputs: Any) -> Any:
     if name in TOKENS:
         ids, mask = (torch.from_numpy(inputs[key]).long() for key in ("token_ids", "padding_mask"))
         return model(input_ids=ids, attention_mask=mask)["logits"]
+    if name == "segment-anything":
+        colours = (inputs - np.float32([0.485, 0.456, 0.406])) / np.float32([0.229, 0.224, 0.225])
+        return model(torch.from_numpy(colours).movedim(-1, 1))[0].movedim(1, -1)
     value = torch.from_numpy(inputs)
     return model(value.permute(0, 3, 1, 2) if name == "lenet5" else value)
 
@@ -357,7 +375,7 @@ def _loss(output: Any, name: str, targets: np.ndarray, weights: np.ndarray | Non
     from torch.nn import functional
 
     expected = torch.from_numpy(targets)
-    if name == "mlp":
+    if name in ("mlp", "segment-anything"):
         return functional.mse_loss(output, expected)
     expected = expected.long()
     if weights is not None:
@@ -393,6 +411,9 @@ def builds_on_torch() -> dict[str, Any]:
                 dimensions(workload(name, size="base"))
             )
         answer["sizes"][name] = network.count_params()
+    with keras.device("meta"):
+        image = plugins.load(PACKAGE, "segment-anything", "model", sorted_by_kind=True)
+        answer["encoder"] = image.encoder(dimensions(workload("segment-anything", size="base"))).count_params()
     for name in NAMES:
         for mode in ("infer", "train"):
             answer[mode][name] = _built(name, mode)
@@ -456,14 +477,14 @@ def _built(name: str, mode: str) -> dict[str, Any]:
         "dropouts": len({scope for op, scope in seen if op in DROPOUT}),
     }
     if mode == "infer":
-        forward = step.forward()
+        result, forward = (out["masks"] if isinstance(out, dict) else out for out in (result, step.forward()))
         answer |= {"output": list(result.shape), "finite": bool(np.isfinite(result).all())}
         answer["forward"] = list(forward.shape)
         return answer
     before = [np.array(variable.numpy()) for variable in step.model.trainable_variables]
     loss = step.run()
     after = [variable.numpy() for variable in step.model.trainable_variables]
-    twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name))
+    twin = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name, mode=mode))
     answer |= {
         "losses": [float(result), float(loss)],
         "variables": len(after),
@@ -557,7 +578,7 @@ def main(arguments: list[str]) -> None:
         return compare(PACKAGE, weights_keras, name)
 
     questions: dict[str, Callable[..., Any]] = {
-        "torch": lambda: {"builds": builds_on_torch(), "bert": compared("bert")},
+        "torch": lambda: {"builds": builds_on_torch(), "bert": compared("bert"), "image": compared("segment-anything")},
         "jax": lambda: {"bert": compared("bert"), "names": names_in_hlo("bert")},
         "tensorflow": lambda: {"bert": compared("bert"), "rows": rows_of_a_token()},
         "compare": compared,

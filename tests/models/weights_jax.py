@@ -105,7 +105,7 @@ def _mapped(tree: Any, change: Any, path: Path = ()) -> Any:
 
 def _name(path: Path) -> str:
     """("encoder", "layer", 3, "query", "kernel") is "encoder.layer.3.query.weight"."""
-    last = "bias" if path[-1] == "bias" else "weight"
+    last = "weight" if path[-1] in ("kernel", "embedding", "scale") else path[-1]
     return ".".join(str(part) for part in (*path[:-1], last))
 
 

@@ -52,7 +52,7 @@ MODELS: dict[str, set[str]] = {
     "models/torch": {"torch", "transformers", "diffusers"},
     "models/jax": {"jax", "flax", "optax", "numpy"},
     "models/keras": {"keras", "keras_hub", "tensorflow", "numpy"},
-    "models/keras2": {"tf_keras", "keras_nlp", "tensorflow", "numpy"},
+    "models/keras2": {"tf_keras", "keras_nlp", "keras_cv", "tensorflow", "numpy"},
     "models/tensorflow": {"tensorflow", "numpy"},
 }
 PLAIN = {"roofline.core.step", "roofline.errors", "roofline.units"}

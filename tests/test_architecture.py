@@ -49,10 +49,10 @@ MODELS: dict[str, set[str]] = {
     "models/_float32": {"torch", "jax", "tensorflow"},
     # Keras itself is an argument here; its backends are not.
     "models/_keras": {"torch", "jax", "tensorflow", "numpy"},
-    "models/torch": {"torch", "transformers"},
+    "models/torch": {"torch", "transformers", "diffusers"},
     "models/jax": {"jax", "flax", "optax", "numpy"},
     "models/keras": {"keras", "keras_hub", "tensorflow", "numpy"},
-    "models/keras2": {"tf_keras", "keras_nlp", "tensorflow", "numpy"},
+    "models/keras2": {"tf_keras", "keras_nlp", "keras_cv", "tensorflow", "numpy"},
     "models/tensorflow": {"tensorflow", "numpy"},
 }
 PLAIN = {"roofline.core.step", "roofline.errors", "roofline.units"}

@@ -42,9 +42,20 @@ class Make:
         initial = {} if self.kernel is None else {"kernel_init": self.kernel}
         return nnx.Linear(width_in, width_out, use_bias=bias, **initial, **self._common())
 
-    def conv(self, width_in: int, width_out: int, kernel: int) -> nnx.Conv:
-        """(batch, side, side, width_in) to (batch, side - kernel + 1, side - kernel + 1, width_out), with bias."""
-        return nnx.Conv(width_in, width_out, (kernel, kernel), padding="VALID", **self._common())
+    def conv(
+        self, width_in: int, width_out: int, kernel: int, *, stride: int = 1, padding: str = "VALID", bias: bool = True
+    ) -> nnx.Conv:
+        """(batch, side, side, width_in) to (batch, side', side', width_out).
+
+        side' is side - kernel + 1 without padding, side with "SAME", divided by the stride.
+        """
+        initial = {} if self.kernel is None else {"kernel_init": self.kernel}
+        size, strides = (kernel, kernel), (stride, stride)
+        return nnx.Conv(width_in, width_out, size, strides, padding=padding, use_bias=bias, **initial, **self._common())
+
+    def zeros(self, *shape: int) -> nnx.Param:
+        """A learnt array that begins at 0, as positions do in vision transformers."""
+        return nnx.Param(jnp.zeros(shape, self.param_dtype))
 
     def embed(self, rows: int, width: int) -> nnx.Embed:
         """A table (rows, width)."""

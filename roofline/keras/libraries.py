@@ -3,4 +3,4 @@
 from __future__ import annotations
 
 KERAS_3 = ("keras", "keras-hub")
-KERAS_2 = ("tf_keras", "keras-nlp")
+KERAS_2 = ("tf_keras", "keras-nlp", "keras-cv")

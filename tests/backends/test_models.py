@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
 from math import prod
-from typing import Any, NamedTuple
+from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -30,6 +32,15 @@ from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 from roofline.timing.timed import EventCost
 
+sys.path.append(str(Path(__file__).parent))
+from work import Work, twice
+from work_of_images import (
+    parameters_of_segment_anything,
+    parameters_of_stable_diffusion,
+    segment_anything,
+    stable_diffusion,
+)
+
 SMALL: dict[str, dict[str, int]] = {
     "bert": {"batch": 2, "seq": 16},
     "bert-layer": {"batch": 2, "seq": 16},
@@ -43,10 +54,14 @@ SMALL: dict[str, dict[str, int]] = {
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
+    "segment-anything": {"batch": 2},
+    "stable-diffusion": {"batch": 2},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
-TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
+TRANSFORMERS = tuple(
+    name for name in SMALL if "heads" in geometry(name).sizes["tiny"] and "seq" in geometry(name).takes
+)
 LORA = ("gemma", "mistral")  # training learns low-rank updates of two projections alone
 UNDROPPED = {"ctrl", *LORA}  # nothing is dropped in their attention
 WRITTEN_OUT = {"openai-gpt", "xlm", "xlnet"}  # the library has no other form of their attention
@@ -71,10 +86,16 @@ def workload(name: str, mode: str) -> Workload:
     return Workload(model=name, mode=mode, size="tiny", **SMALL[name])  # type: ignore[arg-type]
 
 
+def module(name: str) -> Any:
+    if name == "stable-diffusion":
+        pytest.importorskip("diffusers")
+    return plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
+
+
 @cache
 def recorded(name: str, mode: str) -> tuple[Recording, Analysis]:
     """Three plain steps and five under the profiler, once per case."""
-    step = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload(name, mode))
+    step = module(name).build(workload(name, mode))
     recording = BACKEND.recorder.record(step, Plan(device="cpu", threads=1, steps=3), lambda text: None)
     request = Request(backend="torch", workload=workload(name, mode))
     profile = session.to_profile(recording, request, Device(name="none", kind="cpu", ceilings={}), "")
@@ -149,26 +170,6 @@ def test_every_layer_has_all_its_parts_in_both_directions(name: str, layers: str
 
 
 # ------------------------------------------------------------------------------------------------ closed forms
-
-
-class Work(NamedTuple):
-    """Matrix FLOPs of one block in one forward pass.
-
-    backward: those of its backward pass. Each product of two operands has two gradients, and each gradient is a
-    product of as many multiply-adds, so it is twice `forward`, less the gradients that nobody asks for.
-    useful: of the forward pass, what a causal mask leaves; None: all of it.
-    ran: of the backward pass, what is executed, where that is not what is asked for. useful_backward: of that.
-    """
-
-    forward: int
-    backward: int
-    useful: int | None = None
-    ran: int | None = None
-    useful_backward: int | None = None
-
-
-def twice(forward: int, useful: int | None = None) -> Work:
-    return Work(forward, 2 * forward, useful)
 
 
 def causal_kernel(core: int, seq: int, *, backward: bool) -> Work:
@@ -319,6 +320,8 @@ CLOSED = {
     "mlp": mlp,
     "openai-gpt": openai_gpt,
     "roberta": bert,  # its head is the pooler's product and the classifier
+    "segment-anything": segment_anything,
+    "stable-diffusion": stable_diffusion,
     "xlm": xlm,
     "xlnet": xlnet,
 }
@@ -417,7 +420,7 @@ def test_the_optimizer_touches_every_parameter(name: str) -> None:
 
 def trained(name: str) -> torch.nn.Module:
     """The network as training has it."""
-    network = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).network(dims(name))
+    network = getattr(module(name), "encoder", module(name).network)(dims(name))
     return tuned(workload(name, "train"), dims(name), network) if name in LORA else network
 
 
@@ -428,8 +431,13 @@ def dims(name: str) -> dict[str, Any]:
 # ------------------------------------------------------------------------------------------------ sizes
 
 
-def parameters(name: str, d: dict[str, Any]) -> int:
+def parameters(name: str, mode: str) -> int:
     """The number of parameters from the dimensions."""
+    d = dimensions(workload(name, mode))
+    if name == "segment-anything":
+        return parameters_of_segment_anything(d, mode)
+    if name == "stable-diffusion":
+        return parameters_of_stable_diffusion(d, mode)
     if name == "matmul":
         return 0
     if name == "mlp":
@@ -471,7 +479,7 @@ def parameters(name: str, d: dict[str, Any]) -> int:
 def test_parameters_samples_and_tokens(name: str, mode: str) -> None:
     recording, _ = recorded(name, mode)
     d = dimensions(workload(name, mode))
-    everything = learned = parameters(name, d)
+    everything = learned = parameters(name, mode)
     if name in LORA and mode == "train":  # A and B for query and value
         learned = d["layers"] * d["lora_rank"] * (2 * d["hidden"] + (d["heads"] + d["kv_heads"]) * d["head"])
         everything += learned

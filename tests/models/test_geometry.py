@@ -37,7 +37,8 @@ def test_every_name_of_a_precision_has_a_meaning() -> None:
 def test_no_model_goes_away() -> None:
     encoders = {"bert", "bert-layer", "distilbert", "roberta", "xlm", "xlnet"}
     decoders = {"ctrl", "distilgpt2", "gemma", "gpt2", "mistral", "openai-gpt"}
-    assert set(NAMES) >= {*encoders, *decoders, "lenet5", "matmul", "mlp"}
+    images = {"lenet5", "segment-anything", "stable-diffusion"}
+    assert set(NAMES) >= {*encoders, *decoders, *images, "matmul", "mlp"}
 
 
 @pytest.mark.parametrize("name", NAMES)
@@ -77,7 +78,9 @@ def test_sizes_that_follow_from_base(name: str) -> None:
             dimensions(Workload(model=name, size="one-layer"))
 
 
-@pytest.mark.parametrize("name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"]])
+@pytest.mark.parametrize(
+    "name", [name for name in NAMES if "heads" in geometry(name).sizes["tiny"] and "seq" in geometry(name).takes]
+)
 def test_transformers_use_the_common_blocks(name: str) -> None:
     assert {block for _, block in geometry(name).blocks["torch"]} <= TRANSFORMER_BLOCKS
 
@@ -91,6 +94,9 @@ def test_transformers_use_the_common_blocks(name: str) -> None:
         ("bert-layer", "cuda", 8, 512),
         ("mlp", "cpu", 10_000, None),
         ("lenet5", "cuda", 2048, None),
+        ("segment-anything", "cuda", 4, None),
+        ("segment-anything", "cpu", 1, None),
+        ("stable-diffusion", "cuda", 13, None),
         ("matmul", "cpu", None, None),
     ],
 )

@@ -71,6 +71,16 @@ def test_nodes_of_the_training_graph_have_blocks(answers: Any) -> None:
     assert everything < set(answer["blocks"])
 
 
+def test_segment_anything_is_torchs(answers: Any) -> None:
+    """Its image encoder, two training steps; and four masks four times as fine as the 6 x 6 patches."""
+    if "image" not in answers:
+        pytest.skip("keras_cv is not installed")
+    assert answers["image"]["output"] < 2e-5
+    assert answers["image"]["update"] < 2e-5
+    assert answers["image"]["compared"] > 0.7
+    assert answers["masks"] == [2, 4, 24, 24]
+
+
 @pytest.mark.parametrize("name", ["lenet5", "mlp"])
 def test_the_small_models_infer_and_train(answers: Any, name: str) -> None:
     infer, train = answers["infer"][name], answers["train"][name]
@@ -132,7 +142,9 @@ def everything() -> dict[str, Any]:
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
-    from roofline.models.keras2 import _step, lenet5, mlp
+    from roofline.models.keras2 import _step
+    from roofline.models.keras2.basic import mlp
+    from roofline.models.keras2.images import lenet5
 
     def failure(**asked: Any) -> str:
         try:
@@ -144,6 +156,9 @@ def everything() -> dict[str, Any]:
     import weights_keras2
 
     answer: dict[str, Any] = {"compared": compare(PACKAGE, weights_keras2, "bert"), "bert": _graph("bert")}
+    if find_spec("keras_cv"):
+        answer["image"] = compare(PACKAGE, weights_keras2, "segment-anything")
+        answer["masks"] = list(build(PACKAGE, "segment-anything").run()["masks"].shape)
     answer["sizes"] = {
         name: module.network(dimensions(workload(name, size="base"))).count_params()
         for name, module in (("lenet5", lenet5), ("mlp", mlp))

@@ -40,12 +40,21 @@ SMALL = {
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
+    "segment-anything": {"batch": 2},
+    "stable-diffusion": {"batch": 2},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
-TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
+TRANSFORMERS = tuple(
+    name for name in SMALL if "heads" in geometry(name).sizes["tiny"] and "seq" in geometry(name).takes
+)
 #: Training learns low-rank updates of two projections, and the weights are frozen; no biases, no dropout, RMSNorm.
 LORA = ("gemma", "mistral")
+#: Blocks of one mode, where only a part of the model is trained.
+ONLY = {
+    ("segment-anything", "infer"): {"prompt encoder", "mask decoder"},
+    ("stable-diffusion", "infer"): {"cross attention", "FFN", "time embedding", "guidance + scheduler"},
+}
 #: Parameters that the step of a model does not come to: XLNet's for tokens to be predicted, and for segments.
 IDLE = {"xlnet": ("*.mask_emb", "*.rel_attn.seg_embed", "*.rel_attn.r_s_bias")}
 
@@ -56,16 +65,21 @@ def _user_state_kept() -> Iterator[None]:
         yield
 
 
+def module(name: str) -> Any:
+    if name == "stable-diffusion":
+        pytest.importorskip("diffusers")
+    return plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
+
+
 def build(name: str, **asked: Any) -> Step:
-    workload = Workload(model=name, size="tiny", **{**SMALL[name], **asked})
-    return plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True).build(workload)
+    return module(name).build(Workload(model=name, size="tiny", **{**SMALL[name], **asked}))
 
 
-def network(name: str) -> nn.Module:
-    """The network at its published size, without memory for its weights."""
-    module = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
+def network(name: str, part: str = "network") -> nn.Module:
+    """The network, or the part that is trained, at its published size, without memory for its weights."""
+    make = getattr(module(name), part)
     with torch.device("meta"):
-        return module.network(dimensions(Workload(model=name)))
+        return make(dimensions(Workload(model=name)))
 
 
 def learning(name: str, step: Step) -> list[nn.Parameter]:
@@ -138,7 +152,7 @@ def test_inference_runs_without_gradients(name: str) -> None:
     step = build(name)
     output = step.run()
 
-    outputs = output if isinstance(output, list) else [output["logits"] if hasattr(output, "keys") else output]
+    outputs = output if isinstance(output, list | tuple) else [output["logits"] if hasattr(output, "keys") else output]
     assert all(torch.isfinite(value).all() and not value.requires_grad for value in outputs)
     assert not step.model.training
     assert step.forward is not None
@@ -215,6 +229,8 @@ def test_the_same_seed_gives_the_same_step() -> None:
             2 * 32_000 * 4096 + 32 * (2 * 4096 * 32 * 128 + 2 * 4096 * 8 * 128 + 3 * 4096 * 14_336 + 2 * 4096) + 4096,
         ),
         ("mistral", 7_241_732_096),
+        ("segment-anything", 641_090_864),
+        ("stable-diffusion", 859_520_964),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
         ("matmul", 0),
@@ -271,6 +287,64 @@ def test_only_training_has_lora(name: str) -> None:
     assert build(name, options={"attention": "eager"}).switches["attention"] == "eager"
 
 
+@pytest.mark.parametrize(("name", "parameters"), [("segment-anything", 637_026_048), ("stable-diffusion", 34_163_592)])
+def test_the_parts_that_are_trained_have_their_published_sizes(name: str, parameters: int) -> None:
+    assert sum(parameter.numel() for parameter in network(name, "encoder").parameters()) == parameters
+
+
+def test_every_eighth_layer_of_segment_anything_attends_over_the_whole_image() -> None:
+    windows = [layer.window_size for layer in network("segment-anything", "encoder").vision_encoder.layers]
+    assert windows == [0 if number in {7, 15, 23, 31} else 14 for number in range(32)]
+    few = build("segment-anything", mode="train", layers=3).model.vision_encoder.layers
+    assert [layer.window_size for layer in few] == [4, 0, 4]
+
+
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("name", ["segment-anything", "stable-diffusion"])
+def test_images_come_out_the_same_whatever_computes_their_attention(name: str, mode: str) -> None:
+    fused, eager = (build(name, mode=mode, options={"attention": form}) for form in ("sdpa", "eager"))
+    assert (fused.switches["attention"], eager.switches["attention"]) == ("sdpa", "eager")
+    outputs = []
+    for step in (fused, eager):
+        torch.manual_seed(1)
+        with torch.no_grad():  # large enough that scores differ
+            for parameter in step.model.parameters():
+                parameter.add_(0.2 * torch.randn_like(parameter))
+        output = step.forward()
+        outputs.append(output if isinstance(output, torch.Tensor) else output[0])
+    assert outputs[0].abs().max() > 0.05
+    torch.testing.assert_close(*outputs, atol=1e-4, rtol=1e-4)
+    seen = dispatched(eager)
+    assert "_softmax" in {op for op, scope in seen if block_of(scope, eager) == "attention core"}
+    assert not any(op.startswith("_scaled_dot_product") for op, _ in seen)
+
+
+def test_an_attention_that_stable_diffusion_does_not_have_is_refused() -> None:
+    with pytest.raises(InputError, match="use attention=sdpa or attention=eager"):
+        build("stable-diffusion", options={"attention": "flash"})
+
+
+def test_a_denoising_step_is_what_the_library_makes_of_it() -> None:
+    """Classifier-free guidance in one call of the UNet, and PNDM's fourth step or a later one."""
+    diffusers = pytest.importorskip("diffusers")
+    published = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
+    scheduler = diffusers.PNDMScheduler(**published, set_alpha_to_one=False, skip_prk_steps=True)
+    scheduler.set_timesteps(50)
+    assert 501 in scheduler.timesteps
+    step = build("stable-diffusion")
+    given: dict[str, Any] = {}
+    step.model.register_forward_pre_hook(lambda _, args, kwargs: given.update(kwargs), with_kwargs=True)
+    ours = step.run()
+
+    latents, before = given["latents"], given["before"]
+    with torch.no_grad():
+        noise = step.model.unet(torch.cat([latents] * 2), given["timestep"], given["text"]).sample
+    without, with_text = noise.chunk(2)
+    scheduler.ets, scheduler.counter = [*before.flip(0)], 4
+    theirs = scheduler.step(without + 7.5 * (with_text - without), 501, latents).prev_sample
+    torch.testing.assert_close(ours, theirs, atol=1e-5, rtol=1e-5)
+
+
 def test_the_step_says_how_much_it_works_on() -> None:
     step = build("bert", batch=3, seq=5, layers=1)
 
@@ -297,6 +371,7 @@ def test_every_scope_has_a_block(name: str, mode: str) -> None:
         not_run.add("loss")
     if name == "matmul":
         not_run |= {"optimizer", *(f"n = {2**power}" for power in range(7, 13))}
+    not_run |= ONLY.get((name, "infer" if mode == "train" else "train"), set())
     assert unused <= not_run
 
 

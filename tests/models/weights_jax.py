@@ -125,7 +125,7 @@ def _part(tree: dict[Any, Any], wanted: Callable[[Path], bool], path: Path = ())
 
 def _name(path: Path) -> str:
     """("encoder", "layer", 3, "query", "kernel") is "encoder.layer.3.query.weight"."""
-    last = "bias" if path[-1] == "bias" else "weight"
+    last = "weight" if path[-1] in ("kernel", "embedding", "scale") else path[-1]
     return ".".join(str(part) for part in (*path[:-1], last))
 
 

@@ -180,6 +180,25 @@ def _lenet5(variables: int) -> Iterator[Place]:
     yield from _pair("dense3")
 
 
+def _vision(variables: int) -> Iterator[Place]:
+    encoder = "vision_encoder"
+    yield from _pair(f"{encoder}.patch_embed.projection", "convolution")
+    yield Place(f"{encoder}.pos_embed")
+    for number in range((variables - 9) // 14):
+        layer = f"{encoder}.layers.{number}"
+        yield from _norm(f"{layer}.layer_norm1")
+        yield from _norm(f"{layer}.layer_norm2")
+        yield from _pair(f"{layer}.attn.qkv")
+        yield from _pair(f"{layer}.attn.proj")
+        yield Place(f"{layer}.attn.rel_pos_h")
+        yield Place(f"{layer}.attn.rel_pos_w")
+        yield from _pair(f"{layer}.mlp.lin1")
+        yield from _pair(f"{layer}.mlp.lin2")
+    for number in (1, 2):
+        yield Place(f"{encoder}.neck.conv{number}.weight", "convolution")
+        yield from _norm(f"{encoder}.neck.layer_norm{number}")
+
+
 def _mlp(variables: int) -> Iterator[Place]:
     for number in range(variables // 2):
         yield from _pair(f"dense{number + 1}")
@@ -197,4 +216,5 @@ _MODELS = {
     "gpt2": _gpt2,
     "lenet5": _lenet5,
     "mlp": _mlp,
+    "vi_t_det_backbone": _vision,
 }

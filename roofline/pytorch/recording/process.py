@@ -35,7 +35,7 @@ def versions(libraries: tuple[str, ...] = ()) -> dict[str, str]:
     import torch
 
     found = {"torch": str(torch.__version__)}
-    found |= process.versions((*libraries, "transformers", "numpy", "triton"))
+    found |= process.versions((*libraries, "transformers", "diffusers", "numpy", "triton"))
     if torch.version.cuda:
         found["cuda"] = torch.version.cuda
         cudnn = torch.backends.cudnn.version()

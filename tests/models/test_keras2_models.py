@@ -132,7 +132,9 @@ def everything() -> dict[str, Any]:
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
-    from roofline.models.keras2 import _step, lenet5, mlp
+    from roofline.models.keras2 import _step
+    from roofline.models.keras2.basic import mlp
+    from roofline.models.keras2.images import lenet5
 
     def failure(**asked: Any) -> str:
         try:

@@ -34,6 +34,7 @@ SMALL: dict[str, dict[str, int]] = {
     "bert-layer": {"batch": 2, "seq": 16},
     "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
+    "dlrm": {"batch": 4},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
@@ -245,6 +246,19 @@ def mlp(d: dict[str, Any], mode: str) -> dict[str, Work]:
     return blocks
 
 
+def dlrm(d: dict[str, Any], mode: str) -> dict[str, Work]:
+    batch, vectors, width = d["batch"], d["tables"] + 1, d["bottom"][-1]
+    # The features need no gradient; bags only add, and their backward puts rows into the table.
+    bottom = [2 * batch * i * o for i, o in pairwise(d["bottom"])]
+    top = sum(2 * batch * i * o for i, o in pairwise([width + vectors * (vectors - 1) // 2, *d["top"]]))
+    return {
+        "bottom MLP": Work(sum(bottom), 2 * sum(bottom) - bottom[0]),
+        # All V x V products of V vectors, [V, W] x [W, V] for each sample; half of them are kept.
+        "interaction": twice(2 * batch * vectors * vectors * width),
+        "top MLP": twice(top),
+    }
+
+
 def lenet5(d: dict[str, Any], mode: str) -> dict[str, Work]:
     blocks, side = {}, d["image"]
     for number, (channels_in, channels_out) in enumerate(pairwise([1, *d["channels"]]), start=1):
@@ -274,6 +288,7 @@ CLOSED = {
     "bert-layer": bert_layer,
     "ctrl": ctrl,
     "distilbert": bert,
+    "dlrm": dlrm,
     "gpt2": gpt2,
     "lenet5": lenet5,
     "matmul": matmul,
@@ -389,6 +404,11 @@ def parameters(name: str, d: dict[str, Any]) -> int:
         side = ((d["image"] - d["kernel"] + 1) // 2 - d["kernel"] + 1) // 2
         convolutions = sum(i * o * d["kernel"] ** 2 + o for i, o in pairwise([1, *d["channels"]]))
         return convolutions + sum(i * o + o for i, o in pairwise([d["channels"][-1] * side**2, *d["dense"]]))
+    if name == "dlrm":
+        width, vectors = d["bottom"][-1], d["tables"] + 1
+        top = [width + vectors * (vectors - 1) // 2, *d["top"]]
+        dense = sum(i * o + o for widths in (d["bottom"], top) for i, o in pairwise(widths))
+        return d["tables"] * d["rows"] * width + dense
     h, f = d["hidden"], d["ffn"]
     # four projections and two FFN products with biases, two norms of scale and shift
     layers = d.get("layers", 1) * (4 * (h * h + h) + (h * f + f) + (f * h + h) + 2 * 2 * h)

@@ -31,6 +31,7 @@ SMALL = {
     "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
     "distilgpt2": {"batch": 2, "seq": 16},
+    "dlrm": {"batch": 4},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
@@ -201,6 +202,14 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("xlnet", 116_718_336 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
         ("bert-layer", 12_596_224),
+        # eight tables; 512-512-64; 64 numbers and 9 x 8 / 2 products to 1024-1024-1024-1
+        (
+            "dlrm",
+            8 * 1_000_000 * 64
+            + (512 * 512 + 512 + 512 * 64 + 64)
+            + (100 * 1024 + 1024 + 2 * (1024 * 1024 + 1024) + 1024 + 1),
+        ),
+        ("dlrm", 514_499_137),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
         ("matmul", 0),

@@ -41,11 +41,12 @@ SMALL: dict[str, dict[str, int]] = {
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
+    "transformer-xl": {"batch": 2, "seq": 16, "layers": 1},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
 TRANSFORMERS = tuple(name for name in SMALL if "heads" in geometry(name).sizes["tiny"])
-WRITTEN_OUT = {"openai-gpt", "xlm", "xlnet"}  # the library has no other form of their attention
+WRITTEN_OUT = {"openai-gpt", "transformer-xl", "xlm", "xlnet"}  # there is no other form of their attention
 CASES = [(name, mode) for name in SMALL for mode in ("infer", "train")]
 every_case = pytest.mark.parametrize(("name", "mode"), CASES, ids=[f"{name}-{mode}" for name, mode in CASES])
 
@@ -127,6 +128,7 @@ def test_hardly_an_op_is_outside_of_every_layer(name: str, mode: str) -> None:
         ("ctrl", "transformer/h.{}/"),
         ("openai-gpt", "transformer/h.{}/"),
         ("roberta", "roberta/encoder/layer.{}/"),
+        ("transformer-xl", "layers.{}/"),
         ("xlnet", "transformer/layer.{}/"),
     ],
 )
@@ -220,6 +222,47 @@ def ctrl(d: dict[str, Any], mode: str) -> dict[str, Work]:
     return {**encoder(d), "attention core": core, "head": tied_head(d)}
 
 
+def clusters(d: dict[str, Any]) -> list[tuple[int, int]]:
+    """(words, width of their vectors) of each cluster."""
+    ends = [0, *d["cutoffs"], d["vocabulary"]]
+    return [(end - start, d["hidden"] // d["divisor"] ** n) for n, (start, end) in enumerate(pairwise(ends))]
+
+
+def in_clusters(words: Any, d: dict[str, Any]) -> list[int]:
+    """How many of the words are in each cluster."""
+    ends = [0, *d["cutoffs"], d["vocabulary"]]
+    return [int(((words >= start) & (words < end)).sum()) for start, end in pairwise(ends)]
+
+
+def transformer_xl(d: dict[str, Any], mode: str) -> dict[str, Work]:
+    layers, tokens, hidden = d["layers"], d["batch"] * d["seq"], d["hidden"]
+    before, keys = d["batch"] * d["memory"], d["memory"] + d["seq"]
+    # Query, key and value of segment and memory, [T + M, H] x [H, 3 H], and the output, [T, H] x [H, H].
+    products = layers * (3 * 2 * (tokens + before) * hidden * hidden + 2 * tokens * hidden * hidden)
+    # A key for each distance, [K, H] x [H, H], once for the batch. Dropout of what is not learned needs no gradient.
+    far = layers * 2 * keys * hidden * hidden
+    drawn = transformer_xl_words(d)
+    embedded, asked = in_clusters(drawn[:, :-1], d), in_clusters(drawn[:, 1:], d)
+    embedding = sum(2 * n * width * hidden for n, (_, width) in zip(embedded, clusters(d), strict=True))
+    # All tokens among the common words and three clusters; in training, only those of a cluster inside of it.
+    (common, _), *rare = clusters(d)
+    inside = asked[1:] if mode == "train" else [tokens] * len(rare)
+    head = 2 * tokens * hidden * (hidden + common + len(rare))
+    head += sum(2 * n * width * (hidden + size) for n, (size, width) in zip(inside, rare, strict=True))
+    return {
+        "embedding": twice(embedding),
+        "attention projections": Work(products + far, 2 * products + far),
+        # Scores by content and by distance, and the mixing: [S, H/A] x [H/A, K] and [S, K] x [K, H/A]
+        "attention core": twice(layers * 3 * 2 * tokens * keys * hidden),
+        "FFN": twice(layers * 2 * 2 * tokens * hidden * d["ffn"]),
+        "head": twice(head),
+    }
+
+
+def transformer_xl_words(d: dict[str, Any]) -> Any:
+    return plugins.load("roofline.models.torch", "transformer-xl", "model", sorted_by_kind=True).words(d)
+
+
 def xlm(d: dict[str, Any], mode: str) -> dict[str, Work]:
     # On the first token of each sample: the classifier [B, H] x [H, C]
     return {**encoder(d), "head": twice(2 * d["batch"] * d["hidden"] * d["classes"])}
@@ -295,6 +338,7 @@ CLOSED = {
     "mlp": mlp,
     "openai-gpt": openai_gpt,
     "roberta": bert,  # its head is the pooler's product and the classifier
+    "transformer-xl": transformer_xl,
     "xlm": xlm,
     "xlnet": xlnet,
 }
@@ -416,6 +460,11 @@ def parameters(name: str, d: dict[str, Any]) -> int:
         return layers
     if name == "ctrl":
         return d["vocabulary"] * h + layers + 2 * h + d["vocabulary"]  # no table of positions; the head has a bias
+    if name == "transformer-xl":
+        # Five products without biases, a fused one of three among them; two biases of queries, FFN, two norms.
+        layers = d["layers"] * (5 * h * h + 2 * h + (h * f + f) + (f * h + h) + 2 * 2 * h)
+        tables = sum(size * width + width * h for size, width in clusters(d))
+        return tables + layers + h * h + d["vocabulary"] + (len(d["cutoffs"]) * (h + 1))
     if name == "xlnet":
         # No biases but those of queries: three instead of four, and a fifth projection. Two segments per layer.
         layers += d["layers"] * (h * h + (3 - 4) * h + 2 * h)

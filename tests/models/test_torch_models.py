@@ -38,6 +38,7 @@ SMALL = {
     "mlp": {"batch": 32},
     "openai-gpt": {"batch": 2, "seq": 16, "layers": 1},
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
+    "transformer-xl": {"batch": 2, "seq": 16, "layers": 1},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
@@ -134,7 +135,7 @@ def test_inference_runs_without_gradients(name: str) -> None:
     step = build(name)
     output = step.run()
 
-    outputs = output if isinstance(output, list) else [output["logits"] if hasattr(output, "keys") else output]
+    outputs = output if isinstance(output, list | tuple) else [output["logits"] if hasattr(output, "keys") else output]
     assert all(torch.isfinite(value).all() and not value.requires_grad for value in outputs)
     assert not step.model.training
     assert step.forward is not None
@@ -198,6 +199,8 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("openai-gpt", 116_534_784),
         ("ctrl", 1_637_718_016 + 246_534),  # the bias of the head
         ("roberta", 124_645_632 + (768 * 2 + 2)),  # the head has a layer like the pooler, which is left out
+        # the body alone, and a matrix and biases that the head does not share
+        ("transformer-xl", 283_885_936 + 1024 * 1024 + 267_735 + 3 * 1024 + 3),
         ("xlm", 667_088_896 + (2048 * 2 + 2)),
         ("xlnet", 116_718_336 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
@@ -248,7 +251,8 @@ def test_every_scope_has_a_block(name: str, mode: str) -> None:
     assert unused <= not_run
 
 
-ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "openai-gpt": "pow"}  # the others': gelu
+#: The others': gelu.
+ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "openai-gpt": "pow", "transformer-xl": "relu"}
 #: Where a model looks at a number on the device, the mask or how many tokens there are; the others: attention core.
 LOOKS = {"ctrl": "embedding", "distilgpt2": "embedding", "gpt2": "embedding", "xlm": "norm + residual + dropout"}
 
@@ -267,6 +271,8 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
     products = {"addmm"}
     # XLNet's projections are einsums, which are batched products.
     (products if name == "xlnet" else attention).add("bmm")
+    if name == "transformer-xl":
+        products.add("mm")  # without biases
     assert blocks(ACTIVATIONS.get(name, "gelu")) == {"FFN"}
     assert blocks(*attention) == {"attention core"}
     assert norm in blocks("native_layer_norm")
@@ -277,10 +283,10 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
     if name != "bert-layer":
         assert blocks("embedding") == {"embedding"}
         assert "head" in blocks("addmm", "mm")
-        looks = set() if name in {"openai-gpt", "xlnet"} else {LOOKS.get(name, "attention core")}
+        looks = set() if name in {"openai-gpt", "transformer-xl", "xlnet"} else {LOOKS.get(name, "attention core")}
         assert looks <= blocks("_local_scalar_dense")
     if mode == "train":
-        assert {norm, *([] if name == "ctrl" else ["attention core"])} <= blocks("bernoulli_")
+        assert {norm, *([] if name in {"ctrl", "transformer-xl"} else ["attention core"])} <= blocks("bernoulli_")
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:

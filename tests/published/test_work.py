@@ -171,8 +171,9 @@ def test_the_models_of_this_repository_ask_for_the_same() -> None:
     torch = pytest.importorskip("torch")
     pytest.importorskip("transformers")
     from roofline import models
+    from roofline.models.torch.basic import mlp
     from roofline.models.torch.encoders import bert as bert_model
-    from roofline.models.torch.encoders import bert_layer, mlp
+    from roofline.models.torch.encoders import bert_layer
     from roofline.models.torch.images import lenet5 as lenet5_model
 
     with torch.device("meta"):

@@ -17,6 +17,7 @@ from roofline.models import dimensions
 from roofline.models._adam import ADAMW, Adam
 from roofline.models._float32 import jax as float32
 from roofline.models._precision import Dtype, precision
+from roofline.models._sgd import Sgd
 from roofline.models._step import described
 from roofline.models.jax._layers import Make
 from roofline.models.jax._program import Inputs, Placement, Program, State, output_of
@@ -107,7 +108,7 @@ def step(
     loss: Loss | None = None,
     inferring: Callable[[nnx.GraphDef], Callable[[State, Parameters, Inputs], Array]] = inference,
     kernel: nnx.Initializer | None = None,
-    optimizer: Adam = ADAMW,
+    optimizer: Adam | Sgd = ADAMW,
     dropout: bool = False,
     learned: type[nnx.Param] = nnx.Param,
     switches: Mapping[str, str],

@@ -14,6 +14,7 @@ from jax import Array
 from roofline.core.step import Workload
 from roofline.models._adam import Adam
 from roofline.models._precision import precision
+from roofline.models._sgd import Sgd
 from roofline.models.jax._program import Inputs, Scaling, State, output_of
 
 Loss = Callable[[Array, Array], Array]
@@ -23,15 +24,17 @@ Parameters = dict[str, Any]
 _FIRST_SCALE, _GROWTH_INTERVAL = 65536.0, 2000
 
 
-def transformation(adam: Adam) -> optax.GradientTransformation:
+def transformation(asked: Adam | Sgd) -> optax.GradientTransformation:
     """The optax optimizer with these arguments."""
-    rest = {"b1": adam.betas[0], "b2": adam.betas[1], "eps": adam.eps}
-    if adam.weight_decay:
-        return optax.adamw(adam.lr, weight_decay=adam.weight_decay, **rest)
-    return optax.adam(adam.lr, **rest)
+    if isinstance(asked, Sgd):
+        return optax.sgd(asked.lr)
+    rest = {"b1": asked.betas[0], "b2": asked.betas[1], "eps": asked.eps}
+    if asked.weight_decay:
+        return optax.adamw(asked.lr, weight_decay=asked.weight_decay, **rest)
+    return optax.adam(asked.lr, **rest)
 
 
-def first_state(workload: Workload, parameters: Parameters, optimizer: Adam, key: Array | None) -> State:
+def first_state(workload: Workload, parameters: Parameters, optimizer: Adam | Sgd, key: Array | None) -> State:
     """What the first training step begins with."""
     scaling = Scaling(jnp.float32(_FIRST_SCALE), jnp.int32(0)) if precision(workload).scales_loss else None
     moments = jax.jit(transformation(optimizer).init)(parameters) if workload.optimizer else None
@@ -40,7 +43,7 @@ def first_state(workload: Workload, parameters: Parameters, optimizer: Adam, key
 
 
 def training(
-    workload: Workload, graph: nnx.GraphDef, loss: Loss, optimizer: Adam
+    workload: Workload, graph: nnx.GraphDef, loss: Loss, optimizer: Adam | Sgd
 ) -> tuple[Callable[[State, Parameters, Inputs, Array], tuple[Any, State]], dict[str, str]]:
     """One training step and its switches; the step updates its state in place and leaves the frozen parameters alone.
 

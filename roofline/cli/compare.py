@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roofline import plugins
+from roofline.cli.options import presets
 from roofline.cli.options.paths import check_output, check_writable
 from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
 from roofline.cli.options.words import calibrating, printable, quoted, say
@@ -26,6 +27,7 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 
 def command(
+    context: typer.Context,
     runs: Annotated[
         list[str], typer.Argument(metavar="PROFILE...|MODEL", help="Saved profiles; with --backends, one model.")
     ],
@@ -53,6 +55,7 @@ def command(
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
     ] = False,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help=f"With --backends: {presets.HELP}")] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
@@ -97,13 +100,14 @@ def command(
     }
     requests: dict[int, Request] = {}
     if backends is None:
-        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
+        _refuse_options({**asked, "rounds": rounds, "preset": preset, "output": output, "force": force})
         paths = [Path(run) for run in runs]
         profiles = _load(paths)
     else:
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
-        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force)
+        filling = None if preset is None else (preset, presets.given(context, asked))
+        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling)
 
     from roofline.comparison.ranking import rank
 
@@ -165,10 +169,17 @@ def _load(paths: list[Path]) -> list[Profile]:
 
 
 def _measured(
-    model: str, backends: str, asked: dict[str, Any], rounds: int, output: str | None, force: bool
+    model: str,
+    backends: str,
+    asked: dict[str, Any],
+    rounds: int,
+    output: str | None,
+    force: bool,
+    preset: tuple[str, frozenset[str]] | None,
 ) -> tuple[list[Path], list[Profile], dict[int, Request]]:
     """Measure a model on each backend and save the profiles; all that can be refused is refused before.
 
+    preset: its name, and what the user gave beside it.
     Returns the files, the profiles and what was asked for, the last by the number of the run.
     """
     from roofline.core.schema import save
@@ -181,7 +192,7 @@ def _measured(
         raise InputError("One backend has nothing to be compared with: give two or more, as in --backends torch,jax.")
     for name in names:
         parse_backend(name)  # an unknown one is a slip of the keyboard, and no backend to leave out
-    candidates = installed(_candidates(model, names, asked), say)
+    candidates = installed(_candidates(model, names, asked, preset), say)
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
     for words in plan(candidates, rounds):
@@ -207,7 +218,9 @@ def split_backends(text: str) -> list[str]:
     return found
 
 
-def _candidates(model: str, names: list[str], asked: dict[str, Any]) -> list[Candidate]:
+def _candidates(
+    model: str, names: list[str], asked: dict[str, Any], preset: tuple[str, frozenset[str]] | None
+) -> list[Candidate]:
     """Those backends that know the model; the others are named."""
     from roofline.measuring.rounds import Candidate, leave_out
 
@@ -216,11 +229,20 @@ def _candidates(model: str, names: list[str], asked: dict[str, Any]) -> list[Can
     left = len(names)
     for name in names:
         try:
-            kept.append(Candidate(name, make_request(model, name, **asked)))
+            kept.append(Candidate(name, _request(model, name, asked, preset)))
         except RooflineError as error:
             left -= 1
             leave_out(name, error, left, say)
     return kept
+
+
+def _request(model: str, backend: str, asked: dict[str, Any], preset: tuple[str, frozenset[str]] | None) -> Request:
+    if preset is None:
+        return make_request(model, backend, **asked)
+    backend, asked, lines = presets.filled(preset[0], model, backend, asked, preset[1])
+    for line in lines:
+        say(line)
+    return make_request(model, backend, **asked, preset=preset[0])
 
 
 def _folder(output: str | None, first: Candidate) -> Path:

@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
+from roofline.cli.options import presets
 from roofline.cli.options.request import UNASKED, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
 
 
 def command(
+    context: typer.Context,
     model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
     backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...")],
     mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
@@ -36,6 +38,7 @@ def command(
     input: Annotated[str, typer.Option(help="Where the inputs of each step lie: device or host.")] = UNASKED.input,
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
+    preset: Annotated[str | None, typer.Option(metavar="NAME", help=presets.HELP)] = None,
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
     ] = None,
@@ -60,24 +63,25 @@ def command(
     if output is not None:
         check_output(Path(output), force, (".json",), (model.rpartition(":")[0] or None, python))
     check_writable(Path.cwd() if output is None else Path(output).parent)
-    request = make_request(
-        model,
-        backend,
-        mode=mode,
-        batch=batch,
-        seq=seq,
-        new_tokens=new_tokens,
-        size=size,
-        layers=layers,
-        precision=precision,
-        device=device,
-        threads=threads,
-        steps=steps,
-        input=input,
-        optimizer=not no_optimizer,
-        count_only=count_only,
-        python=python,
-    )
+    asked: dict[str, Any] = {
+        "mode": mode,
+        "batch": batch,
+        "seq": seq,
+        "new_tokens": new_tokens,
+        "size": size,
+        "layers": layers,
+        "precision": precision,
+        "device": device,
+        "threads": threads,
+        "steps": steps,
+        "input": input,
+        "optimizer": not no_optimizer,
+    }
+    if preset is not None:
+        backend, asked, lines = presets.filled(preset, model, backend, asked, presets.given(context, asked))
+        for line in lines:
+            words.say(line)
+    request = make_request(model, backend, **asked, count_only=count_only, python=python, preset=preset)
 
     profile = session.measure(
         request, command=words.command_line(), rounds=rounds, say=words.say, progress=words.calibrating

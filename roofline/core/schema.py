@@ -211,7 +211,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
     the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
-    folder.
+    folder. preset: the published benchmark whose set-up was asked for; None: none.
     """
 
     schema: int
@@ -251,6 +251,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     compilation: Compilation | None = None
     imported: Imported | None = None
     sources: Mapping[str, str] = {}
+    preset: str | None = None
 
     @property
     def has_times(self) -> bool:

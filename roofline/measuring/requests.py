@@ -68,6 +68,7 @@ def request_of(profile: Profile) -> Request:
         workload=workload,
         threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
         steps=len(profile.wall.steps),
+        preset=profile.preset,
     )
     checked(request)
     _check_machine(profile)

@@ -187,6 +187,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         flags=recording.flags,
         compilation=recording.compilation,
         sources=recording.sources,
+        preset=request.preset,
     )
 
 

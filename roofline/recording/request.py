@@ -12,7 +12,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
 
     workload: what is run, its options as the user gave them to the backend. file, function: a user's own
     `path/to/file.py:function` instead of a model. python: the interpreter of the measuring process, None for this one.
-    turned: switches that are turned in the step once it is built, by the names of `Backend.turn`.
+    turned: switches that are turned in the step once it is built, by the names of `Backend.turn`. preset: the published
+    benchmark whose set-up it is, None for none.
     """
 
     backend: str
@@ -27,3 +28,4 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     verify: bool = False
     python: str | None = None
     turned: dict[str, str] = {}
+    preset: str | None = None

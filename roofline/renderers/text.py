@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers import _generation, _host, _notes, _tables, _terminal, _words
+from roofline.renderers import _generation, _host, _notes, _preset, _tables, _terminal, _words
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -77,6 +77,7 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
     yield from _compiled(analysis)
     yield "steps", _words.spread(analysis)
+    yield from _preset.told(analysis)
 
 
 def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:

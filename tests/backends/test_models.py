@@ -47,6 +47,7 @@ SMALL: dict[str, dict[str, int]] = {
     "ctrl": {"batch": 2, "seq": 16, "layers": 1},
     "distilbert": {"batch": 2, "seq": 16},
     "gemma": {"batch": 2, "seq": 16},
+    "dlrm": {"batch": 4},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
@@ -56,6 +57,7 @@ SMALL: dict[str, dict[str, int]] = {
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
     "segment-anything": {"batch": 2},
     "stable-diffusion": {"batch": 2},
+    "transformer-xl": {"batch": 2, "seq": 16, "layers": 1},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
@@ -64,7 +66,7 @@ TRANSFORMERS = tuple(
 )
 LORA = ("gemma", "mistral")  # training learns low-rank updates of two projections alone
 UNDROPPED = {"ctrl", *LORA}  # nothing is dropped in their attention
-WRITTEN_OUT = {"openai-gpt", "xlm", "xlnet"}  # the library has no other form of their attention
+WRITTEN_OUT = {"openai-gpt", "transformer-xl", "xlm", "xlnet"}  # there is no other form of their attention
 CASES = [(name, mode) for name in SMALL for mode in ("infer", "train")]
 every_case = pytest.mark.parametrize(("name", "mode"), CASES, ids=[f"{name}-{mode}" for name, mode in CASES])
 
@@ -154,6 +156,7 @@ def test_hardly_an_op_is_outside_of_every_layer(name: str, mode: str) -> None:
         ("mistral", "model/layers.{}/"),
         ("openai-gpt", "transformer/h.{}/"),
         ("roberta", "roberta/encoder/layer.{}/"),
+        ("transformer-xl", "layers.{}/"),
         ("xlnet", "transformer/layer.{}/"),
     ],
 )
@@ -257,6 +260,47 @@ def rotary_decoder(d: dict[str, Any], mode: str) -> dict[str, Work]:
     }
 
 
+def clusters(d: dict[str, Any]) -> list[tuple[int, int]]:
+    """(words, width of their vectors) of each cluster."""
+    ends = [0, *d["cutoffs"], d["vocabulary"]]
+    return [(end - start, d["hidden"] // d["divisor"] ** n) for n, (start, end) in enumerate(pairwise(ends))]
+
+
+def in_clusters(words: Any, d: dict[str, Any]) -> list[int]:
+    """How many of the words are in each cluster."""
+    ends = [0, *d["cutoffs"], d["vocabulary"]]
+    return [int(((words >= start) & (words < end)).sum()) for start, end in pairwise(ends)]
+
+
+def transformer_xl(d: dict[str, Any], mode: str) -> dict[str, Work]:
+    layers, tokens, hidden = d["layers"], d["batch"] * d["seq"], d["hidden"]
+    before, keys = d["batch"] * d["memory"], d["memory"] + d["seq"]
+    # Query, key and value of segment and memory, [T + M, H] x [H, 3 H], and the output, [T, H] x [H, H].
+    products = layers * (3 * 2 * (tokens + before) * hidden * hidden + 2 * tokens * hidden * hidden)
+    # A key for each distance, [K, H] x [H, H], once for the batch. Dropout of what is not learned needs no gradient.
+    far = layers * 2 * keys * hidden * hidden
+    drawn = transformer_xl_words(d)
+    embedded, asked = in_clusters(drawn[:, :-1], d), in_clusters(drawn[:, 1:], d)
+    embedding = sum(2 * n * width * hidden for n, (_, width) in zip(embedded, clusters(d), strict=True))
+    # All tokens among the common words and three clusters; in training, only those of a cluster inside of it.
+    (common, _), *rare = clusters(d)
+    inside = asked[1:] if mode == "train" else [tokens] * len(rare)
+    head = 2 * tokens * hidden * (hidden + common + len(rare))
+    head += sum(2 * n * width * (hidden + size) for n, (size, width) in zip(inside, rare, strict=True))
+    return {
+        "embedding": twice(embedding),
+        "attention projections": Work(products + far, 2 * products + far),
+        # Scores by content and by distance, and the mixing: [S, H/A] x [H/A, K] and [S, K] x [K, H/A]
+        "attention core": twice(layers * 3 * 2 * tokens * keys * hidden),
+        "FFN": twice(layers * 2 * 2 * tokens * hidden * d["ffn"]),
+        "head": twice(head),
+    }
+
+
+def transformer_xl_words(d: dict[str, Any]) -> Any:
+    return plugins.load("roofline.models.torch", "transformer-xl", "model", sorted_by_kind=True).words(d)
+
+
 def xlm(d: dict[str, Any], mode: str) -> dict[str, Work]:
     # On the first token of each sample: the classifier [B, H] x [H, C]
     return {**encoder(d), "head": twice(2 * d["batch"] * d["hidden"] * d["classes"])}
@@ -281,6 +325,19 @@ def mlp(d: dict[str, Any], mode: str) -> dict[str, Work]:
         # Nobody asks for the gradient of the data, so that the first layer has that of its weights alone.
         blocks[f"dense {number}"] = Work(forward, forward if number == 1 else 2 * forward)
     return blocks
+
+
+def dlrm(d: dict[str, Any], mode: str) -> dict[str, Work]:
+    batch, vectors, width = d["batch"], d["tables"] + 1, d["bottom"][-1]
+    # The features need no gradient; bags only add, and their backward puts rows into the table.
+    bottom = [2 * batch * i * o for i, o in pairwise(d["bottom"])]
+    top = sum(2 * batch * i * o for i, o in pairwise([width + vectors * (vectors - 1) // 2, *d["top"]]))
+    return {
+        "bottom MLP": Work(sum(bottom), 2 * sum(bottom) - bottom[0]),
+        # All V x V products of V vectors, [V, W] x [W, V] for each sample; half of them are kept.
+        "interaction": twice(2 * batch * vectors * vectors * width),
+        "top MLP": twice(top),
+    }
 
 
 def lenet5(d: dict[str, Any], mode: str) -> dict[str, Work]:
@@ -313,6 +370,7 @@ CLOSED = {
     "ctrl": ctrl,
     "distilbert": bert,
     "gemma": rotary_decoder,
+    "dlrm": dlrm,
     "gpt2": gpt2,
     "lenet5": lenet5,
     "matmul": matmul,
@@ -322,6 +380,7 @@ CLOSED = {
     "roberta": bert,  # its head is the pooler's product and the classifier
     "segment-anything": segment_anything,
     "stable-diffusion": stable_diffusion,
+    "transformer-xl": transformer_xl,
     "xlm": xlm,
     "xlnet": xlnet,
 }
@@ -446,6 +505,11 @@ def parameters(name: str, mode: str) -> int:
         side = ((d["image"] - d["kernel"] + 1) // 2 - d["kernel"] + 1) // 2
         convolutions = sum(i * o * d["kernel"] ** 2 + o for i, o in pairwise([1, *d["channels"]]))
         return convolutions + sum(i * o + o for i, o in pairwise([d["channels"][-1] * side**2, *d["dense"]]))
+    if name == "dlrm":
+        width, vectors = d["bottom"][-1], d["tables"] + 1
+        top = [width + vectors * (vectors - 1) // 2, *d["top"]]
+        dense = sum(i * o + o for widths in (d["bottom"], top) for i, o in pairwise(widths))
+        return d["tables"] * d["rows"] * width + dense
     h, f = d["hidden"], d["ffn"]
     if name in LORA:
         queries, keys = d["heads"] * d["head"], d["kv_heads"] * d["head"]
@@ -458,6 +522,11 @@ def parameters(name: str, mode: str) -> int:
         return layers
     if name == "ctrl":
         return d["vocabulary"] * h + layers + 2 * h + d["vocabulary"]  # no table of positions; the head has a bias
+    if name == "transformer-xl":
+        # Five products without biases, a fused one of three among them; two biases of queries, FFN, two norms.
+        layers = d["layers"] * (5 * h * h + 2 * h + (h * f + f) + (f * h + h) + 2 * 2 * h)
+        tables = sum(size * width + width * h for size, width in clusters(d))
+        return tables + layers + h * h + d["vocabulary"] + (len(d["cutoffs"]) * (h + 1))
     if name == "xlnet":
         # No biases but those of queries: three instead of four, and a fifth projection. Two segments per layer.
         layers += d["layers"] * (h * h + (3 - 4) * h + 2 * h)

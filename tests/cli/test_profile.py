@@ -52,7 +52,7 @@ TOP = {
     *("bounds_reach", "bounds_attained", "bounds_turning"),
 }
 #: What is there beyond it (docs/profile-format.md).
-EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported"}
+EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset"}
 BELOW = {
     "device": {"name", "kind", "ceilings"},
     "wall": {

@@ -33,6 +33,7 @@ SMALL = {
     "distilbert": {"batch": 2, "seq": 16},
     "distilgpt2": {"batch": 2, "seq": 16},
     "gemma": {"batch": 2, "seq": 16},
+    "dlrm": {"batch": 4},
     "gpt2": {"batch": 2, "seq": 16},
     "lenet5": {"batch": 4},
     "matmul": {},
@@ -42,6 +43,7 @@ SMALL = {
     "roberta": {"batch": 2, "seq": 16, "layers": 1},
     "segment-anything": {"batch": 2},
     "stable-diffusion": {"batch": 2},
+    "transformer-xl": {"batch": 2, "seq": 16, "layers": 1},
     "xlm": {"batch": 2, "seq": 16, "layers": 1},
     "xlnet": {"batch": 2, "seq": 16, "layers": 1},
 }
@@ -216,6 +218,8 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("openai-gpt", 116_534_784),
         ("ctrl", 1_637_718_016 + 246_534),  # the bias of the head
         ("roberta", 124_645_632 + (768 * 2 + 2)),  # the head has a layer like the pooler, which is left out
+        # the body alone, and a matrix and biases that the head does not share
+        ("transformer-xl", 283_885_936 + 1024 * 1024 + 267_735 + 3 * 1024 + 3),
         ("xlm", 667_088_896 + (2048 * 2 + 2)),
         ("xlnet", 116_718_336 + (768 * 768 + 768) + (768 * 2 + 2)),
         ("bert-layer", 4 * (1024 * 1024 + 1024) + 2 * 1024 * 4096 + 4096 + 1024 + 4 * 1024),
@@ -231,6 +235,14 @@ def test_the_same_seed_gives_the_same_step() -> None:
         ("mistral", 7_241_732_096),
         ("segment-anything", 641_090_864),
         ("stable-diffusion", 859_520_964),
+        # eight tables; 512-512-64; 64 numbers and 9 x 8 / 2 products to 1024-1024-1024-1
+        (
+            "dlrm",
+            8 * 1_000_000 * 64
+            + (512 * 512 + 512 + 512 * 64 + 64)
+            + (100 * 1024 + 1024 + 2 * (1024 * 1024 + 1024) + 1024 + 1),
+        ),
+        ("dlrm", 514_499_137),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
         ("matmul", 0),
@@ -376,7 +388,14 @@ def test_every_scope_has_a_block(name: str, mode: str) -> None:
 
 
 #: The others': gelu.
-ACTIVATIONS = {"ctrl": "relu", "distilgpt2": "pow", "gpt2": "pow", "mistral": "silu", "openai-gpt": "pow"}
+ACTIVATIONS = {
+    "ctrl": "relu",
+    "distilgpt2": "pow",
+    "gpt2": "pow",
+    "mistral": "silu",
+    "openai-gpt": "pow",
+    "transformer-xl": "relu",
+}
 #: Where a model looks at a number on the device, the mask or how many tokens there are; the others: attention core.
 LOOKS = {"ctrl": "embedding", "distilgpt2": "embedding", "gpt2": "embedding", "xlm": "norm + residual + dropout"}
 
@@ -395,6 +414,8 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
     products, norms = ({"mm"}, "rsqrt") if name in LORA else ({"addmm"}, "native_layer_norm")
     # XLNet's projections are einsums, which are batched products.
     (products if name == "xlnet" else attention).add("bmm")
+    if name == "transformer-xl":
+        products.add("mm")  # without biases
     assert blocks(ACTIVATIONS.get(name, "gelu")) == {"FFN"}
     assert blocks(*attention) == {"attention core"}
     assert norm in blocks(norms)
@@ -405,10 +426,10 @@ def test_ops_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
     if name != "bert-layer":
         assert blocks("embedding") == {"embedding"}
         assert "head" in blocks("addmm", "mm")
-        looks = set() if name in {"openai-gpt", "xlnet"} else {LOOKS.get(name, "attention core")}
+        looks = set() if name in {"openai-gpt", "transformer-xl", "xlnet"} else {LOOKS.get(name, "attention core")}
         assert looks <= blocks("_local_scalar_dense")
     if mode == "train" and name not in LORA:
-        assert {norm, *([] if name == "ctrl" else ["attention core"])} <= blocks("bernoulli_")
+        assert {norm, *([] if name in {"ctrl", "transformer-xl"} else ["attention core"])} <= blocks("bernoulli_")
 
 
 def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:

@@ -58,6 +58,8 @@ def _channels(model: Any) -> int:
 def _to_keras(value: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndarray:
     if layout == "convolution":  # (out, in, height, width)
         return value.transpose(2, 3, 1, 0)
+    if layout == "positions":  # the first two rows are no token's
+        return value[2:]
     if layout == "pixels":  # (out, channel x height x width)
         outputs = value.shape[0]
         side = 4  # of LeNet5's images after two convolutions and poolings
@@ -70,6 +72,8 @@ def _to_keras(value: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndar
 def _to_torch(value: np.ndarray, layout: str, channels: int) -> np.ndarray:
     if layout == "convolution":
         return value.transpose(3, 2, 0, 1)
+    if layout == "positions":
+        return np.pad(value, ((2, 0), (0, 0)))
     if layout == "pixels":
         return value.reshape(4, 4, channels, -1).transpose(3, 2, 0, 1).reshape(value.shape[-1], -1)
     if layout == "dense":  # (in, ...), the output perhaps split into heads
@@ -125,6 +129,22 @@ def _distilbert(variables: int) -> Iterator[Place]:
         yield from _pair(f"{layer}.ffn.lin2")
     yield from _pair("pre_classifier")
     yield from _pair("classifier")
+
+
+def _roberta(variables: int) -> Iterator[Place]:
+    yield Place("roberta.embeddings.word_embeddings.weight")
+    yield Place("roberta.embeddings.position_embeddings.weight", "positions")
+    for place in _bert(variables + 1):
+        name = place.name.replace("bert.", "roberta.", 1)
+        if "_embeddings." in name:
+            continue
+        # The head is the pooler and the classifier of BERT under other names.
+        name = name.replace("roberta.pooler.dense", "classifier.dense")
+        yield place._replace(name=name.replace("classifier.", "classifier.out_proj.") if _is_output(place) else name)
+
+
+def _is_output(place: Place) -> bool:
+    return place.name.startswith("classifier.")
 
 
 def _gpt2(variables: int) -> Iterator[Place]:
@@ -210,10 +230,12 @@ _MODELS = {
     "gemma_causal_lm": _gemma,
     "gpt2_causal_lm": _gpt2,
     "mistral_causal_lm": _mistral,
+    "roberta_text_classifier": _roberta,
     # as Keras 2 calls them
     "bert": _bert,
     "distilbert": _distilbert,
     "gpt2": _gpt2,
+    "roberta": _roberta,
     "lenet5": _lenet5,
     "mlp": _mlp,
     "vi_t_det_backbone": _vision,

@@ -32,6 +32,7 @@ def make_request(
     steps: int | None = None,
     count_only: bool = False,
     python: str | None = None,
+    preset: str | None = None,
     **asked: Any,
 ) -> Request:
     """The request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
@@ -76,6 +77,7 @@ def make_request(
         steps=steps,
         count_only=count_only,
         python=python,
+        preset=preset,
     )
 
 

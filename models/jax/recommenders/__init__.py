@@ -1,0 +1,1 @@
+"""Models that rank what to show to whom."""

@@ -1,0 +1,72 @@
+"""`--preset`: what a published benchmark asked for, filled in where the user says nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from typing import Any
+
+import typer
+
+from roofline import plugins
+from roofline.cli.options.request import parse_backend
+from roofline.errors import InputError
+
+# Not by `plugins.names`: to find a package inside of another one, Python imports that, and the help needs only names.
+_FILES = (plugins.folder("roofline.published") / "presets").glob("*.toml")
+NAMES = tuple(sorted(file.stem.replace("_", "-") for file in _FILES))
+HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. What else is given wins, and is said."
+#: What a preset fills, by the names of the command line.
+_FILLS = ("batch", "seq", "size", "precision", "input", "steps")
+
+
+def given(context: typer.Context, names: Collection[str]) -> frozenset[str]:
+    """The options that stand on the command line, equal to the default or not."""
+    sources = {name: context.get_parameter_source(name) for name in names}
+    return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
+
+
+def filled(
+    preset: str, model: str, backend: str, asked: Mapping[str, Any], given: Collection[str]
+) -> tuple[str, dict[str, Any], list[str]]:
+    """The backend with its options, what is asked for, and sentences for the user.
+
+    asked: as the verb has it; given: the names in it that the user gave, which stay. Raises InputError where the preset
+    has no such model or mode.
+    """
+    from roofline.devices import calibration, cpu
+    from roofline.published import presets
+
+    loaded = presets.load(preset)
+    if ":" in model:
+        raise InputError(f"--preset {preset} is for its models, not for a file: {', '.join(loaded.models)}.")
+    name, _, options = parse_backend(backend)
+    device = calibration.resolve(asked["device"])
+    row = loaded.find(model, asked["mode"] if "mode" in given else None, device, asked["batch"])
+    column = loaded.of(name)
+    wanted = loaded.resolve(row, column, threads=asked["threads"] or cpu.detect().cores, batch=asked["batch"])
+    result, said, apart = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
+    also = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides
+    for option in _FILLS:
+        there = getattr(wanted, option)
+        if there is None:
+            continue
+        if option == "precision" and there == "tf32" and device == "cpu" and option not in given:
+            apart.append("--precision default instead of tf32, which a CPU does not have")
+        elif option not in given:
+            result[option] = there
+            said.append(f"--{option} {there}")
+        elif asked[option] not in (there, *also.get(option, ())):
+            apart.append(f"--{option} {asked[option]} instead of {there}")
+    for option, there in wanted.options.items():
+        if option not in options:
+            options[option] = there
+        elif options[option] != there:
+            apart.append(f"{option}={options[option]} instead of {there}")
+    text = name + (":" + ",".join(f"{option}={value}" for option, value in options.items()) if options else "")
+    parse_backend(text)  # what a preset holds is checked as what a user types
+    where = f"{preset}{f', {row.task}' if row.task else ''}"
+    who = f"as {column.name}: {text}" if column else f"which has no column for {name}"
+    lines = [f"{where}, {who} {' '.join(said)}."]
+    if apart:
+        lines.append(f"{name} differs from the preset: {'; '.join(apart)}.")
+    return text, result, lines

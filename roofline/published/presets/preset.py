@@ -1,0 +1,139 @@
+"""A preset: which step a published benchmark ran for a model, a mode and a backend, read from `NAME.toml`."""
+
+from __future__ import annotations
+
+import math
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from roofline.core import files
+from roofline.errors import InputError
+
+#: A preset holds some kilobytes.
+_LARGEST = 1 << 20
+
+
+class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What the benchmark asked for, by the names of the command line; None: nothing, or not known.
+
+    options: of the backend. switches: what a step records of itself (`Profile.switches`), where there is no option.
+    """
+
+    batch: int | None = None
+    seq: int | None = None
+    size: str | None = None
+    precision: str | None = None
+    input: str | None = None
+    steps: int | None = None
+    options: dict[str, str] = {}
+    switches: dict[str, str] = {}
+
+
+class Column(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """A column of the published table (`name`) and the backend that runs the same."""
+
+    name: str
+    backend: str
+
+
+class But(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """What is otherwise in some columns of a row."""
+
+    columns: tuple[str, ...]
+
+
+class Row(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
+    """One step of the benchmark.
+
+    task: its name in the published table; "" where the table has no figure of its own for it.
+    device: the kind that it is for; "" for any. batches, seqs: what else the benchmark ran, where it ran several.
+    per_thread: samples per thread instead of a batch. samples, epochs: of the published figure, which gives its steps.
+    apart: see `Preset`, of this row alone.
+    """
+
+    model: str
+    mode: str
+    task: str = ""
+    device: str = ""
+    batches: tuple[int, ...] = ()
+    seqs: tuple[int, ...] = ()
+    per_thread: int | None = None
+    samples: int | None = None
+    epochs: int | None = None
+    apart: tuple[str, ...] = ()
+    but: tuple[But, ...] = ()
+
+    def passes(self, batch: int | None) -> int | None:
+        """The steps of one published figure, where it stands for several epochs and not for one step."""
+        if self.samples is None or self.epochs is None or batch is None:
+            return None
+        return self.epochs * math.ceil(self.samples / batch)
+
+
+class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What a benchmark ran.
+
+    publication: where its figures stand. statistic: how it made a figure of the times of its steps.
+    asked: of every row. apart: what of it a step here does otherwise, in sentences.
+    """
+
+    publication: str
+    statistic: str
+    row: tuple[Row, ...]
+    column: tuple[Column, ...]
+    asked: Asked = Asked()
+    apart: tuple[str, ...] = ()
+    name: str = ""
+
+    @property
+    def models(self) -> tuple[str, ...]:
+        """The models that it has."""
+        return tuple(sorted({row.model for row in self.row}))
+
+    def find(self, model: str, mode: str | None, device: str, batch: int | None = None) -> Row:
+        """The row of a model; mode None: inference if the benchmark has it, else what it has.
+
+        batch: as the user asked, which decides between rows that differ in it. Raises InputError where there is none.
+        """
+        rows = [row for row in self.row if row.model == model]
+        if not rows:
+            raise InputError(f"{self.name} did not run {model}; it has: {', '.join(self.models)}.")
+        modes = tuple(dict.fromkeys(row.mode for row in rows))
+        chosen = mode or ("infer" if "infer" in modes else modes[0])
+        found = [row for row in rows if row.mode == chosen and row.device in ("", device)]
+        if not found:
+            raise InputError(f"{self.name} has no {chosen} of {model}: use --mode {' or '.join(modes)}.")
+        return next((row for row in found if batch is not None and row.batch == batch), found[0])
+
+    def of(self, backend: str) -> Column | None:
+        """The column that a backend runs; None where the benchmark has none."""
+        return next((column for column in self.column if column.backend == backend), None)
+
+    def resolve(self, row: Row, column: Column | None, *, threads: int | None, batch: int | None = None) -> Asked:
+        """What the benchmark asked for in a row and a column; batch: the user's, from which the steps follow."""
+        parts: list[Asked] = [self.asked, row, *([column] if column else [])]
+        parts += [but for but in row.but if column and column.name in but.columns]
+        found: dict[str, Any] = {}
+        for part in parts:
+            for name in Asked.__struct_fields__:
+                value = getattr(part, name)
+                if isinstance(value, dict):
+                    found[name] = {**found.get(name, {}), **value}
+                elif value is not None:
+                    found[name] = value
+        if row.per_thread is not None and threads is not None:
+            found["batch"] = row.per_thread * threads
+        if passes := row.passes(batch or found.get("batch")):
+            found["steps"] = passes
+        return Asked(**found)
+
+
+def read(folder: Path, name: str, known: tuple[str, ...]) -> Preset:
+    """The preset `name` of those `known` in `folder`. Raises InputError for another name."""
+    if name not in known:
+        raise InputError(f"There is no preset called {name!r}; there are: {', '.join(known)}.")
+    text = files.read(folder / f"{name.replace('-', '_')}.toml", _LARGEST, "a preset").decode("utf-8")
+    return msgspec.structs.replace(msgspec.convert(tomllib.loads(text), Preset), name=name)

@@ -12,7 +12,7 @@ from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import Total
 from roofline.core.schema import Imported
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _preset
+from roofline.renderers._facts import preset
 from roofline.renderers._tables import Times, split
 
 #: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
@@ -154,7 +154,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
         "imported": msgspec.to_builtins(_whole(profile.imported)),
-        "preset": _preset.document(analysis),
+        "preset": preset.document(analysis),
     }
     if not timed:
         # One step was run to be counted, and nothing was timed.

@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _notes, _tables, _words
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import notes
 
 _SPECIAL = {
     "\\": r"\textbackslash{}",
@@ -41,7 +42,7 @@ def render(analysis: Analysis, by: str | None) -> str:
             r"% \usepackage{booktabs}",
             r"\begin{table}",
             r"  \centering",
-            rf"  \caption{{{escape(_words.verdict(analysis))} {escape(_notes.caption(analysis))}}}",
+            rf"  \caption{{{escape(_words.verdict(analysis))} {escape(notes.caption(analysis))}}}",
             rf"  \begin{{tabular}}{{l{''.join('r' if column.number else 'l' for column in columns)}}}",
             r"    \toprule",
             _line([key, *tops]),

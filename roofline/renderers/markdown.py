@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterable
 
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _notes, _tables, _words
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import notes
 from roofline.renderers._markdown import escape
 
 
@@ -20,7 +21,7 @@ def render(analysis: Analysis, by: str | None) -> str:
         _line([escape(f"{row.label} {_tables.fused(row.parts)}".strip()), *(column.cell(row) for column in columns)])
         for row in rows
     ]
-    sentence, caption = escape(_words.verdict(analysis)), escape(_notes.caption(analysis))
+    sentence, caption = escape(_words.verdict(analysis)), escape(notes.caption(analysis))
     return "\n".join([sentence, "", head, rule, *body, "", f"*{caption}*", ""])
 
 

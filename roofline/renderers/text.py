@@ -8,7 +8,8 @@ from collections.abc import Iterator
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers import _generation, _host, _notes, _preset, _tables, _terminal, _words
+from roofline.renderers import _tables, _terminal, _words
+from roofline.renderers._facts import generation, host, notes, preset
 from roofline.renderers._tables import Column, Row
 from roofline.renderers._terminal import WIDTH, facts
 
@@ -23,7 +24,7 @@ def render(analysis: Analysis, by: str | None) -> str:
     """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
     if not analysis.timed:
         return _counted(analysis, by or "group")
-    lines = [*textwrap.wrap(_words.verdict(analysis, _host.most(analysis)), WIDTH), ""]
+    lines = [*textwrap.wrap(_words.verdict(analysis, host.most(analysis)), WIDTH), ""]
     if by is None:
         lines += [*facts(_measured(analysis)), ""]
     lines += _table(analysis, by or "group")
@@ -64,7 +65,7 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
     ]
     if rates:
         yield "throughput", ", ".join(rates)
-    if words := _generation.told(analysis):
+    if words := generation.told(analysis):
         yield "generating", words
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
@@ -77,7 +78,7 @@ def _measured(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
     yield from _compiled(analysis)
     yield "steps", _words.spread(analysis)
-    yield from _preset.told(analysis)
+    yield from preset.told(analysis)
 
 
 def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -87,9 +88,9 @@ def _compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
 
 def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
     """What a table may show that needs a word: columns that do not add up to the time, more than a roof allows."""
-    if by not in _tables.LONG and (words := _notes.overlap(analysis)):
+    if by not in _tables.LONG and (words := notes.overlap(analysis)):
         yield "overlap", words
-    if words := _notes.above(analysis):
+    if words := notes.above(analysis):
         yield "above", words
 
 
@@ -98,10 +99,10 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if total.overlap > 0 or total.uncosted > 0:
         parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
         yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
-    if words := _notes.overlap(analysis):
+    if words := notes.overlap(analysis):
         yield "overlap", words
     yield gap, _gap(analysis)
-    if words := _host.told(analysis):
+    if words := host.told(analysis):
         yield "host", words
     if analysis.products:
         yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
@@ -128,7 +129,7 @@ def _evidence(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
-    if words := _notes.above(analysis):
+    if words := notes.above(analysis):
         yield "above", words
     for number, words in enumerate(_words.imported(analysis)):
         yield "" if number else "trace", words

@@ -11,7 +11,7 @@ from roofline.analysis.analysis import analyze
 from roofline.analysis.generation import generation
 from roofline.core.device import Cache, Ceiling
 from roofline.core.schema import Memory, Profile
-from roofline.renderers._generation import told
+from roofline.renderers._facts.generation import told
 from tests.synthetic import LINEAR, SDPA, step
 
 US = 1e-6

@@ -12,7 +12,8 @@ from synthetic import LAYER, calibrated, step
 from roofline.analysis.analysis import analyze
 from roofline.analysis.host_cost import Dispatched, HostCost, host_cost
 from roofline.core.schema import Profile
-from roofline.renderers import _host, _words, text
+from roofline.renderers import _words, text
+from roofline.renderers._facts import host
 
 ROWS = tuple(change(row, host=(2.0, 8.0)) for row in LAYER * 4)
 
@@ -96,12 +97,12 @@ def test_results_read_are_calls_but_no_views() -> None:
 def test_nothing_is_said_of_what_was_not_recorded() -> None:
     for profile in (step(ROWS), step()):
         assert host_cost(analyze(profile)) is None
-        assert _host.told(analyze(profile)) == ""
+        assert host.told(analyze(profile)) == ""
     # Idle observed 280 us, the plain steps have 480 us: more than a fifth, and than 2 % of the step
     apart = calibrated(step(ROWS))
     apart = replace(apart, wall=replace(apart.wall, steps=tuple(each + 200e-6 for each in apart.wall.steps)))
     assert host_cost(analyze(apart)) is None
-    assert _host.told(analyze(apart)) == "28 ops per step, at most 17.1 µs of host time each"
+    assert host.told(analyze(apart)) == "28 ops per step, at most 17.1 µs of host time each"
     unresolved = host_cost(analyze(apart), resolved=False)
     assert unresolved is not None
     assert unresolved.gap == near(480)
@@ -112,13 +113,13 @@ def test_the_first_sentence_says_what_most_of_a_large_gap_is() -> None:
     told = text.render(analyze(calibrated(step(small))), None)
     assert "77 % host time (most of it for 28 ops at 10.0 µs each)" in " ".join(told.split())
     asleep = analyze(calibrated(step(small, extra_gap=500), asleep=500e-6))
-    assert _host.most(asleep) == "most of it asleep or waiting"
-    assert _host.most(analyze(calibrated(step(ROWS)))) == ""  # 280 us of 5 ms
+    assert host.most(asleep) == "most of it asleep or waiting"
+    assert host.most(analyze(calibrated(step(ROWS)))) == ""  # 280 us of 5 ms
     assert "(" not in _words.verdict(asleep).rpartition("host time")[2]
 
 
 def test_the_words_say_all_that_is_not_little() -> None:
-    assert _host.told(analyze(calibrated(longer(100), asleep=None))) == (
+    assert host.told(analyze(calibrated(longer(100), asleep=None))) == (
         "284 µs for 28 ops at 10.1 µs each (dispatch and Python around them) and 88.0 µs in Python besides, asleep or "
         "waiting; an op that does nothing takes this host 1.00 µs, inside layers 12.0 µs"
     )
@@ -127,7 +128,7 @@ def test_the_words_say_all_that_is_not_little() -> None:
 def test_compiled_programs_take_the_host_no_more_than_all_of_the_gap() -> None:
     def told(programs: float, own: float) -> str:
         run = xla(programs, tuple(change(row, own=own) for row in LAYER * 4))
-        return _host.told(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
+        return host.told(analyze(replace(run, profiled=replace(run.profiled, mechanism="xla-thunk"))))
 
     # 28 launches of 10 us
     assert told(7.0, 3.0) == "7 compiled programs per step, at most 40.0 µs of host time each"

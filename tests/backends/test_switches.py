@@ -43,8 +43,7 @@ def test_a_backend_needs_the_framework_that_it_names(name: str) -> None:
 def built(model: str, mode: str = "train", **options: str) -> Step:
     module = plugins.load("roofline.models.torch", model, "model", sorted_by_kind=True)
     batch = None if model == "matmul" else 1
-    name = model.replace("_", "-")
-    return module.build(Workload(model=name, mode=mode, size="tiny", batch=batch, options=options))
+    return module.build(Workload(model=model, mode=mode, size="tiny", batch=batch, options=options))
 
 
 def moved(before: Step, after: Step, switch: Switch) -> dict[str, tuple[str, str]]:
@@ -70,7 +69,7 @@ def test_attention_is_the_library_s_other_form(model: str) -> None:
 
 
 def test_a_layer_alone_takes_the_attention_too() -> None:
-    assert built("bert_layer", "infer", attention="eager").switches["attention"] == "eager"
+    assert built("bert-layer", "infer", attention="eager").switches["attention"] == "eager"
 
 
 @pytest.mark.parametrize(

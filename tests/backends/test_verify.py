@@ -17,6 +17,8 @@ MODELS = sorted({*plugins.names("roofline.models.torch", sorted_by_kind=True)} -
 
 
 def checks_of(model: str, mode: str) -> dict[tuple[str, str], tuple[float | None, float | None, str]]:
+    if model == "stable-diffusion":
+        pytest.importorskip("diffusers")
     module = plugins.load("roofline.models.torch", model, "model", sorted_by_kind=True)
     step = module.build(Workload(model=model, mode=mode, size="tiny"))  # type: ignore[arg-type]
     found = BACKEND.recorder.verify(step)

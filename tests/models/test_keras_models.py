@@ -265,6 +265,19 @@ def test_xla_op_names_have_blocks(on_jax: Any) -> None:
     assert {"FFN", "attention core", "embedding", "head", "loss", "optimizer"} < set(answer["blocks"])
 
 
+@pytest.mark.parametrize("name", ["gpt2", *sorted(LORA)])
+@pytest.mark.parametrize(
+    "backend", ["torch", *(pytest.param(b, marks=pytest.mark.thorough) for b in ("jax", "tensorflow"))]
+)
+def test_the_same_tokens_are_generated_as_in_torch(request: pytest.FixtureRequest, name: str, backend: str) -> None:
+    answer = request.getfixturevalue(f"on_{backend}")["tokens"][name]
+    assert answer["tokens"] == answer["torch tokens"]
+    assert answer["again"]
+    assert answer["new"] > 2
+    assert answer["switches"]["decode passes"] == "5"
+    assert answer["switches"]["kv cache"] == "static"
+
+
 def check_outputs(answer: Mapping[str, Any]) -> None:
     """In both forms of GELU, which differ by more than the bound."""
     assert answer["erf"] < 1e-5
@@ -408,6 +421,27 @@ def outputs(package: str, weights: Any, name: str) -> dict[str, float]:
         "size": float(np.abs(expected).max()),
         "loss": _batch.result,
         "torch loss": loss.item(),
+    }
+
+
+def tokens(package: str, weights: Any, name: str) -> dict[str, Any]:
+    """What a model generates, twice, beside what the one in PyTorch with the same weights does."""
+    import torch
+
+    reference, step = _reference(name), build(package, name, mode="generate", new_tokens=5)
+    weights.set_weights(step.model, _state(reference))
+    first, second = (np.asarray(step.run()["token_ids"]) for _ in range(2))
+    prompt = first[:, : step.seq]
+    kept = {"use_cache": True, "do_sample": False, "eos_token_id": None, "pad_token_id": 0, "max_new_tokens": 5}
+    given = torch.tensor(prompt, dtype=torch.long)
+    with torch.no_grad():
+        expected = reference.eval().generate(input_ids=given, attention_mask=torch.ones_like(given), **kept)
+    return {
+        "tokens": first.tolist(),
+        "again": (first == second).all().item(),
+        "torch tokens": expected.tolist(),
+        "new": len(np.unique(first[:, step.seq :])),
+        "switches": dict(step.switches),
     }
 
 
@@ -594,7 +628,7 @@ def _built(name: str, mode: str) -> dict[str, Any]:
         "losses": [float(result), float(loss)],
         "variables": len(after),
         "moved": sum(not np.array_equal(old, new) for old, new in zip(before, after, strict=True)),
-        "torch parameters": twin.parameters,
+        "torch parameters": twin.parameters - (twin.trainable if name in LORA and mode == "train" else 0),
         "frozen variables that moved": [
             variable.path
             for old, variable in zip(fixed, step.model.non_trainable_variables, strict=True)
@@ -686,7 +720,10 @@ def main(arguments: list[str]) -> None:
         return compare(PACKAGE, weights_keras, name)
 
     def tuned() -> dict[str, Any]:
-        return {"outputs": {name: outputs(PACKAGE, weights_keras, name) for name in sorted(LORA)}}
+        return {
+            "outputs": {name: outputs(PACKAGE, weights_keras, name) for name in sorted(LORA)},
+            "tokens": {name: tokens(PACKAGE, weights_keras, name) for name in ("gpt2", *sorted(LORA))},
+        }
 
     questions: dict[str, Callable[..., Any]] = {
         "torch": lambda: {

@@ -16,7 +16,8 @@ from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
-from roofline.renderers import _document, _notes, _tables, _words, text
+from roofline.renderers import _document, _tables, _words, text
+from roofline.renderers._facts import notes
 from roofline.renderers.figures import _bars, bound
 from tests import handmade
 from tests.randomly import profiles
@@ -31,18 +32,18 @@ def measured(name: str, value: float) -> Device:
 
 def test_whose_defect_it_is() -> None:
     profile = handmade.profile()
-    assert not _notes.above(analyze(profile))
+    assert not notes.above(analyze(profile))
     # 200 MFLOP at 70 instead of 100 GFLOP/s: 2857 µs for 2500 µs.
     words = "2 ops ran faster than their floor: 2 under matrix.fp32, up to 1.14 times as fast"
-    assert _notes.above(analyze(profile, measured("matrix.fp32", 70e9))) == f"{words} (the ceiling: it is too low)"
+    assert notes.above(analyze(profile, measured("matrix.fp32", 70e9))) == f"{words} (the ceiling: it is too low)"
     sheet = handmade.device(matrix_fp32=70e9)
-    assert _notes.above(analyze(profile, sheet)) == f"{words} (the count: no code is faster than a datasheet)"
+    assert notes.above(analyze(profile, sheet)) == f"{words} (the count: no code is faster than a datasheet)"
     guessed = tuple(replace(s, cost=replace(s.cost, quality="assumed")) for s in profile.signatures)
     known = replace(profile, signatures=(*guessed[:-1], profile.signatures[-1]))
-    assert "(the count: it rests on an assumption)" in _notes.above(analyze(known, measured("matrix.fp32", 70e9)))
+    assert "(the count: it rests on an assumption)" in notes.above(analyze(known, measured("matrix.fp32", 70e9)))
     # adamw 27 MB at 6 GB/s: 4500 µs for 3000 µs; embedding 3 MB: 500 for 400 µs.
     slow = analyze(profile, handmade.device(dram_copy=6e9))
-    assert "2 under dram.copy, up to 1.50 times as fast (the count: a cache held more)" in _notes.above(slow)
+    assert "2 under dram.copy, up to 1.50 times as fast (the count: a cache held more)" in notes.above(slow)
 
 
 def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
@@ -50,7 +51,7 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     rates = {name: ceiling.value for name, ceiling in handmade.device().ceilings.items()}
     half = handmade.device(**{n: value * 2 if n.startswith("launch") else value / 2 for n, value in rates.items()})
     analysis = analyze(handmade.profile(), half)
-    assert "ran on a faster device than Round Device, or not all of its time was recorded" in _notes.above(analysis)
+    assert "ran on a faster device than Round Device, or not all of its time was recorded" in notes.above(analysis)
     assert "memory roof exceeded, 137 % attained" in _words.verdict(analysis)
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
@@ -61,7 +62,7 @@ def test_a_scale_that_takes_ops_below_their_floors_is_named() -> None:
     scaled = analyze(replace(plain, wall=replace(plain.wall, steps=(8e-3,) * 10)))
     assert scaled.above_ceiling == 0
     assert scaled.table.floor[1] > scaled.table.own[1]
-    assert "only by the factor of 0.640 that all times were scaled by" in _notes.above(scaled)
+    assert "only by the factor of 0.640 that all times were scaled by" in notes.above(scaled)
 
 
 @settings(max_examples=30)
@@ -81,7 +82,7 @@ def test_what_is_told_adds_up(profile: Profile, slower: float) -> None:
     assert sum(piece.seconds for piece in _bars.segments(analysis)) >= analysis.wall * (1 - 1e-9)
     table = analysis.table
     faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * 1.03)
-    assert bool(_notes.above(analysis)) == bool(faster.any())
+    assert bool(notes.above(analysis)) == bool(faster.any())
     for row in _tables.rows(analysis, "class", "gap"):
         if row.attained is not None and row.attained > 1.03:
             assert "above" in text.render(analysis, "class")

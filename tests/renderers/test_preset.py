@@ -8,7 +8,7 @@ import msgspec
 from roofline import devices
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import Profile
-from roofline.renderers import _preset
+from roofline.renderers._facts import preset
 
 
 def bert_fit(device: str = "a100-40gb", steps: tuple[float, ...] = (0.7, 0.9) * 50) -> Profile:
@@ -33,7 +33,7 @@ def bert_fit(device: str = "a100-40gb", steps: tuple[float, ...] = (0.7, 0.9) * 
 
 
 def told(profile: Profile) -> str:
-    return "\n".join(f"{name}: {words}" for name, words in _preset.told(analyze(profile)))
+    return "\n".join(f"{name}: {words}" for name, words in preset.told(analyze(profile)))
 
 
 def test_the_same_step_and_device_have_a_ratio() -> None:
@@ -55,4 +55,4 @@ def test_another_device_is_said_and_has_no_ratio() -> None:
 
 def test_a_profile_without_a_preset_says_nothing() -> None:
     assert told(handmade.profile()) == ""
-    assert _preset.document(analyze(handmade.profile())) is None
+    assert preset.document(analyze(handmade.profile())) is None

@@ -16,7 +16,7 @@ _FILES = (plugins.folder("roofline.published") / "presets").glob("*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in _FILES))
 HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. What else is given wins, and is said."
 #: What a preset fills, by the names of the command line.
-_FILLS = ("batch", "seq", "size", "precision", "input", "steps")
+_FILLS = ("batch", "seq", "new_tokens", "size", "precision", "input", "steps")
 
 
 def given(context: typer.Context, names: Collection[str]) -> frozenset[str]:
@@ -54,9 +54,9 @@ def filled(
             apart.append("--precision default instead of tf32, which a CPU does not have")
         elif option not in given:
             result[option] = there
-            said.append(f"--{option} {there}")
+            said.append(f"{_typed(option)} {there}")
         elif asked[option] not in (there, *also.get(option, ())):
-            apart.append(f"--{option} {asked[option]} instead of {there}")
+            apart.append(f"{_typed(option)} {asked[option]} instead of {there}")
     for option, there in wanted.options.items():
         if option not in options:
             options[option] = there
@@ -70,3 +70,7 @@ def filled(
     if apart:
         lines.append(f"{name} differs from the preset: {'; '.join(apart)}.")
     return text, result, lines
+
+
+def _typed(option: str) -> str:
+    return f"--{option.replace('_', '-')}"

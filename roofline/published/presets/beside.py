@@ -130,6 +130,7 @@ def _differences(profile: Profile, row: Row, asked: Asked) -> tuple[Difference, 
     found = {
         "batch": (profile.batch, asked.batch, row.batches),
         "seq": (profile.seq, asked.seq, row.seqs),
+        "new tokens": (profile.new_tokens, asked.new_tokens, ()),
         "layers": (profile.layers, None, ()),
         "size": (profile.size, asked.size or "base", ()),
         "precision": (profile.precision, asked.precision, ()),

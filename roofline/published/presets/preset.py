@@ -24,6 +24,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
 
     batch: int | None = None
     seq: int | None = None
+    new_tokens: int | None = None
     size: str | None = None
     precision: str | None = None
     input: str | None = None

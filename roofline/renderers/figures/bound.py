@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.labels import called
-from roofline.renderers import _notes, _tables, _words
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import notes
 from roofline.renderers.figures import _bars, _style
 
 if TYPE_CHECKING:
@@ -74,7 +75,7 @@ def _caption(items: Sequence[Analysis]) -> str:
         told.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
         if _words.is_range(analysis):
             told.append(f"Between solid and pale: {_words.CACHES}.{_turning(analysis)}")
-        if above := _notes.above(analysis):
+        if above := notes.above(analysis):
             told.append(f"{above}.")
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")

@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 from torch import Tensor, nn
+from torch._subclasses.fake_tensor import FakeTensor
 
 from roofline.core.step import Step, Workload, scope
 from roofline.errors import InputError, MissingError
@@ -268,7 +269,30 @@ def _optimizer_switches(optimizer: torch.optim.Optimizer | None, workload: Workl
 
 def _place(workload: Workload, model: nn.Module) -> None:
     """Moves `model` to the device in the dtype of the pure casts."""
-    model.to(device=workload.device, dtype=_cast_dtype(workload))
+    if has_data(torch.empty(0)):
+        model.to(device=workload.device, dtype=_cast_dtype(workload))
+    else:
+        _cast_in_place(model, _cast_dtype(workload))
+
+
+def has_data(tensor: Tensor) -> bool:
+    """Whether a tensor has numbers, and not a shape alone (`--count-only`)."""
+    return not isinstance(tensor, FakeTensor)
+
+
+def _cast_in_place(model: nn.Module, dtype: torch.dtype | None) -> None:
+    """What `model.to(dtype=dtype)` does, which a model without data refuses; a shared parameter stays shared."""
+    cast: dict[Tensor, Tensor] = {}
+    for module in model.modules() if dtype is not None else ():
+        for held in (module._parameters, module._buffers):
+            for name, value in held.items():
+                if value is None or not value.is_floating_point():
+                    continue
+                if value not in cast:
+                    changed = value.detach().to(dtype)
+                    learns = isinstance(value, nn.Parameter)
+                    cast[value] = nn.Parameter(changed, value.requires_grad) if learns else changed
+                held[name] = cast[value]
 
 
 def _put(workload: Workload, value: Tensor) -> Tensor:

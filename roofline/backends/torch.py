@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS, Switch
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment
 from roofline.pytorch.recording.recorder import TorchRecorder, turn
 from roofline.recording.backend import Backend
+
+
+def _without_data() -> AbstractContextManager[None]:
+    from roofline.pytorch.recording import shapes
+
+    return shapes.without_data()
+
 
 BACKEND = Backend(
     framework="torch",
@@ -39,6 +48,7 @@ BACKEND = Backend(
         *OWN_OPTIMIZERS,
     ),
     turn=turn,
+    without_data=_without_data,
     environment=environment,
     recorder=TorchRecorder(),
 )

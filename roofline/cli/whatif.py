@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from roofline import plugins
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.core.device import Device
+    from roofline.core.schema import Profile
 
 _RENDERERS = "roofline.renderers.whatif"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -27,7 +32,8 @@ def command(
 
     Carries what each op attains of its work and of a launch's latency here to the other device, with a range, and
     shows the least time by that device's ceilings alone beside it. Nothing is run: other kernels may do better or
-    worse. What cannot be carried is named. Example: roofline whatif p.json --device h100-sxm
+    worse. What cannot be carried is named. Of a profile that was only counted, the least time there is shown.
+    Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import devices
@@ -41,7 +47,20 @@ def command(
     with if_long(f"reading {printable(profile)}"):
         loaded = load(profile)
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
+        if loaded.profiled is None:
+            typer.echo(_least(loaded, there, format), nl=False)
+            return
         here = analyze(loaded)
         sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
         told = renderer.render(carry(here, there, sheet))
     typer.echo(told, nl=False)
+
+
+def _least(profile: Profile, there: Device, format: str) -> str:
+    """What is told of a step that was only counted."""
+    from roofline.projection.least import least
+    from roofline.renderers.whatif import _least
+
+    if format != "text":
+        raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
+    return _least.render(least(profile, there))

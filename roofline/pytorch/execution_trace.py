@@ -73,6 +73,14 @@ class Nodes:
         name, _, overload = self._schemas[index].partition("(")[0].partition(".")
         return Call(name or node.name, overload if name else None, _values(node.inputs), _values(node.outputs))
 
+    def recorded(self, index: int) -> tuple[str, list[Any], list[Any]]:
+        """The schema of a call, and its arguments and results as they were recorded.
+
+        A tensor is a list that begins with its number and that of its storage; `call` shows what is changed in it.
+        """
+        node = self._raw[index]
+        return self._schemas[index], node.inputs.values, node.outputs.values
+
 
 def read(path: Path) -> Nodes:
     """The nodes of an execution trace, thread and process roots left out. MeasurementError where it is no trace."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from typing import Protocol
 
@@ -15,6 +16,10 @@ from roofline.recording.recording import Check, Plan, Recording, Say
 Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
 #: From what builds a step, the name of a switch and what it is set to, to the step that is run then.
 Turn = Callable[[Callable[[], Step], str, str], Step]
+
+
+class NeedsData(Exception):
+    """A step whose arrays have no data asked for their numbers."""
 
 
 class Recorder(Protocol):
@@ -48,7 +53,8 @@ class Backend:
     name:option=value` takes. switches: those that take a cause of slowness away, for `compare --prove`; own_switches:
     those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
     `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
-    given to what the models are told.
+    given to what the models are told. without_data: while active, arrays have no data, so that models of any size can
+    be counted; None where there is no such thing.
     """
 
     framework: str
@@ -62,6 +68,7 @@ class Backend:
     switches: tuple[Switch, ...] = ()
     own_switches: tuple[Switch, ...] = ()
     turn: Turn | None = None
+    without_data: Callable[[], AbstractContextManager[None]] | None = None
     model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
 
 

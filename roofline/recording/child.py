@@ -27,10 +27,13 @@ from roofline.core.step import Step
 from roofline.core.switch import FLOAT32
 from roofline.errors import MeasurementError, MissingError, RooflineError
 from roofline.plugins import importing
-from roofline.recording.backend import Backend, load
-from roofline.recording.recording import Plan
+from roofline.recording.backend import Backend, NeedsData, load
+from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 
+#: A model of more parameters is counted without data: 1 GB in fp32. By choice: smaller ones every machine has room for,
+#: and what is counted with data is exactly what runs.
+_LARGE = 250_000_000
 #: What torch and others say when memory runs out, whatever they raise.
 _OUT_OF_MEMORY = (
     "can't allocate memory",
@@ -103,12 +106,13 @@ def _run(request: Request) -> dict[str, Any]:
         options=request.workload.options,
     )
     try:
+        if request.without_data and (counted := _counted_without_data(request, backend, plan)) is not None:
+            return counted
         step, read = _build(request, backend)
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
         recording = backend.recorder.record(step, plan, _say)
-        versions = {"python": sys.version.partition(" ")[0], **recording.versions}
-        return {"recording": msgspec.structs.replace(recording, versions=versions, sources=read)}
+        return _result(recording, read)
     except (RooflineError, KeyboardInterrupt):
         raise
     except SystemExit as error:
@@ -120,6 +124,32 @@ def _run(request: Request) -> dict[str, Any]:
                 f"Out of memory on the {device.upper()}: use a smaller --batch, --seq or --size."
             ) from None
         raise UserError from error
+
+
+def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:
+    """The work of a model whose arrays have no data.
+
+    None for a model that is not large, and where a step does what numbers say: then the step itself is counted.
+    """
+    if backend.without_data is None:
+        return None
+    try:
+        with backend.without_data():
+            step, read = _build(request, backend)
+            if (step.parameters or 0) <= _LARGE:
+                return None
+            recording = backend.recorder.record(step, plan, _say)
+    except NeedsData:
+        _say("The step does what numbers say, so that it is counted with data.")
+        return None
+    # What this process has in memory is not what the step needs.
+    memory = msgspec.structs.replace(recording.memory, peak=None, source="")
+    return _result(msgspec.structs.replace(recording, memory=memory), read)
+
+
+def _result(recording: Recording, read: dict[str, str]) -> dict[str, Any]:
+    versions = {"python": sys.version.partition(" ")[0], **recording.versions}
+    return {"recording": msgspec.structs.replace(recording, versions=versions, sources=read)}
 
 
 def _build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:

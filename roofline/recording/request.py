@@ -10,10 +10,10 @@ from roofline.core.step import Workload
 class Request(msgspec.Struct, frozen=True, kw_only=True):
     """One profile to record.
 
-    workload: what is run, its options as the user gave them to the backend. file, function: a user's own
-    `path/to/file.py:function` instead of a model. python: the interpreter of the measuring process, None for this one.
-    turned: switches that are turned in the step once it is built, by the names of `Backend.turn`. preset: the published
-    benchmark whose set-up it is, None for none.
+    without_data: where only counted, weights and inputs have shapes alone. workload: what is run, its options as the
+    user gave them to the backend. file, function: a user's own `path/to/file.py:function` instead of a model. python:
+    the interpreter of the measuring process, None for this one. turned: switches that are turned in the step once it
+    is built, by the names of `Backend.turn`. preset: the published benchmark whose set-up it is, None for none.
     """
 
     backend: str
@@ -24,6 +24,7 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     steps: int | None = None
     budget: float = 60.0
     count_only: bool = False
+    without_data: bool = False
     plain_only: bool = False
     verify: bool = False
     python: str | None = None

@@ -107,7 +107,7 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
         ((*MLP, "--device", "tpu"), "There is no device 'tpu'; there are: auto, cpu, cuda."),
         ((*MLP, "--precision", "fp7"), "There is no precision 'fp7'; there are: default, fp32, tf32, bf16, fp16, "),
         ((*MLP, "--input", "disk"), "There is no input 'disk'; there are: device, host."),
-        ((*MLP, "--size", "huge"), "mlp has no size 'huge': use --size with one of tiny, base."),
+        ((*MLP, "--size", "huge"), "mlp has no size 'huge': use --size with one of tiny, base, published."),
         ((*MLP, "--batch", "0"), "--batch 0 is not possible: give at least 1."),
         ((*MLP, "--batch", "-3"), "--batch -3 is not possible: give at least 1."),
         ((*MLP, "--batch", "9" * 30), "is not possible: give at most 1000000000000."),

@@ -467,7 +467,7 @@ def test_a_library_of_models_is_named(monkeypatch: pytest.MonkeyPatch) -> None:
     from roofline.recording.request import Request
 
     def load(missing: str) -> Callable[..., Any]:
-        def fail(*_: object) -> None:
+        def fail(*_: object, **__: object) -> None:
             raise ModuleNotFoundError(f"No module named {missing!r}", name=missing)
 
         return fail

@@ -295,7 +295,7 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "p.json", "--device", "x.toml"), "There is no file x.toml"),
         (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
         (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: json, text."),
-        (("whatif", "c.json", "--device", "h100"), "only counted, so it has no time to carry: measure it without"),
+        (("whatif", "c.json", "--device", "h100", "--format", "json"), "was only counted is told as text alone: leave"),
         (("whatif", "n.json", "--device", "h100"), "no profiled step, so its ops have no time to carry: measure it"),
         (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number."),
         (("check", "p.json"), "Missing argument 'CURRENT...'; see `roofline check --help`."),
@@ -382,3 +382,21 @@ def test_an_extra_op_fails_and_is_named(measuring: Run, tmp_path: Path) -> None:
     # 8 x 64 numbers of 4 bytes read and written
     assert "pointwise in (top), forward +4.10 kB, 1 op more, most in aten::sigmoid" in " ".join(ended.out.split())
     assert load(tmp_path / "b.json").model == load(tmp_path / "a.json").model
+
+
+def test_a_model_of_billions_is_counted_for_a_device_that_is_not_here(measuring: Run, tmp_path: Path) -> None:
+    words = ("--mode", "train", "--layers", "1", "--batch", "1", "--seq", "16", "--precision", "bf16", "--count-only")
+    count(measuring, tmp_path, "big.json", "gemma", *words)
+    saved = load(tmp_path / "big.json")
+    # The table of 256,000 x 3072 and a layer; in bf16 all of it stays within 2.2 GB, none of which this process needs.
+    assert saved.parameters is not None
+    assert saved.parameters > 1e9
+    assert (saved.memory.peak, saved.precision) == (None, "bf16")
+    ended = measuring("whatif", "big.json", "--device", "a100-40gb")
+    assert ended.code == 0, ended.err
+    assert "counted and not run; on NVIDIA A100 40 GB at least" in " ".join(ended.out.split())
+    refused = measuring("whatif", "big.json", "--device", "a100-40gb", "--format", "json")
+    assert (refused.code, refused.err) == (
+        2,
+        "roofline: A profile that was only counted is told as text alone: leave --format json out.\n",
+    )

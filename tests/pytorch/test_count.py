@@ -368,7 +368,10 @@ def test_a_transformer_layer_of_torch():
     model = {
         phase: sum(op.op.costed.cost.model_flops for op in ops if op.phase == phase) for phase in counted_ops.PHASES
     }
-    assert model == {"forward": products, "backward": 2 * products - unwanted, "optimizer": 0}
+    assert {phase: flops for phase, flops in model.items() if flops} == {
+        "forward": products,
+        "backward": 2 * products - unwanted,
+    }
     assert {op.scope.partition("/")[0] for op in ops if op.op.costed.cost.flops} == {"self_attn", "linear1", "linear2"}
 
 

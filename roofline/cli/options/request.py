@@ -76,6 +76,7 @@ def make_request(
         threads=threads,
         steps=steps,
         count_only=count_only,
+        without_data=count_only and file is None and described.without_data is not None,
         python=python,
         preset=preset,
     )

@@ -12,11 +12,12 @@ from typing import Any
 import torch
 from torch.autograd.profiler import profile
 from torch.nn.modules import module as hooks
-from torch.profiler import ExecutionTraceObserver, record_function
+from torch.profiler import ExecutionTraceObserver
 
 from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import PHASE, SCOPE
+from roofline.pytorch.recording import shapes
 from roofline.pytorch.recording.profiler import quiet
 
 
@@ -53,7 +54,10 @@ def record(
                         watched.__exit__(None, None, None)
         finally:
             observer.unregister_callback()
-        return execution_trace.read(path)
+        nodes = execution_trace.read(path)
+    if not shapes.has_data():
+        shapes.number_buffers(nodes)
+    return nodes
 
 
 @contextmanager
@@ -66,7 +70,7 @@ def marked_layers(name_of: Callable[[Any], str | None] = lambda module: None) ->
     stack: list[tuple[str, dict[int, str], Any]] = []  # (path, names of modules below, open annotation)
 
     def push(path: str, below: dict[int, str]) -> None:
-        mark = record_function(SCOPE + path)
+        mark = shapes.mark(SCOPE + path)
         mark.__enter__()
         stack.append((path, below, mark))
 
@@ -124,7 +128,7 @@ def marked_backward() -> Iterator[None]:
 
     def marked(function: Any) -> Any:
         def call(*args: Any, **kwargs: Any) -> Any:
-            with record_function(PHASE + "backward"):
+            with shapes.mark(PHASE + "backward"):
                 return function(*args, **kwargs)
 
         return call

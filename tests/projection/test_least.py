@@ -1,0 +1,55 @@
+"""The least time of counted work: floors of the other device, which nothing measured enters."""
+
+from __future__ import annotations
+
+import pytest
+from msgspec.structs import replace
+
+from roofline.core.device import Ceiling, Device
+from roofline.core.schema import Profile
+from roofline.errors import InputError
+from roofline.projection.least import least
+from roofline.renderers.whatif import _least
+from tests.synthetic import GELU, LINEAR, step
+
+#: 1 TFLOP/s and 10 GB/s. LINEAR is 20 MFLOP and 0.5 MB: 20 us by its FLOPs, 50 by its bytes; GELU 0.2 MB: 20 us.
+THERE = Device(
+    name="Made Up",
+    kind="cuda",
+    ceilings={
+        name: Ceiling(value=value, source="made up")
+        for name, value in {"matrix.fp32": 1e12, "dram.read": 1e10, "dram.copy": 1e10}.items()
+    },
+)
+
+
+def counted() -> Profile:
+    made = step((LINEAR, GELU, LINEAR))
+    ops = tuple(replace(op, own_ns=(), start_ns=0) for op in made.ops)
+    return replace(made, ops=ops, profiled=None)
+
+
+def test_floors_of_the_other_device_add_up() -> None:
+    found = least(counted(), THERE)
+    assert found.step.total.floor == pytest.approx((50 + 20 + 50) * 1e-6)
+    assert found.bounds == {"memory": pytest.approx(120e-6)}
+    assert {name: total.floor for name, total in found.groups.items()} == {
+        "matmul": pytest.approx(100e-6),
+        "pointwise": pytest.approx(20e-6),
+    }
+    assert found.unknown == 0
+
+
+def test_what_has_no_ceiling_is_said() -> None:
+    alone = replace(THERE, ceilings={"matrix.fp32": THERE.ceilings["matrix.fp32"]})
+    found = least(counted(), alone)
+    assert found.step.total.floor == pytest.approx(2 * 20e-6)
+    assert found.unknown == 1
+    with pytest.raises(InputError, match="Made Up has no ceiling for any op of the profile"):
+        least(counted(), replace(THERE, ceilings={}))
+
+
+def test_in_words() -> None:
+    told = " ".join(_least.render(least(counted(), THERE)).split())
+    assert "counted and not run; on Made Up at least 120 µs per step by the ceilings alone (100.0 %" in told
+    assert "least step serial 120 µs" in told

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 
 import roofline as package
 from roofline import plugins
@@ -109,7 +110,11 @@ def test_another_interpreter_measures(process: Run, tmp_path: Path, script: Any)
     assert process(*COUNT, "--backend", "torch", "--python", sys.executable, *OUT, "--force").code == 0
     ours = package.load(tmp_path / "out.json")
     assert ours.versions["python"] == sys.version.partition(" ")[0]
-    assert (ours.signatures, ours.ops, ours.parameters) == (theirs.signatures, theirs.ops, theirs.parameters)
+    assert (ours.signatures, ours.parameters) == (theirs.signatures, theirs.parameters)
+    # Which memory is given out again, and so which buffer is which one before, is the allocator's of each process.
+    assert [replace(op, reads=(), writes=()) for op in ours.ops] == [
+        replace(op, reads=(), writes=()) for op in theirs.ops
+    ]
 
 
 def test_an_interpreter_that_cannot_be_used(roofline: Run, tmp_path: Path, script: Any) -> None:

@@ -3,8 +3,8 @@
 #             examples of every property, where test takes 10, and the tests that record what others record a part of
 # make quick  what a developer needs between two edits: check, and the tests that record no whole step
 # make check  lint, format and types
-# make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md (takes hours; goes on
-#             where it was broken off)
+# make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/cells-base.md
+#             (takes hours; goes on where it was broken off)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
@@ -50,7 +50,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/show_large.py
 
 cells: .venv/installed
-	$(BIN)/python benchmarks/cells.py
+	$(BIN)/python benchmarks/cells/run.py
 
 claims: .venv/installed
 	$(BIN)/python benchmarks/claims.py

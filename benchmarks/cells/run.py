@@ -1,0 +1,67 @@
+"""Every model on every backend, by the command line a user types: `make cells` writes docs/cells.md.
+
+A cell is one `roofline profile`; its profile is kept in `cells/` and not measured again while it is there, so that the
+run can be broken off and go on. What fails is in the table with its sentence.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import page
+from cell import BACKENDS, FOLDER, MODELS, ROOT, SIZES, Cell, asked
+
+from roofline import plugins
+from roofline.errors import RooflineError
+from roofline.recording.backend import load as backend_of
+
+#: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
+STEPS = {"tiny": 10, "base": 5}
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--backends", nargs="+", default=BACKENDS)
+    parser.add_argument("--models", nargs="+", default=MODELS)
+    parser.add_argument("--sizes", nargs="+", default=SIZES)
+    parser.add_argument("--minutes", type=float, default=240.0, help="measure no further cell after so long")
+    parser.add_argument("--table", action="store_true", help="only write the tables of what is there")
+    wanted = parser.parse_args()
+    FOLDER.mkdir(exist_ok=True)
+    end = time.monotonic() + 60 * wanted.minutes
+    for cell in asked(wanted.sizes, wanted.models, wanted.backends):
+        there = plugins.names(backend_of(cell.backend).models, sorted_by_kind=True)
+        if not wanted.table and time.monotonic() < end and cell.model in there:
+            measure(cell)
+    for size in SIZES:
+        written = page.write(size)
+        if written is not None:
+            print(f"Wrote {written.relative_to(ROOT)}")
+
+
+def measure(cell: Cell) -> None:
+    """One cell, unless it is there; why it failed is kept beside it."""
+    if cell.profile.exists() or cell.failed.exists():
+        return
+    command = [sys.executable, "-m", "roofline", "profile", cell.model, "--backend", cell.backend, "--mode", cell.mode]
+    command += ["--size", cell.size, "--steps", str(STEPS[cell.size]), "-o", str(cell.profile), "--force"]
+    begin = time.monotonic()
+    # Waiting threads asleep: on a machine that others use too a cell is then not measured a second time.
+    variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}
+    done = subprocess.run(command, cwd=ROOT, env=variables, capture_output=True, text=True, check=False)
+    if done.returncode:
+        words = (done.stderr.strip() or done.stdout.strip()).splitlines()
+        cell.failed.write_text(words[-1] if words else f"exit {done.returncode}", encoding="utf-8")
+    print(f"{Path(cell.profile).stem:50s} exit {done.returncode}, {time.monotonic() - begin:.0f} s", flush=True)
+
+
+if __name__ == "__main__":
+    try:
+        main()
+    except RooflineError as error:
+        sys.exit(str(error))

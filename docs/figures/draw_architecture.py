@@ -41,9 +41,11 @@ WIDTH, HEIGHT = 1.5, 0.7
 LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.1, -0.6, 9.15
 PLACES = {
     "cli": Box(4.6, 8.75, "one verb per file", "both"),
-    "measuring": Box(5.5, 7.7, "a measurement,\nfrom start to end", "make"),
-    "backends": Box(3.3, 6.75, "one file per\n--backend", "make"),
-    "importing": Box(0.6, 6.75, "a trace from elsewhere\nbecomes a profile", "make"),
+    "callbacks": Box(8.6, 8.75, "profile a training\nthat runs anyway", "both"),
+    "api": Box(7.0, 8.0, "import roofline:\none verb per file", "both"),
+    "measuring": Box(5.4, 6.9, "a measurement,\nfrom start to end", "make"),
+    "backends": Box(3.3, 6.45, "one file per\n--backend", "make"),
+    "importing": Box(0.6, 6.6, "a trace from elsewhere\nbecomes a profile", "make"),
     "pytorch": Box(2.1, 5.75, "PyTorch's ops:\neager, compiled", "make"),
     "tensorflow": Box(4.1, 5.75, "nodes of\nTensorFlow's graphs", "make"),
     "xla": Box(0.6, 4.8, "instructions of\nXLA's programs; JAX", "make"),

@@ -29,6 +29,7 @@ from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass
+from roofline.shown import Shown
 
 #: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
 #: latencies of a device that always has work in its queue.
@@ -59,9 +60,16 @@ class Constituent(NamedTuple):
     block: str
 
 
-@dataclass(frozen=True)
-class Analysis:
-    """A profile under the ceilings of a device."""
+@dataclass(frozen=True, repr=False)
+class Analysis(Shown):
+    """A profile under the ceilings of a device, as `analyze` makes it.
+
+    It prints as its verdict and the table of groups, and shows itself in a notebook. `by(key)` gives sums over ops
+    [s, FLOP, byte]: wall = sum over ops (floor + loss + uncosted - overlap) + gap.
+
+    >>> analysis = roofline.analyze(profile)
+    >>> analysis.wall, analysis.busy, analysis.gap
+    """
 
     profile: Profile
     device: Device
@@ -379,6 +387,11 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
     """Put the ops of a profile under the ceilings of `device` (default: those it was measured with).
 
     cold: which bytes are in no cache, where that was decided elsewhere; by default the history of the buffers says it.
+
+    Returns an Analysis: times in seconds, work in FLOP, traffic in byte, all per step. Raises InputError for a profile
+    without a plain step.
+
+    >>> roofline.analyze(profile).by("group")["matmul"].seconds
     """
     device = profile.device if device is None else device
     scale, inflation = scale_of(profile)

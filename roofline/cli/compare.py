@@ -17,7 +17,6 @@ from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 
 if TYPE_CHECKING:
-    from roofline.comparison.ranking import Ranking
     from roofline.core.schema import Profile
     from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
@@ -109,11 +108,13 @@ def command(
         filling = None if preset is None else (preset, presets.given(context, asked))
         paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling)
 
+    from roofline.api.compare import refusal
     from roofline.comparison.ranking import rank
 
     ranking = rank(profiles, as_given=backends is None, by=by)
-    if not allow:
-        _gate(ranking)
+    refused = None if allow else refusal(ranking)
+    if refused is not None:
+        raise GateError(refused)
     if prove:
         from roofline.cli.options.prove import prove as proven
 
@@ -279,27 +280,6 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 
 
 # --------------------------------------------------------------------------------------------------------- results
-
-
-def _gate(ranking: Ranking) -> None:
-    """GateError with the reasons where runs are not comparable with the one they are held against."""
-    from roofline.comparison.parity.parity import refusal
-    from roofline.renderers._words import conjunction, plain
-
-    refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
-    if not refused:
-        return
-    if len(ranking.runs) == 2:
-        raise GateError(refusal(refused[0].comparison.parity))
-    fastest = plain(refused[0].names[1], 60)
-    told = []
-    for pair in refused:
-        reasons = [plain(difference.what) for difference in pair.comparison.parity.of("refused")]
-        told.append(f"{plain(pair.names[0], 60)} ({conjunction(reasons)})")
-    raise GateError(
-        f"Not comparable with {fastest}, the fastest of {len(ranking.runs)} runs: {'; '.join(told)}; leave them out, "
-        "measure the same work in all, or go on with --allow, which keeps this warning in every output."
-    )
 
 
 def _next(paths: list[Path]) -> None:

@@ -3,16 +3,12 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
 
 from roofline import plugins
 from roofline.errors import InputError
-
-if TYPE_CHECKING:
-    from roofline.core.device import Device
-    from roofline.core.schema import Profile
 
 _RENDERERS = "roofline.renderers.whatif"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -37,30 +33,22 @@ def command(
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     from roofline import devices
-    from roofline.analysis.analysis import analyze
+    from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long, printable
     from roofline.core.schema import load
-    from roofline.projection.carry import carry
+    from roofline.projection.least import Least
     from roofline.renderers._words import counted
+    from roofline.renderers.whatif import _least
 
     there = devices.load(device)
     with if_long(f"reading {printable(profile)}"):
         loaded = load(profile)
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
-        if loaded.profiled is None:
-            typer.echo(_least(loaded, there, format), nl=False)
-            return
-        here = analyze(loaded)
-        sheet = devices.datasheet(here.device.name, here.device.memory, here.device.kind)
-        told = renderer.render(carry(here, there, sheet))
+        found = whatif(loaded, there)
+        if not isinstance(found, Least):
+            told = renderer.render(found)
+        elif format == "text":
+            told = _least.render(found)
+        else:
+            raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
     typer.echo(told, nl=False)
-
-
-def _least(profile: Profile, there: Device, format: str) -> str:
-    """What is told of a step that was only counted."""
-    from roofline.projection.least import least
-    from roofline.renderers.whatif import _least
-
-    if format != "text":
-        raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
-    return _least.render(least(profile, there))

@@ -20,6 +20,7 @@ from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.errors import InputError
+from roofline.shown import Shown
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,8 +46,8 @@ class RankedPair:
         return rest(self.comparison, self.findings)
 
 
-@dataclass(frozen=True)
-class Ranking:
+@dataclass(frozen=True, repr=False)
+class Ranking(Shown):
     """Runs in the order given, the number of the fastest, and the pairs that are shown.
 
     pairs: of two runs one; of more, each against the fastest, which is B, the fastest of them first.

@@ -37,6 +37,8 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bytes_read    compulsory reads of main memory: each distinct element once [byte]
     bytes_written compulsory writes [byte]
     quality       exact, assumed (`note` says what) or unknown (`note` says why)
+
+    >>> roofline.Cost(flops=2.0 * 64**3, bytes_read=2 * 4.0 * 64**2, bytes_written=4.0 * 64**2)
     """
 
     model_flops: float | None = 0.0

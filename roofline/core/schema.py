@@ -21,6 +21,7 @@ from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
 from roofline.errors import InputError
+from roofline.shown import Shown
 
 SCHEMA = 1
 
@@ -205,13 +206,18 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
-class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
+class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
     the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
     folder. preset: the published benchmark whose set-up was asked for; None: none.
+
+    It prints as its verdict and the table of groups, and shows itself in a notebook.
+
+    >>> profile = roofline.load("p.json")
+    >>> slowest = profile.to_pandas().nlargest(5, "seconds")
     """
 
     schema: int
@@ -252,6 +258,10 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, wea
     imported: Imported | None = None
     sources: Mapping[str, str] = {}
     preset: str | None = None
+
+    def __repr__(self) -> str:
+        ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
+        return f"<Profile of {self.model!r}, {self.mode}, {self.backend!r} on {self.device.name!r}: {ops}>"
 
     @property
     def has_times(self) -> bool:
@@ -339,10 +349,16 @@ def _current(data: bytes) -> Profile | None:
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
-    """The profile saved at `path`. InputError where it cannot be read."""
+    """The profile saved at `path`: of this version, or of one before it. InputError where it cannot be read.
+
+    >>> print(roofline.load("p.json"))
+    """
     return decode(files.read(Path(path), MAX_BYTES, "a profile"), str(path))
 
 
 def save(profile: Profile, path: str | os.PathLike[str]) -> None:
-    """Write the profile whole or not at all. InputError where it cannot be written."""
+    """Write the profile as JSON, whole or not at all. InputError where it cannot be written.
+
+    >>> roofline.save(profile, "mine.json")
+    """
     files.write_atomically(Path(path), encode(profile))

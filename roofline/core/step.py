@@ -19,7 +19,12 @@ PRECISIONS: tuple[PrecisionName, ...] = get_args(PrecisionName)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Workload:
-    """What the user asked for. None: the model's or the framework's own default, to be resolved."""
+    """What the user asked for. None: the model's or the framework's own default, to be resolved.
+
+    batch: samples per step; seq: tokens of each; new_tokens: that each sample gets in mode generate.
+
+    >>> roofline.Workload(model="bert", mode="train", batch=8, seq=128)
+    """
 
     model: str
     mode: Mode = "infer"
@@ -48,6 +53,8 @@ class Step:
     batch, seq: what the step really uses, or None where the model has no such dimension.
     new_tokens: that each sample gets in mode generate, behind `seq` tokens of its prompt.
     switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
+
+    >>> step = roofline.Step(run=lambda: model(x), model=model, samples=32)
     """
 
     run: Callable[[], object]
@@ -76,6 +83,9 @@ def scope(name: str) -> AbstractContextManager[object]:
 
     Scopes nest like layers do. Outside a counting run this does nothing. What runs in the scopes `prefill` and `decode`
     of a step that generates is in the phase of that name, and its scope begins below.
+
+    >>> with roofline.scope("loss"):
+    ...     model(x).sum()
     """
     return nullcontext() if _ScopeHook.enter is None else _ScopeHook.enter(name)
 

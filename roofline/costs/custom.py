@@ -49,6 +49,12 @@ def formula(
 
     forward: for a node of the backward pass that is recorded with its gradients only ("torch::autograd::CppNode<...>"),
     the op of the forward pass that made it: its recorded arguments follow the node's own.
+
+    The function gets the op's recorded arguments and returns its Cost [FLOP, byte].
+
+    >>> @roofline.formula("mine::scale", op_class="pointwise")
+    ... def scale(x, factor):
+    ...     return roofline.Cost(vector_flops=x.numel, bytes_read=x.bytes, bytes_written=x.bytes)
     """
     if "::" not in name:
         raise InputError(f"A formula needs the op's full name, as in 'mylib::{name}'.")

@@ -6,7 +6,6 @@ import os
 import sys
 from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from importlib import import_module
 from pathlib import Path
 from statistics import median
 from tempfile import TemporaryDirectory
@@ -16,11 +15,10 @@ import msgspec
 from roofline import plugins
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
-from roofline.core.step import MODES, Mode, Step, Workload
-from roofline.errors import InputError, MissingError
+from roofline.errors import MissingError
 from roofline.measuring import own_steps
 from roofline.recording.backend import Backend, load
-from roofline.recording.recording import Check, Plan, Recording, Say
+from roofline.recording.recording import Check, Recording, Say
 from roofline.recording.request import Request
 from roofline.version import __version__
 
@@ -75,7 +73,7 @@ def ready(request: Request) -> tuple[Backend, Request]:
 
     backend = load(request.backend)
     if request.python is None:
-        _require(request.backend, backend)
+        require(request.backend, backend)
         return backend, request
     # Another interpreter has libraries of its own: its process says what is missing there.
     return backend, msgspec.structs.replace(request, python=launch.interpreter(request.python))
@@ -91,7 +89,7 @@ def _ceilings(request: Request, say: Say, progress: Progress | None) -> Device:
     return calibration.calibrate(request.workload.device, request.threads, progress=progress)
 
 
-def _require(name: str, backend: Backend) -> None:
+def require(name: str, backend: Backend) -> None:
     """MissingError where a framework that the backend needs is not installed; looks without importing it."""
     missing = [needed for needed in backend.requires if not plugins.importable(needed)]
     if missing:
@@ -189,70 +187,6 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         sources=recording.sources,
         preset=request.preset,
     )
-
-
-def profile(
-    step: Step | Callable[[], object],
-    *,
-    backend: str = "torch",
-    mode: Mode = "infer",
-    device: str = "auto",
-    steps: int | None = None,
-    name: str | None = None,
-    quiet: bool = True,
-) -> Profile:
-    """Profile a step in this process, with its threads and switches as they are (flag `in_process`).
-
-    step: a roofline.Step, or a callable that runs one step. Returns a Profile; `roofline.analyze` gives its verdicts
-    and `roofline.save` keeps it. What the step itself raises passes through.
-
-    The float32 switches and the random state are as before afterwards. The step is run some dozen times: a training
-    step trains, so that weights and optimizer state have moved.
-    """
-    from roofline.devices import calibration
-
-    described = load(backend)
-    _require(backend, described)
-    if steps is not None and steps < 1:
-        raise InputError(f"{steps} steps are not possible: give at least 1.")
-    if not isinstance(step, Step):
-        if not callable(step):
-            raise InputError(f"A step must be callable or a roofline.Step, not {type(step).__name__}.")
-        if mode not in MODES:
-            raise InputError(f"There is no mode {mode!r}; there are: {', '.join(MODES)}.")
-        step = Step(run=step, mode=mode)
-    recorder = described.recorder
-    kind = ("cuda" if "cuda" in recorder.devices() else "cpu") if device == "auto" else device
-    if kind not in ("cpu", "cuda"):
-        raise InputError(f"There is no device {kind!r}; there are: auto, cpu, cuda.")
-    if kind not in recorder.devices():
-        raise MissingError(f"{backend} finds no {kind.upper()} device here; it finds {', '.join(recorder.devices())}.")
-
-    def say(text: str) -> None:
-        if not quiet:
-            print(text, file=sys.stderr)
-
-    # The framework's half of the models knows which of its switches a step can move.
-    with import_module(f"{described.models}._step").user_state_kept():
-        plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
-        recording = recorder.record(step, plan, say)
-    threads = int(recording.environment["threads"])
-    ceilings = calibration.calibrate(kind, threads)
-    model = name or str(getattr(step.run, "__name__", "step"))
-    workload = Workload(model=model, device=kind, mode=step.mode, size="-")
-    return to_profile(recording, Request(backend=backend, workload=workload), ceilings, "roofline.profile(...)")
-
-
-def _threads_here() -> int:
-    """The CPU threads of this process, for frameworks that do not tell: XLA's rule, and TensorFlow's."""
-    from roofline.devices import cpu
-
-    cores = cpu.detect().cores
-    for name in ("NPROC", "TF_NUM_INTRAOP_THREADS"):
-        given = os.environ.get(name, "")
-        if given.isdecimal() and int(given) > 0:
-            return min(int(given), cores)
-    return cores
 
 
 def default_name(profile_: Profile, folder: Path) -> Path:

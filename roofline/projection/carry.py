@@ -34,6 +34,7 @@ from roofline.projection.interval import Interval, against_sheet, around, drawn,
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
 from roofline.projection.roofs import Array, divide, roofs
 from roofline.projection.startup import startup
+from roofline.shown import Shown
 
 #: A group of which more is unknown is not carried by the rest of it. By choice, as in comparability.
 _MOSTLY_KNOWN = 0.5
@@ -71,8 +72,8 @@ class Unknown:
     assumed: bool
 
 
-@dataclass(frozen=True, slots=True)
-class WhatIf:
+@dataclass(frozen=True, slots=True, repr=False)
+class WhatIf(Shown):
     """A step of `here` on the device `there`. Times in seconds.
 
     groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`.

@@ -13,10 +13,11 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 from roofline.errors import InputError
+from roofline.shown import Shown
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Least:
+@dataclass(frozen=True, slots=True, kw_only=True, repr=False)
+class Least(Shown):
     """What a device needs at least for counted work.
 
     step: the work under the ceilings of the device; its times mean nothing. groups: its sums. bounds: the parts of the

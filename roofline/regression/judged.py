@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from roofline.core.schema import Profile
 from roofline.errors import GateError, RooflineError, from_exit_code
 from roofline.regression.check import Result
+from roofline.shown import Shown
 
 _FEW = 8  # profiles that an error names
 
@@ -26,6 +27,24 @@ class Judged:
         if self.error is not None:
             return self.error.exit_code
         return GateError.exit_code if self.result is not None and self.result.failed else 0
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Judgement(Shown):
+    """Profiles judged by a baseline, in the order given; `passed` decides."""
+
+    baseline: str
+    profiles: tuple[Judged, ...]
+
+    @property
+    def passed(self) -> bool:
+        """Whether all gates of all profiles passed; False also where one could not be judged."""
+        return self.error is None
+
+    @property
+    def error(self) -> RooflineError | None:
+        """What the command line would end with: the worst of the profiles, None where all passed."""
+        return worst(self.profiles, self.baseline)
 
 
 def judge(files: Sequence[str], load: Callable[[str], Profile], check: Callable[[Profile], Result]) -> list[Judged]:

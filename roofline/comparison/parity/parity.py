@@ -62,14 +62,14 @@ def parity(a: Analysis, b: Analysis, names: tuple[str, str] | None = None) -> Pa
     return Parity(verdict=verdict, differences=tuple(found))
 
 
-def refusal(parity: Parity) -> str:
-    """One sentence for runs that are not comparable: the reasons, and how to go on; "" for all others."""
+def refusal(parity: Parity, option: str = "--allow") -> str:
+    """One sentence for runs that are not comparable: the reasons, and how to go on, by `option`; "" for all others."""
     reasons = [f"{each.what} ({_value(each.a)} against {_value(each.b)})" for each in parity.of("refused")]
     if not reasons:
         return ""
     return (
         f"The runs are not comparable, they differ in {', '.join(reasons)}: measure the same work in both, or go on "
-        "with --allow, which keeps this warning in every output."
+        f"with {option}, which keeps this warning in every output."
     )
 
 

@@ -43,6 +43,16 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
     if path.suffix not in _METADATA:
         raise InputError(f"Cannot draw {path.name}: a figure's name ends in {', '.join(SUFFIXES)}.")
     from roofline.core.files import write_together
+
+    drawing, caption = render(kind, items, path.suffix, width)
+    text = path.with_suffix(".txt")
+    told = "\n".join(textwrap.wrap(caption, 100)) + "\n"
+    write_together({path: drawing, text: told.encode()})
+    return path, text
+
+
+def render(kind: str, items: Sequence[Analysis | Device], suffix: str, width: float = WIDTH) -> tuple[bytes, str]:
+    """The bytes of a figure of `width` [in] in the format of a suffix (`SUFFIXES`), and its caption."""
     from roofline.renderers.figures import _style
 
     with _style.applied(), warnings.catch_warnings():
@@ -52,11 +62,8 @@ def draw(kind: str, items: Sequence[Analysis | Device], path: Path, width: float
         warnings.filterwarnings("ignore", message="constrained_layout not applied")
         figure, caption = build(kind, items, width)
         stream = io.BytesIO()
-        figure.savefig(stream, format=path.suffix[1:], metadata=_METADATA[path.suffix])
-    text = path.with_suffix(".txt")
-    told = "\n".join(textwrap.wrap(caption, 100)) + "\n"
-    write_together({path: stream.getvalue(), text: told.encode()})
-    return path, text
+        figure.savefig(stream, format=suffix[1:], metadata=_METADATA[suffix])
+    return stream.getvalue(), caption
 
 
 def build(kind: str, items: Sequence[Analysis | Device], width: float = WIDTH) -> tuple[Figure, str]:

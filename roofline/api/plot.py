@@ -1,0 +1,54 @@
+"""`roofline.plot`: figures."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from os import PathLike, fspath
+from pathlib import Path
+
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.api._given import Run, profile
+from roofline.core.device import Device
+from roofline.renderers import figures
+from roofline.renderers.notebook import _html
+
+
+@dataclass(frozen=True, slots=True, repr=False)
+class Plot:
+    """A figure of some runs, drawn when it is shown or saved. width: in inches; caption: what stands under it."""
+
+    kind: str
+    items: tuple[Analysis | Device, ...]
+    width: float
+
+    def __repr__(self) -> str:
+        return f"<Plot {self.kind!r} of {len(self.items)} runs, {self.width:g} in wide: save it with .save(path)>"
+
+    def _repr_html_(self) -> str:
+        drawing, caption = figures.render(self.kind, self.items, ".svg", self.width)
+        return _html.page(_html.image(drawing, caption), _html.caption(caption))
+
+    @property
+    def caption(self) -> str:
+        """What stands under the figure: device, versions, number of steps and spread."""
+        return figures.render(self.kind, self.items, ".svg", self.width)[1]
+
+    def save(self, path: str | PathLike[str]) -> Path:
+        """Writes the figure to a .svg, .pdf or .png, over what is there. InputError for any other suffix."""
+        return figures.draw(self.kind, self.items, Path(fspath(path)), self.width)[0]
+
+
+def plot(*runs: Run | Analysis | Device, kind: str = "bound", width: float = figures.WIDTH) -> Plot:
+    """Draw a figure of one or more runs.
+
+    runs: profiles, paths of saved ones, or analyses; for kind "devices" also a Device. kind: one of those of
+    `roofline plot --kind`. width: in inches, 3.3 for one column of a paper and 7 for two.
+
+    Returns a Plot, which shows itself in a notebook and is written by `save`. Raises InputError for an unknown kind, no
+    runs, and where the kind has nothing to draw of them.
+
+    >>> roofline.plot("torch.json", "jax.json", kind="waterfall", width=7).save("waterfall.pdf")
+    """
+    items = tuple(run if isinstance(run, Analysis | Device) else analyze(profile(run)) for run in runs)
+    figures.build(kind, items, width)  # what cannot be drawn is refused here, not where it is shown
+    return Plot(kind, items, width)

@@ -1,0 +1,82 @@
+"""The table of ops as columns, for data frames and files of columns: a row per op of the step, in order of dispatch."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Signature
+from roofline.core.vocabulary import BOUNDS, GROUP_OF
+from roofline.renderers._words import plain
+
+
+def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
+    """Columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
+
+    seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
+    also beside others. floor to floor_high: the least time by the ceilings, a range where it is not known what caches
+    held. bound: the roof above. An op of fused ones names them in `fused`.
+    """
+    profile, table = analysis.profile, analysis.table
+    of, signatures, ops = table.columns, profile.signatures, profile.ops
+    classes = np.asarray([analysis.op_class(op) for op in ops], object)
+    costed = ~table.uncosted.astype(bool)
+    timed = analysis.timed
+
+    def each(attribute: Callable[[Signature], object], kind: Any = object) -> NDArray[Any]:
+        return _array((attribute(one) for one in signatures), kind)[of.signature]
+
+    def work(attribute: str) -> NDArray[Any]:
+        return each(lambda one: _number(getattr(one.cost, attribute)), float)
+
+    def measured(values: NDArray[Any]) -> NDArray[Any]:
+        return values if timed else np.full(len(ops), np.nan)
+
+    return {
+        "name": each(lambda one: plain(one.name)),
+        "kind": each(lambda one: one.kind),
+        "class": classes,
+        "group": _array((GROUP_OF[one] for one in classes), object),
+        "phase": _named(profile.phases)[of.phase],
+        "block": _named(profile.blocks)[of.block],
+        "scope": _named(profile.scopes)[of.scope],
+        "shapes": each(lambda one: plain(one.shapes)),
+        "dtype": each(lambda one: one.dtype),
+        "arithmetic": each(lambda one: one.precision.arithmetic if one.precision else None),
+        "model_flops": work("model_flops"),
+        "flops": work("flops"),
+        "vector_flops": work("vector_flops"),
+        "bytes_read": work("bytes_read"),
+        "bytes_written": work("bytes_written"),
+        "quality": each(lambda one: one.cost.quality),
+        "seconds": measured(table.share),
+        "own_seconds": measured(table.own),
+        "floor": measured(np.where(costed, table.floor, np.nan)),
+        "floor_high": measured(np.where(costed, table.floor_reach, np.nan)),
+        "loss": measured(np.where(costed, table.loss, np.nan)),
+        "bound": _array(BOUNDS, object)[table.bound],
+        "start": measured(np.asarray([op.start_ns for op in ops], float) * 1e-9),
+        "launches": of.launches,
+        "times": np.asarray([op.times for op in ops], np.int64),
+        "kernels": _array(("; ".join(plain(profile.kernels[one]) for one, _ in op.kernels) for op in ops), object),
+        "fused": _array(("; ".join(plain(signatures[one].name) for one in op.constituents) for op in ops), object),
+    }
+
+
+def _number(value: float | None) -> float:
+    return float("nan") if value is None else value
+
+
+def _named(names: Iterable[str]) -> NDArray[Any]:
+    return _array((plain(name) for name in names), object)
+
+
+def _array(values: Iterable[object], kind: Any) -> NDArray[Any]:
+    listed = list(values)
+    found = np.empty(len(listed), kind)
+    found[:] = listed
+    return found

@@ -1,0 +1,44 @@
+"""What an `Analysis` shows of itself."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from roofline.analysis.analysis import Analysis
+from roofline.renderers import _document, _ops, _tables, _words
+from roofline.renderers import text as text_format
+from roofline.renderers._facts import host, notes
+from roofline.renderers.notebook import _html
+
+
+def text(analysis: Analysis) -> str:
+    """The verdict, the facts, the table of groups and the evidence, as `roofline show`."""
+    return text_format.render(analysis, None)
+
+
+def html(analysis: Analysis) -> str:
+    """The verdict, the table of groups, and where the time went as a figure."""
+    if not analysis.timed:
+        return _html.page(_html.preformatted(text(analysis)))
+    rows = _tables.rows(analysis, "group", _words.gap_name(analysis))
+    columns = _tables.COLUMNS
+    return _html.page(
+        _html.paragraph(_words.verdict(analysis, host.most(analysis))),
+        _html.table(
+            ["group", *(column.heading.replace("\n", " ") for column in columns)],
+            ([row.label, *(column.cell(row) for column in columns)] for row in rows),
+            [False, *(column.number for column in columns)],
+        ),
+        _html.figure("bound", [analysis]),
+        _html.caption(notes.caption(analysis)),
+    )
+
+
+def document(analysis: Analysis) -> dict[str, Any]:
+    """The document of `roofline show --format json`."""
+    return _document.document(analysis)
+
+
+def columns(analysis: Analysis) -> dict[str, Any]:
+    """The table of ops."""
+    return _ops.columns(analysis)

@@ -1,0 +1,53 @@
+"""The verbs in Python: what they take, and that they refuse what the command line refuses."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+import roofline
+from roofline.errors import GateError, InputError
+
+
+def test_a_path_will_do_for_a_profile(tmp_path: Path) -> None:
+    profile, path = handmade.profile(), tmp_path / "p.json"
+    roofline.save(profile, path)
+    assert str(roofline.compare(path, str(path))) == str(roofline.compare(profile, profile))
+    assert roofline.whatif(path, "a100-40gb").seconds == roofline.whatif(profile, "a100-40gb").seconds
+    with pytest.raises(InputError, match="int is no run"):
+        roofline.compare(profile, 7)  # type: ignore[arg-type]
+
+
+def test_other_work_is_refused_by_the_name_that_python_has_for_it() -> None:
+    profile = handmade.profile()
+    other = replace(profile, model="another", parameters=1, ops=profile.ops[:1])
+    with pytest.raises(GateError, match="allow=True, which keeps") as told:
+        roofline.compare(profile, other)
+    assert "--allow" not in str(told.value)
+    assert "not comparable" in str(roofline.compare(profile, other, allow=True)).lower()
+
+
+def test_a_gate_that_fails_is_no_exception() -> None:
+    profile = handmade.profile()
+    worse = replace(profile, ops=(*profile.ops, profile.ops[-1]))
+    found = roofline.check(profile, worse, counts_only=True)
+    assert not found.passed
+    assert isinstance(found.error, GateError)
+    assert set(found.to_pandas().query("status == 'failed'").measure) >= {"kernels"}
+    assert roofline.check(profile, worse, profile, counts_only=True, max_kernels="1", max_bytes="100%").profiles
+    with pytest.raises(InputError, match="at least one run"):
+        roofline.check(profile)
+    with pytest.raises(InputError, match="max_time"):
+        roofline.check(profile, profile, max_time="much")
+
+
+def test_a_figure_is_refused_before_it_is_shown(tmp_path: Path) -> None:
+    profile = handmade.profile()
+    assert roofline.plot(profile, kind="breakdown").save(tmp_path / "f.svg").read_bytes().startswith(b"<?xml")
+    with pytest.raises(InputError, match="no kind of figure"):
+        roofline.plot(profile, kind="pie")
+    with pytest.raises(InputError, match="at least one"):
+        roofline.plot()

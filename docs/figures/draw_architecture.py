@@ -22,7 +22,7 @@ HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
 
 #: Used everywhere and importing nothing above them; their arrows would say nothing.
-GROUND = ("errors", "units", "version", "plugins", "protobuf")
+GROUND = ("errors", "units", "version", "plugins", "protobuf", "shown")
 
 Arrow = tuple[str, str]
 
@@ -38,14 +38,14 @@ class Box(NamedTuple):
 
 WIDTH, HEIGHT = 1.5, 0.7
 #: The figure, in the units of the boxes.
-LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.1, -0.6, 9.15
+LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.1, -0.6, 10.15
 PLACES = {
-    "cli": Box(4.6, 8.75, "one verb per file", "both"),
-    "callbacks": Box(8.6, 8.75, "profile a training\nthat runs anyway", "both"),
-    "api": Box(7.0, 8.0, "import roofline:\none verb per file", "both"),
-    "measuring": Box(5.4, 6.9, "a measurement,\nfrom start to end", "make"),
-    "backends": Box(3.3, 6.45, "one file per\n--backend", "make"),
-    "importing": Box(0.6, 6.6, "a trace from elsewhere\nbecomes a profile", "make"),
+    "cli": Box(4.6, 9.75, "one verb per file", "both"),
+    "callbacks": Box(7.0, 9.75, "profile a training\nthat runs anyway", "both"),
+    "api": Box(5.8, 8.65, "import roofline:\none verb per file", "both"),
+    "measuring": Box(5.9, 7.5, "a measurement,\nfrom start to end", "make"),
+    "backends": Box(3.3, 6.75, "one file per\n--backend", "make"),
+    "importing": Box(0.6, 6.75, "a trace from elsewhere\nbecomes a profile", "make"),
     "pytorch": Box(2.1, 5.75, "PyTorch's ops:\neager, compiled", "make"),
     "tensorflow": Box(4.1, 5.75, "nodes of\nTensorFlow's graphs", "make"),
     "xla": Box(0.6, 4.8, "instructions of\nXLA's programs; JAX", "make"),

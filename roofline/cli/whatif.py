@@ -8,6 +8,9 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options.completion import devices as device_names
+from roofline.cli.options.completion import formats
+from roofline.cli.options.paths import load, reading
 from roofline.errors import InputError
 
 _RENDERERS = "roofline.renderers.whatif"
@@ -16,13 +19,23 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 def command(
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+        ),
     ],
     device: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The other device: a name of `roofline devices`, or a TOML or JSON file."),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=device_names,
+            help="The other device: a name of `roofline devices`, or a TOML or JSON file.",
+        ),
     ],
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    format: Annotated[
+        str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
+    ] = "text",
 ) -> None:
     """Say what a step would take on another device.
 
@@ -35,13 +48,12 @@ def command(
     from roofline import devices
     from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long, printable
-    from roofline.core.schema import load
     from roofline.projection.least import Least
     from roofline.renderers._words import counted
     from roofline.renderers.whatif import _least
 
     there = devices.load(device)
-    with if_long(f"reading {printable(profile)}"):
+    with if_long(f"reading {reading(profile)}"):
         loaded = load(profile)
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
         found = whatif(loaded, there)

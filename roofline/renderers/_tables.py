@@ -17,7 +17,7 @@ from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._rows.choice import LONG as LONG
 from roofline.renderers._rows.choice import OPS as OPS
 from roofline.renderers._rows.choice import TOP as TOP
-from roofline.renderers._rows.choice import Choice, chosen
+from roofline.renderers._rows.choice import USUAL, Choice, chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -158,7 +158,7 @@ COLUMNS = (
 NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=9)
 
 
-def rows(analysis: Analysis, by: str, gap: str, choice: Choice = Choice()) -> list[Row]:
+def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:
     """The table by a key: its rows, what was left out in one more, the gap (called `gap`) and the total."""
     found = chosen(analysis, by, choice)
     matmul = analysis.by("group").get("matmul")

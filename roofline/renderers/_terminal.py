@@ -49,6 +49,10 @@ class Page:
         return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self.colour and style and text else text
 
 
+#: What is written on where nothing else is said.
+SHEET = Page()
+
+
 def letters(line: str) -> int:
     """How many a reader sees of it."""
     return len(_PAINTED.sub("", line))
@@ -94,7 +98,7 @@ def kept(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> lis
     return left
 
 
-def ruled(lines: Sequence[str], *before: int, page: Page = Page()) -> list[str]:
+def ruled(lines: Sequence[str], *before: int, page: Page = SHEET) -> list[str]:
     """The lines of a table with a rule before each of the lines `before`; -1 is the last one."""
     rule = page.painted("─" * max(map(letters, lines)), "dim")
     places = {number % len(lines) for number in before}
@@ -106,7 +110,7 @@ def wrapped(text: str, page: Page, style: Style | None = None) -> list[str]:
     return [page.painted(line, style) for line in textwrap.wrap(text, page.prose, break_on_hyphens=False)]
 
 
-def facts(pairs: Iterable[tuple[str, str]], page: Page = Page()) -> list[str]:
+def facts(pairs: Iterable[tuple[str, str]], page: Page = SHEET) -> list[str]:
     """Names with words beside them, which stay beside them where they take several lines."""
     return [
         line

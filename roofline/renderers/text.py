@@ -10,9 +10,9 @@ from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._facts import evidence, host, measured, notes
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers._rows.choice import Choice, chosen
+from roofline.renderers._rows.choice import USUAL, Choice, chosen
 from roofline.renderers._tables import Column, Row
-from roofline.renderers._terminal import Page, facts
+from roofline.renderers._terminal import SHEET, Page, facts
 
 #: Letters that names are given before a column makes room for them.
 _LEAST_NAME = 20
@@ -23,7 +23,7 @@ _COUNTED_RANKS = (0, 4, 1, 5, 2, 3)
 _COUNTED_WIDTHS = (28, 6, 12, 12, 12, 10, 10)
 
 
-def render(analysis: Analysis, by: str | None, rows: Choice = Choice(), page: Page = Page()) -> str:
+def render(analysis: Analysis, by: str | None, rows: Choice = USUAL, page: Page = SHEET) -> str:
     """The verdict, the facts, the table of groups and the evidence; with `by`, the verdict and that table."""
     if not analysis.timed:
         return _counted(analysis, by or "group", rows, page)

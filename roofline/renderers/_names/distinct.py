@@ -8,7 +8,6 @@ a hash of the whole name (`~3fa2`), which are the same in every table.
 from __future__ import annotations
 
 import hashlib
-import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 
@@ -98,7 +97,7 @@ def _windows(texts: Sequence[str], room: int) -> list[str]:
     left = [list(range(len(texts)))]
     while left:
         some = left.pop()
-        common = len(os.path.commonprefix([texts[number] for number in some]))
+        common = _common([texts[number] for number in some])
         start = _word(texts[some[0]], common)
         for number in some:
             found[number] = _joined(texts[number], start, room)
@@ -115,6 +114,12 @@ def _joined(text: str, start: int, room: int) -> str:
     if len(text) <= room or start <= head:
         return _cut(text, room, False)
     return f"{text[: head - 1]}…{_cut(text[start:], room - head, False)}"
+
+
+def _common(texts: Sequence[str]) -> int:
+    """How many letters all begin with."""
+    first, last = min(texts), max(texts)  # what lies between begins as both do
+    return next((at for at, pair in enumerate(zip(first, last, strict=False)) if pair[0] != pair[1]), len(first))
 
 
 def _word(text: str, place: int) -> int:

@@ -39,7 +39,7 @@ def brief(name: str, numbers: bool = False) -> str:
     """The short name of a kernel. numbers: also the numbers and truth values that a template was made with."""
     if name.startswith("_Z"):
         name = mangled.readable(name[:_LONGEST])
-    elif "(" not in name and "<" not in name or not re.match(r"[\w:~]+[ <:(]", name) or len(name) > _LONGEST:
+    elif ("(" not in name and "<" not in name) or not re.match(r"[\w:~]+[ <:(]", name) or len(name) > _LONGEST:
         return name
     pieces = [piece for piece in _split(name, " ") if piece and piece != "const" and not piece.startswith("[")]
     # "Memcpy DtoH (Device -> Pinned)" is no C++: there a bracket follows a name.

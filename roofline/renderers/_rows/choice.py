@@ -1,4 +1,4 @@
-"""The rows that a reader asked for (`--top`, `--all`, `--sort`, `--filter`); the others are summed, so that totals close.
+"""The rows that a reader asked for (`--top`, `--all`, `--sort`, `--filter`); totals close, as the others are summed.
 
 A renderer takes a `Choice` as its argument `rows` if its tables can be chosen from.
 """
@@ -36,6 +36,10 @@ class Choice:
     def most(self, by: str) -> int | None:
         """How many rows of a table by a key are shown at most; None: all."""
         return None if self.every else self.top if self.top is not None else TOP if by in LONG else None
+
+
+#: The table as it is.
+USUAL = Choice()
 
 
 @dataclass(frozen=True, slots=True)

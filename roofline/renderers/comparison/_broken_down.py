@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roofline import units
@@ -12,6 +12,7 @@ from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
+from roofline.renderers._names.distinct import distinct
 from roofline.renderers._signed import Scale, scale, signed, snapped
 from roofline.renderers.comparison import _comparing, _term_table
 
@@ -30,13 +31,17 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply."""
+    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply.
+
+    name: what a profile calls it; None: the line is a sum of others.
+    """
 
     label: str
     times: tuple[float | None, float | None]
     seconds: float
     ci95: Interval | None = None
     split: Split | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +65,10 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
     every = _together("all ops", found.rows)
     drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
     of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
-    gap = tuple(Line(row.label, (None, None), row.seconds, row.ci95) for row in _term_table.gap_rows(pair.comparison))
+    gap = tuple(
+        Line(row.label, (None, None), row.seconds, row.ci95, name=row.label)
+        for row in _term_table.gap_rows(pair.comparison)
+    )
     total = Line("total", (a.wall, b.wall), pair.comparison.difference, pair.comparison.ci95)
     return Lines(tuple(rows), Line(every.label, (a.busy, b.busy), every.seconds, of_all, every.split), gap, total)
 
@@ -83,7 +91,7 @@ def table(pair: RankedPair, found: Breakdown, most: int) -> _term_table.Table:
 def line(row: Row) -> Line:
     """A row as it is shown."""
     a, b = (None if part is None else part.seconds for part in row.parts)
-    return Line(_words.plain(row.label) or "(none)", (a, b), row.seconds, row.ci95, row.split)
+    return Line(_words.plain(row.label) or "(none)", (a, b), row.seconds, row.ci95, row.split, row.label)
 
 
 def _together(label: str, rows: Sequence[Row]) -> Line:
@@ -128,6 +136,12 @@ def cells(some: Sequence[Line], written: Scale) -> list[list[str]]:
         if column < 3 or any(any(digit in "123456789" for digit in row[column]) for row in found)
     ]
     return [[row[column] for column in kept] for row in (heads, *found)]
+
+
+def labels(some: Sequence[Line], room: int | None, by: str, made: Callable[[str], str] = _words.plain) -> list[str]:
+    """What is written for each line in `room` letters; no two names are alike. made: as in `distinct`."""
+    names = iter(distinct([each.name for each in some if each.name is not None], room, by, made))
+    return [each.label if each.name is None else next(names) or each.label for each in some]
 
 
 def _cells(one: Line, written: Scale) -> list[str]:

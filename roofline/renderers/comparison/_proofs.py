@@ -17,6 +17,8 @@ from roofline.renderers._markdown import escape
 HEADINGS = ("", "cause", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
 #: Columns of words; the others hold numbers.
 _LEFT = (1, 2, 7)
+#: What goes first of number, predicted, interval, observed, interval and verdict for want of room: the highest.
+_RANKS = (0, 2, 5, 1, 4, 0)
 
 
 def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
@@ -67,8 +69,10 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
     """The lines of a terminal."""
     if not proofs:
         return ["Proof: there is no finding to prove."]
-    heads = (HEADINGS[0], *HEADINGS[3:])
-    cells = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
+    heads: Sequence[str] = (HEADINGS[0], *HEADINGS[3:])
+    cells: list[Sequence[str]] = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
+    kept = _terminal.kept(cells, _RANKS, width + 2)
+    heads, cells = [heads[number] for number in kept], [[row[number] for number in kept] for row in cells]
     wide = _terminal.widths(cells)
     lines = _terminal.columns(cells, left=(len(heads) - 1,))
     body = []

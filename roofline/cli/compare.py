@@ -137,7 +137,7 @@ def command(
         from roofline.cli.options.prove import prove as proven
 
         ranking = proven(ranking, say, requests)
-    typer.echo(renderer.render(ranking, **more), nl=False)
+    tables.write(renderer.render(ranking, **more), more)
     if format == "text":
         _next(paths)
 

@@ -80,4 +80,4 @@ def command(
         if depth is not None:
             loaded = to_depth(loaded, depth)
         told = renderer.render(analyze(loaded), by, **more)
-    typer.echo(told, nl=False)
+    tables.write(told, more)

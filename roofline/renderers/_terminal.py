@@ -100,7 +100,7 @@ def kept(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> lis
 
 def ruled(lines: Sequence[str], *before: int, page: Page = SHEET) -> list[str]:
     """The lines of a table with a rule before each of the lines `before`; -1 is the last one."""
-    rule = page.painted("─" * max(map(letters, lines)), "dim")
+    rule = page.painted("─" * min(page.width, max(map(letters, lines))), "dim")
     places = {number % len(lines) for number in before}
     return [part for number, line in enumerate(lines) for part in ([rule, line] if number in places else [line])]
 

@@ -87,3 +87,8 @@ def arguments(
     if "page" in known:
         found["page"] = page(width)
     return found
+
+
+def write(text: str, given: dict[str, Any]) -> None:
+    """Print what a format rendered with the arguments `given`. Typer takes colours out of a pipe, if not told."""
+    typer.echo(text, nl=False, color=True if "page" in given and given["page"].colour else None)

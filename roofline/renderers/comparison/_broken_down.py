@@ -20,6 +20,8 @@ from roofline.renderers.comparison import _comparing, _term_table
 OBSERVED, FEW = 8, 3
 #: How many times a row's number the largest one of a table may be, to be written in the same unit.
 _DIGITS = 1e4
+#: What goes first of the columns for want of room: the highest.
+RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
     "A − B = ceilings + kernels + other. ceilings: what the floors of the same work differ by; kernels: the rest of "

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -166,3 +166,22 @@ def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray
 def _sum(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def ranks(table: Table, numbers: Sequence[int]) -> list[int]:
+    """Which column goes first for want of room, the highest: the smallest terms, last the interval, never the total."""
+    sizes = [sum(abs(row.terms[number] or 0.0) for row in table.places) for number in numbers]
+    order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
+    return [*(2 + order.index(place) for place in range(len(sizes))), 0, 1]
+
+
+def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
+    """Both lines over the columns `numbers`, over the total and over the interval."""
+    parts = (COLUMNS[number][0].partition("\n") for number in numbers)
+    return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
+
+
+def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
+    """A row in those columns."""
+    terms = ["" if row.terms[number] is None else written.write(row.terms[number]) for number in numbers]
+    return [*terms, written.write(row.seconds), written.between(row.ci95)]

@@ -9,18 +9,16 @@ from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import Scale, signed
+from roofline.renderers._signed import signed
 from roofline.renderers._terminal import SHEET, Page, wrapped
 from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
-from roofline.renderers.comparison._term_table import Row
 
 #: Differences that parity names and that are shown of each of several pairs.
 _FEW = 3
 #: Letters that names are given before a column makes room for them, and at most in the table of runs.
 _LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN = 12, 16, 30
-#: What goes first of a table for want of room: the highest. A, B, A - B, ceilings, kernels, other, interval.
-_RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
+#: What goes first of the table of runs for want of room: the highest.
 _RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
@@ -131,7 +129,9 @@ def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last
     rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
     cells = _broken_down.cells(rows, scale)
     longest = max((len(row.label) for row in rows), default=0)
-    kept = _terminal.kept(cells, [_RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME))
+    kept = _terminal.kept(
+        cells, [_broken_down.RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME)
+    )
     out = [head for number, head in enumerate(cells[0]) if number not in kept]
     cells = [[line[number] for number in kept] for line in cells]
     room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
@@ -161,14 +161,12 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     """The table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
     scale, rows = table.scale, (*table.rows, table.total)
     numbers = table.columns(scale)
-    heads = [_term_table.COLUMNS[number][0].split("\n") for number in numbers]
-    tops = [*(head[0] for head in heads), "total", "95 % interval"]
-    bottoms = [*(head[1] for head in heads), "", ""]
-    cells = [tops, bottoms, *(_cells(row, numbers, scale) for row in rows)]
+    heads = _term_table.headings(numbers)
+    cells = [[*column] for column in zip(*heads, strict=True)]
+    cells += [_term_table.cells(row, numbers, scale) for row in rows]
     longest = max(len(row.label) for row in rows)
-    kept = _terminal.kept(cells, _sizes(table, numbers), page.width - min(longest, _LEAST_LABEL))
-    out = [f"{top}{bottom}".replace("-", "") if top.endswith("-") else f"{top} {bottom}".strip()
-           for number, (top, bottom) in enumerate(zip(tops, bottoms, strict=True)) if number not in kept]  # fmt: skip
+    kept = _terminal.kept(cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL))
+    out = [_joined(*head) for number, head in enumerate(heads) if number not in kept]
     cells = [[line[number] for number in kept] for line in cells]
     room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
     names = distinct([row.label for row in table.rows], max(room, _LEAST_NAME))
@@ -180,16 +178,9 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     return [*ruled, *_left_out(out, page)]
 
 
-def _sizes(table: _term_table.Table, numbers: Sequence[int]) -> list[int]:
-    """The rank of each column of terms, the smallest first to go; then the interval; the total stays."""
-    sizes = [sum(abs(row.terms[number] or 0.0) for row in table.places) for number in numbers]
-    order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
-    return [*(2 + order.index(place) for place in range(len(sizes))), 0, 1]
-
-
-def _cells(row: Row, columns: Sequence[int], scale: Scale) -> list[str]:
-    terms = [scale.write(row.terms[number]) if row.terms[number] is not None else "" for number in columns]
-    return [*terms, scale.write(row.seconds), scale.between(row.ci95)]
+def _joined(top: str, bottom: str) -> str:
+    """A heading of two lines in one."""
+    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
 
 
 def _runs(ranking: Ranking, page: Page) -> list[str]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 import numpy as np
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -52,8 +53,8 @@ def traced(thunks: list[Thunk]) -> XTrace:
     )
 
 
-def times(thunks: list[Thunk]) -> tuple[list[int], list[int]]:
-    """Each op's own time and its share [ps]."""
+def times(thunks: list[Thunk]) -> tuple[list[int], list[float]]:
+    """Each op's own time and its share of the time in which any ran [ps]."""
     trace = traced(thunks)
     rows = np.arange(len(thunks))
     found = tails(trace, rows)
@@ -70,7 +71,7 @@ def times(thunks: list[Thunk]) -> tuple[list[int], list[int]]:
     }
     (timed,) = time_steps(marked, Owned(**padded, waits=found.waits), len(thunks), "step", 0.0)
     own = np.rint(timed.own[:, 0] * 1e12)
-    return own.astype(int).tolist(), np.rint((timed.own[:, 0] - timed.overlap) * 1e12 * 6).astype(int).tolist()
+    return own.astype(int).tolist(), ((timed.own[:, 0] - timed.overlap) * 1e12).tolist()
 
 
 def test_what_waits_for_the_only_thread_does_not_run() -> None:
@@ -78,16 +79,16 @@ def test_what_waits_for_the_only_thread_does_not_run() -> None:
 
     It ran for 2 in its event, and from 110, when the second product ended, to 112.
     """
-    own, sixths = times([Thunk(0, 0, 2, done=112, done_on=1), Thunk(1, 2, 50), Thunk(1, 50, 110)])
+    own, shares = times([Thunk(0, 0, 2, done=112, done_on=1), Thunk(1, 2, 50), Thunk(1, 50, 110)])
     assert own == [4, 48, 60]
-    assert sixths == [6 * 4, 6 * 48, 6 * 60]
+    assert shares == pytest.approx([4, 48, 60])
 
 
 def test_what_runs_beside_others_shares_with_them() -> None:
     """A product whose last part thread 1 did, with nothing else there, beside a fusion on thread 2."""
-    own, sixths = times([Thunk(1, 0, 2, done=42, done_on=1), Thunk(2, 12, 32)])
+    own, shares = times([Thunk(1, 0, 2, done=42, done_on=1), Thunk(2, 12, 32)])
     assert own == [42, 20]
-    assert sixths == [6 * (12 + 20 // 2 + 10), 6 * 20 // 2]
+    assert shares == pytest.approx([12 + 20 / 2 + 10, 20 / 2])
 
 
 def test_it_is_ended_inside_what_waits_for_it() -> None:
@@ -119,9 +120,10 @@ def runs(draw: st.DrawFn) -> list[Thunk]:
 @given(runs())
 def test_nothing_is_lost_and_nothing_runs_where_it_cannot(thunks: list[Thunk]) -> None:
     """The shares add up to the time in which any thunk was begun and not done; own time is within that of the op."""
-    own, sixths = times(thunks)
+    own, shares = times(thunks)
     done = [max(thunk.end, thunk.done or 0) for thunk in thunks]
-    assert sum(sixths) == 6 * intervals.length(np.asarray([thunk.start for thunk in thunks]), np.asarray(done))
+    begun = np.asarray([thunk.start for thunk in thunks])
+    assert sum(shares) == pytest.approx(intervals.length(begun, np.asarray(done)))
     for thunk, time, last in zip(thunks, own, done, strict=True):
         assert thunk.end - thunk.start <= time <= last - thunk.start
         waited = sum(

@@ -14,7 +14,7 @@ from roofline import models
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
 
-PAGES = {"tiny": ROOT / "docs" / "cells.md", "base": ROOT / "docs" / "cells-base.md"}
+PAGES = {size: ROOT / "docs" / f"{name}.md" for size, name in (("tiny", "cells"), ("base", "cells-base"))}
 _TITLES = {
     "tiny": "Every model on every backend",
     "base": "The published sizes on every backend",

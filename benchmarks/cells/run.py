@@ -13,15 +13,20 @@ import sys
 import time
 from pathlib import Path
 
+import one_layer
 import page
 from cell import BACKENDS, FOLDER, MODELS, ROOT, SIZES, Cell, asked
 
-from roofline import plugins
+from roofline import models, plugins
 from roofline.errors import RooflineError
 from roofline.recording.backend import load as backend_of
 
 #: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
-STEPS = {"tiny": 10, "base": 5}
+STEPS = {"tiny": 10, "base": 5, "one-layer": 5}
+#: A layer takes seconds a step: one sample, few tokens, in the arithmetic that every CPU has, on a thread that nobody
+#: waits for.
+ONE_LAYER = ("--batch", "1", "--precision", "fp32", "--threads", "1")
+TOKENS = ("--seq", "32")
 
 
 def main() -> None:
@@ -38,8 +43,7 @@ def main() -> None:
         there = plugins.names(backend_of(cell.backend).models, sorted_by_kind=True)
         if not wanted.table and time.monotonic() < end and cell.model in there:
             measure(cell)
-    for size in SIZES:
-        written = page.write(size)
+    for written in (*map(page.write, page.PAGES), one_layer.write()):
         if written is not None:
             print(f"Wrote {written.relative_to(ROOT)}")
 
@@ -50,6 +54,8 @@ def measure(cell: Cell) -> None:
         return
     command = [sys.executable, "-m", "roofline", "profile", cell.model, "--backend", cell.backend, "--mode", cell.mode]
     command += ["--size", cell.size, "--steps", str(STEPS[cell.size]), "-o", str(cell.profile), "--force"]
+    if cell.size == "one-layer":
+        command += [*ONE_LAYER, *(TOKENS if "seq" in models.geometry(cell.model).takes else ())]
     begin = time.monotonic()
     # Waiting threads asleep: on a machine that others use too a cell is then not measured a second time.
     variables = {**os.environ, "OMP_WAIT_POLICY": "PASSIVE"}

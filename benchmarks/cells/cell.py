@@ -41,11 +41,6 @@ class Cell:
         """Where its profile is, if it ran."""
         return FOLDER / f"{self.size}-{self.model}-{self.mode}-{self.backend}.json"
 
-    @property
-    def failed(self) -> Path:
-        """Where the sentence is with which it failed."""
-        return self.profile.with_suffix(".failed")
-
 
 def asked(sizes: Iterable[str], names: Iterable[str], backends: Iterable[str]) -> Iterator[Cell]:
     """The cells that could be, whether or not the model is built there."""

@@ -22,7 +22,7 @@ from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import loops
+from roofline.xla.hlo import loops, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import contractions, joined, live, schedule
 from roofline.xla.places import Placing
@@ -58,7 +58,11 @@ def asked(module: hlo.Module) -> ModelWork:
         if unit.control or not alive.issuperset((unit.instruction, *unit.path)):
             continue
         times = _times(module, unit.path)
+        inside = None
+        if unit.instruction.opcode == "convolution":
+            inside = zero_padding.flops(module, unit.instruction, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
+            flops = flops if inside is None else inside
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             own = op_name in ("", unit.instruction.op_name)
             name = unit.op_name if own else joined(unit.op_name, op_name)

@@ -100,7 +100,7 @@ def test_inference_gives_an_output_of_the_models_shape(builds: Any, name: str) -
     answer = builds["infer"][name]
     shapes = {"bert": [2, 2], "distilbert": [2, 2], "roberta": [2, 2], "lenet5": [4, 10], "mlp": [32, 4]}
     shapes["segment-anything"] = [2, 4, 24, 24]  # three masks and a single one, four times as fine as the patches
-    shapes["stable-diffusion"] = [2, 8, 8, 4]  # latents have an eighth of the image's side
+    shapes["stable-diffusion"] = [2, 16, 16, 4]  # latents have an eighth of the image's side
     assert answer["output"] == shapes.get(name, [2, 16, 1000])
     assert answer["finite"]
     assert answer["forward"] == answer["output"]
@@ -484,7 +484,7 @@ def weights_at_published_size(package: str) -> dict[str, Any]:
 
     from roofline.models import dimensions
 
-    library = import_module("keras_cv.models.stable_diffusion")
+    library = import_module("keras_cv.src.models.stable_diffusion")
     module = plugins.load(package, "stable-diffusion", "model", sorted_by_kind=True)
     dims = dimensions(workload("stable-diffusion", size="published"))
     with StatelessScope(initialize_variables=False):

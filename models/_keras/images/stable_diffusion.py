@@ -23,7 +23,7 @@ from roofline.models._adam import Adam
 from roofline.models._diffusion import GUIDANCE, NEXT, NOW, kept
 from roofline.models._keras import vision
 from roofline.models._keras.prepare import generator, prepare
-from roofline.models._keras.step import own_step, step
+from roofline.models._keras.step import arriving, own_step, step
 from roofline.models._keras.version import Version
 from roofline.models._step import loss_switch
 
@@ -31,8 +31,7 @@ LONGEST_PERIOD = 10_000  # of the sines and cosines that tell the UNet the numbe
 LEVELS = 4
 EPSILON = 1e-5
 
-_MODELS = "models.stable_diffusion"
-_LAYERS = f"{_MODELS}.__internal__.layers"
+_LAYERS = "src.models.stable_diffusion"  # not among the names that KerasCV exports
 #: Parts of KerasCV's layers, which are called as their attribute is: `transformer_block/attn1/to_q`.
 _PARTS = (
     *("transformer_block", "attn1", "attn2", "to_q", "to_k", "to_v", "out_proj", "geglu", "dense"),
@@ -73,7 +72,7 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
     latent: (batch, side, side, latent channels), where a side is image / 8. timestep_embedding: (batch, first width).
     context: (batch, words, context), the encoded text. Gives the noise in the latents, in their shape.
     """
-    keras, parts = version.KERAS, vision.library(f"{_MODELS}.diffusion_model")
+    keras, parts = version.KERAS, vision.library(f"{_LAYERS}.diffusion_model")
     padded = vision.library(f"{_LAYERS}.padded_conv2d").PaddedConv2D
     side, widths, heads = dims["image"] // 8, dims["widths"], dims["heads"]
     dtype = keras.mixed_precision.global_policy().variable_dtype
@@ -177,7 +176,7 @@ def _denoising(version: Version, workload: Workload, dims: Mapping[str, Any]) ->
     }
 
     def denoise(given: Mapping[str, Any]) -> np.ndarray:
-        time = np.repeat(embedded(NOW, dims["widths"][0])[None], batch, axis=0)
+        time = arriving(version, workload, np.repeat(embedded(NOW, dims["widths"][0])[None], batch, axis=0))
         without, with_text = (
             model.predict_on_batch(
                 {"latent": given["latent"], "timestep_embedding": time, "context": given[f"{which} text"]}

@@ -6,9 +6,12 @@ direction; of 18^2 pairs 16^2 are asked for, in the forward pass and in both gra
 
 from __future__ import annotations
 
+import sys
 from pathlib import Path
 
 import pytest
+
+sys.path.append(str(Path(__file__).parent))
 from test_graph import data, record, tf, variable
 
 CHANNELS = 2 * 2 * 3 * 5  # FLOPs of a pair: batch 2, 3 channels to 5

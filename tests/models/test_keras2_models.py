@@ -85,7 +85,7 @@ def test_stable_diffusion_is_torchs(answers: Any) -> None:
     """The encoder of its autoencoder, two training steps; and a denoising step."""
     if "denoising" not in answers:
         pytest.skip("keras_cv or diffusers is not installed")
-    assert answers["autoencoder"]["output"] < 2e-5
+    assert answers["autoencoder"]["output"] < 1e-4
     assert answers["autoencoder"]["update"] < 2e-5
     assert answers["autoencoder"]["compared"] > 0.5
     assert answers["denoising"]["difference"] < 1e-4 * answers["denoising"]["size"]

@@ -255,7 +255,7 @@ def test_the_image_encoder_is_torchs(on_torch: Any) -> None:
 @pytest.mark.skipif(not DIFFUSES, reason="KerasCV, diffusers or TensorFlow is not installed")
 def test_stable_diffusion_is_torchs(on_torch: Any) -> None:
     """The encoder of its autoencoder, and a denoising step, whose guidance makes 7.5 times as much of a difference."""
-    assert on_torch["autoencoder"]["output"] < 2e-5
+    assert on_torch["autoencoder"]["output"] < 1e-4  # of up to about 10
     check_training(on_torch["autoencoder"], compared=0.5)
     assert on_torch["denoising"]["difference"] < 1e-4 * on_torch["denoising"]["size"]
 

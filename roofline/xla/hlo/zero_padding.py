@@ -36,18 +36,16 @@ def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
         return None
     numbers = convolution.message.convolution_dimension_numbers
     image, result = convolution.operands[0].shape, convolution.first
-    message = type(convolution.message)()
+    message: Any = type(convolution.message)()
     message.CopyFrom(convolution.message)
-    for margins, spatial, shifts in (
-        (before, numbers.input_spatial_dimensions, lambda window, low: low * (window.base_dilation or 1)),
-        (behind, numbers.output_spatial_dimensions, lambda window, low: -low * (window.stride or 1)),
-    ):
-        if margins is None:
-            continue
-        if any(edges != (0, 0) for place, edges in enumerate(margins) if place not in spatial):
+    windows = message.window.dimensions
+    for margins, spatial in ((before, numbers.input_spatial_dimensions), (behind, numbers.output_spatial_dimensions)):
+        if margins and any(edges != (0, 0) for place, edges in enumerate(margins) if place not in spatial):
             return None
-        for window, place in zip(message.window.dimensions, spatial, strict=True):
-            window.padding_low += shifts(window, margins[place][0])
+    for window, place in zip(windows, numbers.input_spatial_dimensions, strict=True):
+        window.padding_low += before[place][0] * (window.base_dilation or 1) if before else 0
+    for window, place in zip(windows, numbers.output_spatial_dimensions, strict=True):
+        window.padding_low -= behind[place][0] * (window.stride or 1) if behind else 0
     work = custom_calls.convolution(
         message, _without(image, before), convolution.operands[1].shape, _without(result, behind)
     )

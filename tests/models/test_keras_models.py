@@ -489,7 +489,7 @@ def weights_at_published_size(package: str) -> dict[str, Any]:
     dims = dimensions(workload("stable-diffusion", size="published"))
     with StatelessScope(initialize_variables=False):
         made = {
-            "encoder": (module.encoder(dims), library.ImageEncoder(512, 512, download_weights=False)),
+            "encoder": (module.encoder(dims), library.ImageEncoder(download_weights=False)),
             "unet": (module.network(dims), library.DiffusionModel(512, 512, 77, download_weights=False)),
         }
     return {

@@ -104,15 +104,14 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
             result[name] = Place(BACKWARD, where.scope)
         elif name not in before_gradients:
             result[name] = Place(OPTIMIZER if optimizes else BACKWARD, where.scope)
-        elif not where.scope and path(name)[1] not in differentiated:
+        elif _alone(name, differentiated):
             custom.add(name)
         # Otherwise it is a loss of gradients, which has a gradient itself.
     again = list(custom)
     while again:
         for source in back.get(again.pop(), ()):
-            where = found.get(source)
-            alone = where == Place(FORWARD, "") and path(source)[1] not in differentiated
-            if alone and source not in custom and custom.issuperset(forth[source]):
+            forward = source in found and found[source].phase == FORWARD and _alone(source, differentiated)
+            if forward and source not in custom and custom.issuperset(forth[source]):
                 custom.add(source)
                 again.append(source)
     result |= dict.fromkeys(custom, Place(BACKWARD, ""))
@@ -120,9 +119,16 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
     return result
 
 
+def _alone(name: str, differentiated: set[tuple[str, ...]]) -> bool:
+    """Whether a node's name has no scope, and no gradient bears it."""
+    own = path(name)[1]
+    return len(own) == 1 and own not in differentiated
+
+
 def _differentiated(gradients: Iterable[str]) -> set[tuple[str, ...]]:
     """The paths of ops of which some of these nodes are the gradients, and of the scopes around them."""
-    paths = (path(name)[1] for name in gradients)
+    # Symbolic gradients of an op `a/MatMul` lie in `a/MatMul_grad`.
+    paths = (tuple(part.removesuffix("_grad") for part in path(name)[1]) for name in gradients)
     return {parts[:length] for parts in paths for length in range(1, len(parts))}
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -82,11 +82,11 @@ class Table:
         )
 
 
-def table(comparison: Comparison, most: int = _MOST) -> Table:
+def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Table:
     """The terms of the work view by phase and block, with what is small in one row, and the gap.
 
-    most: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
-    stand beside what may be the same in the other.
+    most: rows of places; least: what is below it is small, also of the gap [s]. The gap is told by cause where the
+    causes of both runs are known: a cause of one alone would stand beside what may be the same in the other.
     """
     view = comparison.work
     found: dict[tuple[str | None, str | None], list[Term]] = {}
@@ -94,7 +94,7 @@ def table(comparison: Comparison, most: int = _MOST) -> Table:
         if not term.kind.startswith("gap."):
             found.setdefault((term.phase, term.block), []).append(term)
     sums = {place: sum(term.seconds for term in terms) for place, terms in found.items()}
-    kept, small = _parted(sums, most, abs(comparison.difference))
+    kept, small = _parted(sums, most, max(SMALL * abs(comparison.difference), least))
     one_phase = len({phase for phase, _ in found}) == 1
     rows = [
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
@@ -104,21 +104,32 @@ def table(comparison: Comparison, most: int = _MOST) -> Table:
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    return Table(tuple(rows), gap_rows(comparison), total, view.residual)
+    return Table(tuple(rows), gap_rows(comparison, least), total, view.residual)
 
 
-def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
-    """The gap, by cause where the causes of both runs are known."""
+def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
+    """The gap, by cause where the causes of both runs are known; causes below `least` [s] share a row."""
     causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
     nothing = (None,) * len(COLUMNS)
     what = gap_name(comparison)
     if len(causes) > 1 and NOT_RESOLVED not in comparison.gap:
-        return tuple(
-            Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in causes
-        )
-    drawn = sum(comparison.gap_drawn.values(), np.zeros(1))
+        small = [term for term in causes if abs(term.seconds) < least]
+        large = [term for term in causes if term not in small] if len(small) > 1 else causes
+        rows = [
+            Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in large
+        ]
+        if len(small) > 1:
+            rows.append(_together(f"{what}: other causes ({len(small)})", comparison, small))
+        return tuple(rows)
+    return (_together(what, comparison, causes),)
+
+
+def _together(label: str, comparison: Comparison, causes: Sequence[Term]) -> Row:
+    """Causes of the gap in one row."""
+    drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), np.zeros(1))
     resamples = comparison.work.a.resamples, comparison.work.b.resamples
-    return (Row(what, nothing, sum(term.seconds for term in causes), interval(drawn, *resamples)),)
+    nothing = (None,) * len(COLUMNS)
+    return Row(label, nothing, sum(term.seconds for term in causes), interval(drawn, *resamples))
 
 
 def gap_name(comparison: Comparison) -> str:
@@ -131,10 +142,10 @@ def _place(phase: str | None, block: str | None) -> str:
     return plain(block or "") if phase == block else f"{short} {plain(block or '')}"
 
 
-def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, difference: float) -> tuple[Places, Places]:
+def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, least: float) -> tuple[Places, Places]:
     """The places that get a row of their own, the largest first, and those that share one."""
     ordered = sorted(sums, key=lambda place: -abs(sums[place]))
-    least = SMALL * max([difference, *(abs(each) for each in sums.values())])
+    least = max([least, *(SMALL * abs(each) for each in sums.values())])
     kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
     small = ordered[len(kept) :]
     return (ordered, []) if len(small) == 1 else (kept, small)

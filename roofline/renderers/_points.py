@@ -46,9 +46,14 @@ class Points:
     absent: float
 
     @property
+    def all(self) -> tuple[Bubble | Stream, ...]:
+        """Both kinds."""
+        return (*self.bubbles, *self.streams)
+
+    @property
     def longest(self) -> float:
         """The longest time of a point [s]; 0 of none."""
-        return max((point.seconds for point in (*self.bubbles, *self.streams)), default=0.0)
+        return max((point.seconds for point in self.all), default=0.0)
 
 
 def points(analysis: Analysis) -> Points:
@@ -59,7 +64,8 @@ def points(analysis: Analysis) -> Points:
         number, seconds, _ = merged.get((op.signature, op.phase), (0, 0.0, None))
         group = GROUP_OF[analysis.op_class(op)]
         merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), group)
-    bubbles, streams = [], []
+    bubbles: list[Bubble] = []
+    streams: list[Stream] = []
     for (signature, _), (number, seconds, group) in merged.items():
         name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
         if seconds <= 0 or cost.intensity is None:
@@ -70,7 +76,7 @@ def points(analysis: Analysis) -> Points:
         else:
             streams.append(Stream(name, group, number * (cost.bytes or 0.0) / seconds, seconds, number))
     whole = float(table.own.sum())
-    shown = sum(point.seconds for point in (*bubbles, *streams))
+    shown = sum(bubble.seconds for bubble in bubbles) + sum(stream.seconds for stream in streams)
     return Points(
         tuple(sorted(bubbles, key=lambda point: -point.seconds)),
         tuple(sorted(streams, key=lambda point: -point.seconds)),

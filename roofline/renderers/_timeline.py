@@ -16,13 +16,15 @@ from roofline.errors import InputError
 from roofline.renderers._words import plain
 
 #: What the host did while no op ran, as the op that ends the stretch has it recorded.
-Cause = Literal["host in the framework", "host in Python", "host reads a result", "after the last op", "not recorded"]
+Cause = Literal[
+    "host in the framework", "host in Python", "host reads a result", "after the last op", "cause not recorded"
+]
 CAUSES: tuple[Cause, ...] = (
     "host in the framework",
     "host in Python",
     "host reads a result",
     "after the last op",
-    "not recorded",
+    "cause not recorded",
 )
 
 
@@ -105,7 +107,7 @@ def _start(analysis: Analysis, row: int) -> float:
 def _cause(op: Op) -> Cause:
     """Why none ran before an op: what the host did for most of that time."""
     if op.host_ns is None:
-        return "not recorded"
+        return "cause not recorded"
     framework, python = op.host_ns
     if op.host_reads:
         return "host reads a result"

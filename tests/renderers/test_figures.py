@@ -301,14 +301,15 @@ def test_rows_of_a_waterfall_are_in_full_words() -> None:
     def row(label: str, phase: str | None, block: str | None) -> _term_table.Row:
         return _term_table.Row(label, (), 1.0, None, phase, block)
 
-    assert _readable([row("bwd FFN", "backward", "FFN"), row("bwd forward", "backward", "forward")]) == [
+    assert _readable([row("bwd FFN", "backward", "FFN"), row("bwd forward", "backward", "forward")], "gap") == [
         "FFN, backward",
         "backward",
     ]
     # Two rows would have one name: both get their block.
     two = [row("bwd forward", "backward", "forward"), row("backward", "backward", "backward")]
-    assert _readable(two)[0] == "forward, backward"
-    assert _readable([row("FFN", "forward", "FFN"), row("other places (3)", None, None)]) == ["FFN", "other places (3)"]
+    assert _readable(two, "gap")[0] == "forward, backward"
+    named = [row("FFN", "forward", "FFN"), row("other places (3)", None, None), row("gap: data input", None, None)]
+    assert _readable(named, "gap") == ["FFN", "other places (3)", "data input"]
 
 
 def test_what_cannot_be_compared_in_a_figure() -> None:
@@ -349,7 +350,7 @@ def marks(axes: Any) -> np.ndarray:
 @pytest.mark.parametrize("number", [1, 2, 4])
 def test_no_op_lies_outside_of_a_roofline(number: int) -> None:
     """Of a device without ceilings, too."""
-    bare = replace(handmade.device(), ceilings={}, caches=())
+    bare = replace(handmade.device(), name="Bare Device", ceilings={}, caches=())
     given = [analyze(handmade.profile(backend=f"b{n}"), None if n % 2 else bare) for n in range(number)]
     with _style.applied():
         figure, _ = figures.build("roofline", given, 3.3)
@@ -364,7 +365,7 @@ def test_no_op_lies_outside_of_a_roofline(number: int) -> None:
         len({axes.get_xlim() for axes in figure.axes[::2]}) == len({axes.get_ylim() for axes in figure.axes[::2]}) == 1
     )
     assert any(text.startswith("area: 5 ms") for text in written(figure))
-    assert any("No ceilings are known of Round Device" in text for text in written(figure))
+    assert any("No ceilings are known of Bare Device" in text for text in written(figure))
 
 
 def test_a_step_of_unknown_work_is_no_empty_roofline() -> None:
@@ -425,7 +426,7 @@ def test_a_timeline_is_the_first_kept_step() -> None:
         (0, 500, "host in the framework"),
         (1700, 2000, "host in Python"),
         (3000, 4000, "host reads a result"),
-        (4500, 5000, "not recorded"),
+        (4500, 5000, "cause not recorded"),
         (5500, 6000, "after the last op"),
     ]
     # 1000 + 300 - 100 beside each other + 1000 + 500 + 500 busy, the rest of 6000 idle

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
@@ -71,11 +71,10 @@ def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> 
     small = max(_term_table.SMALL * max(sizes), least)
     kept = [row for row in found.rows[:most] if abs(row.seconds) >= small]
     rows = [line(row) for row in kept]
-    left = found.rows[len(kept) :]
-    if len(left) == 1:
-        rows.append(line(left[0]))
-    elif left:
-        rows.append(_together(f"others ({len(left)})", left))
+    left, causes = found.rows[len(kept) :], _term_table.small_causes(pair.comparison, least)
+    if left or causes:
+        others = _together(f"others ({len(left) + len(causes)})", left)
+        rows.append(replace(others, seconds=others.seconds + sum(term.seconds for term in causes)))
     nothing = (None,) * len(_term_table.COLUMNS)
     places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
     gap = _term_table.gap_rows(pair.comparison, least)

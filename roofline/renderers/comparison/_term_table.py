@@ -85,8 +85,8 @@ class Table:
 def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Table:
     """The terms of the work view by phase and block, with what is small in one row, and the gap.
 
-    most: rows of places; least: what is below it is small, also of the gap [s]. The gap is told by cause where the
-    causes of both runs are known: a cause of one alone would stand beside what may be the same in the other.
+    most: rows of places; least: what is below it is small, and so are causes of the gap [s]. The gap is told by cause
+    where the causes of both runs are known: a cause of one alone would stand beside what may be the same in the other.
     """
     view = comparison.work
     found: dict[tuple[str | None, str | None], list[Term]] = {}
@@ -100,7 +100,10 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
         for phase, block in kept
     ]
-    if small:
+    causes = small_causes(comparison, least)
+    if causes:
+        rows.append(_row(f"others ({len(small) + len(causes)})", comparison, found, small, causes))
+    elif small:
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
@@ -108,28 +111,30 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
 
 
 def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
-    """The gap, by cause where the causes of both runs are known; causes below `least` [s] share a row."""
-    causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
-    nothing = (None,) * len(COLUMNS)
-    what = gap_name(comparison)
-    if len(causes) > 1 and NOT_RESOLVED not in comparison.gap:
-        small = [term for term in causes if abs(term.seconds) < least]
-        large = [term for term in causes if term not in small] if len(small) > 1 else causes
-        rows = [
-            Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in large
-        ]
-        if len(small) > 1:
-            rows.append(_together(f"{what}: other causes ({len(small)})", comparison, small))
-        return tuple(rows)
-    return (_together(what, comparison, causes),)
+    """The gap, by cause where the causes of both runs are known; without causes below `least` [s]."""
+    causes, what = _causes(comparison), gap_name(comparison)
+    if not _told_apart(comparison, causes):
+        return (_row(what, comparison, {}, [], causes),)
+    return tuple(
+        _row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term])
+        for term in causes
+        if abs(term.seconds) >= least
+    )
 
 
-def _together(label: str, comparison: Comparison, causes: Sequence[Term]) -> Row:
-    """Causes of the gap in one row."""
-    drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), np.zeros(1))
-    resamples = comparison.work.a.resamples, comparison.work.b.resamples
-    nothing = (None,) * len(COLUMNS)
-    return Row(label, nothing, sum(term.seconds for term in causes), interval(drawn, *resamples))
+def small_causes(comparison: Comparison, least: float) -> list[Term]:
+    """The causes of the gap that `gap_rows` leaves out."""
+    causes = _causes(comparison)
+    return [term for term in causes if abs(term.seconds) < least] if _told_apart(comparison, causes) else []
+
+
+def _causes(comparison: Comparison) -> list[Term]:
+    return [term for term in comparison.work.terms if term.kind.startswith("gap.")]
+
+
+def _told_apart(comparison: Comparison, causes: Sequence[Term]) -> bool:
+    """Whether the gap is told by cause: a cause of one run alone would stand beside what may be the same elsewhere."""
+    return len(causes) > 1 and NOT_RESOLVED not in comparison.gap
 
 
 def gap_name(comparison: Comparison) -> str:
@@ -152,17 +157,23 @@ def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, leas
 
 
 def _row(
-    label: str, comparison: Comparison, found: Mapping[tuple[str | None, str | None], list[Term]], places: Places
+    label: str,
+    comparison: Comparison,
+    found: Mapping[tuple[str | None, str | None], list[Term]],
+    places: Places,
+    causes: Sequence[Term] = (),
 ) -> Row:
+    """Places and causes of the gap in one row."""
     terms = [term for place in places for term in found[place]]
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
-    single = places[0] if len(places) == 1 else (None, None)
+    single = places[0] if len(places) == 1 and not causes else (None, None)
     view, wanted = comparison.work, set(places)
-    drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted)
+    drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
+    drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), drawn)
     return Row(
         label,
         tuple(columns),
-        sum(term.seconds for term in terms),
+        sum(term.seconds for term in (*terms, *causes)),
         interval(drawn, view.a.resamples, view.b.resamples),
         *single,
     )

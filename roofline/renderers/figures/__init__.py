@@ -12,7 +12,8 @@ from typing import TYPE_CHECKING
 
 from roofline import plugins
 from roofline.errors import InputError
-from roofline.renderers.figures._written import SUFFIXES, Caption, write
+from roofline.renderers.figures._written import SUFFIXES as SUFFIXES
+from roofline.renderers.figures._written import Caption, write
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure

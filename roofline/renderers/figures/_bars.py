@@ -75,7 +75,7 @@ def draw(
     """
     left, wall = 0.0, sum(piece.seconds for piece in pieces)
     for piece in pieces:
-        axes.barh(middle, piece.seconds / unit, left=left / unit, height=height, **piece.look)
+        axes.barh(middle, piece.seconds / unit, left=left / unit, height=height, clip_on=False, **piece.look)
         text = f"{100 * piece.seconds / wall:.0f} %" if wall else ""
         room = piece.seconds
         if whisker is not None:

@@ -69,11 +69,13 @@ class Board:
         """A place for a text beside a line, from now on taken; None where there is none.
 
         start, end: of the visible part of the line, from left to right. Above it is tried before below, its end before
-        its beginning.
+        its beginning. Beside a level line half of the text may stand before its beginning.
         """
         angle = atan2(end[1] - start[1], end[0] - start[0])
         u, v = (cos(angle), sin(angle)), (-sin(angle), cos(angle))
         wide, high = _measure.extent(text, size)
+        if angle == 0:
+            start = (start[0] - wide / 2, start[1])
         room = hypot(end[0] - start[0], end[1] - start[1]) - wide - 2 * _AIR
         for step in range(_TRIED if room >= 0 else 0):
             along = _AIR + room * (1 - step / (_TRIED - 1))
@@ -130,7 +132,7 @@ def places(axes: Axes, points: Sequence[Point]) -> NDArray[np.float64]:
     return dots / axes.figure.dpi
 
 
-def write(figure: Figure, place: Place, colour: str) -> None:
+def write(figure: Figure, place: Place, colour: tuple[float, float, float]) -> None:
     """Set a label."""
     look: dict[str, Any] = {"ha": "left", "va": "bottom", "rotation_mode": "anchor", "size": _measure.SMALL}
     look |= {"rotation": degrees(place.angle), "color": colour, "transform": figure.dpi_scale_trans}

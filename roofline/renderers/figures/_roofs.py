@@ -11,13 +11,13 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
 from roofline.renderers._words import plain
-from roofline.renderers.figures import _labels
+from roofline.renderers.figures import _labels, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
-#: Radius of a ring at a ridge point [pt].
-_RING = 1.7
+#: Radius of a ring at a ridge point [pt], and what a name takes above its line [in].
+_RING, _NAME = 1.7, 0.15
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,6 +47,12 @@ class Limits(NamedTuple):
     right: float
     low: float
     high: float
+
+    def with_room_above(self, peaks: Sequence[float], inches: float) -> Limits:
+        """The same with room for a name above the highest peak, on an axis of `inches`."""
+        free = min(0.5, _NAME / inches)
+        need = self.low * (max(peaks, default=self.low) / self.low) ** (1 / (1 - free))
+        return self._replace(high=max(self.high, need))
 
 
 class Line(NamedTuple):
@@ -158,5 +164,5 @@ def label(
         if place is None:
             left_out.append(line.text)
         elif figure is not None:
-            _labels.write(figure, place, colour)
+            _labels.write(figure, place, _style.ink(colour))
     return left_out

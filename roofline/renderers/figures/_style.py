@@ -98,6 +98,14 @@ def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
     return red, green, blue
 
 
+def ink(colour: str) -> tuple[float, float, float]:
+    """A colour dark enough to be read as text."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (0.72 * part for part in to_rgb(colour))
+    return red, green, blue
+
+
 def lighten(bound: Bound) -> Look:
     """How the loss under a bound is filled: pale, hatched in the bound's colour."""
     return {

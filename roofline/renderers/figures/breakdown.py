@@ -72,9 +72,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
             left = _frame.EDGE + column * (beside + _APART)
             _frame.write(fig, left, at, [next(titles)], _measure.SMALL)
             lowest = after == len(grid) or column >= len(grid[after])
-            _panel(fig, panel.rows, left, at + title, beside, height, size, lowest)
+            _panel(fig, panel.rows, left, at + title, beside, size, lowest)
         at += title + height + _BELOW
-    _frame.name_below(fig, width / 2, "share [%]", top + high - _BELOW + _frame.TICKS)
     _frame.draw_keys(fig, keys, top + high - _BELOW + _frame.TICKS + _frame.LABEL + 0.02)
     return fig, _caption(items, names, by)
 
@@ -85,12 +84,11 @@ def _rows(analysis: Analysis, key: str) -> list[Row]:
     return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
 
 
-def _panel(
-    fig: Figure, rows: Sequence[Row], left: float, top: float, width: float, high: float, size: _Size, lowest: bool
-) -> None:
+def _panel(fig: Figure, rows: Sequence[Row], left: float, top: float, width: float, size: _Size, lowest: bool) -> None:
     """The bars of one run, within `width` [in] with the names of its rows."""
     names = _measure.fit_apart([row.label for row in rows], 0.42 * width)
     room = width - _measure.widest(names) - 0.06
+    high = size.row * len(rows)
     axes = _frame.bars(fig, left + width - room, top, room, high)
     bars = [bar for number, row in enumerate(rows) for bar in _bars(row, number * size.row, size)]
     ends = [bar.left + bar.share for bar in bars if bar.told]
@@ -103,6 +101,8 @@ def _panel(
     axes.set_yticks([(number + 0.5) * size.row for number in range(len(rows))], names, size=_measure.SMALL)
     _frame.linear(axes.xaxis, room, 5)
     axes.tick_params(axis="x", labelbottom=lowest)
+    if lowest:
+        _frame.name_below(fig, left + width - room / 2, "share [%]", top + high + _frame.TICKS)
 
 
 class _Bar(NamedTuple):

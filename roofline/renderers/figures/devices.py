@@ -57,6 +57,7 @@ def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roof
     room, top = width - left - 0.1, _frame.EDGE + 0.04
     high = (0.62 if width < _frame.WIDE else 0.42) * width
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.03 + keys.height)
+    within = within.with_room_above([peak for line in lines for _, peak in line.peaks], high)
     axes = _frame.panel(fig, left, top, room, high)
     axes.set(xscale="log", yscale="log", xlim=within[:2], ylim=within[2:])
     _frame.logarithmic(axes.xaxis, room)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
 from roofline.core.vocabulary import GROUPS
 from roofline.errors import InputError
@@ -24,6 +25,8 @@ if TYPE_CHECKING:
 LARGEST, LEAST = 110.0, 3.0
 #: The panel of ops without FLOP, and between panels [in].
 _STRIP, _BESIDE, _APART, _BELOW = 0.24, 0.05, 0.12, 0.07
+#: Panels that are narrower are as high as wide [in].
+_SMALL = 1.4
 #: Axes of runs that have nothing to put on them.
 _NO_LIMITS = _roofs.Limits(0.1, 100.0, 1e9, 1e12)
 #: The ends of an axis of byte/s; None: there is none.
@@ -57,8 +60,11 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """One panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP."""
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width)
+    # What a device was seen to reach in one of the runs is its ceiling in all panels.
+    same = {item.device.name: [one.device for one in items if one.device.name == item.device.name] for item in items}
+    best = {name: best_ceilings(some) for name, some in same.items()}
     runs = [
-        _Run(item, name, points(item), _roofs.ceilings(item.device, _roofs.precisions(item), vector=True))
+        _Run(item, name, points(item), _roofs.ceilings(best[item.device.name], _roofs.precisions(item), vector=True))
         for item, name in zip(items, heading.rows, strict=True)
     ]
     if not any(run.points.bubbles or run.points.streams for run in runs):
@@ -75,7 +81,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
 def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[str]:
     """What a reader of the panels must know besides: ceilings for whose names there is no room, and what has none."""
     told = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
-    bare = [_words.device(run.analysis) for run in runs if not run.analysis.device.ceilings]
+    bare = [_words.device(run.analysis) for run in runs if not run.lines.told]
     told += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare)]
     room = width - 2 * _frame.EDGE
     return [line for text in told for line in _measure.wrap(text, room, _measure.SMALL, 3)]
@@ -119,13 +125,14 @@ def _grid(number: int, heading: int, below: float, limits: _roofs.Limits, rates:
     columns = 1 if number == 1 else (2 if number <= 4 else 3) if wide else (1 if number == 2 else 2)
     rows = -(-number // columns)
     left = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(limits.low, limits.high)) + 0.06
-    right = 0.1 if rates is None else 0.13 + _measure.widest(_frame.log_labels(*rates)) + 0.06 + _frame.EDGE
+    right = 0.1 if rates is None else _measure.widest(_frame.log_labels(*rates)) + 0.23 + _frame.EDGE
     panel = (width - left - right - (columns - 1) * _APART) / columns
     plot = panel if rates is None else panel - _STRIP - _BESIDE
     above = _measure.line(_measure.SMALL) + 0.02 if number > 1 else 0.0
     top = _frame.EDGE + _measure.line(_measure.TEXT) * heading + 0.03
     most = (_frame.PAGE - top - below) / rows - above - _BELOW
-    high = max(0.5, min(plot * (0.55 if number == 1 and wide else 0.75), most))
+    shape = (0.55 if wide else 0.75) if number == 1 else 1.0 if plot < _SMALL else 0.75
+    high = max(0.5, min(plot * shape, most))
     pitch = above + high + _BELOW
     return _Grid(columns, left, top, plot, high, panel + _APART, pitch, above, top + rows * pitch - _BELOW)
 
@@ -140,6 +147,9 @@ def _drawn(
     keys = _frame.keys(_keys(runs, scales), width, 0.15)
     below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * len(notes)
     grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    limits = limits.with_room_above([peak for run in runs for _, peak in run.lines.peaks], grid.high)
+    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    scales = scales._replace(limits=limits)
     if (largest := LARGEST * min(1.0, max(0.3, grid.plot / 2.3))) < LARGEST:
         scales = scales._replace(largest=largest)
         keys = _frame.keys(_keys(runs, scales), width, 0.15)
@@ -163,7 +173,7 @@ def _drawn(
             beside = _frame.panel(fig, left + grid.plot + _BESIDE, top, _STRIP, grid.high)
             _strip(beside, run, scales, grid.high, last)
             if last:
-                x = left + grid.beside - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.07
+                x = left + grid.beside - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
                 _frame.upright(fig, x, top, grid.high, ["byte/s of ops without FLOP", "byte/s, no FLOP", "byte/s"])
     under = grid.bottom + _frame.TICKS
     _frame.name_below(
@@ -239,7 +249,7 @@ def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
     """Groups by marker, and times by area."""
-    present = {point.group for run in runs for point in (*run.points.bubbles, *run.points.streams)}
+    present = {point.group for run in runs for point in run.points.all}
     keys = []
     for group in GROUPS:
         if group in present:

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.bootstrap import Interval, draw, interval
+from roofline.analysis.bootstrap import Interval, Resamples, draw, interval
 from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import check_timed, on_common_ceilings
@@ -38,11 +38,14 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     order = sorted(range(len(runs)), key=lambda number: runs[number].wall)
     runs, names = [runs[number] for number in order], tuple(names[number] for number in order)
     judged = [parity(run, runs[0], (name, names[0])) for name, run in zip(names, runs, strict=True)]
-    ratios = [_ratio(run, runs[0]) for run in runs]
+    drawn = [draw(run, runs[0]) for run in runs]
+    ratios = [None, *(_ratio(run, one, runs[0]) for run, one in zip(runs[1:], drawn[1:], strict=True))]
+    # As the ratios: of what other processes would have given, and not of the steps of this one alone.
+    whiskers = [interval(one.wall, one) for one in drawn]
     heading = _frame.heading(runs, names, width)
     # What the heading has of one run alone stands above its bar here.
     named = heading.rows if len(runs) > 1 else names
-    ends = [max(run.wall, (run.wall_interval or (0.0, run.wall))[1]) for run in runs]
+    ends = [max((run.wall, *(whisker or ()))) for run, whisker in zip(runs, whiskers, strict=True)]
     left, right = 0.06, 0.14
     room = width - left - right
     unit = _frame.unit(max(ends))
@@ -60,12 +63,13 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
         told = _measure.first_that_fits(_told(run, runs[0], ratios[number], judged[number]), 0.75 * room)
         name = _measure.fit_apart(named, room - _measure.width(f": {told}"))[number]
         axes.text(0, number * row + _NAME - 0.01, f"{name}: {told}", ha="left", va="bottom", size=_measure.SMALL)
-        _bars.draw(axes, pieces[number], middle, _BAR, unit.seconds, per, run.wall_interval)
-        if run.wall_interval is not None:
+        whisker = whiskers[number]
+        _bars.draw(axes, pieces[number], middle, _BAR, unit.seconds, per, whisker)
+        if whisker is not None:
+            at = [end / unit.seconds for end in whisker]
             for colour, thick in (("white", 1.8), ("black", 0.7)):
-                whisker = [end / unit.seconds for end in run.wall_interval]
-                axes.plot(whisker, [middle] * 2, color=colour, linewidth=thick, zorder=4)
-                axes.plot(whisker, [middle] * 2, color=colour, linestyle="", marker="|", markersize=3, zorder=4)
+                axes.plot(at, [middle] * 2, color=colour, linewidth=thick, zorder=4)
+                axes.plot(at, [middle] * 2, color=colour, linestyle="", marker="|", markersize=3, zorder=4)
     axes.set_xlim(0, max(ends) / unit.seconds)
     _frame.linear(axes.xaxis, room)
     below = top + high + _frame.TICKS
@@ -74,12 +78,10 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     return fig, _caption(runs, names, judged, ratios)
 
 
-def _ratio(run: Analysis, best: Analysis) -> Interval | None:
+def _ratio(run: Analysis, drawn: Resamples, best: Analysis) -> Interval | None:
     """The 95 % interval of how many times the fastest run's step a step of this one takes; None of too few steps."""
-    if run is best:
-        return None
-    drawn = draw(run, best), draw(best, run)
-    return interval(drawn[0].wall / drawn[1].wall, *drawn)
+    beside = draw(best, run)
+    return interval(drawn.wall / beside.wall, drawn, beside)
 
 
 def _told(run: Analysis, best: Analysis, ratio: Interval | None, judged: Parity) -> list[str]:

@@ -28,7 +28,7 @@ _CAUSE: dict[Cause, dict[str, Any]] = {
     "host in Python": {"facecolor": _style.pale(_style.RED, 0.8), "edgecolor": "white", "hatch": "/////"},
     "host reads a result": {"facecolor": _style.SKY, "edgecolor": "white", "hatch": "....."},
     "after the last op": {"facecolor": "#c8c8c8"},
-    "not recorded": {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\"},
+    "cause not recorded": {"facecolor": "#909090"},
 }
 
 
@@ -70,7 +70,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
 
 
 def _look(cause: Cause) -> dict[str, Any]:
-    return {"linewidth": 0.4, "edgecolor": "none", **_CAUSE[cause]}
+    return {"linewidth": 0.0, **_CAUSE[cause]}
 
 
 def _panel(axes: Axes, line: Timeline, lanes: Sequence[str], unit: float, per: float) -> None:
@@ -98,7 +98,8 @@ def _row(
             joined.append((start, end))
     if joined:
         wide = [(start / unit, (end - start) / unit) for start, end in joined]
-        axes.broken_barh(wide, (middle - _BAR / 2, _BAR), **look)
+        # Snapped to pixels, what is thinner than one would be nothing or as wide.
+        axes.broken_barh(wide, (middle - _BAR / 2, _BAR), snap=False, **look)
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Timeline]) -> Caption:

@@ -98,7 +98,9 @@ def _steps(pair: RankedPair, table: Table) -> list[_Step]:
     found = pair.comparison
     steps = [_Step(_comparing.name(pair, 0), 0.0, found.a.wall, _WALL, None, units.seconds(found.a.wall))]
     wall = found.a.wall
-    for number, (row, name) in enumerate(zip(table.rows, _readable(table.rows), strict=True)):
+    for number, (row, name) in enumerate(
+        zip(table.rows, _readable(table.rows, _term_table.gap_name(found)), strict=True)
+    ):
         look = _style.GAP if number >= len(table.places) else _LESS if row.seconds >= 0 else _MORE
         ends = None if row.ci95 is None else (wall - row.ci95[1], wall - row.ci95[0])
         seconds = snapped(row.seconds)
@@ -108,11 +110,14 @@ def _steps(pair: RankedPair, table: Table) -> list[_Step]:
     return [*steps, _Step(_comparing.name(pair, 1), 0.0, found.b.wall, _WALL, None, units.seconds(found.b.wall))]
 
 
-def _readable(rows: Sequence[Row]) -> list[str]:
-    """What rows are called in full words: "FFN, backward"; a phase alone where the block says no more than that."""
+def _readable(rows: Sequence[Row], gap: str) -> list[str]:
+    """What rows are called in full words: "FFN, backward"; a phase alone where the block says no more than that.
+
+    gap: what the gap is called, which the look of its causes says.
+    """
     full = [_place(row) for row in rows]
     return [
-        row.label if row.phase is None and row.block is None
+        row.label.removeprefix(f"{gap}: ") if row.phase is None and row.block is None
         else f"{_words.plain(row.block or '')}, {_words.plain(row.phase or '')}" if full.count(name) > 1
         else name
         for row, name in zip(rows, full, strict=True)
@@ -130,17 +135,22 @@ def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -
     refused = pair.comparison.parity.verdict == "not comparable"
     what = ", ".join(_words.plain(one.what, 60) for one in pair.comparison.parity.of("refused"))
     warning = _measure.wrap(f"NOT COMPARABLE: {what}", width - 0.4, _measure.SMALL, 3) if refused else []
-    names = _measure.fit_apart([step.name for step in steps], 0.42 * width)
+    heading = _frame.heading((pair.comparison.a, pair.comparison.b), pair.names, width)
+    most = 0.42 * width
+    named = [heading.rows[0], *(_shortened(step.name, most) for step in steps[1:-1]), heading.rows[1]]
+    names = _measure.fit_apart(named, most)
     left, right = _measure.widest(names) + 0.09, 0.1
     room = width - left - right
     longest = max(step.right for step in steps)
     unit = _frame.unit(longest)
     first, second = (_comparing.name(pair, side) for side in (0, 1))
     keys = _frame.keys(_keys(first, second, _term_table.gap_name(pair.comparison), steps), width)
-    top = _frame.EDGE + _measure.line(_measure.SMALL) * len(warning) + 0.02
+    begins = _frame.EDGE + _measure.line(_measure.SMALL) * len(warning)
+    top = begins + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
     high = _ROW * len(steps)
     fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, warning, _measure.SMALL, weight="bold")
+    _frame.write(fig, _frame.EDGE, begins, heading.lines, _measure.TEXT)
     axes = _frame.bars(fig, left, top, room, high)
     end = _frame.reach(low, [step.right for step in steps], [step.behind for step in steps], room)
     for number, step in enumerate(steps):
@@ -155,11 +165,20 @@ def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -
         for middle in (0.5 * _ROW, (len(steps) - 0.5) * _ROW):
             _break(fig, left, top + middle, _BAR)
         _break(fig, left, top + high, 0.06)
-    begins = "" if low <= 0 else ", not from 0"
     below = top + high + _frame.TICKS
-    _frame.name_below(fig, left + room / 2, f"time of one step [{unit.name}]{begins}", below)
+    _frame.name_below(
+        fig, left + room / 2, f"time of one step [{unit.name}]{'' if low <= 0 else ', not from 0'}", below
+    )
     _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
     return fig
+
+
+def _shortened(name: str, inches: float) -> str:
+    """The name of a row that is too long loses of its block, not of its phase."""
+    block, comma, phase = name.rpartition(", ")
+    if not comma or _measure.width(name) <= inches:
+        return name
+    return _measure.fit(block, max(0.3, inches - _measure.width(comma + phase)), _measure.SMALL) + comma + phase
 
 
 def _keys(first: str, second: str, gap: str, steps: Sequence[_Step]) -> list[_frame.Key]:

@@ -14,7 +14,7 @@ from typing import Any
 import handmade
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import Phase, given, settings
 from hypothesis import strategies as st
 from matplotlib.backend_bases import RendererBase
 from matplotlib.backends.backend_agg import RendererAgg
@@ -39,11 +39,14 @@ class Recorder(RendererBase):
 
     def __init__(self, width: float, height: float, dpi: float) -> None:
         super().__init__()
-        self.height, self.agg = height, RendererAgg(width, height, dpi)
+        self.width, self.height, self.agg = width, height, RendererAgg(width, height, dpi)
         self.dpi = dpi
         self.texts: list[tuple[str, np.ndarray]] = []
         self.lines: list[np.ndarray] = []
         self.markers: list[np.ndarray] = []
+
+    def get_canvas_width_height(self) -> tuple[float, float]:
+        return self.width, self.height
 
     def points_to_pixels(self, points: Any) -> Any:
         return points * self.dpi / 72
@@ -80,7 +83,7 @@ class Recorder(RendererBase):
     ) -> None:
         from matplotlib.transforms import Affine2D
 
-        for number in range(max(len(paths), len(offsets))):
+        for number in range(max(len(paths), len(offsets)) if len(paths) else 0):
             own = Affine2D(all_transforms[number % len(all_transforms)]) if len(all_transforms) else Affine2D()
             box = paths[number % len(paths)].get_extents(own + master)
             x, y = offset_trans.transform(offsets[number % len(offsets)]) if len(offsets) else (0.0, 0.0)
@@ -155,7 +158,8 @@ def runs(draw: st.DrawFn) -> list[Analysis]:
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
 @given(given=runs(), width=st.sampled_from([2.5, 3.3, 7.0]))
-@settings(max_examples=200)
+# Not shrunk: that would draw figures for minutes.
+@settings(max_examples=200, phases=(Phase.explicit, Phase.reuse, Phase.generate))
 def test_texts_stand_clear(kind: str, given: list[Analysis], width: float) -> None:
     items = (given * 2)[:2] if kind == "waterfall" else given
     with _style.applied():

@@ -274,7 +274,7 @@ def test_a_waterfall_leads_from_wall_to_wall() -> None:
         figure, caption = figures.build("waterfall", [analyze(plain), b], 7.0)
         (axes,) = figure.axes
         # The walls, then the steps between them: the softmax, and all that is the same in both.
-        first, last, step, *others = axes.patches
+        first, step, *others, last = axes.patches
         assert first.get_x() + first.get_width() == pytest.approx(12.5)
         assert last.get_x() + last.get_width() == pytest.approx(11.5)
         assert step.get_x() == pytest.approx(12.5)

@@ -111,7 +111,7 @@ def heading(runs: Sequence[Analysis], names: Sequence[str], width: float) -> Hea
     if len(set(on)) == 1:
         common.append(on[0])
     room = width - 2 * EDGE
-    whole = " on ".join(common)
+    whole = _measure.level(" on ".join(common), _measure.TEXT)
     if _measure.width(whole, _measure.TEXT) <= room:
         return Heading((whole,) if whole else (), tuple(rows))
     return Heading(tuple(_measure.fit(part, room) for part in common), tuple(rows))
@@ -142,6 +142,7 @@ def keys(entries: Sequence[Key], width: float, row: float = _ROW) -> Keys:
     """
     room = width - 2 * EDGE
     beside = _SYMBOL + _PAD
+    entries = [key._replace(label=_measure.level(key.label)) for key in entries]
     for columns in range(min(len(entries), 6), 0, -1):
         wide = [beside + _measure.widest([key.label for key in entries[n::columns]]) for n in range(columns)]
         if sum(wide) + _APART * (columns - 1) <= room:

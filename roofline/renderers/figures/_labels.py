@@ -86,6 +86,19 @@ class Board:
                     return Place(text, at, angle)
         return None
 
+    def inside(self, text: str, size: float = _measure.SMALL) -> Place | None:
+        """A clear place for a text that belongs to the whole panel, the nearest to its middle; from now on taken."""
+        wide, high = _measure.extent(text, size)
+        left, bottom, right, top = self.window
+        free, steps = (right - left - wide, top - bottom - high), range(9)
+        tried = sorted(((n, m) for n in steps for m in steps), key=lambda at: (at[0] - 4) ** 2 + (at[1] - 4) ** 2)
+        for across, up in tried:
+            at = (left + free[0] * across / 8, bottom + free[1] * up / 8)
+            if self.is_clear(rectangle(at, wide, high, 0.0)):
+                self.taken.append(rectangle(at, wide, high, 0.0))
+                return Place(text, at, 0.0)
+        return None
+
 
 def rectangle(at: Point, wide: float, high: float, angle: float) -> Corners:
     """One with its lower left corner at `at`, turned about that by an angle [rad]."""
@@ -121,19 +134,26 @@ def _sides(rectangles: Corners) -> Corners:
 
 def window(axes: Axes) -> tuple[float, float, float, float]:
     """Left, bottom, right and top of axes."""
-    wide, high = axes.figure.get_figwidth(), axes.figure.get_figheight()  # type: ignore[union-attr]
+    wide, high = _figure(axes).get_size_inches()
     box = axes.get_position()
-    return float(box.x0) * wide, float(box.y0) * high, float(box.x1) * wide, float(box.y1) * high
+    return float(box.x0 * wide), float(box.y0 * high), float(box.x1 * wide), float(box.y1 * high)
 
 
 def places(axes: Axes, points: Sequence[Point]) -> NDArray[np.float64]:
     """Where points of data are on the figure; shape (n, 2)."""
     dots: NDArray[np.float64] = np.asarray(axes.transData.transform(np.asarray(points, np.float64).reshape(-1, 2)))
-    return dots / axes.figure.dpi
+    return dots / _figure(axes).dpi
 
 
-def write(figure: Figure, place: Place, colour: tuple[float, float, float]) -> None:
-    """Set a label."""
+def write(axes: Axes, place: Place, colour: tuple[float, float, float]) -> None:
+    """Set a label of some axes, on the figure."""
     look: dict[str, Any] = {"ha": "left", "va": "bottom", "rotation_mode": "anchor", "size": _measure.SMALL}
+    figure = _figure(axes)
     look |= {"rotation": degrees(place.angle), "color": colour, "transform": figure.dpi_scale_trans}
     figure.text(*place.at, place.text, **look)
+
+
+def _figure(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure

@@ -61,9 +61,17 @@ def widest(texts: Sequence[str], size: float = SMALL) -> float:
     return max((width(text, size) for text in texts), default=0.0)
 
 
+def level(text: str, size: float = SMALL) -> str:
+    """`text` without control characters, and without letters that would reach into the lines above and below."""
+    text = plain(text)
+    if extent(text, size)[1] <= line(size):
+        return text
+    return "".join(letter for letter in text if extent(letter, size)[1] <= line(size))
+
+
 def fit(text: str, inches: float, size: float = TEXT) -> str:
     """`text` on one line without control characters, cut at its end to at most `inches`."""
-    text = plain(text, 1 + int(inches * 72 / (_NARROWEST * size)))
+    text = level(plain(text, 1 + int(inches * 72 / (_NARROWEST * size))), size)
     if width(text, size) <= inches:
         return text
     return text[: _kept(text, inches, size)].rstrip() + "…"
@@ -86,7 +94,7 @@ def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL) -> list[
     found = [fit(text, inches, size) for text in texts]
     alike = {name for name in found if len({plain(t) for t, f in zip(texts, found, strict=True) if f == name}) > 1}
     ends = [
-        _both_ends(plain(text), inches, size) if name in alike else name
+        _both_ends(level(text, size), inches, size) if name in alike else name
         for text, name in zip(texts, found, strict=True)
     ]
     told: dict[str, str] = {}
@@ -111,7 +119,7 @@ def _both_ends(text: str, inches: float, size: float) -> str:
 
 def wrap(text: str, inches: float, size: float = TEXT, most: int = 2) -> list[str]:
     """`text` in up to `most` lines of at most `inches`, broken at spaces; what does not fit is cut at the end."""
-    words = plain(text).split(" ")
+    words = level(text, size).split(" ")
     lines: list[str] = []
     while words and len(lines) < most - 1:
         number = 1

@@ -154,7 +154,7 @@ def label(
     board: _labels.Board, axes: Axes, lines: Ceilings, within: Limits, colour: str, slopes: bool = True
 ) -> list[str]:
     """Write the names of the ceilings where there is room; returns those for which there is none."""
-    figure, left_out = axes.get_figure(root=True), []
+    left_out = []
     for line in sorted(visible(lines, within), key=lambda each: not each.thick):
         level = line.start[1] == line.end[1]
         if not (level or slopes):
@@ -163,6 +163,6 @@ def label(
         place = board.along(line.text, tuple(start), tuple(end))
         if place is None:
             left_out.append(line.text)
-        elif figure is not None:
-            _labels.write(figure, place, _style.ink(colour))
+        else:
+            _labels.write(axes, place, _style.ink(colour))
     return left_out

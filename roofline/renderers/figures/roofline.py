@@ -215,14 +215,13 @@ def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
         _mark(axes, bubble, bubble.intensity, bubble.rate, scales)
         half = (sqrt(scales.area(bubble.seconds)) + 0.7) / 2 / 72
         board.box(x - half, y - half, x + half, y + half)
+    left_out = _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
     if not run.points.bubbles:
-        left, bottom, right, top = board.window
-        middle, height = ((left + right) / 2, (bottom + top) / 2), _measure.line(_measure.SMALL)
-        text = _measure.fit(_EMPTY, right - left - 0.1, _measure.SMALL)
-        axes.text(0.5, 0.5, text, ha="center", va="center", size=_measure.SMALL, transform=axes.transAxes)
-        half = _measure.width(text) / 2
-        board.box(middle[0] - half, middle[1] - height / 2, middle[0] + half, middle[1] + height / 2)
-    return _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
+        ways = (_EMPTY, "no op of known FLOP", "nothing known")
+        place = next((found for text in ways if (found := board.inside(text))), None)
+        if place is not None:
+            _labels.write(axes, place, (0.0, 0.0, 0.0))
+    return left_out
 
 
 def _mark(axes: Axes, point: Bubble | Stream, x: float, y: float, scales: _Scales) -> None:

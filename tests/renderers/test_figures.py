@@ -25,6 +25,7 @@ from msgspec.structs import replace
 from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
 from roofline.comparison.terms import compare
+from roofline.core.cost import unknown
 from roofline.core.schema import Imported, Op, Wall, save
 from roofline.errors import InputError
 from roofline.renderers import _points, _timeline, figures
@@ -369,8 +370,8 @@ def test_no_op_lies_outside_of_a_roofline(number: int) -> None:
 
 
 def test_a_step_of_unknown_work_is_no_empty_roofline() -> None:
-    mystery = handmade.profile().signatures[4]
-    profile = handmade.profile(signatures=(mystery,) * 7, flags=("replays-unattributed",))
+    mystery = tuple(replace(signature, cost=unknown("not seen")) for signature in handmade.SIGNATURES)
+    profile = handmade.profile(signatures=mystery, flags=("replays-unattributed",))
     with pytest.raises(InputError, match="nothing to put under a roof: import it with --capture"):
         figures.build("roofline", [analyze(profile)])
     with pytest.raises(InputError, match="was counted and not timed"):

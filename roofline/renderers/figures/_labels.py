@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 Corners = NDArray[np.float64]
 Point = tuple[float, float]
 
-#: Between a line and the label that lies along it, and around all other things [in].
-_BESIDE, _AIR = 0.022, 0.012
+#: Between a line and the label that lies along it, the same where a mark on the line is in the way, and around all
+#: other things [in].
+_BESIDE, _FARTHER, _AIR = 0.022, 0.05, 0.012
 #: Where along a line a label is tried, from its end to its beginning.
 _TRIED = 25
 
@@ -79,7 +80,7 @@ class Board:
         room = hypot(end[0] - start[0], end[1] - start[1]) - wide - 2 * _AIR
         for step in range(_TRIED if room >= 0 else 0):
             along = _AIR + room * (1 - step / (_TRIED - 1))
-            for beside in (_BESIDE, -_BESIDE - high):
+            for beside in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
                 at = (start[0] + u[0] * along + v[0] * beside, start[1] + u[1] * along + v[1] * beside)
                 if self.is_clear(_grown(at, wide, high, angle)):
                     self.taken.append(rectangle(at, wide, high, angle))

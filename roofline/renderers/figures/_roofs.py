@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
 
 #: Radius of a ring at a ridge point [pt], and what a name takes above its line [in].
-_RING, _NAME = 1.7, 0.15
+_RING, _NAME = 1.7, 0.165
 
 
 @dataclass(frozen=True, slots=True)

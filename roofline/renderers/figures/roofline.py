@@ -211,8 +211,8 @@ def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
     _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
     _roofs.take(board, axes, run.lines, scales.limits)
     centres = _labels.places(axes, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles])
+    _mark(axes, run.points.bubbles, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles], scales)
     for bubble, (x, y) in zip(run.points.bubbles, centres, strict=True):
-        _mark(axes, bubble, bubble.intensity, bubble.rate, scales)
         half = (sqrt(scales.area(bubble.seconds)) + 0.7) / 2 / 72
         board.box(x - half, y - half, x + half, y + half)
     left_out = _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
@@ -224,10 +224,16 @@ def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
     return left_out
 
 
-def _mark(axes: Axes, point: Bubble | Stream, x: float, y: float, scales: _Scales) -> None:
-    colour, marker = _style.GROUP[point.group]
-    look: dict[str, Any] = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour, "linewidth": 0.7}
-    axes.scatter(x, y, s=scales.area(point.seconds), marker=marker, zorder=3, **look)
+def _mark(axes: Axes, some: Sequence[Bubble | Stream], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
+    """Markers at places of the axes; those of a group at once, which is many times as fast as one by one."""
+    for group in GROUPS:
+        own = [(point, place) for point, place in zip(some, at, strict=True) if point.group == group]
+        if own:
+            colour, marker = _style.GROUP[group]
+            look: dict[str, Any] = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour}
+            xs, ys = zip(*(place for _, place in own), strict=True)
+            areas = [scales.area(point.seconds) for point, _ in own]
+            axes.scatter(xs, ys, s=areas, marker=marker, zorder=3, linewidth=0.7, **look)
 
 
 def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
@@ -241,9 +247,9 @@ def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) 
     axes.tick_params(labelright=numbered)
     for number, (_, rate) in enumerate(run.lines.slopes):
         axes.plot([0, 1], [rate, rate], color=_style.BLACK, linewidth=0.8 if number else 1.1, zorder=2)
-    for number, stream in enumerate(run.points.streams):
-        # Side by side where rates are alike: the golden section never comes near a place that it had.
-        _mark(axes, stream, 0.2 + 0.6 * ((number * 0.618) % 1.0), stream.rate, scales)
+    # Side by side where rates are alike: the golden section never comes near a place that it had.
+    streams = run.points.streams
+    _mark(axes, streams, [(0.2 + 0.6 * (n * 0.618 % 1.0), one.rate) for n, one in enumerate(streams)], scales)
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:

@@ -59,6 +59,11 @@ def segments(analysis: Analysis) -> list[Piece]:
     return found
 
 
+def length(pieces: Sequence[Piece]) -> float:
+    """Of a whole bar [s]: the step, or, of a profile that is flagged for it, ops that take longer than that."""
+    return sum(piece.seconds for piece in pieces)
+
+
 def draw(
     axes: Axes,
     pieces: Sequence[Piece],
@@ -73,7 +78,7 @@ def draw(
     middle, height: of the bar [in]; unit: of the axis [s]; per: inches of the axis for a second; whisker: what is drawn
     over the bar [s], where nothing is written.
     """
-    left, wall = 0.0, sum(piece.seconds for piece in pieces)
+    left, wall = 0.0, length(pieces)
     for piece in pieces:
         axes.barh(middle, piece.seconds / unit, left=left / unit, height=height, clip_on=False, **piece.look)
         text = f"{100 * piece.seconds / wall:.0f} %" if wall else ""

@@ -28,11 +28,12 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width)
     longest = max(analysis.wall for analysis in items)
-    unit = _frame.unit(longest)
     pieces = [_bars.segments(analysis) for analysis in items]
+    end = max(longest, *map(_bars.length, pieces))
+    unit = _frame.unit(end)
     left, right = 0.06, 0.14
     room = width - left - right
-    keys = _frame.keys(_bars.keys(pieces, room / longest, values=len(items) == 1), width)
+    keys = _frame.keys(_bars.keys(pieces, room / end, values=len(items) == 1), width)
     row = _NAME + _BAR + _AIR
     high = row * len(items) + 0.02
     top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + _ABOVE
@@ -44,8 +45,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     for number, (some, name) in enumerate(zip(pieces, rows, strict=True)):
         begins = number * row
         axes.text(0, begins + _NAME - 0.01, name, ha="left", va="bottom", size=_measure.SMALL)
-        _bars.draw(axes, some, begins + _NAME + _BAR / 2, _BAR, unit.seconds, room / longest)
-    axes.set_xlim(0, longest / unit.seconds)
+        _bars.draw(axes, some, begins + _NAME + _BAR / 2, _BAR, unit.seconds, room / end)
+    axes.set_xlim(0, end / unit.seconds)
     _frame.linear(axes.xaxis, room)
     _share_above(axes, longest / unit.seconds, room, len(items))
     below = top + high + _frame.TICKS
@@ -64,7 +65,7 @@ def _named(rows: Sequence[str], told: Sequence[str], room: float) -> list[str]:
 
 
 def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
-    """The upper axis: 100 % is the longest bar, which of one run is its step."""
+    """The upper axis: 100 % is the longest step, which of one run is its own."""
 
     def share(time: Any) -> Any:
         return 100 * time / longest
@@ -73,7 +74,7 @@ def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
         return percent * longest / 100
 
     above = axes.secondary_xaxis("top", functions=(share, time_of))
-    above.set_xlim(0, 100)
+    above.set_xlim(*(share(end) for end in axes.get_xlim()))
     _frame.linear(above.xaxis, room, 5)
     above.set_xlabel("share of the step [%]" if number == 1 else "share of the longest step [%]", labelpad=2)
     above.spines["top"].set_visible(True)

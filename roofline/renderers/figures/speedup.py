@@ -45,12 +45,15 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     heading = _frame.heading(runs, names, width)
     # What the heading has of one run alone stands above its bar here.
     named = heading.rows if len(runs) > 1 else names
-    ends = [max((run.wall, *(whisker or ()))) for run, whisker in zip(runs, whiskers, strict=True)]
+    pieces = [_bars.segments(run) for run in runs]
+    ends = [
+        max((run.wall, _bars.length(some), *(whisker or ())))
+        for run, some, whisker in zip(runs, pieces, whiskers, strict=True)
+    ]
     left, right = 0.06, 0.14
     room = width - left - right
     unit = _frame.unit(max(ends))
     per = room / max(ends)
-    pieces = [_bars.segments(run) for run in runs]
     keys = _frame.keys(_bars.keys(pieces, per), width)
     row = _NAME + _BAR + _AIR
     high = row * len(runs) + 0.02

@@ -275,3 +275,23 @@ def hostile(text: str) -> Profile:
         flags=(text, f"contended: {text}"),
         profiled=replace(plain.profiled, idle_causes={text: 1e-3}),
     )
+
+
+def wide(number: int) -> Profile:
+    """A step of so many products, each with a signature and a scope of its own; one of them begins every 3 ms."""
+    first = SIGNATURES[1]
+    signatures = tuple(replace(first, name=f"aten::op{place}", shapes=f"[{place}, 1000]") for place in range(number))
+    scopes = tuple(f"model/layer.{place % 50}/part.{place}" for place in range(number))
+    ops = tuple(
+        op(place, place, 1, 2000 + place % 900, 3000 * place, (place,), (number + place,)) for place in range(number)
+    )
+    wall = number * 3e-3 + 1e-3
+    plain = profile()
+    return replace(
+        plain,
+        signatures=signatures,
+        scopes=scopes,
+        ops=ops,
+        wall=Wall(steps=(wall,) * 10),
+        profiled=replace(plain.profiled, walls=(1.2 * wall,) * 3, corrected=(wall,) * 3),
+    )

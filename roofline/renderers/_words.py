@@ -62,7 +62,9 @@ FLAGS = {
 
 def plain(text: str, width: int | None = None) -> str:
     """`text` on one line without control characters, terminal escapes or bidirectional marks; cut to `width`."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text)).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
+    text = " ".join(text.split())
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 

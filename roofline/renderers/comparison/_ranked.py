@@ -13,7 +13,8 @@ MATRIX = "Time of the row / time of the column: how many times faster the run of
 
 def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:
     """One line per run in the columns of HEADS, the fastest first; names are cut to `width`."""
-    best, found = ranking.runs[ranking.fastest], []
+    best = ranking.runs[ranking.fastest]
+    found: list[tuple[str, ...]] = []
     for place, number in enumerate(ranking.order, 1):
         run = ranking.runs[number]
         found.append(

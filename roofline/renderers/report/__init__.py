@@ -1,9 +1,9 @@
 """One HTML file that says what profiles say: self-contained, offline, for a screen, a telephone and paper.
 
-`report(profiles)` is all of it. Each section is a file here; sentences and numbers are those of the text output, taken
-from where that takes them. Pictures are made here as SVG. `assets/` has the style and the script, which turns what is
-there and computes no number. Names in profiles come from anywhere: `html` escapes all that it did not make, and the
-page forbids itself everything but its own style and script, by their hashes.
+`report(profiles)` is all of it. Each section is a file here, made of what is in `parts/`; sentences and numbers are
+those of the text output, taken from where that takes them. Pictures are made here as SVG. `assets/` has the style and
+the script, which turns what is there and computes no number. Names in profiles come from anywhere: `parts/html.py`
+escapes all that it did not make, and the page forbids itself everything but its own style and script, by their hashes.
 """
 
 from __future__ import annotations
@@ -21,18 +21,20 @@ from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers.report.comparison import comparison
-from roofline.renderers.report.grids import groups
-from roofline.renderers.report.html import Html, data, join, name, tag
+from roofline.renderers.report.groups import groups
 from roofline.renderers.report.measured import how
 from roofline.renderers.report.modules import modules
 from roofline.renderers.report.ops import ops
+from roofline.renderers.report.parts.html import Html, data, join, name, tag
+from roofline.renderers.report.parts.run import Run, section
 from roofline.renderers.report.roofline import roofline
-from roofline.renderers.report.run import Run, section
 from roofline.renderers.report.timeline import timeline
 from roofline.renderers.report.verdict import verdict
 from roofline.renderers.report.where import where
 from roofline.version import __version__
 
+#: Before anything is drawn: what the script will hide is never laid out.
+_EARLY = 'document.documentElement.className = "scripted";'
 #: The parts of the script, in the order in which they run.
 _SCRIPTS = ("page.js", "ops.js", "roofline.js", "timeline.js")
 
@@ -93,7 +95,7 @@ def _page(runs: Sequence[Run], parts: Sequence[Html], given: str) -> str:
         (
             "default-src 'none'",
             f"style-src '{_hash(style)}'",
-            f"script-src '{_hash(script)}'",
+            f"script-src '{_hash(_EARLY)}' '{_hash(script)}'",
             "img-src data: blob:",
             "base-uri 'none'",
             "form-action 'none'",
@@ -106,6 +108,7 @@ def _page(runs: Sequence[Run], parts: Sequence[Html], given: str) -> str:
         tag("meta", name="color-scheme", content="light dark"),
         tag("meta", name="referrer", content="no-referrer"),
         tag("title", f"{title} · roofline"),
+        tag("script", Html(_EARLY)),
         tag("style", Html(style)),
     ]
     body = [

@@ -10,9 +10,9 @@ from roofline.renderers._signed import Scale, signed
 from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
-from roofline.renderers.report.grids import cell, facts, head, table
-from roofline.renderers.report.html import Html, join, name, tag
-from roofline.renderers.report.run import section
+from roofline.renderers.report.parts.grids import cell, facts, head, table
+from roofline.renderers.report.parts.html import Html, join, name, tag
+from roofline.renderers.report.parts.run import section
 from roofline.renderers.report.waterfall import waterfall
 
 

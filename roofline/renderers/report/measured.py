@@ -12,9 +12,9 @@ from roofline.core.device import Ceiling, Device
 from roofline.renderers import _words
 from roofline.renderers._facts import evidence, measured
 from roofline.renderers._words import plain
-from roofline.renderers.report.grids import cell, facts, head, table
-from roofline.renderers.report.html import Html, name, tag
-from roofline.renderers.report.run import Run, each, section
+from roofline.renderers.report.parts.grids import cell, facts, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
 
 #: What the values of a family of ceilings are.
 _UNITS = {"matrix": "FLOP/s", "vector": "FLOP/s", "function": "/s", "dram": "B/s", "cache": "B/s", "link": "B/s"}
@@ -109,7 +109,7 @@ def _ceilings(device: Device) -> Html:
             tag("th", name(what, 60), scope="row"),
             cell(value_of(what, ceiling)),
             cell(units.percent(ceiling.spread)),
-            cell(plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, False),
+            tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
             cell([name(ceiling.source, 160), tag("small", name(ceiling.flag, 160)) if ceiling.flag else None], False),
         )
         for what, ceiling in device.ceilings.items()

@@ -10,10 +10,10 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables
-from roofline.renderers.report import svg
-from roofline.renderers.report.html import Html, name, tag
-from roofline.renderers.report.run import Run, each, section
-from roofline.renderers.report.sums import Sums, per_op, summed
+from roofline.renderers.report.parts import svg
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.sums import Sums, per_op, summed
 
 #: Modules that are shown: a tree of more is cut where the least time is.
 MOST = 3000

@@ -12,10 +12,10 @@ from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import BOUNDS, CLASSES
 from roofline.renderers import _tables, _words
 from roofline.renderers._words import plain
-from roofline.renderers.report import columns
-from roofline.renderers.report.html import TITLE, Html, tag
-from roofline.renderers.report.run import Run, each, section
-from roofline.renderers.report.sums import per_op
+from roofline.renderers.report.parts import columns
+from roofline.renderers.report.parts.html import TITLE, Html, tag
+from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.sums import per_op
 
 #: Rows of the table: of more ops those of most time are listed, and the tables above have the sums of all.
 MOST = 10_000
@@ -89,7 +89,7 @@ def _filters(run: Run) -> Html:
     present = {run.analysis.op_class(op) for op in profile.ops}
     phases = dict.fromkeys(plain(profile.phases[op.phase], 60) for op in profile.ops)
     sources = dict.fromkeys(profile.signatures[op.signature].cost.quality for op in profile.ops)
-    chosen = [
+    chosen: list[tuple[str, list[str]]] = [
         ("class", [each for each in CLASSES if each in present]),
         ("phase", list(phases)),
         ("source", list(sources)),
@@ -127,14 +127,14 @@ def rows(analysis: Analysis) -> dict[str, Any]:
         "rows": len(order),
         "signature": numbers,
         "phase_number": [profile.ops[row].phase for row in order],
-        "op": columns.texts(plain(signatures[number].name, TITLE) for number in numbers),
-        "shapes": columns.texts(plain(signatures[number].shapes, TITLE) for number in numbers),
+        "op": columns.names(signatures[number].name for number in numbers),
+        "shapes": columns.names(signatures[number].shapes for number in numbers),
         "class": columns.texts(analysis.op_class(profile.ops[row]) for row in order),
-        "phase": columns.texts(plain(profile.phases[profile.ops[row].phase], 60) for row in order),
-        "scope": columns.texts(plain(profile.scopes[profile.ops[row].scope], TITLE) for row in order),
-        "kernel": columns.texts(_kernel(analysis, row) for row in order),
+        "phase": columns.names((profile.phases[profile.ops[row].phase] for row in order), 60),
+        "scope": columns.names(profile.scopes[profile.ops[row].scope] for row in order),
+        "kernel": columns.names(_kernel(analysis, row) for row in order),
         "source": columns.texts(signatures[number].cost.quality for number in numbers),
-        "note": columns.texts(plain(signatures[number].cost.note, 300) for number in numbers),
+        "note": columns.names((signatures[number].cost.note for number in numbers), 300),
         "work": columns.texts(work),
         "traffic": columns.texts(traffic),
         "by": {
@@ -162,7 +162,7 @@ def rows(analysis: Analysis) -> dict[str, Any]:
         "rate": columns.texts(map(units.flop_rate, rates)),
         "attained": columns.texts(map(_tables.between, attained, highest)),
         "roof": columns.texts(_roof(analysis, row) for row in order),
-        "ceiling": columns.texts(plain(table.ceiling[row], 80) for row in order),
+        "ceiling": columns.names((table.ceiling[row] for row in order), 80),
     }
     found["by"] |= {
         "time": columns.numbers(seconds),
@@ -203,5 +203,5 @@ def _kernel(analysis: Analysis, row: int) -> str:
     if not kernels:
         return ""
     longest = max(kernels, key=lambda pair: pair[1])[0]
-    more = f" and {len(kernels) - 1} more" if len(kernels) > 1 else ""
-    return plain(analysis.profile.kernels[longest], TITLE) + more
+    more = f" (and {len(kernels) - 1} more)" if len(kernels) > 1 else ""
+    return analysis.profile.kernels[longest][: 2 * TITLE] + more

@@ -15,8 +15,7 @@ from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group
 from roofline.renderers import _tables
 from roofline.renderers._words import plain
-from roofline.renderers.report.html import TITLE
-from roofline.renderers.report.sums import PerOp, Sums, per_op, summed
+from roofline.renderers.report.parts.sums import PerOp, Sums, per_op, summed
 
 #: More points than anybody can tell apart: the ones of most time are shown.
 MOST = 5000
@@ -130,7 +129,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         traffic=traffic / own,
         intensity=intensity,
         facts=tuple(facts),
-        name=plain(signature.name, TITLE),
+        name=signature.name,
     )
 
 

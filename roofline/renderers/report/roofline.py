@@ -10,16 +10,16 @@ from roofline import units
 from roofline.core.vocabulary import GROUPS, Group
 from roofline.renderers import _words
 from roofline.renderers._facts import notes
-from roofline.renderers.report import columns, svg
-from roofline.renderers.report.html import Html, join, name, tag
+from roofline.renderers.report.parts import columns, labels, svg
+from roofline.renderers.report.parts.html import Html, join, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
 from roofline.renderers.report.points import ALL, COLD, Point, Points, points
-from roofline.renderers.report.roofs import Axis, Plane, Slope, peaks, plane, slopes, used
-from roofline.renderers.report.run import Run, each, section
+from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
 #: Radius of the largest and of the smallest mark [px].
 _LARGEST, _SMALLEST = 17.0, 2.5
-#: Height of the plane that labels are laid out for [px]; on a telephone it is less.
-_HEIGHT = 480
+#: Size of the plane that names are laid out for [px]; a telephone has less room and shows fewer.
+_WIDTH, _HEIGHT = 860, 480
 _LEVELS = {ALL: "main memory: every byte once", COLD: "main memory: bytes that no cache held"}
 
 
@@ -50,7 +50,7 @@ def columns_of(some: Points) -> dict[str, Any]:
         "seconds": columns.numbers(point.seconds for point in every),
         "intensity": {level: columns.numbers(point.intensity.get(level) for point in every) for level in levels},
         "placed": len(some.placed),
-        "name": columns.texts(point.name for point in every),
+        "name": columns.names(point.name for point in every),
         "facts": {what: columns.texts(point.facts[place][1] for point in every) for place, what in enumerate(facts)},
     }
 
@@ -95,7 +95,7 @@ def _plane(run: Run, some: Points, axes: Plane) -> Html:
         "svg",
         tag("title", what),
         _grid(axes),
-        [_slope(slope, tops[0].rate if tops else axes.y.high, axes) for slope in lines],
+        _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
         _peaks(tops, lines, axes),
         tag("g", marks, class_="points"),
         tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
@@ -125,20 +125,32 @@ def _grid(axes: Plane) -> Html:
     return tag("g", marks)
 
 
-def _slope(slope: Slope, top: float, axes: Plane) -> Html:
-    """A bandwidth: from the edge of the plane up to the highest peak."""
-    start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
-    end = top / slope.rate
-    (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, end))
-    line = tag("line", x1=svg.percent(x1), y1=svg.percent(y1), x2=svg.percent(x2), y2=svg.percent(y2))
-    at = end * 0.8
-    place = {"x": svg.percent(axes.x.share(at)), "y": svg.percent(1 - axes.y.share(at * slope.rate))}
-    words = tag("text", f"{slope.name} {units.byte_rate(slope.rate)}", dy=-4, dx=-4, text_anchor="end", **place)
-    chosen = "" if ALL in slope.levels else " faint"
-    return tag("g", line, words, class_=f"roof slope{chosen}", data_levels=" ".join(slope.levels))
+def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
+    """Bandwidths, from the edge of the plane up to the highest peak; each name where it touches no other."""
+    drawn, taken = [], labels.Taken()
+    for slope in lines:
+        start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
+        (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, top / slope.rate))
+        line = tag("line", x1=svg.percent(x1), y1=svg.percent(y1), x2=svg.percent(x2), y2=svg.percent(y2))
+        words = f"{slope.name} {units.byte_rate(slope.rate)}"
+        places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
+        at = taken.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
+        label = None
+        if at is not None:
+            x, y = at[0] / _WIDTH, at[1] / _HEIGHT
+            label = tag("text", words, x=svg.percent(x), y=svg.percent(y), text_anchor="end")
+        drawn.append(
+            tag("g", tag("title", words), line, label, class_=_look(slope), data_levels=" ".join(slope.levels))
+        )
+    return join(drawn)
 
 
-def _peaks(tops: Sequence[Any], lines: Sequence[Slope], axes: Plane) -> Html:
+def _look(slope: Slope) -> str:
+    """Main memory is chosen first."""
+    return "roof slope" if ALL in slope.levels else "roof slope faint"
+
+
+def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
     """Rates from the steepest slope on; a name that would touch the one above goes below its line."""
     steepest = max((slope.rate for slope in lines), default=None)
     drawn, last = [], -math.inf
@@ -151,8 +163,8 @@ def _peaks(tops: Sequence[Any], lines: Sequence[Slope], axes: Plane) -> Html:
             base = max(at * _HEIGHT + 13, last + 14)
         last = base
         label = f"{peak.name} {units.flop_rate(peak.rate)}"
-        place = {"x": "100%", "y": svg.percent(at), "dx": -4, "dy": f"{base - at * _HEIGHT:.0f}"}
-        words = tag("text", label, text_anchor="end", **place)
+        below = round(base - at * _HEIGHT)
+        words = tag("text", label, text_anchor="end", x="100%", y=svg.percent(at), dx=-4, dy=below)
         drawn.append(tag("g", line, words, class_="roof peak", data_precision=peak.precision))
     return tag("g", drawn)
 
@@ -190,23 +202,25 @@ def outline(group: Group, r: float) -> str:
 def _strip(run: Run, some: Points, axes: Plane) -> Html:
     """Ops without FLOP, which have no place in the plane, by their bandwidth."""
     longest = max(point.seconds for point in some.all)
-    roofs = []
+    roofs, taken = [], labels.Taken()
     for slope in slopes(run.analysis.device):
-        at = svg.percent(axes.bandwidth.share(slope.rate))
-        words = tag("text", slope.name, x=at, y="0", dy=12, dx=-4, text_anchor="end")
-        line = tag("line", x1=at, x2=at, y1="0", y2="100%")
-        chosen = "" if ALL in slope.levels else " faint"
-        roofs.append(tag("g", line, words, class_=f"roof slope{chosen}", data_levels=" ".join(slope.levels)))
+        share = axes.bandwidth.share(slope.rate)
+        at = taken.first(slope.name, ((_WIDTH * share - 4, top) for top in (12, 26)))
+        words = tag("text", slope.name, x=svg.percent(share), y=at[1], dx=-4, text_anchor="end") if at else None
+        line = tag("line", x1=svg.percent(share), x2=svg.percent(share), y1="0", y2="100%")
+        about = tag("title", f"{slope.name} {units.byte_rate(slope.rate)}")
+        roofs.append(tag("g", about, line, words, class_=_look(slope), data_levels=" ".join(slope.levels)))
     marks = [
         mark(point, axes.bandwidth.share(max(point.traffic, axes.bandwidth.low)), 0.5, longest)
         for point in some.flopless
     ]
     grid = []
     for value in svg.decades(axes.bandwidth.value(0.0), axes.bandwidth.value(1.0)):
-        at = axes.bandwidth.share(value)
-        grid.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%", class_="grid"))
-        if at < 0.9:
-            grid.append(tag("text", svg.si(value, "B/s"), x=svg.percent(at), y="100%", dy=-4, dx=3, class_="small"))
+        share = axes.bandwidth.share(value)
+        where = svg.percent(share)
+        grid.append(tag("line", x1=where, x2=where, y1="0", y2="100%", class_="grid"))
+        if share < 0.9:
+            grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_="small"))
     what = "Ops that do no FLOP, by bandwidth"
     picture = tag(
         "svg", tag("title", what), grid, roofs, tag("g", marks, class_="points"),

@@ -67,7 +67,7 @@ class Axis:
 
     def value(self, share: float) -> float:
         """What stands there."""
-        return self.low * (self.high / self.low) ** ((share - self.near) / (self.far - self.near))
+        return float(self.low * (self.high / self.low) ** ((share - self.near) / (self.far - self.near)))
 
 
 @dataclass(frozen=True, slots=True)

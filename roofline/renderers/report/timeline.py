@@ -14,10 +14,10 @@ from roofline.core.rows import Ints
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
 from roofline.renderers._words import plain
-from roofline.renderers.report import columns, svg
-from roofline.renderers.report.grids import cell, head, table
-from roofline.renderers.report.html import TITLE, Html, name, tag
-from roofline.renderers.report.run import Run, each, section
+from roofline.renderers.report.parts import columns, svg
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
 
 #: Ops that are drawn: of a longer step its beginning.
 MOST = 10_000
@@ -235,8 +235,8 @@ def _data(analysis: Analysis, found: Step) -> dict[str, Any]:
         "wall": round(found.wall * 1e9),
         "start": [round(value * 1e9) for value in found.start.tolist()],
         "end": [round(value * 1e9) for value in found.end.tolist()],
-        "name": columns.texts(plain(profile.signatures[op.signature].name, TITLE) for op in ops),
-        "scope": columns.texts(plain(profile.scopes[op.scope], TITLE) for op in ops),
+        "name": columns.names(profile.signatures[op.signature].name for op in ops),
+        "scope": columns.names(profile.scopes[op.scope] for op in ops),
         "bound": columns.texts(BOUNDS[int(analysis.table.bound[row])] for row in found.rows.tolist()),
         "time": columns.texts(units.seconds(value) for value in (found.end - found.start).tolist()),
         "idle": {

@@ -8,8 +8,8 @@ from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._facts import floors, host
 from roofline.renderers.comparison import _comparing
-from roofline.renderers.report.html import Html, tag
-from roofline.renderers.report.run import Run
+from roofline.renderers.report.parts.html import Html, tag
+from roofline.renderers.report.parts.run import Run
 
 
 def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:

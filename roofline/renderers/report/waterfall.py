@@ -10,9 +10,9 @@ from roofline.comparison.ranking import RankedPair
 from roofline.renderers._signed import snapped
 from roofline.renderers.comparison import _broken_down, _comparing, _term_table
 from roofline.renderers.comparison._term_table import Row
-from roofline.renderers.report import svg
-from roofline.renderers.report.grids import cell, head, table
-from roofline.renderers.report.html import Html, name, tag
+from roofline.renderers.report.parts import svg
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
 
 #: Where the parts take less than this share of the walls, the axis does not begin at 0, and the walls are drawn broken.
 _CUT = 0.35

@@ -9,10 +9,10 @@ from roofline import units
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence
-from roofline.renderers.report import svg
-from roofline.renderers.report.grids import cell, head, table
-from roofline.renderers.report.html import Html, tag
-from roofline.renderers.report.run import Run, section
+from roofline.renderers.report.parts import svg
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, tag
+from roofline.renderers.report.parts.run import Run, section
 
 #: From this share of the axis on there is room for a name above a part of a bar.
 _ROOM = 0.07
@@ -73,6 +73,7 @@ def by_bound(run: Run) -> list[Line]:
     analysis = run.analysis
     wall = analysis.wall
     lines = []
+    parts: tuple[Part, ...]
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.renderers.report.html import Html, data, join, name, tag
+from roofline.renderers.report.parts.html import Html, data, join, name, tag
 
 
 class Read(HTMLParser):

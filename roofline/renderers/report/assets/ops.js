@@ -77,7 +77,7 @@
     function cellOf(key, row) {
       const words = textOf(ops[key], row);
       if (numbers(key)) return make("td", words, "number");
-      const cell = make("td", undefined, key === "op" ? "name" : "word");
+      const cell = make("td", undefined, key === "op" ? "name" : key in WIDTH ? "path" : "word");
       if (key === "op") {
         const button = make("button", undefined, "point-to");
         button.type = "button";

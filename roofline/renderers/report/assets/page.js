@@ -16,16 +16,17 @@ function make(element, words, look) {
   return made;
 }
 
-// A name from a profile: apart from the text around it, cut, and whole in its title.
+// A name from a profile: apart from the text around it, cut, and whole in its title; it may go on in a new line where a
+// part of it ends.
 function nameOf(words, most, end) {
-  const made = make("bdi", cut(words, most, end));
+  const made = make("bdi");
+  for (const part of cut(words, most, end).split(/(?<=[/,])|(?=::)/)) made.append(part, make("wbr"));
   if (words.length > most) made.title = words;
   return made;
 }
 
 {
   const root = document.documentElement;
-  root.classList.add("scripted");
 
   // ---- light and dark; what was chosen is kept where the browser lets a file keep anything
   const theme = document.getElementById("theme");
@@ -48,7 +49,7 @@ function nameOf(words, most, end) {
     const panels = document.querySelector(`[data-of="${choice.dataset.panels}"]`).children;
     const show = () => {
       const chosen = choice.querySelector("input:checked").value;
-      for (const panel of panels) panel.hidden = panel.dataset.panel !== chosen;
+      for (const panel of panels) panel.classList.toggle("later", panel.dataset.panel !== chosen);
     };
     choice.addEventListener("change", show);
     show();
@@ -57,7 +58,7 @@ function nameOf(words, most, end) {
   if (runs) {
     const show = () => {
       const chosen = runs.querySelector("input:checked").value;
-      for (const part of document.querySelectorAll("[data-run]")) part.hidden = part.dataset.run !== chosen;
+      for (const part of document.querySelectorAll("[data-run]")) part.classList.toggle("later", part.dataset.run !== chosen);
     };
     runs.addEventListener("change", show);
     show();

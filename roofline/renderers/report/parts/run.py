@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
 from roofline.analysis.analysis import Analysis
-from roofline.renderers.report.html import Html, name, tag
+from roofline.renderers.report.parts.html import Html, name, tag
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +37,11 @@ def each(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:
     """The part of a section that each run has; of several, each below its name."""
     if len(runs) == 1:
         return [build(runs[0])]
-    return [tag("div", tag("h3", run.title), build(run), class_="run", data_run=run.number) for run in runs]
+    looks = ["run", *["run later"] * (len(runs) - 1)]
+    return [
+        tag("div", tag("h3", run.title), build(run), class_=look, data_run=run.number)
+        for run, look in zip(runs, looks, strict=True)
+    ]
 
 
 def section(key: str, title: str, *content: object) -> Html:

@@ -1,52 +1,21 @@
-"""Tables: the cells of a heading, a row and a number, and the table of a run by each key."""
+"""The tables of a run by each key: group, class, phase, block, scope, op, kernel, source."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.analysis import KEYS
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
 from roofline.renderers._tables import Column, Row
-from roofline.renderers.report.html import Html, name, tag
-from roofline.renderers.report.run import Run, each, scrolled, section
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
 
 #: Where a reader looks first stands first; the rest in the order of `analysis.KEYS`.
 _FIRST = ("group", "class", "phase", "block")
 _LONGEST = {"scope": 70, "op": 90, "kernel": 90}
-
-
-def head(words: str, number: bool = True) -> Html:
-    """The heading of a column."""
-    return tag("th", words, scope="col", class_="number" if number else None)
-
-
-def cell(words: object, number: bool = True) -> Html:
-    """A cell."""
-    return tag("td", words, class_="number" if number else None)
-
-
-def table(caption: object, heads: Iterable[Html], rows: Iterable[Html], label: str, foot: Sequence[Html] = ()) -> Html:
-    """A table that scrolls where the page is narrow. label: what the region is called; foot: its sums."""
-    made = tag(
-        "table",
-        tag("caption", caption) if caption else None,
-        tag("thead", tag("tr", heads)),
-        tag("tbody", rows),
-        tag("tfoot", foot) if foot else None,
-    )
-    return scrolled(made, label)
-
-
-def facts(pairs: Iterable[tuple[str, str]]) -> Html:
-    """Names with words beside them; a name that is empty goes on with the one above."""
-    listed: list[tuple[str, list[str]]] = []
-    for what, words in pairs:
-        if what or not listed:
-            listed.append((what, []))
-        listed[-1][1].append(words)
-    return tag("dl", [[tag("dt", what), [tag("dd", words) for words in many]] for what, many in listed], class_="facts")
 
 
 def groups(runs: Sequence[Run]) -> Html:
@@ -66,7 +35,9 @@ def _run(run: Run) -> Html:
     ]
     choice = tag("fieldset", tag("legend", "by"), choices, class_="choice screen", data_panels=f"{run.key}-by")
     build = _timed if run.analysis.timed else _counted
-    panels = [tag("div", build(run, key), class_="panel", data_panel=key) for key in keys]
+    panels = [
+        tag("div", build(run, key), class_="panel" if key == keys[0] else "panel later", data_panel=key) for key in keys
+    ]
     return tag("div", choice, tag("div", panels, data_of=f"{run.key}-by"), tag("p", _note(run), class_="note"))
 
 

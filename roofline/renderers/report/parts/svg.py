@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Sequence
 
-from roofline.renderers.report.html import Html, tag
+from roofline.renderers.report.parts.html import Html, tag
 
 
 def percent(share: float) -> str:

@@ -90,7 +90,8 @@ def summed(of: PerOp, code: Ints, rows: int) -> Sums:
     """Sums by `code`, the row of each op."""
 
     def by(weights: Array) -> Array:
-        return np.bincount(code, weights=weights, minlength=rows)
+        found: Array = np.bincount(code, weights=weights, minlength=rows).astype(np.float64)
+        return found
 
     return Sums(
         ops=np.bincount(code, minlength=rows).astype(np.float64),

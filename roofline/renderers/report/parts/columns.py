@@ -9,12 +9,22 @@ import math
 from collections.abc import Iterable
 from typing import Any
 
+from roofline.renderers._words import plain
+from roofline.renderers.report.parts.html import TITLE
+
 
 def texts(values: Iterable[str]) -> dict[str, Any]:
     """A column of texts: what there is, and of each row its number."""
     known: dict[str, int] = {}
     rows = [known.setdefault(value, len(known)) for value in values]
     return {"texts": list(known), "rows": rows}
+
+
+def names(values: Iterable[str], width: int = TITLE) -> dict[str, Any]:
+    """A column of names from a profile, each made printable once and cut to `width`."""
+    column = texts(values)
+    column["texts"] = [plain(name, width) for name in column["texts"]]
+    return column
 
 
 def numbers(values: Iterable[float | None]) -> list[float | None]:

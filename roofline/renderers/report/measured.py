@@ -76,10 +76,12 @@ def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if profiled is not None and profiled.walls:
         kept = _words.counted(len(profiled.walls), "profiled step")
         dropped = f", {profiled.dropped} dropped as outliers" if profiled.dropped else ""
-        cost = f"{_words.counted(profiled.events, 'event')} per step at {units.seconds(profiled.event_cost)} each"
+        cost = f"{_words.counted(profiled.events, 'event')} per step"
+        if profiled.event_cost > 0:
+            cost += f" at {units.seconds(profiled.event_cost)} each, taken off"
         yield (
             "profiled (P)",
-            f"{kept}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}, taken off",
+            f"{kept}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
         )
         yield "inflation", f"{_grown(analysis)}; op times scaled by {units.significant(analysis.scale)}"
     counted = _words.counted(len(profile.ops), "op")

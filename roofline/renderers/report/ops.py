@@ -48,9 +48,9 @@ def _run(run: Run) -> Html:
     heads = [(key, words, False) for key, words in _words_of(analysis)]
     if analysis.timed:
         heads += [(key, words, True) for key, words in NUMBERS]
-        heads += [(key, words, False) for key, words in AFTER]
     else:
-        heads += [("work", "FLOP", True), ("traffic", "bytes", True), ("source", "work known", False)]
+        heads += [("work", "FLOP", True), ("traffic", "bytes", True)]
+    heads += [(key, words, False) for key, words in _after(analysis) if analysis.timed or key != "roof"]
     sorts = [
         tag(
             "th",
@@ -80,36 +80,43 @@ def _run(run: Run) -> Html:
 
 
 def _words_of(analysis: Analysis) -> list[tuple[str, str]]:
-    """The columns of words; no kernels where none are recorded."""
-    return [(key, words) for key, words in WORDS if key != "kernel" or analysis.profile.kernels]
+    """The columns of words that tell ops apart: no phase where there is one, no kernels where none are recorded."""
+    profile = analysis.profile
+    phases = {op.phase for op in profile.ops}
+    said = {"phase": len(phases) > 1, "scope": any(profile.scopes), "kernel": bool(profile.kernels)}
+    return [(key, words) for key, words in WORDS if said.get(key, True)]
+
+
+def _after(analysis: Analysis) -> list[tuple[str, str]]:
+    """The columns behind the numbers: how well the work is known only where that differs."""
+    sources = {analysis.profile.signatures[op.signature].cost.quality for op in analysis.profile.ops}
+    return [(key, words) for key, words in AFTER if key != "source" or len(sources) > 1]
 
 
 def _filters(run: Run) -> Html:
+    """A field for each name and a choice of each word that differs among the ops."""
     profile = run.analysis.profile
-    present = {run.analysis.op_class(op) for op in profile.ops}
-    phases = dict.fromkeys(plain(profile.phases[op.phase], 60) for op in profile.ops)
+    classes = {run.analysis.op_class(op) for op in profile.ops}
+    phases = dict.fromkeys(profile.phases[op.phase] for op in profile.ops)
     sources = dict.fromkeys(profile.signatures[op.signature].cost.quality for op in profile.ops)
-    chosen: list[tuple[str, list[str]]] = [
-        ("class", [each for each in CLASSES if each in present]),
-        ("phase", list(phases)),
-        ("source", list(sources)),
+    chosen: list[tuple[str, str, list[str]]] = [
+        ("class", "class", [each for each in CLASSES if each in classes]),
+        ("phase", "phase", [plain(each, 60) for each in phases]),
+        ("source", "work known", list(sources)),
     ]
     selects = [
         tag(
             "label",
-            tag("span", "work known" if what == "source" else what),
-            tag("select", tag("option", "all", value=""), [tag("option", each) for each in some], data_filter=what),
+            tag("span", words),
+            tag("select", tag("option", "all", value=""), [tag("option", each) for each in some], data_filter=key),
         )
-        for what, some in chosen
+        for key, words, some in chosen
+        if len(some) > 1
     ]
     typed = [
-        tag(
-            "label",
-            tag("span", what),
-            tag("input", type="search", data_search=what, autocomplete="off", spellcheck="false"),
-        )
-        for what, _ in _words_of(run.analysis)
-        if what in ("op", "scope", "kernel")
+        tag("label", tag("span", words), tag("input", type="search", data_search=key, autocomplete="off"))
+        for key, words in _words_of(run.analysis)
+        if key in ("op", "scope", "kernel")
     ]
     return tag("div", *typed, *selects, class_="controls screen")
 

@@ -113,7 +113,8 @@ def _grid(axes: Plane) -> Html:
         at = axes.x.share(value)
         marks.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%", class_="grid"))
         if 0.03 < at < 0.9:
-            words = tag("text", svg.si(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_="small")
+            look = "small" if at < 0.7 else "small wide"
+            words = tag("text", svg.si(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
             marks.append(words)
     for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)):
         at = 1 - axes.y.share(value)
@@ -132,13 +133,15 @@ def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
         start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
         (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, top / slope.rate))
         line = tag("line", x1=svg.percent(x1), y1=svg.percent(y1), x2=svg.percent(x2), y2=svg.percent(y2))
-        words = f"{slope.name} {units.byte_rate(slope.rate)}"
+        rate = f" {units.byte_rate(slope.rate)}"
+        words = f"{slope.name}{rate}"
         places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
         at = taken.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
         label = None
         if at is not None:
             x, y = at[0] / _WIDTH, at[1] / _HEIGHT
-            label = tag("text", words, x=svg.percent(x), y=svg.percent(y), text_anchor="end")
+            named = [slope.name, tag("tspan", rate, class_="wide")]
+            label = tag("text", named, x=svg.percent(x), y=svg.percent(y), text_anchor="end")
         drawn.append(
             tag("g", tag("title", words), line, label, class_=_look(slope), data_levels=" ".join(slope.levels))
         )
@@ -215,12 +218,13 @@ def _strip(run: Run, some: Points, axes: Plane) -> Html:
         for point in some.flopless
     ]
     grid = []
-    for value in svg.decades(axes.bandwidth.value(0.0), axes.bandwidth.value(1.0)):
+    for number, value in enumerate(svg.decades(axes.bandwidth.value(0.0), axes.bandwidth.value(1.0))):
         share = axes.bandwidth.share(value)
         where = svg.percent(share)
         grid.append(tag("line", x1=where, x2=where, y1="0", y2="100%", class_="grid"))
         if share < 0.9:
-            grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_="small"))
+            look = "small wide" if number % 3 else "small"
+            grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
     what = "Ops that do no FLOP, by bandwidth"
     picture = tag(
         "svg", tag("title", what), grid, roofs, tag("g", marks, class_="points"),

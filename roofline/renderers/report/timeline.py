@@ -29,23 +29,23 @@ _WIDE = 1_000_000
 
 @dataclass(frozen=True, slots=True)
 class Stretch:
-    """A time in which no op ran [s], and the row of the op that ended it, -1 for the end of the step."""
+    """A time in which no op ran [s], and the row of the op that ended it, -1 for the end of the step.
+
+    start, end: where it is drawn; seconds: how long it was.
+    """
 
     start: float
     end: float
+    seconds: float
     before: int
-
-    @property
-    def seconds(self) -> float:
-        """How long it was [s]."""
-        return self.end - self.start
 
 
 @dataclass(frozen=True, slots=True)
 class Step:
     """The ops of one profiled step in the order of their starts, in seconds from its beginning.
 
-    rows: of the profile; wall: its length; idle: stretches without an op, in order.
+    rows: of the profile; wall: its length; idle: stretches without an op, in order. recorded: whether these are what
+    the profile holds (the mean of the kept steps), and not what is left between the ops of this one.
     """
 
     rows: Ints
@@ -53,6 +53,7 @@ class Step:
     end: np.ndarray
     wall: float
     idle: tuple[Stretch, ...]
+    recorded: bool
 
 
 def absent(analysis: Analysis) -> str:
@@ -81,14 +82,26 @@ def step(analysis: Analysis) -> Step:
     begin = min(0.0, float(start[0]))
     wall = max(profile.profiled.walls[0], float(end.max()) - begin)
     start, end = start - begin, end - begin
+    # An op of several kernels is drawn as if they followed each other: what lies between it and the next one may be one
+    # of its kernels, so that idle time is taken from where it is recorded.
+    host = [None if op.host_ns is None else sum(op.host_ns) * 1e-9 for op in profile.ops]
+    recorded = None not in host
     idle, reached = [], 0.0
     for number, row in enumerate(rows.tolist()):
-        if start[number] > reached:
-            idle.append(Stretch(reached, float(start[number]), row))
+        begins, length = float(start[number]), host[row] if recorded else None
+        if length is None:
+            length = begins - reached
+        if length > 0:
+            idle.append(Stretch(max(min(reached, begins), begins - length), begins, length, row))
         reached = max(reached, float(end[number]))
-    if wall > reached and len(rows) == len(profile.ops):
-        idle.append(Stretch(reached, wall, -1))
-    return Step(rows, start, end, wall if len(rows) == len(profile.ops) else reached, tuple(idle))
+    if len(rows) < len(profile.ops):
+        return Step(rows, start, end, reached, tuple(idle), recorded)
+    left = wall - reached
+    if recorded:
+        left = min(left, (analysis.idle or 0.0) - sum(stretch.seconds for stretch in idle))
+    if left > 0:
+        idle.append(Stretch(wall - left, wall, left, -1))
+    return Step(rows, start, end, wall, tuple(idle), recorded)
 
 
 def timeline(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any] | None]]:
@@ -145,11 +158,12 @@ def _lanes(analysis: Analysis, found: Step) -> Html:
     for start, end, row in zip(found.start.tolist(), found.end.tolist(), found.rows.tolist(), strict=True):
         paths.setdefault(int(analysis.table.bound[row]), []).append(_box(start, end, scale, 0, 44))
     ops = [tag("path", d="".join(parts), class_=f"part {BOUNDS[bound]}") for bound, parts in sorted(paths.items())]
-    idle = "".join(_box(stretch.start, stretch.end, scale, 50, 18) for stretch in found.idle)
-    drawn = [*ops, tag("path", d=idle, class_="part idle")]
+    drawn = [stretch for stretch in found.idle if stretch.end > stretch.start]
+    idle = "".join(_box(stretch.start, stretch.end, scale, 50, 18) for stretch in drawn)
+    gaps = tag("path", d=idle, class_="part idle")
     chosen = tag("rect", class_="chosen", x=-9, y=0, width=0, height=70)
     place = {"y": "0", "width": "100%", "height": "84", "viewBox": f"0 0 {_WIDE} 70"}
-    return tag("svg", drawn, chosen, class_="lanes", preserveAspectRatio="none", **place)
+    return tag("svg", ops, gaps, chosen, class_="lanes", preserveAspectRatio="none", **place)
 
 
 def _box(start: float, end: float, scale: float, top: int, height: int) -> str:
@@ -200,10 +214,11 @@ def _idle(run: Run, found: Step) -> Html:
         rows.append(tag("tr", cells))
     heads = [head("at"), head("idle"), head("before", False), head("scope", False)]
     if known:
-        heads.append(head("the host meanwhile (mean of the steps)", False))
+        heads.append(head("the host meanwhile", False))
     whole = sum(stretch.seconds for stretch in found.idle)
     number = f"{units.count(len(found.idle))} {'stretch' if len(found.idle) == 1 else 'stretches'}"
-    told = [f"No op runs for {units.seconds(whole)} of this step, in {number}."]
+    of = "a profiled step, on average" if found.recorded else "this step"
+    told = [f"No op runs for {units.seconds(whole)} of {of}, in {number}."]
     assert profile.profiled is not None
     causes = {plain(what, 60): seconds for what, seconds in profile.profiled.idle_causes.items() if seconds > 0}
     if causes:
@@ -216,7 +231,7 @@ def _idle(run: Run, found: Step) -> Html:
     else:
         told.append("Why is not recorded.")
     told.append(
-        "This is one profiled step as it was recorded, so that the profiler's own cost lies between the ops; an op "
+        "Drawn is one profiled step as it was recorded, so that the profiler's own cost lies between the ops; an op "
         "stands from its first kernel on for the time of all of its kernels."
     )
     if len(found.rows) < len(profile.ops):

@@ -31,7 +31,7 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     elif not warning:
         pair = ranking.pairs[0]
         warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _comparing.causes(pair)]
-    own = [tag("li", run.title, " ", _words.verdict(run.analysis, host.most(run.analysis))) for run in runs]
+    own = [tag("li", run.title, ": ", _words.verdict(run.analysis, host.most(run.analysis))) for run in runs]
     return tag(
         "div",
         tag("p", warning, class_="warning", role="note") if warning else None,

@@ -165,7 +165,7 @@ def _table(lines: Sequence[Line], run: Run) -> Html:
             cell(_tables.percent(line.seconds / wall)),
             cell("" if line.below else line.floor),
             cell("" if line.below else line.loss),
-            cell(line.words, False),
+            tag("td", line.words, class_="words"),
         )
         for line in lines
     ]

@@ -15,7 +15,7 @@ import synthetic
 from msgspec.structs import replace
 
 from roofline import units
-from roofline.analysis.analysis import KEYS, Analysis, analyze
+from roofline.analysis.analysis import KEYS, analyze
 from roofline.comparison.ranking import rank
 from roofline.core.cost import unknown
 from roofline.core.schema import Profile, Wall
@@ -321,6 +321,18 @@ def test_what_the_host_did_before_an_op_is_told_where_it_is_recorded() -> None:
     assert "Which stretch has which of them the profile does not hold" in page(synthetic.step()).text
 
 
+def test_idle_time_that_is_recorded_is_told_and_not_what_lies_between_ops() -> None:
+    """An op of several kernels ends later than it is drawn: the gap behind it is no idle time, but for 10 µs."""
+    ops = [replace_row(synthetic.ADD), replace_row(synthetic.ADD)]
+    plain = synthetic.step(ops)
+    later = replace(plain, ops=(plain.ops[0], replace(plain.ops[1], start_ns=plain.ops[1].start_ns + 90_000)))
+    found = step(analyze(later))
+    assert found.recorded
+    # 10 µs before each op; both take 19.8 µs in the first step, and the second one begins at 10 + 20 + 10 + 90 µs.
+    assert [each.seconds / US for each in found.idle[:2]] == pytest.approx([10, 10])
+    assert [each.start / US for each in found.idle[:2]] == pytest.approx([0, 120])
+
+
 def replace_row(row: synthetic.Row) -> synthetic.Row:
     return synthetic.change(row, host=(7.0, 3.0))
 
@@ -465,7 +477,11 @@ def strings(value: object) -> list[str]:
 
 
 def test_a_large_step_is_bounded() -> None:
-    """The page of a step of 5,000 ops, all of them different, is below 4 MB."""
-    analysis: Analysis = analyze(handmade.wide(5000))
-    assert len(rows(analysis)["op"]["rows"]) == 5000
-    assert len(report([handmade.wide(5000)])) < 4e6
+    """Of 12,000 ops the table lists 10,000, the timeline draws the first of them, and the page is below 4 MB."""
+    profile = handmade.wide(12_000, 20)
+    analysis = analyze(profile)
+    assert len(rows(analysis)["op"]["rows"]) == 10_000
+    assert len(step(analysis).rows) == 10_000
+    text = report([profile])
+    assert len(text) < 4e6
+    assert "The first 10,000 of 12,000 ops." in text

@@ -15,6 +15,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+from msgspec.structs import replace
 from show_large import MEASURED, repeated
 
 from roofline.core.schema import Profile, load
@@ -44,11 +45,12 @@ def median(action: Callable[[], float]) -> float:
     return statistics.median(action() for _ in range(TIMES))
 
 
-def taken(profiles: list[Profile]) -> float:
-    """Seconds that a page takes to be made."""
-    start = time.perf_counter()
+def taken(profiles: list[Profile], clock: Callable[[], float]) -> float:
+    """Seconds that a page takes to be made, from profiles of which nothing is known yet."""
+    profiles = [replace(profile) for profile in profiles]
+    start = clock()
     report(profiles)
-    return time.perf_counter() - start
+    return clock() - start
 
 
 def main() -> None:
@@ -62,8 +64,12 @@ def main() -> None:
         for number, (what, profiles) in enumerate(pages.items()):
             file = Path(folder) / f"{number}.html"
             file.write_text(report(profiles), encoding="utf-8")
-            made = median(lambda profiles=profiles: taken(profiles))
-            print(f"{what}: {file.stat().st_size / 1e6:.2f} MB, made in {made:.2f} s", flush=True)
+            wall, cpu = (
+                median(lambda profiles=profiles, clock=clock: taken(profiles, clock))
+                for clock in (time.perf_counter, time.process_time)
+            )
+            size = file.stat().st_size / 1e6
+            print(f"{what}: {size:.2f} MB, made in {wall:.2f} s ({cpu:.2f} s of CPU)", flush=True)
             in_browser(file)
 
 

@@ -56,7 +56,7 @@ def _run(run: Run) -> Html:
             "th",
             tag("button", words, type="button", data_sort=key),
             scope="col",
-            class_="number" if is_number else None,
+            class_=f"of-{key} number" if is_number else f"of-{key}",
             aria_sort="descending" if key == "time" else None,
         )
         for key, words, is_number in heads

@@ -146,7 +146,7 @@ def _legend() -> Html:
     items = [
         tag("li", tag("svg", tag("rect", width=10, height=10, class_=f"part {look}"), class_="swatch", width=10,
                       height=10, aria_hidden="true"), words)
-        for look, words in (*((bound, bound) for bound in BOUNDS), ("gap", "no op runs"))
+        for look, words in (*((bound, bound) for bound in BOUNDS), ("rest", "no op runs"))
     ]  # fmt: skip
     return tag("ul", items, class_="legend")
 

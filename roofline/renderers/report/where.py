@@ -133,7 +133,8 @@ def _bar(lines: Sequence[Line], longest: float, top: float, what: str) -> Html:
             continue
         share = line.seconds / longest
         if share >= _ROOM:
-            drawn.append(svg.clipped(at / longest, share, top, 16, svg.text(0, 12, line.label, "label")))
+            look = "label" if share >= 3 * _ROOM else "label wide"
+            drawn.append(svg.clipped(at / longest, share, top, 16, svg.text(0, 12, line.label, look)))
         for part in line.parts:
             if part.seconds <= 0:
                 continue

@@ -369,9 +369,10 @@ def test_no_serious_fault_of_accessibility(opened: Callable[..., Opened], name: 
     found.run("document.querySelectorAll('section').forEach(s => { s.style.contentVisibility = 'visible'; })")
     found.run((files(package) / "axe.min.js").read_text(encoding="utf-8") + ";undefined")
     faults = found.run("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    found.page.emulate_media(color_scheme="dark")
-    contrast = "axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})"
-    faults += found.run(contrast)["violations"]
+    if name == "one":  # the colours are the same on every page
+        found.page.emulate_media(color_scheme="dark")
+        contrast = "axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})"
+        faults += found.run(contrast)["violations"]
     serious = [
         (fault["id"], [node["target"] for node in fault["nodes"]][:3])
         for fault in faults

@@ -83,9 +83,9 @@
         button.type = "button";
         button.dataset.row = row;
         button.append(nameOf(words, WIDTH.op));
-        const shapes = make("small");
-        shapes.append(nameOf(textOf(ops.shapes, row), WIDTH.op));
-        cell.append(button, shapes);
+        cell.append(button);
+        const shapes = textOf(ops.shapes, row);
+        if (shapes) cell.appendChild(make("small")).append(nameOf(shapes, WIDTH.op));
       } else if (key in WIDTH) cell.append(nameOf(words, WIDTH[key], key === "scope"));
       else {
         cell.textContent = words;

@@ -5,13 +5,12 @@ from __future__ import annotations
 import textwrap
 from collections.abc import Iterator, Sequence
 
-from roofline import units
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._signed import Scale, signed
 from roofline.renderers._terminal import WIDTH
-from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
 
@@ -27,16 +26,16 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: RankedPair) -> list[str]:
     lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
-    lines += _terminal.facts(_runs(pair))
+    lines += _terminal.facts(_evidence.runs(pair))
     lines += _terminal.facts(_judged(pair))
     lines += ["", *_findings(pair, len(pair.findings)), *_wrap(_comparing.tendencies(pair)), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair), ""]
-    lines += _terminal.facts(_evidence(pair))
+    lines += _terminal.facts(_evidence.told(pair))
     return lines
 
 
 def _several(ranking: Ranking) -> list[str]:
-    lines = [*_wrap(_comparing.headline(ranking)), "", *_ranked(ranking), "", *_matrix(ranking)]
+    lines = [*_wrap(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
         lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair))]
         lines += [
@@ -63,18 +62,6 @@ def _verdict(pair: RankedPair, advise: bool = False) -> str:
 
 def _wrap(text: str) -> list[str]:
     return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
-
-
-def _runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    runs = (pair.comparison.a, pair.comparison.b)
-    subjects = {(_words.subject(run), _words.device(run)) for run in runs}
-    if len(subjects) == 1:
-        yield "step", _comparing.subject(runs)
-    for letter, side, run in (("A", 0, runs[0]), ("B", 1, runs[1])):
-        what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
-        gap = f"{_words.gap_name(run)} {units.seconds(run.gap_told)}"
-        head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
-        yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
 
 
 def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
@@ -176,59 +163,15 @@ def _cut(label: str, room: int, by: str = "") -> str:
     return f"…{label[-room + 1 :]}" if by == "scope" else f"{label[: room - 1]}…"
 
 
-def _evidence(pair: RankedPair) -> Iterator[tuple[str, str]]:
-    if places := _comparing.places(pair):
-        yield "places", places
-    if rows := _broken_down.why(pair):
-        yield "rows", rows
-    if columns := _broken_down.legend(pair):
-        yield "columns", columns
-    yield "sum", _comparing.closing(pair.comparison)
-    for head, words in (("hardware", _broken_down.hardware(pair)), ("collectives", _comparing.communication(pair))):
-        if words:
-            yield head, words
-    for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):
-        for number, words in enumerate(_words.flags(run)):
-            yield "" if number else f"flags of {letter}", words
-
-
-def _ranked(ranking: Ranking) -> list[str]:
+def _runs(ranking: Ranking) -> list[str]:
     """One line per run, the fastest first."""
-    heads = ("", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest")
-    rows: list[tuple[str, ...]] = [heads]
-    best = ranking.runs[ranking.fastest]
-    for place, number in enumerate(ranking.order, 1):
-        run = ranking.runs[number]
-        rows.append(
-            (
-                str(place),
-                _words.plain(ranking.names[number], 30),
-                units.seconds(run.wall),
-                f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
-                units.percent(run.busy / run.wall, 0),
-                units.percent(run.gap_told / run.wall, 0),
-                _words.attained(run.total),
-                "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
-            )
-        )
-    return _terminal.ruled(_terminal.columns(rows, left=(1, 7)), 1)
+    return _terminal.ruled(_terminal.columns([_ranked.HEADS, *_ranked.rows(ranking, 30)], left=(1, 7)), 1)
 
 
 def _matrix(ranking: Ranking) -> list[str]:
     """How many times faster the column's run is than the row's."""
-    order = ranking.order
-    shown = order[:10]
-    rows = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
-    for place, row in enumerate(order, 1):
-        cells = [
-            "1"
-            if row == column
-            else f"{ranking.speedups[row][column]:.2f}{_comparing.mark(ranking.verdicts[row][column])}"
-            for column in shown
-        ]
-        rows.append((str(place), _words.plain(ranking.names[row], 26), *cells))
-    lines = _terminal.ruled(_terminal.columns(rows, left=(1,)), 1)
-    lines += _wrap("Time of the row / time of the column: how many times faster the run of the column is.")
-    if any(_comparing.mark(verdict) for line in ranking.verdicts for verdict in line):
-        lines.append(_comparing.MARKS)
-    return lines
+    head, *rows = _ranked.matrix(ranking, most=10)
+    rows = [(place, _words.plain(name, 26), *cells) for place, name, *cells in rows]
+    lines = _terminal.ruled(_terminal.columns([head, *rows], left=(1,)), 1)
+    lines += _wrap(_ranked.MATRIX)
+    return [*lines, _comparing.MARKS] if _ranked.marked(ranking) else lines

@@ -1,0 +1,96 @@
+"""What the numbers of a step rest on, in words: how its time adds up, the gap and its causes, coverage and roofs."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.renderers import _words
+from roofline.renderers._facts import host, notes
+
+_ROOFS = {
+    "serial": "these kernels, one after the other",
+    "overlap": "the same, compute and memory overlapped",
+    "ideal": "nothing moved but parameters, optimizer state, inputs and outputs, as far as no cache keeps them",
+}
+
+
+def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Names of facts and their words."""
+    total, wall, gap = analysis.total, analysis.wall, _words.gap_name(analysis)
+    if total.overlap > 0 or total.uncosted > 0:
+        parts = f"uncosted ({units.seconds(total.uncosted)}) − overlap ({units.seconds(total.overlap)})"
+        yield "time", f"floor + loss + {parts} + {gap} = {units.seconds(wall)}"
+    if words := notes.overlap(analysis):
+        yield "overlap", words
+    yield gap, idle(analysis)
+    if words := host.told(analysis):
+        yield "host", words
+    if analysis.products:
+        yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
+    known = analysis.coverage
+    joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time joined to ops"
+    shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
+    yield "coverage", shares + joined
+    yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
+    ranged = _words.is_range(analysis)
+    roofs = [
+        f"{name} {'at least ' if ranged else ''}{units.seconds(roof)} ({_ROOFS[name]})"
+        for name, roof in analysis.roofs.items()
+        if roof is not None
+    ]
+    if roofs:
+        yield "least step", "; ".join(roofs)
+    if ranged:
+        yield "caches", _words.CACHES
+    unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
+    if unattained:
+        most = "at most " if ranged else ""
+        told = ", ".join(f"{name} {most}{units.percent(seconds / wall)}" for name, seconds in unattained)
+        yield "unattained", f"{told} of the step, in ops that reach less than half of the roof above them"
+    if analysis.missing:
+        names = _words.conjunction([_words.plain(name) for name in analysis.missing])
+        yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"
+    if words := notes.above(analysis):
+        yield "above", words
+    for number, words in enumerate(_words.imported(analysis)):
+        yield "" if number else "trace", words
+    for number, words in enumerate(_words.flags(analysis)):
+        yield "" if number else "flags", words
+
+
+def _product(phase: str, model: float, executed: float, most: str) -> str:
+    """What a phase's contractions asked for, and how that compares with what ran."""
+    words = f"{_words.plain(phase)} {units.flop(model)}"
+    if not most:
+        return f"{words} (executed / model 1)"
+    ratio = f"executed / model {executed / model:.4g}" if model else f"{units.flop(executed)} executed"
+    return f"{words} ({ratio}, most of the difference in {_words.plain(most)})"
+
+
+def idle(analysis: Analysis) -> str:
+    """The gap with its interval, the idle time that was observed, and the causes where the two agree."""
+    words, interval = units.seconds(analysis.gap_told), analysis.gap_interval
+    if interval and interval[1] > 0:
+        low, high = interval
+        # Plain and busy times are drawn apart, so that a drawn gap may be less than nothing; a gap cannot.
+        words += (
+            f", 95 % interval {_words.between(low, high)}" if low > 0 else f", at most {units.seconds(high)} (95 %)"
+        )
+    if analysis.profile.wall.source == "profiled":
+        words += ", profiler overhead included"
+    if analysis.idle is None:
+        return f"{words}; idle time was not observed"
+    words += f"; {units.seconds(analysis.idle)} idle observed in the profiled steps"
+    if analysis.gap <= 0 or (interval and interval[0] <= 0):
+        return words  # what may be nothing has no causes
+    if analysis.gap_causes is None:
+        return f"{words}; causes not resolved"
+    causes = [f"{_words.plain(cause, 100)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
+    if causes:
+        words += f": {', '.join(causes)}"
+    if analysis.most_per_launch is not None:
+        number = units.count(analysis.total.kernels)
+        words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
+    return words

@@ -1,0 +1,43 @@
+"""What was measured of a step, in words: throughput, MFU, memory, what a compiler did, and how it was timed."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.floors import ABOVE_TOLERANCE
+from roofline.renderers import _words
+from roofline.renderers._facts import generation, preset
+
+
+def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """Names of facts and their words."""
+    profile, wall = analysis.profile, analysis.wall
+    rates = [
+        f"{units.significant(number / wall)} {what}/s"
+        for number, what in ((profile.samples, "samples"), (profile.tokens, "tokens"))
+        if number is not None
+    ]
+    if rates:
+        yield "throughput", ", ".join(rates)
+    if words := generation.told(analysis):
+        yield "generating", words
+    if analysis.mfu is not None:
+        peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
+        more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""
+        yield "MFU", f"{units.percent(analysis.mfu)} of {peak}{more}"
+    if profile.memory.peak is not None:
+        source = f" ({_words.plain(profile.memory.source, 200)})" if profile.memory.source else ""
+        yield "peak memory", units.byte(profile.memory.peak) + source
+    if profile.wall.first is not None:
+        yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"
+    yield from compiled(analysis)
+    yield "steps", _words.spread(analysis)
+    yield from preset.told(analysis)
+
+
+def compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """What a compiler did; nothing where none is told."""
+    for number, words in enumerate(_words.compilation(analysis)):
+        yield "" if number else "compiled", words

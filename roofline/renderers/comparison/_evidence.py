@@ -1,0 +1,40 @@
+"""What a comparison rests on, in words: both runs as they were timed, and what has to be known of the table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+from roofline import units
+from roofline.comparison.ranking import RankedPair
+from roofline.renderers import _words
+from roofline.renderers.comparison import _broken_down, _comparing
+
+
+def runs(pair: RankedPair) -> Iterator[tuple[str, str]]:
+    """The step, and how long it takes in A and in B."""
+    both = (pair.comparison.a, pair.comparison.b)
+    subjects = {(_words.subject(run), _words.device(run)) for run in both}
+    if len(subjects) == 1:
+        yield "step", _comparing.subject(both)
+    for letter, side, run in (("A", 0, both[0]), ("B", 1, both[1])):
+        what = "" if len(subjects) == 1 else f"{_comparing.subject([run])}: "
+        gap = f"{_words.gap_name(run)} {units.seconds(run.gap_told)}"
+        head = f"{_comparing.name(pair, side)}, {what}{units.seconds(run.wall)} per step"
+        yield letter, f"{head} ({units.seconds(run.busy)} busy, {gap}); {_words.spread(run)}"
+
+
+def told(pair: RankedPair) -> Iterator[tuple[str, str]]:
+    """What rows and columns are, how the sum closes, what hardware and collectives make of it, and all flags."""
+    if places := _comparing.places(pair):
+        yield "places", places
+    if rows := _broken_down.why(pair):
+        yield "rows", rows
+    if columns := _broken_down.legend(pair):
+        yield "columns", columns
+    yield "sum", _comparing.closing(pair.comparison)
+    for head, words in (("hardware", _broken_down.hardware(pair)), ("collectives", _comparing.communication(pair))):
+        if words:
+            yield head, words
+    for letter, run in (("A", pair.comparison.a), ("B", pair.comparison.b)):
+        for number, words in enumerate(_words.flags(run)):
+            yield "" if number else f"flags of {letter}", words

@@ -1,0 +1,53 @@
+"""Several runs in rows: each with its factor to the fastest, and every two of them as a speedup with its parity."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.comparison.ranking import Ranking
+from roofline.renderers import _words
+from roofline.renderers.comparison import _comparing
+
+HEADS = ("", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest")
+MATRIX = "Time of the row / time of the column: how many times faster the run of the column is."
+
+
+def rows(ranking: Ranking, width: int) -> list[tuple[str, ...]]:
+    """One line per run in the columns of HEADS, the fastest first; names are cut to `width`."""
+    best = ranking.runs[ranking.fastest]
+    found: list[tuple[str, ...]] = []
+    for place, number in enumerate(ranking.order, 1):
+        run = ranking.runs[number]
+        found.append(
+            (
+                str(place),
+                _words.plain(ranking.names[number], width),
+                units.seconds(run.wall),
+                f"{run.wall / best.wall:.2f}x" if number != ranking.fastest else "1",
+                units.percent(run.busy / run.wall, 0),
+                units.percent(run.gap_told / run.wall, 0),
+                _words.attained(run.total),
+                "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest],
+            )
+        )
+    return found
+
+
+def matrix(ranking: Ranking, most: int) -> list[tuple[str, ...]]:
+    """The head and one line per run: how many times faster the column's run is than the row's; `most` columns."""
+    order = ranking.order
+    shown = order[:most]
+    found: list[tuple[str, ...]] = [("", "row / column", *(str(place) for place in range(1, len(shown) + 1)))]
+    for place, row in enumerate(order, 1):
+        cells = [
+            "1"
+            if row == column
+            else f"{ranking.speedups[row][column]:.2f}{_comparing.mark(ranking.verdicts[row][column])}"
+            for column in shown
+        ]
+        found.append((str(place), ranking.names[row], *cells))
+    return found
+
+
+def marked(ranking: Ranking) -> bool:
+    """Whether any speedup carries a mark of its parity."""
+    return any(_comparing.mark(verdict) for line in ranking.verdicts for verdict in line)

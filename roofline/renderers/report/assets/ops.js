@@ -1,6 +1,6 @@
 // The table of all ops: sorted and filtered as columns of numbers, of which a page is made into rows.
 {
-  const PAGE = 50;
+  const PAGE = 30;
   const WIDTH = { op: 70, scope: 48, kernel: 50 };
 
   // Whether each row has one of the texts that are allowed; a text is looked at once, however many rows have it.

@@ -77,6 +77,7 @@ def test_the_work_is_that_of_pytorchs_model(once: Run, brief: dict[str, str], ba
     assert document["coverage"] == {"time": 1, "flops": 1, "bytes": 1}
 
 
+@pytest.mark.thorough
 @pytest.mark.parametrize("mode", ["infer", "train"])
 def test_it_is_comparable_with_pytorch_and_differs_in_what_keras_does(
     once: Run, brief: dict[str, str], mode: str

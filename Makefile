@@ -28,10 +28,10 @@ demo: .venv/torch
 	  $(BIN)/roofline plot $(DEMO)/bert.json --kind $$kind --width 7in -o $(DEMO)/bert-$$kind.png --force || exit 1; \
 	done
 
-test: .venv/installed check
+test: .venv/installed .venv/browser check
 	$(PYTEST) -m "not thorough"
 
-test-all: .venv/installed check
+test-all: .venv/installed .venv/browser check
 	$(PYTEST) --hypothesis-profile=all
 
 quick: .venv/installed check
@@ -48,6 +48,7 @@ bench: .venv/installed
 	$(BIN)/python benchmarks/read_xplane.py
 	$(BIN)/python benchmarks/import_kineto.py
 	$(BIN)/python benchmarks/show_large.py
+	$(BIN)/python benchmarks/report.py
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells/run.py
@@ -65,6 +66,14 @@ claims: .venv/installed
 .venv/installed: pyproject.toml constraints.txt
 	$(PYTHON) -m venv .venv
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --constraint constraints.txt --editable '.[torch,jax,tensorflow,keras,keras2,dev]'
+	touch $@
+
+# A browser for the tests of `roofline report`: the system's, else Debian's where it may be installed; without one these
+# tests are skipped, and say so.
+.venv/browser: .venv/installed
+	command -v chromium >/dev/null || command -v google-chrome >/dev/null \
+	  || { [ "$$(id -u)" = 0 ] && apt-get update -qq && apt-get install -y -qq --no-install-recommends chromium fonts-liberation; } \
+	  || echo "no Chromium here: the tests of the report's page will be skipped"
 	touch $@
 
 plants: .venv/installed

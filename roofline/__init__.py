@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from roofline.api.compare import compare
     from roofline.api.import_trace import import_trace
     from roofline.api.plot import plot
+    from roofline.api.report import report
     from roofline.api.step_profiler import StepProfiler
     from roofline.api.whatif import whatif
     from roofline.core.cost import Cost
@@ -41,6 +42,7 @@ _HOME = {
     "load": "roofline.core.schema",
     "plot": "roofline.api.plot",
     "profile": "roofline.measuring.in_process",
+    "report": "roofline.api.report",
     "save": "roofline.core.schema",
     "scope": "roofline.core.step",
     "whatif": "roofline.api.whatif",
@@ -62,6 +64,7 @@ __all__ = [
     "load",
     "plot",
     "profile",
+    "report",
     "save",
     "scope",
     "whatif",

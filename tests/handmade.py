@@ -275,3 +275,19 @@ def hostile(text: str) -> Profile:
         flags=(text, f"contended: {text}"),
         profiled=replace(plain.profiled, idle_causes={text: 1e-3}),
     )
+
+
+def wide(number: int, kinds: int) -> Profile:
+    """A step of so many products, one every 3 ms: of so many signatures, each with a scope of its own."""
+    signatures = tuple(
+        replace(SIGNATURES[1], name=f"aten::op{kind}", shapes=f"[{kind}, 1000]") for kind in range(kinds)
+    )
+    scopes = tuple(f"model/layer.{kind % 50}/part.{kind}" for kind in range(kinds))
+    ops = tuple(
+        op(place % kinds, place % kinds, 1, 2000 + place % 900, 3000 * place, (place,), (number + place,))
+        for place in range(number)
+    )
+    wall, plain = number * 3e-3 + 1e-3, profile()
+    profiled = replace(plain.profiled, walls=(1.2 * wall,) * 3, corrected=(wall,) * 3)
+    steps = Wall(steps=(wall,) * 10)
+    return replace(plain, signatures=signatures, scopes=scopes, ops=ops, wall=steps, profiled=profiled)

@@ -93,7 +93,9 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
         f"{TOPS[top].replace('.', '/')}/{path.relative_to(ROOT / top).as_posix()}"
         for top in TOPS
         for path in (ROOT / top).rglob("*")
-        if path.suffix in (".py", ".toml", ".json", ".csv") and not path.name.startswith(".") and path.is_file()
+        if path.suffix in (".py", ".toml", ".json", ".csv", ".css", ".js")
+        and not path.name.startswith(".")
+        and path.is_file()
     }
     assert inside == wanted
     # The same by name: a package is what holds an `__init__.py`, wherever it lies in the repository.
@@ -108,6 +110,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert "roofline/profiles/__init__.py" in inside
     assert "roofline/published/keras_benchmark.csv" in inside
     assert "roofline/published/keras_benchmark.toml" in inside
+    assert "roofline/renderers/report/assets/report.css" in inside
 
 
 def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -> None:

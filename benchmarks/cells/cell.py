@@ -18,10 +18,13 @@ _FIRST = (
 )
 BACKENDS = (*_FIRST, *(name for name in plugins.names("roofline.backends") if name not in _FIRST))
 MODELS = plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True)
-SIZES = ("tiny", "base")
+SIZES = ("tiny", "base", "one-layer")
 #: Beyond the memory of a small machine, or minutes a step on two cores: tiny alone; docs/one-layer.md has a layer of
 #: some of them in full width.
 TOO_LARGE = ("ctrl", "gemma", "mistral", "segment-anything", "stable-diffusion", "xlm")
+#: In full width with as few layers as there can be, on the backends that one can wait for.
+ONE_LAYER = ("gemma", "mistral", "segment-anything", "stable-diffusion")
+_WAITED_FOR = ("torch", "jax", "keras-torch", "keras-jax", "keras-tensorflow", "keras2")
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,19 +41,15 @@ class Cell:
         """Where its profile is, if it ran."""
         return FOLDER / f"{self.size}-{self.model}-{self.mode}-{self.backend}.json"
 
-    @property
-    def failed(self) -> Path:
-        """Where the sentence is with which it failed."""
-        return self.profile.with_suffix(".failed")
-
 
 def asked(sizes: Iterable[str], names: Iterable[str], backends: Iterable[str]) -> Iterator[Cell]:
     """The cells that could be, whether or not the model is built there."""
     backends, names = tuple(backends), tuple(names)
     for size in sizes:
         for name in names:
-            if size == "base" and name in TOO_LARGE:
+            if (size == "base" and name in TOO_LARGE) or (size == "one-layer" and name not in ONE_LAYER):
                 continue
             for mode in models.geometry(name).modes:
                 for backend in backends:
-                    yield Cell(name, backend, mode, size)
+                    if size != "one-layer" or (mode != "generate" and backend in _WAITED_FOR):
+                        yield Cell(name, backend, mode, size)

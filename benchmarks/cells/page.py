@@ -4,63 +4,59 @@ from __future__ import annotations
 
 import tomllib
 from collections.abc import Sequence
-from datetime import date
 from pathlib import Path
-from typing import Any
 
-from cell import BACKENDS, MODELS, ROOT, Cell, asked
+import kept
+from cell import BACKENDS, MODELS, ROOT, Cell
 
-from roofline import models
-from roofline.analysis.analysis import Analysis, analyze
-from roofline.core.schema import load
+from roofline import models, plugins
+from roofline.recording.backend import load as backend_of
 
-PAGES = {"tiny": ROOT / "docs" / "cells.md", "base": ROOT / "docs" / "cells-base.md"}
+PAGES = {size: ROOT / "docs" / f"{name}.md" for size, name in (("tiny", "cells"), ("base", "cells-base"))}
 _TITLES = {
     "tiny": "Every model on every backend",
     "base": "The published sizes on every backend",
 }
 _SHORT = {"infer": "i", "train": "t", "generate": "g"}
-COLUMNS = (
-    *("backend", "ms", "parameters", "forward GFLOP", "backward GFLOP", "executed / model"),
-    *("FLOPs known", "unknown work", "bytes known", "joined", "placed", "above", "flags"),
-)
 
 
 def write(size: str) -> Path | None:
-    """Writes the page of a size; None where no cell of it is there."""
-    there = {cell: analyze(load(cell.profile)) for cell in asked([size], MODELS, BACKENDS) if cell.profile.exists()}
-    if not there:
+    """Writes the page of a size; None where no cell of it was run."""
+    found = {cell: one for cell, one in kept.load().items() if cell.size == size}
+    ran = {cell: one for cell, one in found.items() if not one.failed}
+    if not ran:
         return None
-    versions: dict[str, str] = {}
-    for analysis in there.values():
-        versions |= analysis.profile.versions
-    device = next(iter(there.values())).profile.device.name
-    known = ", ".join(f"{name} {version}" for name, version in sorted(versions.items()))
+    versions: dict[str, set[str]] = {}
+    for one in ran.values():
+        for name, version in one.versions.items():
+            versions.setdefault(name, set()).add(version)
+    known = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(versions.items()))
+    days = sorted({one.date for one in found.values()})
+    devices = ", ".join(sorted({one.device for one in ran.values()}))
     parts = [
         f"# {_TITLES[size]}\n",
-        f"Made by `make cells` on {date.today().isoformat()}: {device}; {known}.\n",
+        f"Made by `make cells`, {' to '.join(dict.fromkeys((days[0], days[-1])))}: {devices}; {known}.\n",
         "One command per cell, few plain steps, on a machine that others use too: the times say that a cell runs and",
         "roughly how fast, and are no comparison. GFLOP are model FLOPs of contractions; `unknown work` names the ops",
         "whose FLOPs are not known; `placed` is the share of busy time with a known block; `above` counts ops above a",
         "ceiling.\n",
-        *(_overview(there) if size == "tiny" else ()),
+        *(_overview(found) if size == "tiny" else ()),
     ]
     for name in MODELS:
         for mode in models.geometry(name).modes:
-            rows = []
-            for backend in BACKENDS:
-                cell = Cell(name, backend, mode, size)
-                if cell in there:
-                    rows.append(_row(backend, there[cell]))
-                elif cell.failed.exists():
-                    rows.append([backend, cell.failed.read_text(encoding="utf-8").replace("|", "\\|")])
+            there = [found[cell] for backend in BACKENDS if (cell := Cell(name, backend, mode, size)) in found]
+            columns = list(next((one.row for one in there if one.row), {}))
+            rows = [
+                [one.backend, one.failed.replace("|", "\\|")] if one.failed else [one.backend, *one.row.values()]
+                for one in there
+            ]
             if rows:
-                parts += [f"## {name}, {mode}, {size}\n", *_table(COLUMNS, rows), ""]
+                parts += [f"## {name}, {mode}, {size}\n", *_table(("backend", *columns), rows), ""]
     PAGES[size].write_text("\n".join(parts), encoding="utf-8")
     return PAGES[size]
 
 
-def _overview(there: dict[Cell, Analysis]) -> list[str]:
+def _overview(found: dict[Cell, kept.Found]) -> list[str]:
     """Which modes of each model ran where, and why the others did not: every cell has a mode or a reason."""
     reasons: list[str] = []
     rows = []
@@ -71,10 +67,10 @@ def _overview(there: dict[Cell, Analysis]) -> list[str]:
             lacking: dict[int, list[str]] = {}
             for mode in models.geometry(name).modes:
                 cell = Cell(name, backend, mode, "tiny")
-                if cell in there:
+                if cell in found and not found[cell].failed:
                     words.append(_SHORT[mode])
                     continue
-                reason = f"it fails: {cell.failed.read_text(encoding='utf-8')}" if cell.failed.exists() else why(cell)
+                reason = f"it fails: {found[cell].failed}" if cell in found else why(cell)
                 if reason not in reasons:
                     reasons.append(reason)
                 lacking.setdefault(reasons.index(reason) + 1, []).append(_SHORT[mode])
@@ -93,7 +89,9 @@ def _overview(there: dict[Cell, Analysis]) -> list[str]:
 
 
 def why(cell: Cell) -> str:
-    """The reason of absent.toml that fits first; says so where there is none."""
+    """The reason of absent.toml that fits first, of a model that is not built there; says so where there is none."""
+    if cell.model in plugins.names(backend_of(cell.backend).models, sorted_by_kind=True) and cell.mode != "generate":
+        return "not measured yet"
     entries = tomllib.loads((Path(__file__).parent / "absent.toml").read_text(encoding="utf-8"))["absent"]
     for entry in entries:
         fits = (cell.model, "*"), (cell.backend, "*"), (cell.mode, "*")
@@ -109,42 +107,3 @@ def _table(head: Sequence[str], rows: list[list[str]]) -> list[str]:
         "|" + "---|" * len(head),
         *("| " + " | ".join(cells) + " |" for cells in rows),
     ]
-
-
-def _row(backend: str, analysis: Analysis) -> list[str]:
-    phases = analysis.by("phase")
-    blocks = analysis.by("block")
-    lost = sum(total.seconds for name, total in blocks.items() if name in ("other", "(no op)", ""))
-    coverage = analysis.coverage
-
-    def model(*names: str) -> str:
-        there = [phases[name].model_flops for name in names if name in phases]
-        return f"{sum(there) / 1e9:.6g}" if there else ""
-
-    ratios = [f"{name} {total.flops / total.model_flops:.4g}" for name, total in phases.items() if total.model_flops]
-    return [
-        backend,
-        f"{analysis.wall * 1e3:.4g}",
-        "" if analysis.profile.parameters is None else f"{analysis.profile.parameters:,}",
-        model("forward", "prefill", "decode"),
-        model("backward"),
-        ", ".join(ratios),
-        _share(coverage["flops"]),
-        ", ".join(f"`{name}`" for name in _unknown(analysis)),
-        _share(coverage["bytes"]),
-        _share(coverage["time"]),
-        _share(1 - lost / analysis.busy if analysis.busy else None),
-        str(analysis.above_ceiling),
-        ", ".join(analysis.flags),
-    ]
-
-
-def _unknown(analysis: Analysis) -> list[str]:
-    """The ops that ran and whose FLOPs are not known, by name."""
-    signatures = analysis.profile.signatures
-    used = {number for op in analysis.profile.ops for number in (op.constituents or (op.signature,))}
-    return sorted({signatures[number].name for number in used if not signatures[number].cost.flops_known})
-
-
-def _share(value: Any) -> str:
-    return "" if value is None else f"{100 * value:.1f} %"

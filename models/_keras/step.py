@@ -55,7 +55,7 @@ def step(
 
     run = forward
     if train:
-        batch = [_arriving(version, workload, value) for value in (targets, weights) if value is not None]
+        batch = [arriving(version, workload, value) for value in (targets, weights) if value is not None]
 
         def run() -> object:
             return model.train_on_batch(x, *batch)
@@ -162,11 +162,11 @@ def _compile(version: Version, workload: Workload, model: Any, optimizer: Any, l
 def _all_arriving(version: Version, workload: Workload, inputs: Arrays | np.ndarray) -> Any:
     """The inputs as the model is given them, by name where it has several."""
     if isinstance(inputs, Mapping):
-        return {name: _arriving(version, workload, value) for name, value in inputs.items()}
-    return _arriving(version, workload, inputs)
+        return {name: arriving(version, workload, value) for name, value in inputs.items()}
+    return arriving(version, workload, inputs)
 
 
-def _arriving(version: Version, workload: Workload, value: np.ndarray) -> Any:
+def arriving(version: Version, workload: Workload, value: np.ndarray) -> Any:
     """What every step is given: a tensor on the device, its floating-point numbers in the dtype of the pure casts.
 
     With `--input host` the array itself, which Keras casts after it has copied it.

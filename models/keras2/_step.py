@@ -1,4 +1,4 @@
-"""Keras 2 (tf_keras), KerasNLP 0.8.2 and KerasCV 0.8.2, as the builders in `models/_keras` take them."""
+"""Keras 2 (tf_keras) and KerasNLP 0.8.2, as the builders in `models/_keras` take them."""
 
 from __future__ import annotations
 
@@ -45,19 +45,6 @@ def library() -> ModuleType:
     if not issubclass(found.models.BertBackbone, keras.Model):
         raise InputError("KerasNLP runs on another Keras here: set TF_USE_LEGACY_KERAS=1 and install keras-nlp==0.8.2.")
     return found
-
-
-def vision() -> ModuleType:
-    """The KerasCV library, which takes the Keras that TensorFlow does. Raises MissingError where it is not there."""
-    try:
-        return import_module("keras_cv")
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("roofline"):
-            raise
-        raise MissingError(
-            f"This model is built from KerasCV 0.8.2, of which {error.name} is not installed: "
-            "run `pip install 'roofline[keras-cv]'`."
-        ) from error
 
 
 def classifier(family: str, backbone: Any, classes: int, dropout: float) -> Any:

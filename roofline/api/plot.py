@@ -35,7 +35,9 @@ class Plot:
 
     def save(self, path: str | PathLike[str]) -> Path:
         """Writes the figure to a .svg, .pdf or .png, over what is there. InputError for any other suffix."""
-        return figures.draw(self.kind, self.items, Path(fspath(path)), self.width)[0]
+        file = Path(fspath(path))
+        figures.draw(self.kind, self.items, file, self.width)
+        return file
 
 
 def plot(*runs: Run | Analysis | Device, kind: str = "bound", width: float = figures.WIDTH) -> Plot:

@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
 _FIGURES = "roofline.renderers.figures"
 _KINDS = "|".join(plugins.names(_FIGURES))
+_CAPTIONS = ("short", "long")
 _UNITS = {"in": 1.0, "cm": 1 / 2.54, "mm": 1 / 25.4}
 #: Narrower, text of 6 pt leaves no room for the data; wider fits no page [in].
 _NARROWEST, _WIDEST = 2.5, 20.0
@@ -35,21 +36,27 @@ def command(
         str,
         typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default is one column of a two-column paper."),
     ] = "3.3in",
+    caption: Annotated[
+        str,
+        typer.Option(metavar="short|long", help="How long the caption is: long has versions, steps and their spread."),
+    ] = "short",
     force: Annotated[bool, typer.Option("--force", help="Replace files that exist.")] = False,
 ) -> None:
-    """Draw a figure of one or more profiles.
+    """Draw a figure of one or more profiles, and print its caption.
 
-    Beside the figure its caption is written as text, with device, versions, number of steps and spread. No text is
-    smaller than 6 pt, and the same profiles give the same bytes again.
+    The caption is in the file too (<title> and <desc> of an SVG, title and subject of a PDF). No text is smaller than
+    6 pt, and the same profiles give the same bytes again.
     """
+    if caption not in _CAPTIONS:
+        raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
     plugins.require(_FIGURES, kind, "kind of figure")
     inches = _inches(width)
     from roofline.renderers import figures
 
     check_output(output, force, figures.SUFFIXES, profiles)
-    check_output(output.with_suffix(".txt"), force, (), profiles)
-    for file in figures.draw(kind, [_item(name, kind) for name in profiles], output, inches):
-        typer.echo(f"Wrote {printable(file)}")
+    told = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
+    typer.echo(f"Wrote {printable(output)}")
+    typer.echo(told)
 
 
 def _inches(width: str) -> float:

@@ -27,6 +27,7 @@ Quality = Literal["exact", "assumed", "unknown"]
 CLASSES: tuple[OpClass, ...] = get_args(OpClass)
 GROUPS: tuple[Group, ...] = get_args(Group)
 BOUNDS: tuple[Bound, ...] = get_args(Bound)
+PHASES: tuple[Phase, ...] = get_args(Phase)
 
 #: Matrix work; all other classes do vector work.
 PRODUCTS: frozenset[OpClass] = frozenset(("contraction", "attention"))

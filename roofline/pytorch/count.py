@@ -19,6 +19,7 @@ from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
+from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
 
 #: Annotations that only the counting run makes: the layers, and the phases torch does not mark by itself.
@@ -103,7 +104,7 @@ def count(
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
-    same = Interner()
+    same, padded = Interner(), ZeroPadding()
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
         if one is not None:
@@ -118,18 +119,18 @@ def count(
         if costed.view:
             view[root] = True
             continue
-        if again[root] and costed.cost.model_flops:  # the forward pass asked for it once
-            costed = replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=0.0))
-            costed = same(costed)
+        if costed.cost.model_flops:
+            # The forward pass asked once for what is done again.
+            asked = 0.0 if again[root] else padded.flops(call)
+            if asked is not None:
+                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
         if costed.cost.quality == "unknown":
             unknown[call.name] = costed.cost.note
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
+        reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
+        padded.follow(call, writes)
         number[root] = len(ops)
-        ops.append(
-            CountedOp(
-                root, costed, _storages(costed.reads, arguments, results), _storages(costed.writes, arguments, results)
-            )
-        )
+        ops.append(CountedOp(root, costed, reads, writes))
     op_of = np.where(unit >= 0, number[unit], -1)
     view_of = np.where(unit >= 0, view[unit], False)
 

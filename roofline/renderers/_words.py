@@ -15,6 +15,8 @@ from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables
 
+#: Letters of a name in a sentence.
+_LONGEST = 120
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
 
 FLAGS = {
@@ -62,7 +64,9 @@ FLAGS = {
 
 def plain(text: str, width: int | None = None) -> str:
     """`text` on one line without control characters, terminal escapes or bidirectional marks; cut to `width`."""
-    text = " ".join("".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text)).split())
+    if not text.isprintable():
+        text = "".join(c if c.isprintable() else " " for c in _ESCAPE.sub("", text))
+    text = " ".join(text.split())
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 
@@ -75,15 +79,17 @@ def subject(analysis: Analysis) -> str:
     """What was run: "bert infer, b1 s128"."""
     profile = analysis.profile
     lengths = [f"{letter}{n}" for letter, n in (("b", profile.batch), ("s", profile.seq)) if n is not None]
-    return plain(f"{profile.model} {profile.mode}" + (f", {' '.join(lengths)}" if lengths else ""))
+    return f"{plain(profile.model, _LONGEST)} {plain(profile.mode, _LONGEST)}" + (
+        f", {' '.join(lengths)}" if lengths else ""
+    )
 
 
 def device(analysis: Analysis) -> str:
     """What it ran on: "AMD EPYC, 2 threads"."""
     given = analysis.device.conditions.get("threads") or analysis.profile.environment.get("threads")
     if analysis.device.kind != "cpu" or not given:
-        return plain(analysis.device.name)
-    return plain(f"{analysis.device.name}, {given} {'thread' if given == '1' else 'threads'}")
+        return plain(analysis.device.name, _LONGEST)
+    return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
 
 
 def bound(name: Bound, times: _tables.Times) -> str:
@@ -178,9 +184,9 @@ def between(low: float, high: float) -> str:
 def provenance(analysis: Analysis) -> str:
     """Device, backend, versions, n and spread: what must stand beside every figure and table."""
     profile = analysis.profile
-    versions = ", ".join(f"{plain(name)} {plain(number)}" for name, number in profile.versions.items())
-    told = [device(analysis), plain(profile.backend) + (f" ({versions})" if versions else "")]
-    told.append(f"precision {plain(analysis.precision or profile.precision)}")
+    versions = ", ".join(f"{plain(name, 60)} {plain(number, 60)}" for name, number in profile.versions.items())
+    told = [device(analysis), plain(profile.backend, _LONGEST) + (f" ({versions})" if versions else "")]
+    told.append(f"precision {plain(analysis.precision or profile.precision, 60)}")
     return f"{'; '.join(told)}; {spread(analysis)}."
 
 
@@ -188,8 +194,8 @@ def flag(name: str) -> str:
     """A flag and what it means. A recorder may add details after a colon."""
     written, _, details = name.partition(":")
     meaning = FLAGS.get(slug(name))
-    told = f"{plain(written)}: {meaning}" if meaning else plain(written)
-    return f"{told} ({plain(details)})" if details.strip() else told
+    told = f"{plain(written, _LONGEST)}: {meaning}" if meaning else plain(written, _LONGEST)
+    return f"{told} ({plain(details, 400)})" if details.strip() else told
 
 
 def flags(analysis: Analysis) -> list[str]:

@@ -14,7 +14,7 @@ from statistics import median
 
 from roofline.costs.counted import PHASES
 from roofline.tensorflow.events import Ran
-from roofline.tensorflow.graph import cost
+from roofline.tensorflow.graph import cost, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
 from roofline.tensorflow.places import Places
@@ -131,6 +131,9 @@ class _Search:
         twin = self._twin(node)
         costed = cost.cost(node)
         flops = costed.cost.flops
+        if flops is not None:
+            padded = zero_padding.flops(node, self._before, self._consumers)
+            flops = flops if padded is None else padded
         if twin is not None:
             row = self._rows.get(twin.name)
             times: float | None = 0.0 if row is None else self._ran[row].times  # a branch that was not taken

@@ -3,6 +3,8 @@
 - Summing gradients has no name of its own (`AddN_3`): it is backward, and lies where the last of its terms lies.
 - What else is computed from gradients outside of every scope of the optimizer, such as clipping or an update written
   by hand, is the optimizer's; in a graph that updates nothing it is backward.
+- What a custom gradient computes (`tf.custom_gradient`, as of `tf.nn.silu`) has names of a forward pass, but no scope
+  and no gradient of its own: it is backward, with what it computes again of the forward pass.
 - A scope with a reciprocal square root and a mean and no contraction is a normalisation, whatever its name.
 """
 
@@ -91,6 +93,8 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
         base(graph.by_name[name].op) in _ASSIGNS for name in after_gradients if name in graph.by_name
     )
     result = dict(found)
+    differentiated = _differentiated(gradients)
+    custom: set[str] = set()
     for name in after_gradients:
         where = found.get(name)
         if where is None or where.phase != FORWARD:
@@ -98,10 +102,34 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
         plain = base(graph.by_name[name].op)
         if plain in _ACCUMULATES and not where.scope:
             result[name] = Place(BACKWARD, where.scope)
-        elif name not in before_gradients:  # otherwise a loss of gradients, which has a gradient itself
+        elif name not in before_gradients:
             result[name] = Place(OPTIMIZER if optimizes else BACKWARD, where.scope)
+        elif _alone(name, differentiated):
+            custom.add(name)
+        # Otherwise it is a loss of gradients, which has a gradient itself.
+    again = list(custom)
+    while again:
+        for source in back.get(again.pop(), ()):
+            forward = source in found and found[source].phase == FORWARD and _alone(source, differentiated)
+            if forward and source not in custom and custom.issuperset(forth[source]):
+                custom.add(source)
+                again.append(source)
+    result |= dict.fromkeys(custom, Place(BACKWARD, ""))
     _hand_on(graph, result)
     return result
+
+
+def _alone(name: str, differentiated: set[tuple[str, ...]]) -> bool:
+    """Whether a node's name has no scope, and no gradient bears it."""
+    own = path(name)[1]
+    return len(own) == 1 and own not in differentiated
+
+
+def _differentiated(gradients: Iterable[str]) -> set[tuple[str, ...]]:
+    """The paths of ops of which some of these nodes are the gradients, and of the scopes around them."""
+    # Symbolic gradients of an op `a/MatMul` lie in `a/MatMul_grad`.
+    paths = (tuple(part.removesuffix("_grad") for part in path(name)[1]) for name in gradients)
+    return {parts[:length] for parts in paths for length in range(1, len(parts))}
 
 
 def _hand_on(graph: Graph, places: dict[str, Place]) -> None:

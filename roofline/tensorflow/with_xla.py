@@ -89,5 +89,6 @@ def _both(node: Owned, instruction: Owned, first: int) -> Owned:
         start=np.where(ran, instruction.start, node.start),
         end=np.where(ran, instruction.end, node.end),
         lost=np.where(ran, instruction.lost, node.lost),
+        waits=instruction.waits,
         device=node.device or instruction.device,
     )

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import NamedTuple, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,18 +24,34 @@ Spans = tuple[NDArray[np.int64], NDArray[np.int64]]
 _Number = TypeVar("_Number", np.int64, np.float64)
 
 
+class Waits(NamedTuple):
+    """Stretches in which an op had begun and did not run: the event (its row in the trace), start and end [ps].
+
+    They lie within the events and do not overlap within one.
+    """
+
+    row: NDArray[np.int64]
+    start: NDArray[np.int64]
+    end: NDArray[np.int64]
+
+
+NO_WAITS = Waits(*(np.zeros(0, np.int64),) * 3)
+
+
 @dataclass(frozen=True, slots=True, eq=False)
 class Owned:
     """Which op each event of a trace belongs to.
 
     op: for each event the number of its op, or -1. start, end: [ps], as the op ran (an asynchronous tail included).
-    lost: events of the executor that no known op explains. device: events of a GPU, whose kernels are listed by name.
+    lost: events of the executor that no known op explains. waits: when ops waited within their events. device: events
+    of a GPU, whose kernels are listed by name.
     """
 
     op: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
     lost: NDArray[np.bool_]
+    waits: Waits = NO_WAITS
     device: bool = False
 
 
@@ -62,11 +78,13 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     owner = np.concatenate((owned.op[known], ops + extra))
     number = ops + len(extra_codes)
     # What is still running when the step ends belongs to it: the step was waited for, so that is only rounding.
-    start, end = owned.start[rows], owned.end[rows]
+    whole = owned.start[rows]
+    start, end, piece = _without(owned.waits, rows, whole, owned.end[rows])
+    owner, whole_owner = owner[piece], owner
     own = intervals.own(start, end, owner, number) * PICOSECOND
     share = intervals.shares(start, end, owner, number) * PICOSECOND
     first = np.full(number, high, np.int64)
-    np.minimum.at(first, owner, start)
+    np.minimum.at(first, whole_owner, whole)
     events = int(((trace.start >= low) & (trace.start < high)).sum())
     wall = (high - low) * PICOSECOND
     # Events of a device cost the host time, which the device does not wait for as long as its queue is filled.
@@ -76,7 +94,7 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
     all_time = float(share.sum())
     framework = _framework(trace, low, high, prefix)
     names = [trace.names[code] for code in extra_codes.tolist()]
-    kernels, kernel_names, launches = _kernels(trace, owned, rows, owner, number)
+    kernels, kernel_names, launches = _kernels(trace, owned, rows, whole_owner, number)
     return Timed(
         own=own[:, None],
         overlap=own - share,
@@ -94,9 +112,26 @@ def _time(trace: XTrace, owned: Owned, ops: int, low: int, high: int, prefix: st
         kernel_names=kernel_names,
         launches=launches,
         extra=tuple(names),
-        unseen=int((np.bincount(owner, minlength=number)[:ops] == 0).sum()),
+        unseen=int((np.bincount(whole_owner, minlength=number)[:ops] == 0).sum()),
         programs=_programs(trace, known),
     )
+
+
+def _without(
+    waits: Waits, rows: NDArray[np.int64], start: NDArray[np.int64], end: NDArray[np.int64]
+) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
+    """The stretches in which the events in `rows` ran: starts, ends, and of which event (place in `rows`) each is.
+
+    An event with n waits has n + 1 of them: from its start or the end of a wait to the start of the next or its end.
+    """
+    order = np.argsort(rows, kind="stable")
+    at = np.searchsorted(rows[order], waits.row)
+    here = np.append(rows[order], -1)[at] == waits.row
+    of = order[at[here]]
+    begins, whose = np.concatenate((start, waits.end[here])), np.concatenate((np.arange(len(rows)), of))
+    ends, also = np.concatenate((end, waits.start[here])), np.concatenate((np.arange(len(rows)), of))
+    first, last = np.lexsort((begins, whose)), np.lexsort((ends, also))
+    return begins[first], ends[last], whose[first]
 
 
 def _programs(trace: XTrace, rows: NDArray[np.int64]) -> float | None:

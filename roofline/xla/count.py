@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 
 from roofline.costs.counted import Access, Costed, Counted, CountedOp, Interner
 from roofline.timing import executor
-from roofline.timing.executor import Owned
+from roofline.timing.executor import NO_WAITS, Owned, Waits
 from roofline.traces.xplane.reader import Line, XTrace
 from roofline.xla import model_flops
 from roofline.xla import scopes as xla_scopes
@@ -27,6 +27,7 @@ from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
 from roofline.xla.places import Placing, place_of
+from roofline.xla.tails import Tails, tails
 
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
@@ -44,12 +45,13 @@ CONTROL = frozenset(("while", "conditional", "call", "async-start"))
 class _Events:
     """The executor's events of one trace, columns of one length; code: number of the key, -1 where there is none.
 
-    row: in the trace. start, end: [ps], an asynchronous tail included.
+    row: in the trace. start, end: [ps], an asynchronous tail included; waits: when it only stood in a queue.
     """
 
     row: NDArray[np.int64]
     start: NDArray[np.int64]
     end: NDArray[np.int64]
+    waits: Waits
     code: NDArray[np.int64]
     keys: tuple[Key, ...]
     device: bool
@@ -114,23 +116,8 @@ def _events(trace: XTrace) -> _Events:
     keys = tuple((program, trace.names[name] if name >= 0 else "") for program, name in distinct.tolist())
     named = np.asarray([bool(name) for _, name in keys], bool)
     code = np.where(named[code], code, -1) if len(rows) else code
-    end = trace.end[rows] if device else _with_tails(trace, rows)
-    return _Events(rows, trace.start[rows], end, code, keys, device)
-
-
-def _with_tails(trace: XTrace, rows: NDArray[np.int64]) -> NDArray[np.int64]:
-    """The ends of thunks: a parallel one finishes after its event, where `end: <op>` consumes what it produced."""
-    # Ids of other kinds (of thread pools, say) may be the same numbers: only ends of ops are looked at.
-    ends_op = np.asarray([name.startswith("end: ") for name in trace.names], bool)
-    tails = np.flatnonzero((trace.consumes != -1) & ends_op[trace.name])
-    if not len(tails):
-        return trace.end[rows]
-    tails = tails[np.argsort(trace.consumes[tails], kind="stable")]
-    wanted = trace.produces[rows]
-    at = np.searchsorted(trace.consumes[tails], wanted)
-    found = np.append(trace.consumes[tails], -1)[at] == wanted
-    ends = np.append(trace.end[tails], 0)[at]
-    return np.where(found & (wanted != -1), np.maximum(trace.end[rows], ends), trace.end[rows])
+    end, waits = Tails(trace.end[rows], NO_WAITS) if device else tails(trace, rows)
+    return _Events(rows, trace.start[rows], end, waits, code, keys, device)
 
 
 def _times(traces: Sequence[XTrace], events: Sequence[_Events], prefix: str) -> tuple[dict[Key, float], list[Key]]:
@@ -164,7 +151,7 @@ def _owned(trace: XTrace, events: _Events, number: Mapping[Key, int], parents: s
     op[events.row] = op_of[events.code]
     lost[events.row] = (op_of[events.code] < 0) & ~parent[events.code]
     start[events.row], end[events.row] = events.start, events.end
-    return Owned(op=op, start=start, end=end, lost=lost, device=events.device)
+    return Owned(op=op, start=start, end=end, lost=lost, waits=events.waits, device=events.device)
 
 
 # ---------------------------------------------------------------------------------------------- instructions

@@ -22,7 +22,7 @@ from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import loops
+from roofline.xla.hlo import loops, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import contractions, joined, live, schedule
 from roofline.xla.places import Placing
@@ -37,7 +37,8 @@ class ModelWork:
     """Products of an unoptimised program, FLOPs by op_name.
 
     fixed: per execution of the program. as_executed: names inside loops whose trips only a run can tell, and inside
-    branches: what ran counts. once: all of them, per execution of the product itself.
+    branches: what ran counts. once: all of them, per execution of the product itself, zeros around images included:
+    by that a product is known again.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
@@ -58,6 +59,9 @@ def asked(module: hlo.Module) -> ModelWork:
         if unit.control or not alive.issuperset((unit.instruction, *unit.path)):
             continue
         times = _times(module, unit.path)
+        inside = None
+        if unit.instruction.opcode == "convolution":
+            inside = zero_padding.flops(module, unit.instruction, unit.path)
         for op_name, flops in contractions(module, unit.instruction):
             # Its own name may be only what follows the name of the call around it, which the unit's has in front.
             own = op_name in ("", unit.instruction.op_name)
@@ -68,7 +72,7 @@ def asked(module: hlo.Module) -> ModelWork:
                 found.as_executed.add(name)
             else:
                 sums = again if is_recomputed(name) else found.fixed
-                sums[name] = sums.get(name, 0.0) + times * flops
+                sums[name] = sums.get(name, 0.0) + times * (flops if inside is None else inside)
     first = _by_origin({name: flops for name, flops in found.fixed.items() if place(name).phase == FORWARD})
     repeated = _by_origin(again)
     for name, flops in again.items():

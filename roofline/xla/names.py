@@ -1,8 +1,9 @@
 """Names for products that lost theirs: some of XLA's rewrites make a new product and forget what it was called.
 
-The unoptimised program still has the name of every product. One that no optimised product carries belongs to a
-nameless one of as many FLOPs, in the same phase (what depends on the backward pass is backward), among whose neighbours
-its scope is most at home.
+The unoptimised program still has the name of every product. What is asked for under a name that optimised products do
+not carry, or not all of it, belongs to a product of as many FLOPs that has no name, or that of an op which is no
+product (as a convolution by which a weight's gradient is computed has that of what laid its image out anew): in the
+same phase (what depends on the backward pass is backward), among whose neighbours its scope is most at home.
 """
 
 from __future__ import annotations
@@ -41,16 +42,19 @@ def find(
     asked: FLOPs by op_name of the unoptimised program, loops once. placing: from an op_name to its phase and scope.
     """
     everything = [one for instruction in instructions for one in products(module, instruction)]
-    carried = {name for _, name, _ in everything}
-    lost = {name: flops for name, flops in asked.items() if name not in carried}
+    lost = dict(asked)
+    for _, name, flops in everything:
+        if name in lost:
+            lost[name] -= flops
     names: dict[Instruction, str] = {}
     for product, name, flops in everything:
-        if placing(name).scope is not None:
+        own = placing(name)
+        if own.scope is not None and name in asked:
             continue
         near = neighbours(module, product, placing)
-        phase = max((one.phase for one in near.above), default=0)
+        phase = max((one.phase for one in (own, *near.above) if one.scope is not None), default=0)
         # Where the data come from says more than where they go: a layer's result goes to the next layer.
-        scopes = [one.scope.split("/") for one in (*near.above, *near.above, *near.below) if one.scope]
+        scopes = [one.scope.split("/") for one in (own, *near.above, *near.above, *near.below) if one.scope]
         as_large = [one for one, size in lost.items() if abs(size - flops) < 0.5]
         likely = [one for one in as_large if placing(one).phase == phase]
         # A gradient that is taken of forward values alone depends on nothing that says so.
@@ -58,7 +62,7 @@ def find(
         if likely:
             best = max(likely, key=lambda one: at_home((placing(one).scope or "").split("/"), scopes))
             names[product] = best
-            del lost[best]
+            lost[best] -= flops
     module.memo["found names"] = names
 
 

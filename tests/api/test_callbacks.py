@@ -87,10 +87,8 @@ def test_a_trainer_of_hugging_face(tmp_path: Path) -> None:
     assert products(tmp_path) == {"forward": forward, "backward": 2 * forward}
 
 
-@pytest.mark.parametrize(
-    "backend",
-    ["torch", pytest.param("jax", marks=pytest.mark.thorough), pytest.param("tensorflow", marks=pytest.mark.thorough)],
-)
+@pytest.mark.thorough
+@pytest.mark.parametrize("backend", ["torch", "jax", "tensorflow"])
 def test_a_fit_of_keras(backend: str, tmp_path: Path) -> None:
     """Batches of 16: products of 20 x 64 and 64 x 1; backward has no gradient of the data."""
     run(KERAS, tmp_path, KERAS_BACKEND=backend, TF_CPP_MIN_LOG_LEVEL="3")

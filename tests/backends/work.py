@@ -12,6 +12,7 @@ class Work(NamedTuple):
     product of as many multiply-adds, so it is twice `forward`, less the gradients that nobody asks for.
     useful: of the forward pass, what a causal mask leaves; None: all of it.
     ran: of the backward pass, what is executed, where that is not what is asked for. useful_backward: of that.
+    ran_forward: the same of the forward pass, which is all useful.
     """
 
     forward: int
@@ -19,6 +20,7 @@ class Work(NamedTuple):
     useful: int | None = None
     ran: int | None = None
     useful_backward: int | None = None
+    ran_forward: int | None = None
 
 
 def twice(forward: int, useful: int | None = None) -> Work:

@@ -71,19 +71,20 @@ def residual(side: int, width_in: int, width_out: int, times: int) -> int:
 def autoencoder(d: dict[str, Any]) -> dict[str, Work]:
     batch, side, widths = d["batch"], d["image"], d["encoder_widths"]
     first = same_convolution(side, 3, widths[0], batch)  # nobody asks for the gradient of the image
-    residuals = sampling = 0
+    residuals = sampling = filled_up = 0
     for level, (before, width) in enumerate(pairwise([widths[0], *widths])):
         residuals += residual(side, before, width, batch) + residual(side, width, width, batch)
         if level < 3:
-            side //= 2
-            sampling += 2 * batch * width * width * 9 * side * side  # on an image with a row and a column of zeros more
+            side //= 2  # behind the image lie a row and a column of zeros, which are multiplied and not asked for
+            sampling += 2 * batch * width * width * (3 * side - 1) ** 2
+            filled_up += 2 * batch * width * width * (3 * side) ** 2
     places, width = side * side, widths[-1]
     core = 2 * 2 * batch * places * places * width
     last = same_convolution(side, width, 2 * d["latent"], batch)
     return {
         "in and out": Work(first + last, first + 2 * last),
         "residual blocks": twice(residuals + 2 * residual(side, width, width, batch)),
-        "down and up sampling": twice(sampling),
+        "down and up sampling": Work(sampling, 2 * sampling, ran=2 * filled_up, ran_forward=filled_up),
         "attention projections": twice(4 * 2 * batch * places * width * width),
         "attention core": Work(core, 2 * core, ran=core // 2 * 5),  # one kernel, which makes the scores again
     }

@@ -19,11 +19,10 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import handmade
 import pytest
 
 from roofline import __version__, cli, plugins
-from roofline.core.schema import SCHEMA, save
+from roofline.core.schema import SCHEMA
 from roofline.devices import nvidia
 
 Run = Callable[..., Any]
@@ -670,13 +669,6 @@ def test_an_input_is_never_an_output(
         ended = roofline(*words, "-o", other, "--force")
         said(ended, 2, f"Cannot write {Path(other)}: it is what is read, {inputs}; choose another name with -o.")
         assert files(tmp_path) == before
-
-
-def test_a_caption_does_not_replace_what_is_drawn(roofline: Run, tmp_path: Path) -> None:
-    save(handmade.profile(), tmp_path / "p.txt")
-    before = files(tmp_path)
-    said(roofline("plot", "p.txt", "-o", "p.svg", "--force"), 2, "Cannot write p.txt: it is what is read, p.txt")
-    assert files(tmp_path) == before
 
 
 def test_ranks_do_not_replace_their_traces(roofline: Run, tmp_path: Path) -> None:

@@ -363,6 +363,7 @@ def test_a_step_that_ends_badly(
     assert written(tmp_path) == []
 
 
+@pytest.mark.thorough
 @pytest.mark.slow
 @pytest.mark.usefixtures("mine")
 @needs("tensorflow")

@@ -43,10 +43,20 @@ def test_help_lists_the_keys_there_are() -> None:
     assert sorted(listed[1].split("|")) == sorted(KEYS)
 
 
-def test_plot_writes_figure_and_caption(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    figure = profile.with_name("x.svg")
-    plot.command([str(profile)], figure, kind="bound", width="84mm")
-    assert capsys.readouterr().out == f"Wrote {figure}\nWrote {figure.with_suffix('.txt')}\n"
+def test_plot_writes_a_figure_and_prints_its_caption(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    told = []
+    for suffix, caption in ((".svg", "short"), (".png", "long")):  # neither is in the way of the other
+        figure = profile.with_name(f"x{suffix}")
+        plot.command([str(profile)], figure, kind="bound", width="84mm", caption=caption)
+        first, second = capsys.readouterr().out.splitlines()
+        assert first == f"Wrote {figure}"
+        assert second.startswith("Time of one step by what bounds it. ")
+        told.append(second)
+    assert "n = 10 steps" not in told[0]
+    assert "n = 10 steps" in told[1]
+    assert {file.name for file in profile.parent.iterdir()} == {"p.json", "x.svg", "x.png"}
+    with pytest.raises(InputError, match="no caption called 'none'; there are: short, long"):
+        plot.command([str(profile)], profile.with_name("y.svg"), caption="none")
 
 
 def test_plot_takes_devices_by_name(tmp_path: Path) -> None:
@@ -72,10 +82,8 @@ def test_what_is_no_width(text: str) -> None:
 def test_outputs_are_checked_before_anything_is_drawn(profile: Path, tmp_path: Path) -> None:
     absent = str(tmp_path / "absent.json")  # would be refused too, but later
     (tmp_path / "there.svg").write_text("mine")
-    (tmp_path / "caption.txt").write_text("mine")
     for name, why in [
         ("there.svg", "exists; add --force"),
-        ("caption.svg", "caption.txt exists; add --force"),
         ("no/folder.svg", "there is no folder"),
         ("x.jpg", "must end in .svg or .pdf or .png"),
     ]:

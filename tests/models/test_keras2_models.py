@@ -81,6 +81,16 @@ def test_segment_anything_is_torchs(answers: Any) -> None:
     assert answers["masks"] == [2, 4, 24, 24]
 
 
+def test_stable_diffusion_is_torchs(answers: Any) -> None:
+    """The encoder of its autoencoder, two training steps; and a denoising step."""
+    if "denoising" not in answers:
+        pytest.skip("keras_cv or diffusers is not installed")
+    assert answers["autoencoder"]["output"] < 1e-4
+    assert answers["autoencoder"]["update"] < 2e-5
+    assert answers["autoencoder"]["compared"] > 0.5
+    assert answers["denoising"]["difference"] < 1e-4 * answers["denoising"]["size"]
+
+
 @pytest.mark.parametrize("name", ["lenet5", "mlp"])
 def test_the_small_models_infer_and_train(answers: Any, name: str) -> None:
     infer, train = answers["infer"][name], answers["train"][name]
@@ -138,7 +148,7 @@ def test_without_the_legacy_switch_the_cure_is_said() -> None:
 def everything() -> dict[str, Any]:
     """All that the tests ask."""
     import tf_keras
-    from test_keras_models import build, compare, workload
+    from test_keras_models import build, compare, denoising, workload
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
@@ -159,6 +169,9 @@ def everything() -> dict[str, Any]:
     if find_spec("keras_cv"):
         answer["image"] = compare(PACKAGE, weights_keras2, "segment-anything")
         answer["masks"] = list(build(PACKAGE, "segment-anything").run()["masks"].shape)
+        if find_spec("diffusers"):
+            answer["autoencoder"] = compare(PACKAGE, weights_keras2, "stable-diffusion")
+            answer["denoising"] = denoising(PACKAGE, weights_keras2)
     answer["sizes"] = {
         name: module.network(dimensions(workload(name, size="base"))).count_params()
         for name, module in (("lenet5", lenet5), ("mlp", mlp))

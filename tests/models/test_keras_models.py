@@ -25,9 +25,15 @@ import pytest
 
 from roofline import plugins
 
-NAMES = ("bert", "distilbert", "gemma", "gpt2", "lenet5", "mistral", "mlp", "roberta", "segment-anything")
+#: Made of KerasCV's layers, which need TensorFlow too.
+DIFFUSES = all(find_spec(name) for name in ("keras_cv", "diffusers", "tensorflow"))
+NAMES = (
+    *("bert", "distilbert", "gemma", "gpt2", "lenet5", "mistral", "mlp", "roberta", "segment-anything"),
+    *(["stable-diffusion"] if DIFFUSES else []),
+)
 LORA = {"gemma", "mistral"}  # training learns low-rank updates of two projections alone; nothing is dropped
 TOKENS = {"bert", "distilbert", "gpt2", "roberta", *LORA}
+IMAGES = {"segment-anything", "stable-diffusion"}  # of which a part alone is trained
 #: Rows of embeddings of width 64 that the class in PyTorch has besides: two positions of no token, and a token type.
 MORE_IN_TORCH = {"roberta": 3 * 64}
 DROPOUT = {"native_dropout", "bernoulli_"}
@@ -94,6 +100,7 @@ def test_inference_gives_an_output_of_the_models_shape(builds: Any, name: str) -
     answer = builds["infer"][name]
     shapes = {"bert": [2, 2], "distilbert": [2, 2], "roberta": [2, 2], "lenet5": [4, 10], "mlp": [32, 4]}
     shapes["segment-anything"] = [2, 4, 24, 24]  # three masks and a single one, four times as fine as the patches
+    shapes["stable-diffusion"] = [2, 16, 16, 4]  # latents have an eighth of the image's side
     assert answer["output"] == shapes.get(name, [2, 16, 1000])
     assert answer["finite"]
     assert answer["forward"] == answer["output"]
@@ -144,6 +151,8 @@ def test_every_scope_on_the_torch_backend_has_a_block(builds: Any, name: str, mo
     assert answer["unmapped"] == []
     blocks = set(answer["blocks of rows"])
     not_run = {"input"} | ({"loss", "optimizer"} if mode == "infer" else {"prompt encoder", "mask decoder"})
+    if (name, mode) == ("stable-diffusion", "train"):
+        not_run |= {"cross attention", "FFN", "time embedding"}
     assert blocks - set(answer["blocks"]) <= not_run
 
 
@@ -243,6 +252,26 @@ def test_the_image_encoder_is_torchs(on_torch: Any) -> None:
     check_training(on_torch["image"], compared=0.7)  # the loss is a mean of so many numbers that gradients are small
 
 
+@pytest.mark.skipif(not DIFFUSES, reason="KerasCV, diffusers or TensorFlow is not installed")
+def test_stable_diffusion_is_torchs(on_torch: Any) -> None:
+    """The encoder of its autoencoder, and a denoising step, whose guidance makes 7.5 times as much of a difference."""
+    assert on_torch["autoencoder"]["output"] < 1e-4  # of up to about 10
+    check_training(on_torch["autoencoder"], compared=0.5)
+    assert on_torch["denoising"]["difference"] < 1e-4 * on_torch["denoising"]["size"]
+
+
+@pytest.mark.thorough
+@pytest.mark.skipif(not DIFFUSES, reason="KerasCV, diffusers or TensorFlow is not installed")
+def test_weights_are_those_of_kerascvs_own_classes() -> None:
+    """In their order. KerasCV's encoder ends with quant_conv, (1, 1, 8, 8) and (8,), which is not part of ours."""
+    found = _answers("jax", "published")
+    ours, theirs = found["unet"]["shapes"]
+    assert ours == theirs
+    ours, theirs = found["encoder"]["shapes"]
+    assert [*ours, [1, 1, 8, 8], [8]] == theirs
+    assert (found["unet"]["parameters"], found["encoder"]["parameters"]) == (859_520_964, 34_163_592)
+
+
 def test_roberta_is_robertas_equal_in_torch(on_torch: Any) -> None:
     """Without the one token type that PyTorch's class adds to every token: its row is 0 and stays it."""
     check_outputs(on_torch["roberta"])
@@ -302,7 +331,7 @@ def check_training(answer: Mapping[str, Any], compared: float = 0.9) -> None:
 def workload(name: str, **asked: Any) -> Any:
     from roofline.core.step import Workload
 
-    batch = {"lenet5": 4, "segment-anything": 2}.get(name, 32)
+    batch = {"lenet5": 4, "segment-anything": 2, "stable-diffusion": 2}.get(name, 32)
     small = {"batch": 2, "seq": 16} if name in TOKENS else {"batch": batch}
     return Workload(model=name, **{"size": "tiny", **small, **asked})
 
@@ -337,7 +366,7 @@ def compare(package: str, weights: Any, name: str) -> dict[str, Any]:
     forms: tuple[str, ...] = ("",)
     if name in ("bert", "distilbert", "roberta"):
         forms = ("erf", "tanh")
-    elif name == "segment-anything":
+    elif name in IMAGES:
         forms = ()
     for form in forms:
         changed = {"gelu": form} if form else {}
@@ -424,6 +453,52 @@ def outputs(package: str, weights: Any, name: str) -> dict[str, float]:
     }
 
 
+def denoising(package: str, weights: Any) -> dict[str, Any]:
+    """One denoising step beside what PyTorch's UNet with the same weights and the library's DDIM make of its inputs."""
+    import diffusers
+    import torch
+
+    reference = _reference("stable-diffusion", "network").unet.eval()
+    step = build(package, "stable-diffusion", input="host")
+    weights.set_weights(step.model, {f"unet.{key}": value for key, value in _state(reference).items()})
+    _batch(step, "predict_on_batch")
+    (without,), (with_text,) = _batch.seen
+    latent = torch.from_numpy(without["latent"]).movedim(-1, 1)
+    published = {"beta_start": 0.00085, "beta_end": 0.012, "beta_schedule": "scaled_linear", "steps_offset": 1}
+    scheduler = diffusers.DDIMScheduler(**published, set_alpha_to_one=False, clip_sample=False)
+    scheduler.set_timesteps(50)
+    with torch.no_grad():
+        one, other = (
+            reference(latent, 501, torch.from_numpy(given["context"])).sample for given in (without, with_text)
+        )
+        expected = scheduler.step(one + 7.5 * (other - one), 501, latent).prev_sample.movedim(1, -1).numpy()
+    ours = np.asarray(step.run())
+    return {"size": float(np.abs(expected).max()), "difference": float(np.abs(ours - expected).max())}
+
+
+def weights_at_published_size(package: str) -> dict[str, Any]:
+    """Shapes of our weights and of KerasCV's own classes, without data (on JAX, where shapes alone are enough)."""
+    from importlib import import_module
+
+    from keras.src.backend.common.stateless_scope import StatelessScope
+
+    from roofline.models import dimensions
+
+    library = import_module("keras_cv.src.models.stable_diffusion")
+    module = plugins.load(package, "stable-diffusion", "model", sorted_by_kind=True)
+    dims = dimensions(workload("stable-diffusion", size="published"))
+    with StatelessScope(initialize_variables=False):
+        made = {
+            "encoder": (module.encoder(dims), library.ImageEncoder(download_weights=False)),
+            "unet": (module.network(dims), library.DiffusionModel(512, 512, 77, download_weights=False)),
+        }
+    return {
+        name: {"shapes": [[list(variable.shape) for variable in model.weights] for model in pair]}
+        | {"parameters": pair[0].count_params()}
+        for name, pair in made.items()
+    }
+
+
 def tokens(package: str, weights: Any, name: str) -> dict[str, Any]:
     """What a model generates, twice, beside what the one in PyTorch with the same weights does."""
     import torch
@@ -446,7 +521,7 @@ def tokens(package: str, weights: Any, name: str) -> dict[str, Any]:
 
 
 def _batch(step: Any, method: str) -> tuple[Any, ...]:
-    """Runs the step and returns what it gives to Keras; its result stays in `_batch.result`."""
+    """Runs the step and returns what it first gives to Keras; all stays in `_batch.seen`, the result in `.result`."""
     seen: list[tuple[Any, ...]] = []
     kind = type(step.model)
     original = getattr(kind, method)
@@ -460,12 +535,16 @@ def _batch(step: Any, method: str) -> tuple[Any, ...]:
         result = step.run()
     finally:
         setattr(kind, method, original)
+    _batch.seen = seen
     _batch.result = float(result) if method == "train_on_batch" else None
     return seen[0]
 
 
-def _reference(name: str, **changed: Any) -> Any:
-    """The model in PyTorch with weights large enough that every part of it shows in the output."""
+def _reference(name: str, part: str = "encoder", **changed: Any) -> Any:
+    """The model in PyTorch with weights large enough that every part of it shows in the output.
+
+    part: of a model that is trained in part, that one, or "network" for the whole.
+    """
     import torch
 
     from roofline.models import dimensions
@@ -473,7 +552,7 @@ def _reference(name: str, **changed: Any) -> Any:
     dims = dimensions(workload(name))
     dims |= {key: value for key, value in changed.items() if key in dims}
     module = plugins.load("roofline.models.torch", name, "model", sorted_by_kind=True)
-    model = getattr(module, "encoder", module.network)(dims)  # what is trained
+    model = getattr(module, part, module.network)(dims)
     torch.manual_seed(1)
     with torch.no_grad():
         for key, parameter in model.named_parameters():
@@ -482,7 +561,22 @@ def _reference(name: str, **changed: Any) -> Any:
         if name == "roberta":  # what Keras's class does not have
             model.roberta.embeddings.token_type_embeddings.weight.zero_().requires_grad_(False)
             model.roberta.embeddings.position_embeddings.weight[:2] = 0.0
+    if name == "stable-diffusion":
+        _as_kerascv_has_it(model)
     return model
+
+
+def _as_kerascv_has_it(model: Any) -> None:
+    """GELU by tanh, and 1e-5 under the root of every norm, of which some have 1e-6 in PyTorch's class."""
+    from functools import partial
+
+    import torch
+
+    for part in model.modules():
+        if isinstance(part, torch.nn.GroupNorm):
+            part.eps = 1e-5
+        if type(part).__name__ == "GEGLU":
+            part.gelu = partial(torch.nn.functional.gelu, approximate="tanh")
 
 
 def _state(model: Any) -> dict[str, np.ndarray]:
@@ -496,6 +590,8 @@ def _call(model: Any, name: str, inputs: Any) -> Any:
     if name in TOKENS:
         ids, mask = (torch.from_numpy(inputs[key]).long() for key in ("token_ids", "padding_mask"))
         return model(input_ids=ids, attention_mask=mask)["logits"]
+    if name == "stable-diffusion":
+        return model(torch.from_numpy(inputs).movedim(-1, 1)).movedim(1, -1)
     if name == "segment-anything":
         colours = (inputs - np.float32([0.485, 0.456, 0.406])) / np.float32([0.229, 0.224, 0.225])
         return model(torch.from_numpy(colours).movedim(-1, 1))[0].movedim(1, -1)
@@ -509,7 +605,7 @@ def _loss(output: Any, name: str, targets: np.ndarray, weights: np.ndarray | Non
     from torch.nn import functional
 
     expected = torch.from_numpy(targets)
-    if name in ("mlp", "segment-anything"):
+    if name in ("mlp", *IMAGES):
         return functional.mse_loss(output, expected)
     expected = expected.long()
     if weights is not None:
@@ -539,7 +635,8 @@ def builds_on_torch() -> dict[str, Any]:
         return "no error"
 
     answer: dict[str, Any] = {"sizes": {}, "infer": {}, "train": {}, "lora": {}}
-    for name in (*NAMES, "distilgpt2"):
+    # The shapes of that UNet take PyTorch minutes: they are asked for on JAX.
+    for name in (*(name for name in NAMES if name != "stable-diffusion"), "distilgpt2"):
         with keras.device("meta"):
             network = plugins.load(PACKAGE, name, "model", sorted_by_kind=True).network(
                 dimensions(workload(name, size="base"))
@@ -730,10 +827,13 @@ def main(arguments: list[str]) -> None:
             "builds": builds_on_torch(),
             "bert": compared("bert"),
             "image": compared("segment-anything"),
+            **({"autoencoder": compared("stable-diffusion")} if DIFFUSES else {}),
+            **({"denoising": denoising(PACKAGE, weights_keras)} if DIFFUSES else {}),
             "roberta": compared("roberta"),
             **tuned(),
         },
         "jax": lambda: {"bert": compared("bert"), "names": names_in_hlo("bert"), **tuned()},
+        "published": lambda: weights_at_published_size(PACKAGE),
         "tensorflow": lambda: {"bert": compared("bert"), "rows": rows_of_a_token(), **tuned()},
         "compare": compared,
     }

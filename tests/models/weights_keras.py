@@ -13,6 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
+import weights_diffusion
 
 
 class Place(NamedTuple):
@@ -44,6 +45,10 @@ def get_weights(model: Any) -> dict[str, np.ndarray]:
 
 def _places(model: Any) -> Iterator[tuple[Place, Any]]:
     variables = model.trainable_variables
+    if model.name in ("diffusion_model", "image_encoder"):
+        found = [(Place(name, layout), variable) for name, layout, variable in weights_diffusion.places(model)]
+        assert {id(variable) for _, variable in found} == {id(variable) for variable in variables}
+        return iter(found)
     places = list(_MODELS[re.sub(r"_\d+$", "", model.name)](len(variables)))
     assert len(places) == len(variables), f"{len(places)} places for {len(variables)} variables"
     return zip(places, variables, strict=True)
@@ -60,6 +65,8 @@ def _to_keras(value: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndar
         return value.transpose(2, 3, 1, 0)
     if layout == "positions":  # the first two rows are no token's
         return value[2:]
+    if layout == "pixel":  # (out, in) as a convolution of 1 x 1
+        return value.T.reshape(shape)
     if layout == "pixels":  # (out, channel x height x width)
         outputs = value.shape[0]
         side = 4  # of LeNet5's images after two convolutions and poolings
@@ -72,6 +79,8 @@ def _to_keras(value: np.ndarray, layout: str, shape: tuple[int, ...]) -> np.ndar
 def _to_torch(value: np.ndarray, layout: str, channels: int) -> np.ndarray:
     if layout == "convolution":
         return value.transpose(3, 2, 0, 1)
+    if layout == "pixel":
+        return value[0, 0].T
     if layout == "positions":
         return np.pad(value, ((2, 0), (0, 0)))
     if layout == "pixels":

@@ -285,6 +285,7 @@ for backbone, task in ((gemma, hub.GemmaCausalLM), (mistral, hub.MistralCausalLM
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 def test_keras_adapters_are_merged() -> None:
     if not (find_spec("torch") and find_spec("keras_hub")):
         pytest.skip("needs torch and keras_hub")

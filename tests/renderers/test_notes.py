@@ -156,4 +156,4 @@ def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recor
     low = (compute - document["bounds_turning"]["compute"]) / wall
     assert f"{_words.shares(low, compute / wall)} compute roof above" in verdict
     words = f"Ops of {units.percent(turning / wall, 0)} are under memory's roof at the upper end alone."
-    assert words in bound.figure([analysis], 7.0)[1]
+    assert words in bound.figure([analysis], 7.0)[1].long

@@ -127,6 +127,31 @@ def test_a_loss_of_gradients_stays_forward():
     norm = node("penalty/Square", "Square", "gradient_tape/a/MatMul/MatMul")
     second = node("gradient_tape/penalty/Square/Mul", "Mul", "penalty/Square")
     assert Places(Graph((first, norm, second)), Graph(())).of(norm) == (FORWARD, "penalty")
+    bare = node("Square", "Square", "gradient_tape/a/MatMul/MatMul")
+    second = node("gradient_tape/Square/Mul", "Mul", "Square")
+    assert Places(Graph((first, bare, second)), Graph(())).of(bare).phase == FORWARD, "outside of every scope, too"
+
+
+def test_a_custom_gradient_is_backward_with_what_it_computes_again():
+    """As of tf.nn.silu, by the names that TensorFlow gives: no scope, no "gradient_tape", no gradient of its own."""
+    graph = Graph(
+        (
+            node("a/BiasAdd", "BiasAdd"),
+            node("a/Sigmoid", "Sigmoid", "a/BiasAdd"),
+            node("b/MatMul", "MatMul", "a/Sigmoid"),
+            node("plain", "Mul", "a/BiasAdd"),
+            node("gradient_tape/b/MatMul/MatMul", "MatMul", "a/Sigmoid"),
+            node("Sigmoid_1", "Sigmoid", "a/BiasAdd"),
+            node("mul", "Mul", "a/BiasAdd", "Sigmoid_1"),
+            node("mul_1", "Mul", "mul", "gradient_tape/b/MatMul/MatMul"),
+            node("gradient_tape/a/MatMul/MatMul_1", "MatMul", "mul_1", "plain"),
+        )
+    )
+    places = Places(graph, graph)
+    assert places.of(graph.by_name["Sigmoid_1"]) == places.of(graph.by_name["mul"]) == (BACKWARD, "a")
+    assert places.of(graph.by_name["mul_1"]) == (BACKWARD, "b")
+    # Of the forward pass: what a gradient of another op reads too, and what is in a scope.
+    assert places.of(graph.by_name["plain"]).phase == places.of(graph.by_name["a/Sigmoid"]).phase == FORWARD
 
 
 def test_rows_of_an_embeddings_gradient_lie_where_they_were_gathered():

@@ -6,13 +6,14 @@ from typing import Any
 
 import tf_keras as keras
 
+from roofline.models._keras import vision
 from roofline.models._keras.images import segment_anything
 from roofline.models.keras2 import _step
 
 
 def encoder(dims: Mapping[str, Any]) -> keras.Model:
     """The image encoder, which training runs; (batch, image, image, 3) to (batch, patches, patches, out)."""
-    return _step.vision().models.ViTDetBackbone(
+    return vision.library().models.ViTDetBackbone(
         include_rescaling=False,
         input_shape=(dims["image"], dims["image"], 3),
         patch_size=dims["patch"],
@@ -31,7 +32,7 @@ def network(dims: Mapping[str, Any]) -> keras.Model:
 
     It is the model in KerasCV's task, which cannot take arrays by `predict_on_batch` itself.
     """
-    library = _step.vision()
+    library = vision.library()
     patches = dims["image"] // dims["patch"]
     prompts = library.models.SAMPromptEncoder(
         embed_dim=dims["out"],

@@ -11,9 +11,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from itertools import accumulate
 from math import sqrt
-from operator import mul
 from types import ModuleType
 from typing import Any
 
@@ -23,15 +21,10 @@ from torch.nn import functional
 
 from roofline.core.step import Step, Workload, scope
 from roofline.errors import InputError, MissingError
+from roofline.models._diffusion import GUIDANCE, NEXT, NOW, kept
 from roofline.models._step import loss_switch
 from roofline.models.torch._step import prepare, step
 
-GUIDANCE = 7.5  # how far from the step without a text: the published default
-#: A step in the middle of 50 out of 1000; with the published offset of 1 their numbers are 981, 961, ..., 21, 1.
-NOW, NEXT = 501, 481
-NOISES = 1000
-#: The first and the last variance, whose roots lie evenly (`scaled_linear` in the published configuration).
-FIRST_VARIANCE, LAST_VARIANCE = 0.00085, 0.012
 #: Adams and Bashforth's weights of this noise and the three before it (Liu et al. 2022, arXiv 2202.09778, equation 9).
 MULTISTEP = (55 / 24, -59 / 24, 37 / 24, -9 / 24)
 LEVELS = 4
@@ -66,12 +59,7 @@ class Multistep:
     @classmethod
     def between(cls, now: int, following: int) -> Multistep:
         """The factors of the step from noise level `now` to `following`."""
-        roots = [
-            sqrt(FIRST_VARIANCE) + (sqrt(LAST_VARIANCE) - sqrt(FIRST_VARIANCE)) * number / (NOISES - 1)
-            for number in range(NOISES)
-        ]
-        kept = list(accumulate((1 - root**2 for root in roots), mul))
-        a, b = kept[now], kept[following]
+        a, b = kept(now), kept(following)
         return cls(sqrt(b / a), (a - b) / (a * sqrt(1 - b) + sqrt(a * (1 - a) * b)))
 
     def __call__(self, sample: Tensor, noise: Tensor, before: Tensor) -> Tensor:
@@ -164,7 +152,7 @@ def build(workload: Workload) -> Step:
         optimizer=torch.optim.Adam,
         switches={
             "attention": attention,
-            **({} if train else {"guidance": f"{GUIDANCE:g}", "scheduler": "PNDM"}),
+            **({} if train else {"gelu": "erf", "guidance": f"{GUIDANCE:g}, in one call", "scheduler": "PNDM"}),
             **loss_switch(workload, "mean squared error"),
         },
     )

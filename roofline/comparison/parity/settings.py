@@ -34,7 +34,7 @@ _JUDGED = frozenset(
 )
 _JUDGED_FAMILIES = ("optimizer", "float32 ")
 #: Switches that mean the same in every framework.
-_SHARED = frozenset(("image layout", "gradient scaler"))
+_SHARED = frozenset(("image layout", "gradient scaler", "guidance", "scheduler"))
 _CORE = "attention core"
 
 

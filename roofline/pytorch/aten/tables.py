@@ -46,7 +46,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "std_mean cumsum cumprod nansum aminmax nll_loss_forward nll_loss_backward nll_loss2d_forward nll_loss2d_backward "
     "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits "
     "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
-    "_adaptive_avg_pool2d_backward count_nonzero",
+    "_adaptive_avg_pool2d_backward count_nonzero upsample_nearest1d_backward upsample_nearest2d_backward "
+    "upsample_nearest3d_backward",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
     "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "
@@ -57,7 +58,8 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
-    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle _pack_padded_sequence",
+    "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle _pack_padded_sequence "
+    "upsample_nearest1d upsample_nearest2d upsample_nearest3d",
     # Activations that torch does not tag as pointwise.
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "

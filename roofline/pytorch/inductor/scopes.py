@@ -6,6 +6,8 @@ import re
 from typing import Any
 
 _OF_SELF = ["L", "'self"]  # what `L['self']` is split into
+#: How a module is reached, in the second form where its class looks attributes up by itself (diffusers' ModelMixin).
+_MODULES = re.compile(r"\._modules\['|\.__dict__\['_modules'\]\['")
 _CALL = re.compile(r"\.(?!\d+(\.|$))")  # modules with a number are called by the owner of their list
 
 
@@ -28,7 +30,7 @@ def path_of(stack: list[str], names: frozenset[str]) -> str:
     path: list[str] = []
     outer = ""
     for expression in stack:
-        plain = expression.replace("._modules['", ".").replace("']", "").replace("[", ".").replace("]", "")
+        plain = _MODULES.sub(".", expression).replace("']", "").replace("[", ".").replace("]", "")
         parts = plain.split(".")
         name = _module(parts, names)
         if not name and parts[:2] == _OF_SELF:

@@ -87,7 +87,7 @@ def idle(analysis: Analysis) -> str:
         return words  # what may be nothing has no causes
     if analysis.gap_causes is None:
         return f"{words}; causes not resolved"
-    causes = [f"{_words.plain(cause)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
+    causes = [f"{_words.plain(cause, 100)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
     if causes:
         words += f": {', '.join(causes)}"
     if analysis.most_per_launch is not None:

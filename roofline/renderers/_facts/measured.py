@@ -28,7 +28,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""
         yield "MFU", f"{units.percent(analysis.mfu)} of {peak}{more}"
     if profile.memory.peak is not None:
-        source = f" ({_words.plain(profile.memory.source)})" if profile.memory.source else ""
+        source = f" ({_words.plain(profile.memory.source, 200)})" if profile.memory.source else ""
         yield "peak memory", units.byte(profile.memory.peak) + source
     if profile.wall.first is not None:
         yield "first step", f"{units.seconds(profile.wall.first)}, build and compilation included"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
@@ -75,16 +75,19 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
     return Lines(tuple(rows), Line(every.label, (a.busy, b.busy), every.seconds, of_all, every.split), gap, total)
 
 
-def table(pair: RankedPair, found: Breakdown, most: int) -> _term_table.Table:
-    """The rows and the gap in the form of the terms, for a figure; what is small is in one row."""
-    least = _term_table.SMALL * max([abs(pair.comparison.difference), *(abs(row.seconds) for row in found.rows)])
-    kept = [row for row in found.rows[:most] if abs(row.seconds) >= least]
+def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> _term_table.Table:
+    """The rows and the gap in the form of the terms, for a figure; what is small, or below `least` [s], is in one."""
+    sizes = [abs(pair.comparison.difference), *(abs(row.seconds) for row in found.rows)]
+    small = max(_term_table.SMALL * max(sizes), least)
+    kept = [row for row in found.rows[:most] if abs(row.seconds) >= small]
     rows = [line(row) for row in kept]
-    if left := found.rows[len(kept) :]:
-        rows.append(_together(f"others ({len(left)})", left))
+    left, causes = found.rows[len(kept) :], _term_table.small_causes(pair.comparison, least)
+    if left or causes:
+        others = _together(f"others ({len(left) + len(causes)})", left)
+        rows.append(replace(others, seconds=others.seconds + sum(term.seconds for term in causes)))
     nothing = (None,) * len(_term_table.COLUMNS)
     places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
-    gap = _term_table.gap_rows(pair.comparison)
+    gap = _term_table.gap_rows(pair.comparison, least)
     told = sum(row.seconds for row in (*places, *gap))
     total = _term_table.Row("total", nothing, pair.comparison.difference, pair.comparison.ci95)
     return _term_table.Table(places, gap, total, pair.comparison.difference - told)

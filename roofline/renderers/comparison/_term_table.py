@@ -82,11 +82,11 @@ class Table:
         )
 
 
-def table(comparison: Comparison, most: int = _MOST) -> Table:
+def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Table:
     """The terms of the work view by phase and block, with what is small in one row, and the gap.
 
-    most: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
-    stand beside what may be the same in the other.
+    most: rows of places; least: what is below it is small, and so are causes of the gap [s]. The gap is told by cause
+    where the causes of both runs are known: a cause of one alone would stand beside what may be the same in the other.
     """
     view = comparison.work
     found: dict[tuple[str | None, str | None], list[Term]] = {}
@@ -94,31 +94,47 @@ def table(comparison: Comparison, most: int = _MOST) -> Table:
         if not term.kind.startswith("gap."):
             found.setdefault((term.phase, term.block), []).append(term)
     sums = {place: sum(term.seconds for term in terms) for place, terms in found.items()}
-    kept, small = _parted(sums, most, abs(comparison.difference))
+    kept, small = _parted(sums, most, max(SMALL * abs(comparison.difference), least))
     one_phase = len({phase for phase, _ in found}) == 1
     rows = [
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
         for phase, block in kept
     ]
-    if small:
+    causes = small_causes(comparison, least)
+    if causes:
+        rows.append(_row(f"others ({len(small) + len(causes)})", comparison, found, small, causes))
+    elif small:
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    return Table(tuple(rows), gap_rows(comparison), total, view.residual)
+    return Table(tuple(rows), gap_rows(comparison, least), total, view.residual)
 
 
-def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
-    """The gap, by cause where the causes of both runs are known."""
-    causes = [term for term in comparison.work.terms if term.kind.startswith("gap.")]
-    nothing = (None,) * len(COLUMNS)
-    what = gap_name(comparison)
-    if len(causes) > 1 and NOT_RESOLVED not in comparison.gap:
-        return tuple(
-            Row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", nothing, term.seconds, term.ci95) for term in causes
-        )
-    drawn = sum(comparison.gap_drawn.values(), np.zeros(1))
-    resamples = comparison.work.a.resamples, comparison.work.b.resamples
-    return (Row(what, nothing, sum(term.seconds for term in causes), interval(drawn, *resamples)),)
+def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
+    """The gap, by cause where the causes of both runs are known; without causes below `least` [s]."""
+    causes, what = _causes(comparison), gap_name(comparison)
+    if not _told_apart(comparison, causes):
+        return (_row(what, comparison, {}, [], causes),)
+    return tuple(
+        _row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term])
+        for term in causes
+        if abs(term.seconds) >= least
+    )
+
+
+def small_causes(comparison: Comparison, least: float) -> list[Term]:
+    """The causes of the gap that `gap_rows` leaves out."""
+    causes = _causes(comparison)
+    return [term for term in causes if abs(term.seconds) < least] if _told_apart(comparison, causes) else []
+
+
+def _causes(comparison: Comparison) -> list[Term]:
+    return [term for term in comparison.work.terms if term.kind.startswith("gap.")]
+
+
+def _told_apart(comparison: Comparison, causes: Sequence[Term]) -> bool:
+    """Whether the gap is told by cause: a cause of one run alone would stand beside what may be the same elsewhere."""
+    return len(causes) > 1 and NOT_RESOLVED not in comparison.gap
 
 
 def gap_name(comparison: Comparison) -> str:
@@ -131,27 +147,33 @@ def _place(phase: str | None, block: str | None) -> str:
     return plain(block or "") if phase == block else f"{short} {plain(block or '')}"
 
 
-def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, difference: float) -> tuple[Places, Places]:
+def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, least: float) -> tuple[Places, Places]:
     """The places that get a row of their own, the largest first, and those that share one."""
     ordered = sorted(sums, key=lambda place: -abs(sums[place]))
-    least = SMALL * max([difference, *(abs(each) for each in sums.values())])
+    least = max([least, *(SMALL * abs(each) for each in sums.values())])
     kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
     small = ordered[len(kept) :]
     return (ordered, []) if len(small) == 1 else (kept, small)
 
 
 def _row(
-    label: str, comparison: Comparison, found: Mapping[tuple[str | None, str | None], list[Term]], places: Places
+    label: str,
+    comparison: Comparison,
+    found: Mapping[tuple[str | None, str | None], list[Term]],
+    places: Places,
+    causes: Sequence[Term] = (),
 ) -> Row:
+    """Places and causes of the gap in one row."""
     terms = [term for place in places for term in found[place]]
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
-    single = places[0] if len(places) == 1 else (None, None)
+    single = places[0] if len(places) == 1 and not causes else (None, None)
     view, wanted = comparison.work, set(places)
-    drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted)
+    drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
+    drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), drawn)
     return Row(
         label,
         tuple(columns),
-        sum(term.seconds for term in terms),
+        sum(term.seconds for term in (*terms, *causes)),
         interval(drawn, view.a.resamples, view.b.resamples),
         *single,
     )

@@ -2,11 +2,19 @@
 
 from __future__ import annotations
 
-from typing import Any, NamedTuple
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
 
+from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
-from roofline.renderers.figures import _style
+from roofline.renderers.figures import _frame, _measure, _style
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+
+#: What is narrower cannot be seen, and is in no key [in].
+SEEN = 0.7 / 72
 
 #: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
@@ -49,3 +57,58 @@ def segments(analysis: Analysis) -> list[Piece]:
         found.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
     found.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
     return found
+
+
+def length(pieces: Sequence[Piece]) -> float:
+    """Of a whole bar [s]: the step, or, of a profile that is flagged for it, ops that take longer than that."""
+    return sum(piece.seconds for piece in pieces)
+
+
+def draw(
+    axes: Axes,
+    pieces: Sequence[Piece],
+    middle: float,
+    height: float,
+    unit: float,
+    per: float,
+    whisker: tuple[float, float] | None = None,
+) -> None:
+    """One bar, with shares of the step where they have room.
+
+    middle, height: of the bar [in]; unit: of the axis [s]; per: inches of the axis for a second; whisker: what is drawn
+    over the bar [s], where nothing is written.
+    """
+    left, wall = 0.0, length(pieces)
+    for piece in pieces:
+        axes.barh(middle, piece.seconds / unit, left=left / unit, height=height, clip_on=False, **piece.look)
+        text = f"{100 * piece.seconds / wall:.0f} %" if wall else ""
+        room = piece.seconds
+        if whisker is not None:
+            room = min(room, 2 * abs(left + room / 2 - whisker[0]), 2 * abs(left + room / 2 - whisker[1]))
+            room = 0.0 if whisker[0] < left + piece.seconds / 2 < whisker[1] else room
+        if text and _measure.width(text) + 0.07 <= room * per:
+            # On a hatch the text stands on a ground of its own.
+            ground = piece.look["facecolor"] if piece.label.endswith("floor") else "white"
+            box = {"facecolor": ground, "pad": 0.6, "linewidth": 0} if piece.look.get("hatch") else None
+            at = (left + piece.seconds / 2) / unit
+            axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=piece.ink, bbox=box)
+        left += piece.seconds
+
+
+def keys(runs: Sequence[Sequence[Piece]], per: float, values: bool = False) -> list[_frame.Key]:
+    """The key of some bars: of what is wide enough to be seen in any of them.
+
+    values: add the time of each, of one bar.
+    """
+    seen: dict[str, Mapping[str, Any]] = {}
+    times: dict[str, float] = {}
+    for pieces in runs:
+        for piece in pieces:
+            if piece.seconds * per >= SEEN:
+                seen.setdefault(piece.label, piece.look)
+                times[piece.label] = piece.seconds
+    return [
+        _frame.Key(f"{label} {units.seconds(times[label])}" if values else label, dict(seen[label]))
+        for label in ORDER
+        if label in seen
+    ]

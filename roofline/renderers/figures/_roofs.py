@@ -1,23 +1,23 @@
-"""Ceilings on logarithmic axes: which lines a device has, and how they are drawn and labelled."""
+"""Ceilings on logarithmic axes: which lines a device has, how they are drawn, and where their names stand."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from math import atan2, degrees
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
 from roofline.renderers._words import plain
-from roofline.renderers.figures import _style
+from roofline.renderers.figures import _labels, _style
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
-    from matplotlib.text import Text
+
+#: Radius of a ring at a ridge point [pt], and what a name takes above its line [in].
+_RING, _NAME = 1.7, 0.165
 
 
 @dataclass(frozen=True, slots=True)
@@ -28,13 +28,40 @@ class Ceilings:
     slopes: tuple[tuple[str, float], ...]
 
     @property
-    def top(self) -> float:
-        """The highest peak [FLOP/s]."""
-        return max((rate for _, rate in self.peaks), default=1e9)
+    def told(self) -> list[str]:
+        """All of them in words."""
+        return [f"{name} {units.flop_rate(rate)}" for name, rate in self.peaks] + [
+            f"{name} {units.byte_rate(rate)}" for name, rate in self.slopes
+        ]
+
+    @property
+    def ridges(self) -> list[tuple[float, float]]:
+        """Where peaks and slopes meet: (FLOP/byte, FLOP/s)."""
+        return [(peak / rate, peak) for _, rate in self.slopes for _, peak in self.peaks]
 
 
-#: A text that lies along a slope: the axes, the text, and the slope's rate.
-Label = tuple["Axes", "Text", float]
+class Limits(NamedTuple):
+    """The ends of logarithmic axes: intensity [FLOP/byte] and FLOP/s."""
+
+    left: float
+    right: float
+    low: float
+    high: float
+
+    def with_room_above(self, peaks: Sequence[float], inches: float) -> Limits:
+        """The same with room for a name above the highest peak, on an axis of `inches`."""
+        free = min(0.5, _NAME / inches)
+        need = self.low * (max(peaks, default=self.low) / self.low) ** (1 / (1 - free))
+        return self._replace(high=max(self.high, need))
+
+
+class Line(NamedTuple):
+    """A ceiling within the limits: its name and rate, and its ends as data."""
+
+    text: str
+    start: tuple[float, float]
+    end: tuple[float, float]
+    thick: bool
 
 
 def precisions(analysis: Analysis) -> list[str]:
@@ -67,86 +94,75 @@ def ceilings(device: Device, used: Sequence[str], vector: bool) -> Ceilings:
     last = next((cache.level for cache in reversed(device.caches) if cache.level in known), None)
     if last is not None and vector:
         slopes.append((f"cache ({plain(last)})", known[last]))
-    named = ((", ".join(names), rate) for rate, names in sorted(peaks.items(), reverse=True))
+    named = ((", ".join(dict.fromkeys(names)), rate) for rate, names in sorted(peaks.items(), reverse=True))
     return Ceilings(tuple(named), tuple(slopes))
 
 
-def limits(axes: Axes, all_lines: Sequence[Ceilings], points: Sequence[tuple[float, float]], width: float) -> None:
-    """Logarithmic axes that hold all points and ridge points, with room for the names of the ceilings.
-
-    width: of the panel [in]; what a name takes of it is left free at the right.
-    """
-    ridges = [peak / rate for lines in all_lines for _, peak in lines.peaks for _, rate in lines.slopes] or [1.0]
-    peaks = [peak for lines in all_lines for _, peak in lines.peaks] or [1e9]
+def limits(lines: Sequence[Ceilings], points: Sequence[tuple[float, float]]) -> Limits | None:
+    """Axes that hold all points and all ridge points, with room for names; None where there are neither."""
+    ridges = [ridge for each in lines for ridge in each.ridges]
+    peaks = [peak for each in lines for _, peak in each.peaks]
+    if not points and not peaks:
+        return None
     xs, ys = [x for x, _ in points], [y for _, y in points]
-    left = min([*(x / 3 for x in xs), *(ridge / 25 for ridge in ridges)])
-    right = max([*(x * 1.6 for x in xs), *(ridge * 1.6 for ridge in ridges)])
-    free = min(0.6, 1.0 / (width - 0.6))
-    right *= (right / left) ** (free / (1 - free))
-    low = min([*(y / 3 for y in ys), *(peak / 60 for peak in peaks)])
-    axes.set(xscale="log", yscale="log", xlim=(left, right), ylim=(low, max(peaks) * (max(peaks) / low) ** 0.12))
-    _style.log_ticks(axes)
+    left = min([*(x / 2.5 for x in xs), *(x / 25 for x, _ in ridges)], default=0.1)
+    right = max([*(x * 2.5 for x in xs), *(x * 8 for x, _ in ridges)], default=100.0)
+    low = min([*(y / 2.5 for y in ys), *(peak / 60 for peak in peaks)])
+    high = max([*(y * 2.5 for y in ys), *(peak * 2.0 for peak in peaks)])
+    if not peaks and (rates := [rate for each in lines for _, rate in each.slopes]):
+        high = max(high, 2 * max(rates) * left)  # of a device without peaks at least some of the slopes
+    return Limits(left, right, low, high)
 
 
-def draw(axes: Axes, lines: Ceilings, colour: str, style: Any, slopes_named: bool = True) -> list[Label]:
-    """Peaks as level lines from the ridge on, bandwidths as slopes up to the highest peak; ridge points as rings."""
-    from matplotlib.patheffects import withStroke
-
-    left, right = axes.get_xlim()
-    low, high = axes.get_ylim()
-    halo = [withStroke(linewidth=1.5, foreground="white")]
-    words: _style.Look = {
-        "size": _style.SMALL,
-        "color": colour,
-        "zorder": 2.5,
-        "path_effects": halo,
-        "textcoords": "offset points",
-    }
+def visible(lines: Ceilings, within: Limits) -> list[Line]:
+    """The parts of the ceilings that are roofs: peaks from the first ridge on, slopes up to the highest peak."""
+    found = []
     steepest = max((rate for _, rate in lines.slopes), default=None)
-    above = high
     for number, (name, peak) in enumerate(lines.peaks):
-        start = max(left, peak / steepest) if steepest else left
-        line: _style.Look = {"linewidth": 1.1 if number == 0 else 0.8, "zorder": 2}
-        axes.plot([start, right], [peak, peak], color=colour, linestyle=style, **line)
-        # Two names in the space of one: the lower ceiling's goes below its line.
-        crowded = number > 0 and (above / peak) < (high / low) ** 0.06
-        place: _style.Look = {
-            "xytext": (-2, -2 if crowded else 1.5),
-            "va": "top" if crowded else "bottom",
-            "ha": "right",
-        }
-        axes.annotate(f"{name} {units.flop_rate(peak)}", (right, peak), **place, **words)
-        above = peak
-    turned: list[Label] = []
+        start = max(within.left, peak / steepest) if steepest else within.left
+        found.append(Line(f"{name} {units.flop_rate(peak)}", (start, peak), (within.right, peak), number == 0))
+    top = max((peak for _, peak in lines.peaks), default=within.high)
     for number, (name, rate) in enumerate(lines.slopes):
-        start, end = max(left, low / rate), lines.top / rate
-        line = {"linewidth": 1.1 if number == 0 else 0.8, "zorder": 2}
-        axes.plot([start, end], [start * rate, lines.top], color=colour, linestyle=style, **line)
-        for _, peak in lines.peaks:
-            ring: _style.Look = {
-                "marker": "o",
-                "s": 12,
-                "facecolor": "white",
-                "edgecolor": colour,
-                "linewidth": 0.8,
-                "zorder": 4,
-            }
-            axes.scatter(peak / rate, peak, **ring)
-        if slopes_named:
-            # Just before the first ridge: ops of low intensity crowd the other end.
-            at = 0.75 * min((peak / rate for _, peak in lines.peaks), default=end)
-            place = {"xytext": (0, 2), "va": "bottom", "ha": "right", "rotation_mode": "anchor"}
-            text = axes.annotate(f"{name} {units.byte_rate(rate)}", (at, at * rate), **place, **words)
-            turned.append((axes, text, rate))
-    return turned
+        start, end = max(within.left, within.low / rate), min(within.right, top / rate)
+        if start < end:
+            text = f"{name} {units.byte_rate(rate)}"
+            found.append(Line(text, (start, start * rate), (end, end * rate), number == 0))
+    return found
 
 
-def turn(figure: Figure, labels: Sequence[Label]) -> None:
-    """Lay the names of slopes along them. Their angle is known only when the layout is."""
-    for _, text, _ in labels:
-        text.set_in_layout(False)
-    figure.draw_without_rendering()
-    for axes, text, rate in labels:
-        left, right = axes.get_xlim()
-        (x0, y0), (x1, y1) = axes.transData.transform([(left, left * rate), (right, right * rate)])
-        text.set_rotation(degrees(atan2(y1 - y0, x1 - x0)))
+def draw(axes: Axes, lines: Ceilings, within: Limits, colour: str, style: Any = "-", marker: str = "o") -> None:
+    """Peaks as level lines, bandwidths as slopes, ridge points as white marks."""
+    for line in visible(lines, within):
+        xs, ys = zip(line.start, line.end, strict=True)
+        axes.plot(xs, ys, color=colour, linestyle=style, linewidth=1.1 if line.thick else 0.8, zorder=2)
+    look: dict[str, Any] = {"facecolor": "white", "edgecolor": colour, "linewidth": 0.8, "zorder": 4}
+    for ridge in lines.ridges:
+        axes.scatter(*ridge, marker=marker, s=(2 * _RING) ** 2, **look)
+
+
+def take(board: _labels.Board, axes: Axes, lines: Ceilings, within: Limits) -> None:
+    """Put ceilings and ridge points on a board, so that no label stands on them."""
+    for line in visible(lines, within):
+        start, end = _labels.places(axes, (line.start, line.end))
+        board.line(tuple(start), tuple(end))
+    radius = _RING / 72 + 0.01
+    for x, y in _labels.places(axes, lines.ridges) if lines.ridges else ():
+        board.box(x - radius, y - radius, x + radius, y + radius)
+
+
+def label(
+    board: _labels.Board, axes: Axes, lines: Ceilings, within: Limits, colour: str, slopes: bool = True
+) -> list[str]:
+    """Write the names of the ceilings where there is room; returns those for which there is none."""
+    left_out = []
+    for line in sorted(visible(lines, within), key=lambda each: not each.thick):
+        level = line.start[1] == line.end[1]
+        if not (level or slopes):
+            continue
+        start, end = _labels.places(axes, (line.start, line.end))
+        place = board.along(line.text, tuple(start), tuple(end))
+        if place is None:
+            left_out.append(line.text)
+        else:
+            _labels.write(axes, place, _style.ink(colour))
+    return left_out

@@ -1,31 +1,25 @@
 """How all figures look: one font, sizes of at least 6 pt, and marks that do not rest on colour alone.
 
-Colours are Okabe and Ito's, told apart by colour-blind readers; bounds differ in hatch and groups in marker too, so
-that a grey print says the same.
+Colours are Okabe and Ito's, told apart by colour-blind readers; bounds differ in hatch, groups in marker and devices in
+line style and marker too, so that a grey print says the same.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import warnings
+from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from roofline.core.vocabulary import Bound, Group
-from roofline.renderers._words import plain
-
-if TYPE_CHECKING:
-    from matplotlib.artist import Artist
-    from matplotlib.axes import Axes
-    from matplotlib.figure import Figure
+from roofline.renderers.figures import _measure
 
 #: What an artist is drawn with: matplotlib's names of properties and their values.
 Look = dict[str, Any]
 
-TEXT = 7.0
-SMALL = 6.0
-
 BLUE, ORANGE, GREEN, RED = "#0072B2", "#E69F00", "#009E73", "#D55E00"
 PURPLE, BLACK, GREY = "#CC79A7", "#000000", "#808080"
+SKY, INDIGO, BROWN = "#56B4E9", "#332288", "#8C510A"
 
 BOUND: dict[Bound, str] = {"compute": BLUE, "memory": ORANGE, "overhead": GREEN, "unknown": GREY}
 HATCH: dict[Bound, str] = {"compute": "", "memory": "/////", "overhead": ".....", "unknown": "xxxxx"}
@@ -37,29 +31,27 @@ GROUP: dict[Group, tuple[str, str]] = {
     "communication": (PURPLE, "v"),
     "other": (GREY, "P"),
 }
-#: (colour, line style) of the n-th of several things compared.
-SERIES: tuple[tuple[str, Any], ...] = (
-    (BLUE, "-"),
-    (RED, "--"),
-    (GREEN, "-."),
-    (PURPLE, ":"),
-    (BLACK, (0, (5, 1, 1, 1, 1, 1))),
-    (ORANGE, (0, (1, 1))),
+#: (colour, line style, marker) of the n-th of several things compared.
+SERIES: tuple[tuple[str, Any, str], ...] = (
+    (BLUE, "-", "o"),
+    (RED, "--", "s"),
+    (GREEN, "-.", "^"),
+    (PURPLE, ":", "D"),
+    (BLACK, (0, (5, 1, 1, 1, 1, 1)), "v"),
+    (ORANGE, (0, (1, 1)), "P"),
+    (SKY, (0, (6, 1)), "X"),
+    (INDIGO, (0, (3, 1, 1, 1)), "<"),
+    (BROWN, (0, (2, 2)), ">"),
+    (GREY, (0, (8, 2, 2, 2)), "p"),
 )
 
 _SETTINGS: dict[Any, Any] = {
-    "font.family": "DejaVu Sans",
-    "font.size": TEXT,
-    "axes.titlesize": TEXT,
-    "axes.labelsize": TEXT,
-    "xtick.labelsize": SMALL,
-    "ytick.labelsize": SMALL,
-    "legend.fontsize": SMALL,
-    "legend.title_fontsize": SMALL,
-    "legend.frameon": False,
-    "legend.handlelength": 1.4,
-    "legend.handletextpad": 0.5,
-    "legend.columnspacing": 1.2,
+    "font.family": _measure.FONT,
+    "font.size": _measure.TEXT,
+    "axes.titlesize": _measure.TEXT,
+    "axes.labelsize": _measure.TEXT,
+    "xtick.labelsize": _measure.SMALL,
+    "ytick.labelsize": _measure.SMALL,
     "axes.linewidth": 0.6,
     "axes.spines.top": False,
     "axes.spines.right": False,
@@ -70,15 +62,17 @@ _SETTINGS: dict[Any, Any] = {
     "ytick.major.size": 2.5,
     "hatch.linewidth": 0.6,
     "lines.linewidth": 1.0,
-    "figure.dpi": 100,
+    "xtick.major.pad": 2.0,
+    "ytick.major.pad": 2.0,
+    # Measured as it is saved, and set as wide in every format.
+    "figure.dpi": 300,
     "savefig.dpi": 300,
-    "figure.constrained_layout.h_pad": 0.03,
-    "figure.constrained_layout.w_pad": 0.03,
+    "text.hinting": "none",
     # A "$" in a name is a dollar, and the same figure must have the same bytes.
     "text.parse_math": False,
     "text.usetex": False,
     "svg.hashsalt": "roofline",
-    "svg.fonttype": "path",
+    "svg.fonttype": "none",
     "pdf.fonttype": 42,
 }
 
@@ -88,25 +82,12 @@ def applied() -> Iterator[None]:
     """The settings above and nothing of the user's; what was set before comes back."""
     import matplotlib
 
-    with matplotlib.rc_context():
+    with matplotlib.rc_context(), warnings.catch_warnings():
+        # A name from a trace may hold letters that the font lacks; they are drawn as boxes.
+        warnings.filterwarnings("ignore", message="Glyph .* missing")
         matplotlib.rcdefaults()
         matplotlib.rcParams.update(_SETTINGS)
         yield
-
-
-def canvas(width: float, height: float) -> Figure:
-    """An empty figure [in] that fits its contents inside its size."""
-    from matplotlib.backends.backend_agg import FigureCanvasAgg
-    from matplotlib.figure import Figure
-
-    figure = Figure((width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def fit(text: str, inches: float, size: float = TEXT) -> str:
-    """`text` without control characters, cut to about `inches`: a letter is about 0.62 of its size wide."""
-    return plain(text, max(4, int(inches * 72 / (0.62 * size))))
 
 
 def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
@@ -114,6 +95,14 @@ def pale(colour: str, share: float = 0.3) -> tuple[float, float, float]:
     from matplotlib.colors import to_rgb
 
     red, green, blue = (1 - share * (1 - part) for part in to_rgb(colour))
+    return red, green, blue
+
+
+def ink(colour: str) -> tuple[float, float, float]:
+    """A colour dark enough to be read as text."""
+    from matplotlib.colors import to_rgb
+
+    red, green, blue = (0.72 * part for part in to_rgb(colour))
     return red, green, blue
 
 
@@ -140,36 +129,9 @@ def solid(bound: Bound) -> Look:
 GAP: Look = {"facecolor": "white", "edgecolor": "#404040", "hatch": "\\\\\\\\", "linewidth": 0.5}
 
 
-def keys(
-    figure: Figure, handles: Sequence[Artist], labels: Sequence[str], columns: int, title: str | None = None
-) -> None:
-    """The legend, below everything, filled row by row."""
-    rows = -(-len(handles) // columns)
-    order = [row * columns + column for column in range(columns) for row in range(rows)]
-    order = [number for number in order if number < len(handles)]
-    figure.legend(
-        [handles[n] for n in order],
-        [fit(labels[n], figure.get_figwidth() / columns - 0.4, SMALL) for n in order],
-        loc="outside lower center",
-        ncols=columns,
-        title=title,
-    )
-
-
 def si(value: float, _position: object = None) -> str:
     """A tick of a logarithmic axis without exponents, whose digits would be too small to read: 100 G."""
     for factor, prefix in ((1e15, "P"), (1e12, "T"), (1e9, "G"), (1e6, "M"), (1e3, "k")):
         if value >= factor * 0.999:
             return f"{value / factor:g} {prefix}"
     return f"{value:g}"
-
-
-def log_ticks(axes: Axes) -> None:
-    """Decades on both axes, written out; no minor labels."""
-    from matplotlib.ticker import FuncFormatter, LogLocator, NullFormatter
-
-    for axis in (axes.xaxis, axes.yaxis):
-        axis.set_major_locator(LogLocator(10, numticks=7))
-        axis.set_major_formatter(FuncFormatter(si))
-        axis.set_minor_formatter(NullFormatter())
-    axes.tick_params(which="minor", length=1.5, width=0.4)

@@ -10,76 +10,97 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.labels import called
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
-from roofline.renderers.figures import _bars, _style
+from roofline.renderers.figures import _bars, _frame, _measure
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
+    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: A bar, what stands above it, and air below it [in].
+_BAR, _NAME, _AIR = 0.2, 0.115, 0.06
+#: The labels and the name of the upper axis [in].
+_ABOVE = 0.3
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
-    """Stacked horizontal bars in ms, labelled in % of the wall where there is room."""
-    from matplotlib.patches import Patch
 
-    fig = _style.canvas(width, (1.3 if len(items) == 1 else 0.95 if width < 5 else 0.75) + 0.42 * len(items))
-    axes = fig.subplots()
-    longest = max(analysis.wall for analysis in items)
-    seen: dict[str, dict[str, Any]] = {}
-    values: dict[str, float] = {}
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """Stacked horizontal bars, labelled in % of the wall where there is room; the upper axis is of the longest one."""
     names = called(analysis.profile for analysis in items)
-    for number, analysis in enumerate(items):
-        left = 0.0
-        for label, seconds, look, ink in _bars.segments(analysis):
-            axes.barh(number, seconds * 1e3, left=left * 1e3, height=0.62, **look)
-            seen.setdefault(label, look)
-            values[label] = seconds
-            text = f"{100 * seconds / analysis.wall:.0f} %"
-            if seconds / longest * (width - 0.5) > 0.07 * len(text):  # inches of the bar against those of the text
-                ground = look["facecolor"] if label.endswith("floor") else "white"
-                box = {"facecolor": ground, "pad": 0.8, "linewidth": 0} if look.get("hatch") else None
-                middle = (left + seconds / 2) * 1e3
-                axes.text(middle, number, text, ha="center", va="center", size=_style.SMALL, color=ink, bbox=box)
-            left += seconds
-        time = f": {units.seconds(analysis.wall)} per step"
-        name = _style.fit(
-            f"{_words.subject(analysis)}, {_words.plain(names[number])}", width - 0.1 - 0.055 * len(time), _style.SMALL
-        )
-        axes.text(0, number - 0.36, name + time, ha="left", va="bottom", size=_style.SMALL)
-    axes.set(xlim=(0, longest * 1.02e3), ylim=(len(items) - 0.58, -0.85), yticks=[], xlabel="time of one step [ms]")
-    axes.spines["left"].set_visible(False)
-    if len(items) == 1:
-        wall = items[0].wall * 1e3
-
-        def share(milliseconds: Any) -> Any:
-            return 100 * milliseconds / wall
-
-        def time_of(percent: Any) -> Any:
-            return percent * wall / 100
-
-        above = axes.secondary_xaxis("top", functions=(share, time_of))
-        above.set_xlabel("share of the step [%]")
-        above.spines["top"].set_visible(True)
-    labels = [label for label in _bars.ORDER if label in seen]
-    handles = [Patch(**seen[label]) for label in labels]
-    if len(items) == 1:
-        labels = [f"{label} {units.seconds(values[label])}" for label in labels]
-    _style.keys(fig, handles, labels, 2 if width < 5 else 4)
-    return fig, _caption(items)
+    heading = _frame.heading(items, names, width)
+    longest = max(analysis.wall for analysis in items)
+    pieces = [_bars.segments(analysis) for analysis in items]
+    end = max(longest, *map(_bars.length, pieces))
+    unit = _frame.unit(end)
+    left, right = 0.06, 0.14
+    room = width - left - right
+    keys = _frame.keys(_bars.keys(pieces, room / end, values=len(items) == 1), width)
+    row = _NAME + _BAR + _AIR
+    high = row * len(items) + 0.02
+    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + _ABOVE
+    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
+    _frame.write(fig, left, _frame.EDGE, heading.lines, _measure.TEXT)
+    axes = _frame.bars(fig, left, top, room, high)
+    told = [f"{units.seconds(analysis.wall)} per step" for analysis in items]
+    rows = _named(heading.rows, told, room)
+    for number, (some, name) in enumerate(zip(pieces, rows, strict=True)):
+        begins = number * row
+        axes.text(0, begins + _NAME - 0.01, name, ha="left", va="bottom", size=_measure.SMALL)
+        _bars.draw(axes, some, begins + _NAME + _BAR / 2, _BAR, unit.seconds, room / end)
+    axes.set_xlim(0, end / unit.seconds)
+    _frame.linear(axes.xaxis, room)
+    _share_above(axes, longest / unit.seconds, room, len(items))
+    below = top + high + _frame.TICKS
+    _frame.name_below(fig, left + room / 2, f"time of one step [{unit.name}]", below)
+    _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
+    return fig, _caption(items, names)
 
 
-def _caption(items: Sequence[Analysis]) -> str:
-    told = [
-        "Time of one step by what bounds it. Solid: floor, the least time the ops can take on the device; pale: loss, "
-        "own time − floor; a bound says which roof is above an op, not that it got there. Percentages are of the step."
-    ]
+def _named(rows: Sequence[str], told: Sequence[str], room: float) -> list[str]:
+    """What stands above each bar: the name of the run, as long as there is room beside its time."""
+    if rows == ("",):
+        return [told[0]]
+    beside = _measure.widest([f": {text}" for text in told])
+    fitted = _measure.fit_apart(rows, room - beside)
+    return [f"{name}: {text}" for name, text in zip(fitted, told, strict=True)]
+
+
+def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
+    """The upper axis: 100 % is the longest step, which of one run is its own."""
+
+    def share(time: Any) -> Any:
+        return 100 * time / longest
+
+    def time_of(percent: Any) -> Any:
+        return percent * longest / 100
+
+    above = axes.secondary_xaxis("top", functions=(share, time_of))
+    above.set_xlim(*(share(end) for end in axes.get_xlim()))
+    _frame.linear(above.xaxis, room, 5)
+    above.set_xlabel("share of the step [%]" if number == 1 else "share of the longest step [%]", labelpad=2)
+    above.spines["top"].set_visible(True)
+
+
+def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
+    what = (
+        "Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor; a bound says which "
+        "roof is above an op, not that it got there. Percentages are of the step."
+    )
+    short, told = [what], [what]
     for analysis in items:
         told.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
+        short.append(_words.verdict(analysis))
         if _words.is_range(analysis):
             told.append(f"Between solid and pale: {_words.CACHES}.{_turning(analysis)}")
         if above := notes.above(analysis):
             told.append(f"{above}.")
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
-    return " ".join(told)
+    if len(items) > 1:
+        subjects = _words.conjunction(list(dict.fromkeys(map(_words.subject, items))))
+        devices = _words.conjunction(list(dict.fromkeys(map(_words.device, items))))
+        walls = [f"{_words.plain(name, 60)} {units.seconds(run.wall)}" for name, run in zip(names, items, strict=True)]
+        short = [what, f"{subjects} on {devices}: {', '.join(walls)} per step."]
+    return Caption("Time of one step by what bounds it", " ".join(short), " ".join(told))
 
 
 def _turning(analysis: Analysis) -> str:

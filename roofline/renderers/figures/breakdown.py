@@ -3,51 +3,79 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.core.vocabulary import BOUNDS, Bound
+from roofline.comparison.labels import called
 from roofline.renderers import _tables, _words
 from roofline.renderers._tables import Row
-from roofline.renderers.figures import _style
+from roofline.renderers.figures import _frame, _measure, _style
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
-    from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
 #: Rows of a panel: more would be too small to read.
 MOST = 8
+_FLOP, _BYTES = "#202020", "#b8b8b8"
+#: Between the columns of panels, and between rows of them [in].
+_APART, _BELOW = 0.15, 0.08
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
-    """One panel per profile by group; beside it, where there is room for two columns, one by block."""
-    from matplotlib.patches import Patch
+class _Size(NamedTuple):
+    """Of the bars of work and of time, and of a row [in]; whether each bar has its number or time alone."""
 
-    keys = ("group",) if width < 5 else ("group", "block")
-    panels = [[_rows(analysis, key) for key in keys] for analysis in items]
-    heights = [max(len(rows) for rows in row) for row in panels]
-    fig = _style.canvas(width, 0.75 + sum(0.33 * height + 0.3 for height in heights))
-    grid = fig.subplots(len(items), len(keys), squeeze=False, height_ratios=heights)
-    bounds: dict[Bound, None] = {}
-    for analysis, axes_row, rows_row in zip(items, grid, panels, strict=True):
-        for key, axes, rows in zip(keys, axes_row, rows_row, strict=True):
-            _panel(axes, rows, bounds)
-            room = width / len(keys) - 1.5  # the names of the rows stand left of it
-            title = _style.fit(f"{_words.subject(analysis)}, {analysis.profile.backend}", room)
-            axes.set_title(f"{title}, by {key}", loc="left", size=_style.TEXT)
-    for axes in grid[-1]:
-        axes.set_xlabel("share [%]")
-    told = [("FLOP", Patch(facecolor="#202020")), ("bytes", Patch(facecolor="#b8b8b8"))]
-    for bound in BOUNDS:
-        if bound in bounds and bound != "unknown":
-            told += [(f"time: {bound} floor", Patch(**_style.solid(bound)))]
-            told += [(f"time: {bound} loss", Patch(**_style.lighten(bound)))]
-    if "unknown" in bounds:
-        told.append(("time: unknown", Patch(**_style.lighten("unknown"))))
-    told.append((f"time: {_words.gap_name(items[0])}", Patch(**_style.GAP)))
-    _style.keys(fig, [handle for _, handle in told], [label for label, _ in told], 2 if width < 5 else 4)
-    return fig, _caption(items, keys)
+    work: float
+    time: float
+    row: float
+    numbered: bool
+
+
+_FULL, _DENSE = _Size(0.09, 0.09, 0.33, True), _Size(0.035, 0.09, 0.19, False)
+
+
+class _Panel(NamedTuple):
+    title: str
+    rows: list[Row]
+
+
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """One panel per profile by group; beside it, where two columns have room for it, one by block."""
+    wide, number = width >= _frame.WIDE, len(items)
+    by = ("group", "block") if wide and number <= 3 else ("group",)
+    columns = len(by) if len(by) > 1 or number <= 2 else 3 if wide else 2
+    size = _FULL if number <= 3 else _DENSE
+    names = called(analysis.profile for analysis in items)
+    heading = _frame.heading(items, names, width)
+    panels = [
+        _Panel(", ".join(part for part in (name, f"by {key}" if len(by) > 1 else "") if part), _rows(analysis, key))
+        for analysis, name in zip(items, heading.rows, strict=True)
+        for key in by
+    ]
+    grid = [panels[start : start + columns] for start in range(0, len(panels), columns)]
+    heights = [size.row * max(len(panel.rows) for panel in row) for row in grid]
+    title = _measure.line(_measure.SMALL) + 0.02 if any(panel.title for panel in panels) else 0.0
+    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.03
+    looks = {label: look for panel in panels for row in panel.rows for label, _, look in _time(row)}
+    looks = {"FLOP": {"facecolor": _FLOP}, "bytes": {"facecolor": _BYTES}} | looks
+    keys = _frame.keys([_frame.Key(label, look) for label, look in looks.items()], width)
+    high = sum(heights) + (title + _BELOW) * len(grid)
+    below = _frame.TICKS + _frame.LABEL + 0.02 + keys.height
+    fig = _frame.blank(width, top + high + below)
+    _frame.write(fig, _frame.EDGE, _frame.EDGE, heading.lines, _measure.TEXT)
+    beside = (width - 0.14 - (columns - 1) * _APART) / columns
+    titles = iter(_measure.fit_apart([panel.title for panel in panels], beside))
+    at = top
+    for after, (row, height) in enumerate(zip(grid, heights, strict=True), 1):
+        for column, panel in enumerate(row):
+            left = _frame.EDGE + column * (beside + _APART)
+            _frame.write(fig, left, at, [next(titles)], _measure.SMALL)
+            lowest = after == len(grid) or column >= len(grid[after])
+            _panel(fig, panel.rows, left, at + title, beside, size, lowest)
+        at += title + height + _BELOW
+    _frame.draw_keys(fig, keys, top + high - _BELOW + _frame.TICKS + _frame.LABEL + 0.02)
+    return fig, _caption(items, names, by)
 
 
 def _rows(analysis: Analysis, key: str) -> list[Row]:
@@ -56,50 +84,90 @@ def _rows(analysis: Analysis, key: str) -> list[Row]:
     return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
 
 
-def _panel(axes: Axes, rows: Sequence[Row], bounds: dict[Bound, None]) -> None:
-    for number, row in enumerate(rows):
-        under = 0.27 if row.roof else 0.0  # the gap has no work, so its time stands alone
-        if row.roof:
-            for place, share, shade in ((-0.27, row.flops, "#202020"), (0.0, row.bytes, "#b8b8b8")):
-                axes.barh(number + place, 100 * (share or 0.0), height=0.25, color=shade)
-                _value(axes, share, number + place)
-        _time(axes, row, number + under, bounds)
-        _value(axes, row.time, number + under)
-    axes.set_yticks(range(len(rows)), [_style.fit(row.label, 1.6) for row in rows], size=_style.TEXT)
-    # Room for the percentages right of the longest bar.
-    axes.set(xlim=(0, 118), ylim=(len(rows) - 0.5, -0.5), xticks=range(0, 101, 25))
-    axes.tick_params(axis="y", length=0)
-    axes.grid(axis="x", color="#e0e0e0", linewidth=0.5)
+def _panel(fig: Figure, rows: Sequence[Row], left: float, top: float, width: float, size: _Size, lowest: bool) -> None:
+    """The bars of one run, within `width` [in] with the names of its rows."""
+    names = _measure.fit_apart([row.label for row in rows], 0.42 * width)
+    room = width - _measure.widest(names) - 0.06
+    high = size.row * len(rows)
+    axes = _frame.bars(fig, left + width - room, top, room, high)
+    bars = [bar for number, row in enumerate(rows) for bar in _bars(row, number * size.row, size)]
+    ends = [bar.left + bar.share for bar in bars if bar.told]
+    axes.set_xlim(0, max(100.0, _frame.reach(0.0, ends, [bar.told for bar in bars if bar.told], room)))
+    for bar in bars:
+        axes.barh(bar.middle, bar.share, left=bar.left, height=bar.height, **bar.look)
+        if bar.told:
+            behind: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center"}
+            axes.annotate(bar.told, (bar.left + bar.share, bar.middle), (2, 0), size=_measure.SMALL, **behind)
+    axes.set_yticks([(number + 0.5) * size.row for number in range(len(rows))], names, size=_measure.SMALL)
+    _frame.linear(axes.xaxis, room, 5)
+    axes.tick_params(axis="x", labelbottom=lowest)
+    if lowest:
+        _frame.name_below(fig, left + width - room / 2, "share [%]", top + high + _frame.TICKS)
 
 
-def _value(axes: Axes, share: float | None, height: float) -> None:
-    text = "unknown" if share is None else _tables.percent(share)
-    axes.text(max(0.0, 100 * (share or 0.0)) + 1.2, height, text, ha="left", va="center", size=_style.SMALL)
+class _Bar(NamedTuple):
+    """Where it stands [in], from `left` on [%], how it looks, and what is written behind it ("" for nothing)."""
+
+    middle: float
+    height: float
+    left: float
+    share: float
+    look: dict[str, Any]
+    told: str
 
 
-def _time(axes: Axes, row: Row, height: float, bounds: dict[Bound, None]) -> None:
-    """The time bar: floor and loss in the look of the bound that holds most of the row's time."""
-    if not row.roof or row.floor is None:
-        look = _style.GAP if not row.roof else _style.lighten("unknown")
-        axes.barh(height, 100 * max(0.0, row.time), height=0.25, **look)
-        if row.roof:
-            bounds.setdefault("unknown")
-        return
-    bounds.setdefault(row.bound)
+def _bars(row: Row, top: float, size: _Size) -> list[_Bar]:
+    """The bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
+    found: list[_Bar] = []
+    middle = top + size.row / 2
+    if row.roof:
+        at = middle - (2 * size.work + size.time) / 2
+        for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
+            told = "unknown" if share is None else _tables.percent(share)
+            value = max(0.0, 100 * (share or 0.0))
+            look = {"facecolor": shade}
+            found.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, value, look, told if size.numbered else ""))
+            at += size.work
+        middle = at + size.time / 2
+    left = 0.0
+    parts = _time(row)
+    for number, (_, share, look) in enumerate(parts):
+        told = _tables.percent(row.time) if number == len(parts) - 1 else ""
+        found.append(_Bar(middle, size.time * 0.92, left, 100 * share, look, told))
+        left += 100 * share
+    return found
+
+
+def _time(row: Row) -> list[tuple[str, float, dict[str, Any]]]:
+    """The time of a row in parts: what each is in the key, its share of the step, and its look.
+
+    Floor and loss are in the look of the bound that holds most of the row's time.
+    """
+    time = max(0.0, row.time)
+    if not row.roof:
+        return [(f"time: {row.label}", time, _style.GAP)]
+    if row.floor is None:
+        return [("time: unknown", time, _style.lighten("unknown"))]
     own = row.floor + (row.loss or 0.0)
-    floor = min(row.time, row.time * row.floor / own) if own > 0 else 0.0
-    axes.barh(height, 100 * floor, height=0.25, **_style.solid(row.bound))
-    axes.barh(height, 100 * (row.time - floor), left=100 * floor, height=0.25, **_style.lighten(row.bound))
+    floor = min(time, time * row.floor / own) if own > 0 else 0.0
+    if row.bound == "unknown":
+        solid, pale = "time: floor of what is known beside it", "time: unknown"
+    else:
+        solid, pale = (f"time: {row.bound} {part}" for part in ("floor", "loss"))
+    parts = [(solid, floor, _style.solid(row.bound)), (pale, time - floor, _style.lighten(row.bound))]
+    return [part for part in parts if part[1] > 0] or parts[1:]
 
 
-def _caption(items: Sequence[Analysis], keys: Sequence[str]) -> str:
-    told = [
-        "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time, by "
-        f"{' and by '.join(keys)}. The time bar is solid up to the floor and pale beyond it, in the colour and hatch "
-        "of the bound that holds most of it."
-    ]
-    for analysis in items:
+def _caption(items: Sequence[Analysis], names: Sequence[str], keys: Sequence[str]) -> Caption:
+    what = (
+        "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time. The time bar is solid up to "
+        "the floor and pale beyond it, in the colour and hatch of the bound that holds most of it."
+    )
+    short, told = [what], [what]
+    for analysis, name in zip(items, names, strict=True):
         known = units.percent(analysis.coverage["flops"])
-        told.append(f"{_words.subject(analysis)}: {units.seconds(analysis.wall)} per step; FLOPs known for {known} of")
-        told.append(f"busy time. {_words.provenance(analysis)}")
-    return " ".join(told)
+        of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
+        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
+        told.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {known} of busy time.")
+        told.append(_words.provenance(analysis))
+    return Caption(f"Work against time, by {' and by '.join(keys)}", " ".join(short), " ".join(told))

@@ -9,8 +9,10 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.core.device import Device
 from roofline.errors import InputError
+from roofline.renderers import _words
 from roofline.renderers._words import plain
-from roofline.renderers.figures import _roofs, _style
+from roofline.renderers.figures import _frame, _labels, _measure, _roofs, _style
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
@@ -19,10 +21,8 @@ if TYPE_CHECKING:
 COMMON = ("fp32", "bf16")
 
 
-def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, str]:
-    """The rooflines of all devices on one pair of axes."""
-    from matplotlib.lines import Line2D
-
+def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, Caption]:
+    """The rooflines of all devices on one pair of axes; what each ceiling is stands in the key too."""
     shown: dict[str, tuple[Device, list[str]]] = {}
     for item in items:
         device = item.device if isinstance(item, Analysis) else item
@@ -33,31 +33,65 @@ def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, st
     if len(shown) > len(_style.SERIES):
         raise InputError(f"A figure can tell {len(_style.SERIES)} devices apart, and {len(shown)} were given.")
     lines = [_roofs.ceilings(device, used or list(COMMON), vector=False) for device, used in shown.values()]
-    fig = _style.canvas(width, 0.45 + 0.17 * len(lines) + (0.72 if width < 5 else 0.45) * width)
-    axes = fig.subplots()
-    _roofs.limits(axes, lines, [], width)
-    handles = []
-    for (colour, style), line in zip(_style.SERIES, lines, strict=False):
-        # The slopes lie close together: the legend names them.
-        _roofs.draw(axes, line, colour, style, slopes_named=False)
-        handles.append(Line2D([], [], color=colour, linestyle=style))
-    axes.set(xlabel="intensity [FLOP/byte of main-memory traffic]", ylabel="attainable FLOP/s")
-    names = [f"{name}: {', '.join(_slopes(line))}" for name, line in zip(shown, lines, strict=True)]
-    _style.keys(fig, handles, names, 1 if width < 5 else min(2, len(shown)))
-    told = [_caption(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
-    return fig, " ".join(["Rooflines of devices; rings are the ridge points.", *told])
+    within = _roofs.limits(lines, [])
+    if within is None:
+        names = _words.conjunction(list(shown))
+        raise InputError(
+            f"No peak is known of {names}, so there is no roof: `roofline calibrate` measures this machine."
+        )
+    fig = _drawn(list(shown), lines, within, width)
+    short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
+    told = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]
+    what = "What an op of some intensity attains at most; marks are the ridge points."
+    return fig, Caption("Rooflines of devices", " ".join([what, *short]), " ".join([what, *told]))
+
+
+def _drawn(names: Sequence[str], lines: Sequence[_roofs.Ceilings], within: _roofs.Limits, width: float) -> Figure:
+    entries = []
+    for (colour, style, marker), name, line in zip(_style.SERIES, names, lines, strict=False):
+        look = {"color": colour, "linestyle": style, "marker": marker, "markersize": 3.4, "markerfacecolor": "white"}
+        told = f"{name}: {', '.join(_told(line))}"
+        entries.append(_frame.Key(told, {**look, "linewidth": 1.1, "markeredgewidth": 0.8}, "line"))
+    keys = _frame.keys(entries, width)
+    left = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(within.low, within.high)) + 0.06
+    room, top = width - left - 0.1, _frame.EDGE + 0.04
+    high = (0.62 if width < _frame.WIDE else 0.42) * width
+    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.03 + keys.height)
+    within = within.with_room_above([peak for line in lines for _, peak in line.peaks], high)
+    axes = _frame.panel(fig, left, top, room, high)
+    axes.set(xscale="log", yscale="log", xlim=within[:2], ylim=within[2:])
+    _frame.logarithmic(axes.xaxis, room)
+    _frame.logarithmic(axes.yaxis, high, upright=True)
+    axes.tick_params(which="minor", length=1.5, width=0.4)
+    board = _labels.Board(_labels.window(axes))
+    for (colour, style, marker), line in zip(_style.SERIES, lines, strict=False):
+        _roofs.draw(axes, line, within, colour, style, marker)
+        _roofs.take(board, axes, line, within)
+    for (colour, _, _), line in zip(_style.SERIES, lines, strict=False):
+        # What finds no place stands in the key, as all do; the slopes lie close together and stand only there.
+        _roofs.label(board, axes, line, within, colour, slopes=False)
+    _frame.upright(fig, _frame.EDGE, top, high, ["attainable FLOP/s", "FLOP/s"])
+    below = top + high + _frame.TICKS
+    _frame.name_below(fig, left + room / 2, "intensity [FLOP/byte of main-memory traffic]", below)
+    _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.03)
+    return fig
 
 
 def _slopes(lines: _roofs.Ceilings) -> list[str]:
-    return [f"{units.byte_rate(rate)}" for _, rate in lines.slopes] or ["bandwidth not known"]
+    return [units.byte_rate(rate) for _, rate in lines.slopes] or ["bandwidth not known"]
 
 
-def _caption(device: Device, lines: _roofs.Ceilings) -> str:
-    peaks = [f"{name} {units.flop_rate(rate)}" for name, rate in lines.peaks]
-    ridges = [f"{name} {units.intensity(peak / rate)}" for name, peak in lines.peaks for _, rate in lines.slopes]
+def _told(lines: _roofs.Ceilings) -> list[str]:
+    return [*(f"{name} {units.flop_rate(rate)}" for name, rate in lines.peaks), *_slopes(lines)]
+
+
+def _short(name: str, lines: _roofs.Ceilings) -> str:
+    ridges = [f"{peak} {units.intensity(rate / slope)}" for peak, rate in lines.peaks for _, slope in lines.slopes]
+    return f"{name}: {', '.join(_told(lines))}; ridge points {', '.join(ridges) or units.UNKNOWN}."
+
+
+def _long(device: Device, lines: _roofs.Ceilings) -> str:
+    """The same with where the ceilings are from."""
     used = ("dram.", *(f"matrix.{name}" for names, _ in lines.peaks for name in names.split(", ")))
     sources = dict.fromkeys(plain(c.source) for name, c in device.ceilings.items() if name.startswith(used))
-    ceilings = ", ".join([*peaks, *(f"main memory {rate}" for rate in _slopes(lines))])
-    return (
-        f"{plain(device.name)}: {ceilings}; ridge points {', '.join(ridges) or units.UNKNOWN} ({'; '.join(sources)})."
-    )
+    return f"{_short(plain(device.name), lines).removesuffix('.')} ({'; '.join(sources)})."

@@ -1,130 +1,305 @@
-"""The roofline: ops under the ceilings of the device, on logarithmic axes."""
+"""The roofline: ops under the ceilings of the device, on logarithmic axes that all panels share."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
-
-import numpy as np
+from math import floor, log10, sqrt
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
+from roofline.comparison.common_ceilings import best_ceilings
+from roofline.comparison.labels import called
+from roofline.core.vocabulary import GROUPS
+from roofline.errors import InputError
 from roofline.renderers import _words
-from roofline.renderers.figures import _roofs, _style
+from roofline.renderers._points import Bubble, Points, Stream, points
+from roofline.renderers.figures import _frame, _labels, _measure, _roofs, _style
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
-#: Area of the largest bubble at one column's width [pt^2].
-LARGEST = 160.0
+#: Area of the marker of most time in a panel of one column, and of the least [pt^2].
+LARGEST, LEAST = 110.0, 3.0
+#: The panel of ops without FLOP, and between panels [in].
+_STRIP, _BESIDE, _APART, _BELOW = 0.24, 0.05, 0.12, 0.07
+#: Panels that are narrower are as high as wide [in].
+_SMALL = 1.4
+#: Axes of runs that have nothing to put on them.
+_NO_LIMITS = _roofs.Limits(0.1, 100.0, 1e9, 1e12)
+#: The ends of an axis of byte/s; None: there is none.
+Rates = tuple[float, float] | None
+_EMPTY = "no op of known work and time"
 
 
-@dataclass(frozen=True, slots=True)
-class Bubble:
-    """All ops of one signature and phase."""
+class _Run(NamedTuple):
+    """A run, what it is called, its points and its ceilings."""
 
+    analysis: Analysis
     name: str
-    group: Group
-    intensity: float
-    rate: float
-    seconds: float
+    points: Points
+    lines: _roofs.Ceilings
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
-    """One panel per profile."""
-    from matplotlib.lines import Line2D
+class _Scales(NamedTuple):
+    """What all panels share: their axes, the ends of the one of byte/s (None: no panel has one), and markers."""
 
-    columns = 1 if width < 5 or len(items) == 1 else 2
-    rows = -(-len(items) // columns)
-    panel = (width / columns) * (0.72 if columns > 1 or width < 5 else 0.5)
-    fig = _style.canvas(width, 0.4 + rows * panel)
-    grid = fig.subplots(rows, columns, squeeze=False).flat
-    groups: set[Group] = set()
-    captions = []
-    lines: list[_roofs.Label] = []
-    for analysis, axes in zip(items, grid, strict=False):
-        bubbles, absent = _bubbles(analysis)
-        lines += _panel(axes, analysis, bubbles, width / columns)
-        groups |= {bubble.group for bubble in bubbles}
-        captions.append(_caption(analysis, bubbles, absent))
-    for axes in list(grid)[len(items) :]:
-        axes.set_axis_off()
-    handles, labels = [], []
+    limits: _roofs.Limits
+    rates: Rates
+    longest: float
+    largest: float
+
+    def area(self, seconds: float) -> float:
+        """Of a marker [pt^2]."""
+        return max(LEAST, self.largest * seconds / self.longest) if self.longest else LEAST
+
+
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """One panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP."""
+    names = called(analysis.profile for analysis in items)
+    heading = _frame.heading(items, names, width)
+    # What a device was seen to reach in one of the runs is its ceiling in all panels.
+    same = {item.device.name: [one.device for one in items if one.device.name == item.device.name] for item in items}
+    best = {name: best_ceilings(some) for name, some in same.items()}
+    runs = [
+        _Run(item, name, points(item), _roofs.ceilings(best[item.device.name], _roofs.precisions(item), vector=True))
+        for item, name in zip(items, heading.rows, strict=True)
+    ]
+    if not any(run.points.bubbles or run.points.streams for run in runs):
+        raise InputError(_nothing(runs))
+    notes: list[str] = []
+    for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
+        fig, left_out = _drawn(runs, heading.lines, notes, width)
+        before, notes = notes, _notes(runs, left_out, width)
+        if notes == before:
+            break
+    return fig, _caption(runs)
+
+
+def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[str]:
+    """What a reader of the panels must know besides: ceilings for whose names there is no room, and what has none."""
+    told = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
+    bare = [_words.device(run.analysis) for run in runs if not run.lines.told]
+    told += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare)]
+    room = width - 2 * _frame.EDGE
+    return [line for text in told for line in _measure.wrap(text, room, _measure.SMALL, 3)]
+
+
+def _nothing(runs: Sequence[_Run]) -> str:
+    """Why there is nothing to draw, and what to do."""
+    what = _words.subject(runs[0].analysis)
+    if not any(run.analysis.profile.has_times for run in runs):
+        return f"{what} was counted and not timed, so no op attains anything: measure it again without --count-only."
+    cure = "draw --kind bound, which needs no work"
+    if any("replays" in flag for run in runs for flag in run.analysis.flags):
+        cure = "import it with --capture, which says what its graph replays"
+    elif any(flag.startswith("no-shapes") for run in runs for flag in run.analysis.flags):
+        cure = "record it with record_shapes=True"
+    return f"No op of {what} has a known work and a time, so there is nothing to put under a roof: {cure}."
+
+
+class _Grid(NamedTuple):
+    """Where panels stand: from the left and from the top, their plots, from one to the next, and the whole [in]."""
+
+    columns: int
+    left: float
+    top: float
+    plot: float
+    high: float
+    beside: float
+    pitch: float
+    above: float
+    bottom: float
+
+    def at(self, place: int) -> tuple[float, float]:
+        """Left and top of a panel."""
+        row, column = divmod(place, self.columns)
+        return self.left + column * self.beside, self.top + row * self.pitch + self.above
+
+
+def _grid(number: int, heading: int, below: float, limits: _roofs.Limits, rates: Rates, width: float) -> _Grid:
+    """As high as the width asks for, or as a page allows. heading: lines above; below: what the rest takes [in]."""
+    wide = width >= _frame.WIDE
+    columns = 1 if number == 1 else (2 if number <= 4 else 3) if wide else (1 if number == 2 else 2)
+    rows = -(-number // columns)
+    left = _frame.EDGE + 0.13 + _measure.widest(_frame.log_labels(limits.low, limits.high)) + 0.06
+    right = 0.1 if rates is None else _measure.widest(_frame.log_labels(*rates)) + 0.23 + _frame.EDGE
+    panel = (width - left - right - (columns - 1) * _APART) / columns
+    plot = panel if rates is None else panel - _STRIP - _BESIDE
+    above = _measure.line(_measure.SMALL) + 0.02 if number > 1 else 0.0
+    top = _frame.EDGE + _measure.line(_measure.TEXT) * heading + 0.03
+    most = (_frame.PAGE - top - below) / rows - above - _BELOW
+    shape = (0.55 if wide else 0.75) if number == 1 else 1.0 if plot < _SMALL else 0.75
+    high = max(0.5, min(plot * shape, most))
+    pitch = above + high + _BELOW
+    return _Grid(columns, left, top, plot, high, panel + _APART, pitch, above, top + rows * pitch - _BELOW)
+
+
+def _drawn(
+    runs: Sequence[_Run], heading: Sequence[str], notes: Sequence[str], width: float
+) -> tuple[Figure, tuple[str, ...]]:
+    """The figure, and the ceilings for whose names no panel had room. notes: lines below the key."""
+    bubbles = [(bubble.intensity, bubble.rate) for run in runs for bubble in run.points.bubbles]
+    limits = _roofs.limits([run.lines for run in runs], bubbles) or _NO_LIMITS
+    scales = _Scales(limits, _rates(runs), max(run.points.longest for run in runs), LARGEST)
+    keys = _frame.keys(_keys(runs, scales), width, 0.15)
+    below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * len(notes)
+    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    limits = limits.with_room_above([peak for run in runs for _, peak in run.lines.peaks], grid.high)
+    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    scales = scales._replace(limits=limits)
+    if (largest := LARGEST * min(1.0, max(0.3, grid.plot / 2.3))) < LARGEST:
+        scales = scales._replace(largest=largest)
+        keys = _frame.keys(_keys(runs, scales), width, 0.15)
+    fig = _frame.blank(width, grid.bottom + below)
+    _frame.write(fig, _frame.EDGE, _frame.EDGE, heading, _measure.TEXT)
+    names = _measure.fit_apart([run.name for run in runs], grid.beside - _APART)
+    labelled: set[str] = set()
+    unlabelled: dict[str, None] = {}
+    for place, (run, name) in enumerate(zip(runs, names, strict=True)):
+        left, top = grid.at(place)
+        _frame.write(fig, left, top - grid.above, [name] if grid.above else [], _measure.SMALL)
+        axes = _frame.panel(fig, left, top, grid.plot, grid.high)
+        first, last = place % grid.columns == 0, place % grid.columns == grid.columns - 1 or place == len(runs) - 1
+        _axes(axes, limits, grid, first, place + grid.columns >= len(runs))
+        missing = _panel(axes, run, scales)
+        labelled |= set(run.lines.told) - set(missing)
+        unlabelled |= dict.fromkeys(missing)
+        if first:
+            _frame.upright(fig, _frame.EDGE, top, grid.high, ["FLOP/s"])
+        if scales.rates is not None:
+            beside = _frame.panel(fig, left + grid.plot + _BESIDE, top, _STRIP, grid.high)
+            _strip(beside, run, scales, grid.high, last)
+            if last:
+                x = left + grid.beside - _APART + _measure.widest(_frame.log_labels(*scales.rates)) + 0.1
+                _frame.upright(fig, x, top, grid.high, ["byte/s of ops without FLOP", "byte/s, no FLOP", "byte/s"])
+    under = grid.bottom + _frame.TICKS
+    _frame.name_below(
+        fig,
+        grid.left + min(len(runs), grid.columns) * grid.beside / 2,
+        "intensity [FLOP/byte of main-memory traffic]",
+        under,
+    )
+    _frame.draw_keys(fig, keys, under + _frame.LABEL + 0.03)
+    _frame.write(fig, _frame.EDGE, under + _frame.LABEL + 0.03 + keys.height, notes, _measure.SMALL)
+    return fig, tuple(text for text in unlabelled if text not in labelled)
+
+
+def _rates(runs: Sequence[_Run]) -> Rates:
+    """The ends of the axis of byte/s: all ops without FLOP, and the bandwidths. None where no run has such ops."""
+    found = [stream.rate for run in runs for stream in run.points.streams]
+    if not found:
+        return None
+    found += [rate for run in runs for _, rate in run.lines.slopes]
+    return min(found) / 2.5, max(found) * 2.5
+
+
+def _axes(axes: Axes, limits: _roofs.Limits, grid: _Grid, first: bool, lowest: bool) -> None:
+    """Limits and ticks; with numbers only at the left and the lower edge of the grid."""
+    axes.set(xscale="log", yscale="log", xlim=limits[:2], ylim=limits[2:])
+    _frame.logarithmic(axes.xaxis, grid.plot)
+    _frame.logarithmic(axes.yaxis, grid.high, upright=True)
+    axes.tick_params(which="minor", length=1.5, width=0.4)
+    axes.tick_params(labelleft=first, labelbottom=lowest)
+
+
+def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
+    """Ceilings, ops and names of one run; returns the names for which there is no room."""
+    board = _labels.Board(_labels.window(axes))
+    _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
+    _roofs.take(board, axes, run.lines, scales.limits)
+    centres = _labels.places(axes, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles])
+    _mark(axes, run.points.bubbles, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles], scales)
+    for bubble, (x, y) in zip(run.points.bubbles, centres, strict=True):
+        half = (sqrt(scales.area(bubble.seconds)) + 0.7) / 2 / 72
+        board.box(x - half, y - half, x + half, y + half)
+    left_out = _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
+    if not run.points.bubbles:
+        ways = (_EMPTY, "no op of known FLOP", "nothing known")
+        place = next((found for text in ways if (found := board.inside(text))), None)
+        if place is not None:
+            _labels.write(axes, place, (0.0, 0.0, 0.0))
+    return left_out
+
+
+def _mark(axes: Axes, some: Sequence[Bubble | Stream], at: Sequence[tuple[float, float]], scales: _Scales) -> None:
+    """Markers at places of the axes; those of a group at once, which is many times as fast as one by one."""
     for group in GROUPS:
-        if group in groups:
+        own = [(point, place) for point, place in zip(some, at, strict=True) if point.group == group]
+        if own:
             colour, marker = _style.GROUP[group]
-            look: _style.Look = {
-                "markerfacecolor": _style.pale(colour, 0.6),
-                "markeredgecolor": colour,
-                "markersize": 5,
-            }
-            handles.append(Line2D([], [], linestyle="", marker=marker, **look))
-            labels.append(group)
-    if handles:
-        columns = 6 if width >= 5 else 2 if len(handles) == 4 else 3
-        _style.keys(fig, handles, labels, min(len(handles), columns))
-    _roofs.turn(fig, lines)
-    return fig, " ".join([_INTRODUCTION, *captions])
+            look: dict[str, Any] = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour}
+            xs, ys = zip(*(place for _, place in own), strict=True)
+            areas = [scales.area(point.seconds) for point, _ in own]
+            axes.scatter(xs, ys, s=areas, marker=marker, zorder=3, linewidth=0.7, **look)
 
 
-_INTRODUCTION = (
-    "Roofline. Each bubble is all ops with one signature: FLOP (matrix and vector) per byte of compulsory traffic, and "
-    "FLOP/s attained in their own time; its area is their time. Lines are the ceilings of the device; small rings are "
-    "the ridge points."
-)
+def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
+    """Ops without FLOP, by the bandwidth that they attain; the lines are those of the slopes."""
+    axes.set(yscale="log", xlim=(0, 1), ylim=scales.rates, xticks=[])
+    _frame.logarithmic(axes.yaxis, high, upright=True)
+    axes.yaxis.tick_right()
+    axes.spines["left"].set_visible(False)
+    axes.spines["right"].set_visible(True)
+    axes.tick_params(which="minor", length=1.5, width=0.4)
+    axes.tick_params(labelright=numbered)
+    for number, (_, rate) in enumerate(run.lines.slopes):
+        axes.plot([0, 1], [rate, rate], color=_style.BLACK, linewidth=0.8 if number else 1.1, zorder=2)
+    # Side by side where rates are alike: the golden section never comes near a place that it had.
+    streams = run.points.streams
+    _mark(axes, streams, [(0.2 + 0.6 * (n * 0.618 % 1.0), one.rate) for n, one in enumerate(streams)], scales)
 
 
-def _bubbles(analysis: Analysis) -> tuple[list[Bubble], float]:
-    """One per signature and phase, largest first; and the share of busy time that has no place in the plane."""
-    profile, table = analysis.profile, analysis.table
-    merged: dict[tuple[int, int], tuple[int, float, Group]] = {}
-    for row, op in enumerate(profile.ops):
-        number, seconds, _ = merged.get((op.signature, op.phase), (0, 0.0, None))
-        group = GROUP_OF[analysis.op_class(op)]
-        merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), group)
-    bubbles = []
-    for (signature, _), (number, seconds, group) in merged.items():
-        cost = profile.signatures[signature].cost
-        if not cost.intensity or seconds <= 0:
-            continue  # unknown, no FLOP (copies, gathers) or no traffic
-        work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
-        name = profile.signatures[signature].name
-        bubbles.append(Bubble(name, group, cost.intensity, work / seconds, seconds))
-    whole = float(table.own.sum())
-    shown = sum(bubble.seconds for bubble in bubbles)
-    absent = max(0.0, 1 - shown / whole) if whole else 0.0
-    return sorted(bubbles, key=lambda bubble: -bubble.seconds), absent
+def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
+    """Groups by marker, and times by area."""
+    present = {point.group for run in runs for point in run.points.all}
+    keys = []
+    for group in GROUPS:
+        if group in present:
+            colour, marker = _style.GROUP[group]
+            look = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgecolor": colour, "markersize": 5}
+            keys.append(_frame.Key(group, {**look, "marker": marker, "markeredgewidth": 0.7}, "marker"))
+    for seconds in _round_times(scales):
+        look = {"markerfacecolor": "white", "markeredgecolor": "black", "markersize": sqrt(scales.area(seconds))}
+        told = f"area: {units.seconds(seconds).replace('.00', '').replace('.0 ', ' ')}"
+        keys.append(_frame.Key(told, {**look, "marker": "o", "markeredgewidth": 0.7}, "marker"))
+    return keys
 
 
-def _panel(axes: Axes, analysis: Analysis, bubbles: Sequence[Bubble], width: float) -> list[_roofs.Label]:
-    lines = _roofs.ceilings(analysis.device, _roofs.precisions(analysis), vector=True)
-    shown = [(bubble.intensity, bubble.rate) for bubble in bubbles]
-    _roofs.limits(axes, [lines], shown, width)
-    labels = _roofs.draw(axes, lines, _style.BLACK, "-")
-    longest = max((bubble.seconds for bubble in bubbles), default=1.0)
-    for bubble in bubbles:
-        colour, marker = _style.GROUP[bubble.group]
-        area = max(3.0, LARGEST * min(1.5, width / 3.3) * bubble.seconds / longest)
-        look: _style.Look = {"facecolor": (*_style.pale(colour, 0.6), 0.75), "edgecolor": colour, "linewidth": 0.7}
-        axes.scatter(bubble.intensity, bubble.rate, s=area, marker=marker, zorder=3, **look)
-    names = (f"{_words.subject(analysis)}, {analysis.profile.backend}", _words.device(analysis))
-    axes.set_title("\n".join(_style.fit(name, width - 0.6) for name in names), loc="left", size=_style.TEXT)
-    axes.set(xlabel="intensity [FLOP/byte of main-memory traffic]", ylabel="FLOP/s")
-    return labels
+def _round_times(scales: _Scales) -> list[float]:
+    """A round time below the longest, and one tenth of it where that is larger than the least marker [s]."""
+    if not scales.longest:
+        return []
+    decade = 10.0 ** floor(log10(scales.longest))
+    first = max(m * decade for m in (1, 2, 5) if m * decade <= scales.longest * (1 + 1e-9))
+    return [time for time in (first, first / 10) if scales.largest * time / scales.longest >= LEAST]
 
 
-def _caption(analysis: Analysis, bubbles: Sequence[Bubble], absent: float) -> str:
-    told = [f"{_words.subject(analysis)}, {_words.provenance(analysis)}"]
-    if bubbles:
-        first = bubbles[0]
-        told.append(f"The largest bubble is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")
-    if absent > 0:
-        told.append(
-            f"{units.percent(absent)} of busy time is in ops that do no FLOP or whose work is unknown: not shown."
-        )
-    if np.any(analysis.table.above):
-        told.append(f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling.")
-    return " ".join(told)
+def _caption(runs: Sequence[_Run]) -> Caption:
+    what = (
+        "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of compulsory traffic, and "
+        "FLOP/s attained in their own time, which is its area. Lines are the ceilings of the device, white marks the "
+        "ridge points."
+    )
+    if any(run.points.streams for run in runs):
+        what += " Beside the panel: ops without FLOP, by the byte/s that they attain."
+    short, told = [what], [what]
+    for run in runs:
+        analysis = run.analysis
+        of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
+        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
+        told.append(f"{of}: {_words.provenance(analysis)}")
+        if run.points.bubbles:
+            first = run.points.bubbles[0]
+            told.append(f"The largest marker is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")
+        if run.points.absent > 0.0005:
+            missing = (
+                f"{units.percent(run.points.absent)} of its busy time is in ops of unknown work, which are not shown."
+            )
+            short.append(missing)
+            told.append(missing)
+        if analysis.above_ceiling:
+            told.append(f"{analysis.above_ceiling} ops ran faster than their floor: a defect of count or ceiling.")
+    return Caption("Roofline", " ".join(short), " ".join(told))

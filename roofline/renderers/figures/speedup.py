@@ -3,30 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.bootstrap import Interval, Resamples, draw, interval
 from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Parity, parity
 from roofline.comparison.ranking import check_timed, on_common_ceilings
+from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers.comparison import _comparing
-from roofline.renderers.figures import _bars, _style
+from roofline.renderers.figures import _bars, _frame, _measure
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
 #: Runs in one figure: a page is no higher.
 MOST = 30
+#: A bar, what stands above it, and air below it [in].
+_BAR, _NAME, _AIR = 0.125, 0.105, 0.035
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
-    """Stacked horizontal bars in ms, the time of a step and its factor to the fastest behind each."""
-    from matplotlib.patches import Patch
-
-    from roofline.errors import InputError
-
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """Stacked horizontal bars; above each its name, its time, and how much slower than the fastest it is."""
     if len(items) > MOST:
         raise InputError(f"{len(items)} runs do not fit in one figure: give at most {MOST}.")
     for number, item in enumerate(items, 1):
@@ -35,76 +36,94 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     runs = [analyze(profile) for profile in on_common_ceilings([item.profile for item in items])]
     names = called(run.profile for run in runs)
     order = sorted(range(len(runs)), key=lambda number: runs[number].wall)
-    best, longest = runs[order[0]], runs[order[-1]].wall
-    judged = [parity(run, best, (name, names[order[0]])) for name, run in zip(names, runs, strict=True)]
-    narrow = width < 5
-    row = 0.2 if narrow else 0.24
-    fig = _style.canvas(width, (1.05 if narrow else 0.9) + row * len(items))
-    axes = fig.subplots()
-    seen: dict[str, dict[str, Any]] = {}
-    for place, number in enumerate(order):
-        left = 0.0
-        for label, seconds, look, ink in _bars.segments(runs[number]):
-            axes.barh(place, seconds * 1e3, left=left * 1e3, height=0.72, **look)
-            seen.setdefault(label, look)
-            text = f"{100 * seconds / runs[number].wall:.0f} %"
-            if not narrow and seconds / longest * 0.5 * width > 0.07 * len(text):
-                ground = look["facecolor"] if label.endswith("floor") else "white"
-                box = {"facecolor": ground, "pad": 0.6, "linewidth": 0} if look.get("hatch") else None
-                middle = (left + seconds / 2) * 1e3
-                axes.text(middle, place, text, ha="center", va="center", size=_style.SMALL, color=ink, bbox=box)
-            left += seconds
-        axes.annotate(
-            _behind_bar(runs[number], best, judged[number]),
-            (left * 1e3, place),
-            (3, 0),
-            textcoords="offset points",
-            ha="left",
-            va="center",
-            size=_style.SMALL,
-        )
-    # The names take what is theirs; what is written behind the longest bar needs room inside the axes.
-    told = [_style.fit(names[number], 1.4 if narrow else 2.0, _style.SMALL) for number in order]
-    beside = _inches(max(len(_behind_bar(runs[number], best, judged[number])) for number in order))
-    room = width - _inches(max(map(len, told))) - 0.15
-    axes.set(
-        xlim=(0, longest * 1e3 * room / max(0.3 * room, room - beside)),
-        ylim=(len(items) - 0.45, -0.55),
-        xlabel="time of one step [ms]",
-    )
-    axes.set_yticks(range(len(order)), told, size=_style.SMALL)
-    axes.tick_params(axis="y", length=0)
-    labels = [label for label in _bars.ORDER if label in seen]
-    _style.keys(fig, [Patch(**seen[label]) for label in labels], labels, 2 if narrow else 4)
-    return fig, _caption([(names[number], runs[number], judged[number]) for number in order])
-
-
-def _inches(letters: int) -> float:
-    """About how wide a short text is [in]."""
-    return 0.58 * _style.SMALL / 72 * letters
-
-
-def _behind_bar(run: Analysis, best: Analysis, judged: Parity) -> str:
-    """What stands behind a bar: "122 ms  1.83x", and a dagger where the run is not comparable with the fastest."""
-    factor = "" if run is best else f"  {run.wall / best.wall:.2f}x"
-    return f"{units.seconds(run.wall)}{factor}{' †' if judged.verdict == 'not comparable' else ''}"
-
-
-def _caption(runs: Sequence[tuple[str, Analysis, Parity]]) -> str:
-    told = [
-        f"Time of one step of {_comparing.subject([run for _, run, _ in runs])}, the fastest first, by what bounds it; "
-        "behind each bar the time and how many times that of the fastest it is. Solid: floor, the least time the ops "
-        "can take on the device; pale: loss, own time − floor; a bound says which roof is above an op, not that it got "
-        "there. Percentages are of the step."
+    runs, names = [runs[number] for number in order], tuple(names[number] for number in order)
+    judged = [parity(run, runs[0], (name, names[0])) for name, run in zip(names, runs, strict=True)]
+    drawn = [draw(run, runs[0]) for run in runs]
+    ratios = [None, *(_ratio(run, one, runs[0]) for run, one in zip(runs[1:], drawn[1:], strict=True))]
+    # As the ratios: of what other processes would have given, and not of the steps of this one alone.
+    whiskers = [interval(one.wall, one) for one in drawn]
+    heading = _frame.heading(runs, names, width)
+    # What the heading has of one run alone stands above its bar here.
+    named = heading.rows if len(runs) > 1 else names
+    pieces = [_bars.segments(run) for run in runs]
+    ends = [
+        max((run.wall, _bars.length(some), *(whisker or ())))
+        for run, some, whisker in zip(runs, pieces, whiskers, strict=True)
     ]
-    fastest = _words.plain(runs[0][0], 60)
-    for name, run, judged in runs:
-        name = _words.plain(name, 60)
+    left, right = 0.06, 0.14
+    room = width - left - right
+    unit = _frame.unit(max(ends))
+    per = room / max(ends)
+    keys = _frame.keys(_bars.keys(pieces, per), width)
+    row = _NAME + _BAR + _AIR
+    high = row * len(runs) + 0.02
+    top = _frame.EDGE + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
+    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
+    _frame.write(fig, left, _frame.EDGE, heading.lines, _measure.TEXT)
+    axes = _frame.bars(fig, left, top, room, high)
+    for number, run in enumerate(runs):
+        middle = number * row + _NAME + _BAR / 2
+        told = _measure.first_that_fits(_told(run, runs[0], ratios[number], judged[number]), 0.75 * room)
+        name = _measure.fit_apart(named, room - _measure.width(f": {told}"))[number]
+        axes.text(0, number * row + _NAME - 0.01, f"{name}: {told}", ha="left", va="bottom", size=_measure.SMALL)
+        whisker = whiskers[number]
+        _bars.draw(axes, pieces[number], middle, _BAR, unit.seconds, per, whisker)
+        if whisker is not None:
+            at = [end / unit.seconds for end in whisker]
+            for colour, thick in (("white", 1.8), ("black", 0.7)):
+                axes.plot(at, [middle] * 2, color=colour, linewidth=thick, zorder=4)
+                axes.plot(at, [middle] * 2, color=colour, linestyle="", marker="|", markersize=3, zorder=4)
+    axes.set_xlim(0, max(ends) / unit.seconds)
+    _frame.linear(axes.xaxis, room)
+    below = top + high + _frame.TICKS
+    _frame.name_below(fig, left + room / 2, f"time of one step [{unit.name}]", below)
+    _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
+    return fig, _caption(runs, names, judged, ratios)
+
+
+def _ratio(run: Analysis, drawn: Resamples, best: Analysis) -> Interval | None:
+    """The 95 % interval of how many times the fastest run's step a step of this one takes; None of too few steps."""
+    beside = draw(best, run)
+    return interval(drawn.wall / beside.wall, drawn, beside)
+
+
+def _told(run: Analysis, best: Analysis, ratio: Interval | None, judged: Parity) -> list[str]:
+    """What stands behind a name, in fewer and fewer words: "122 ms, 1.83x slower (95 % interval 1.79–1.87)".
+
+    A dagger marks a run that is not comparable with the fastest.
+    """
+    time, mark = units.seconds(run.wall), " †" if judged.verdict == "not comparable" else ""
+    if run is best:
+        return [f"{time}, fastest", time]
+    factor = _comparing.factor(run.wall / best.wall)
+    if ratio is None:  # of too few steps it is not known whether that is more than noise
+        return [f"{time}, {factor} slower{mark}", f"{time}  {factor}{mark}"]
+    low, high = ratio
+    between = f"{low:.2f}–{high:.2f}" if high - low >= 0.01 else f"{low:.3f}–{high:.3f}"
+    slower = f"{factor} slower" if low > 1 else "no slower" if high <= 1 else f"{factor}, not resolved"
+    ways = [f"{slower} (95 % interval {between})", f"{slower} ({between})", slower]
+    return [f"{time}, {way}{mark}" for way in ways] + [f"{time}  {factor}{mark}"]
+
+
+def _caption(
+    runs: Sequence[Analysis], names: Sequence[str], judged: Sequence[Parity], ratios: Sequence[Interval | None]
+) -> Caption:
+    of = _comparing.subject(runs)
+    what = (
+        "By what bounds it, the fastest first. Solid: floor, the least time the ops can take on the device; pale: "
+        "loss, own time − floor; a bound says which roof is above an op, not that it got there. Percentages are of the "
+        "step; behind each name the time and how many times that of the fastest it is"
+        f"{', with its 95 % interval' if any(ratios) else ''}."
+    )
+    shown = [_words.plain(name, 60) for name in names]
+    short, told = [what], [what]
+    for name, run, verdict in zip(shown, runs, judged, strict=True):
         told.append(f"{name}: {_words.verdict(run)} {_words.provenance(run)}")
-        if judged.verdict == "not comparable":
-            reasons = " ".join(_words.plain(one.text, 300) for one in judged.of("refused"))
-            told.append(f"† {name} is not comparable with {fastest}: {reasons}")
-        elif judged.verdict == "named differences":
-            named = " ".join(_words.plain(one.text, 300) for one in judged.of("named"))
-            told.append(f"Against {fastest}: {named}")
-    return " ".join(told)
+        if verdict.verdict == "not comparable":
+            reasons = " ".join(_words.plain(one.text, 300) for one in verdict.of("refused"))
+            told.append(f"† {name} is not comparable with {shown[0]}: {reasons}")
+            short.append(told[-1])
+        elif verdict.verdict == "named differences":
+            named = " ".join(_words.plain(one.text, 300) for one in verdict.of("named"))
+            told.append(f"Against {shown[0]}: {named}")
+    return Caption(f"Time of one step of {of}", " ".join(short), " ".join(told))

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.breakdown.breakdown import breakdown
+from roofline.comparison.breakdown.breakdown import Breakdown, breakdown
 from roofline.comparison.labels import called
 from roofline.comparison.ranking import RankedPair, check_timed
 from roofline.comparison.terms import Comparison, compare
+from roofline.core.vocabulary import PHASES
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers._signed import rounding, snapped
 from roofline.renderers.comparison import _broken_down, _comparing, _term_table
-from roofline.renderers.comparison._term_table import Row
-from roofline.renderers.figures import _style
+from roofline.renderers.comparison._term_table import Row, Table
+from roofline.renderers.figures import _frame, _measure, _style
+from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
     from matplotlib.axes import Axes
@@ -24,9 +26,10 @@ if TYPE_CHECKING:
 
 #: Where the steps between the two walls take less than this share of them, the axis does not begin at 0.
 _CUT = 0.35
-
-#: Rows of places: the axis holds no more that could be seen.
-_MOST = 9
+#: Rows of places: more could not be seen. Rows below this share of the axis share one.
+_MOST, _SMALL = 9, 0.01
+#: A row and its bar [in].
+_ROW, _BAR = 0.175, 0.115
 
 _WALL: dict[str, Any] = {"facecolor": "#404040", "linewidth": 0.0}
 #: A spends more: B is faster by it. B spends more: hatched, so that a grey print tells them apart.
@@ -34,10 +37,27 @@ _LESS: dict[str, Any] = {"facecolor": _style.BLUE, "linewidth": 0.0}
 _MORE: dict[str, Any] = {"facecolor": _style.ORANGE, "edgecolor": "white", "hatch": "/////", "linewidth": 0.0}
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
-    """Horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
-    from matplotlib.patches import Patch
+class _Step(NamedTuple):
+    """One row of the figure [s]: its name, where its bar begins and ends, its look, its whisker, what stands behind."""
 
+    name: str
+    begin: float
+    end: float
+    look: dict[str, Any]
+    whisker: tuple[float, float] | None
+    behind: str
+
+    @property
+    def right(self) -> float:
+        return max(self.begin, self.end, *(self.whisker or ()))
+
+    @property
+    def left(self) -> float:
+        return min(self.begin, self.end, *(self.whisker or ()))
+
+
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """Horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
     if len(items) != 2:
         raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
     for number, item in enumerate(items, 1):
@@ -46,93 +66,169 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, str]:
     found = compare(items[0].profile, items[1].profile, (first, second))
     shown = breakdown(found)
     pair = RankedPair((first, second), found, findings=(), breakdown=shown)
-    table = _term_table.table(found, _MOST) if shown is None else _broken_down.table(pair, shown, _MOST)
-    narrow = width < 5
-    lines = 2 + len(table.rows)
-    refused = found.parity.verdict == "not comparable"
-    fig = _style.canvas(width, (0.95 if narrow else 0.8) + 0.19 * (lines + refused))
-    axes = fig.subplots()
-    if refused:
-        what = ", ".join(_words.plain(one.what, 60) for one in found.parity.of("refused"))
-        told = f"NOT COMPARABLE: {what}"
-        fig.suptitle(_style.fit(told, width - 0.2, _style.SMALL), x=0.01, ha="left", size=_style.SMALL, weight="bold")
-    walls = [found.a.wall, *(found.a.wall - sum(row.seconds for row in table.rows[:n]) for n in range(1, lines - 1))]
-    low, high = _limits(found, table.rows, walls)
-    for place, wall in ((0, found.a.wall), (lines - 1, found.b.wall)):
-        axes.barh(place, (wall - low) * 1e3, left=low * 1e3, height=0.66, **_WALL)
-        _write(axes, units.seconds(wall), wall, place)
-    for place, row in enumerate(table.rows, 1):
-        _step(axes, row, walls[place - 1], place, gap=place > len(table.places))
-    for place in range(lines - 1):  # from the end of each bar to the beginning of the next
-        at = walls[place] * 1e3
-        axes.plot([at, at], [place - 0.33, place + 1.33], color="#404040", linewidth=0.5, zorder=3)
-    room = (1.5 if narrow else 2.4, 0.5)
-    labels = [_comparing.name(pair, 0), *(row.label for row in table.rows), _comparing.name(pair, 1)]
-    axes.set_yticks(range(lines), [_style.fit(label, room[0], _style.SMALL) for label in labels], size=_style.SMALL)
-    axes.tick_params(axis="y", length=0)
-    span = high - low
-    beside = span * room[1] / max(0.5, width - sum(room))
-    cut = "" if low == 0 else " (the axis does not begin at 0)"
-    axes.set(xlim=(low * 1e3, (high + beside) * 1e3), ylim=(lines - 0.4, -0.6), xlabel=f"time of one step [ms]{cut}")
-    keys = [(f"{first} spends more", Patch(**_LESS)), (f"{second} spends more", Patch(**_MORE))]
-    keys.append((_term_table.gap_name(found), Patch(**_style.GAP)))
-    _style.keys(fig, [patch for _, patch in keys], [label for label, _ in keys], 1 if narrow else 3)
-    return fig, _caption(pair, table)
+    table = _table(pair, shown, 0.0)
+    low, high = _limits(found, table.rows)
+    table = _table(pair, shown, _SMALL * (high - low))
+    low, high = _limits(found, table.rows)
+    steps = _steps(pair, table)
+    return _drawn(pair, steps, low, width), _caption(pair, table)
 
 
-def _limits(found: Comparison, rows: Sequence[Row], walls: Sequence[float]) -> tuple[float, float]:
+def _table(pair: RankedPair, shown: Breakdown | None, least: float) -> Table:
+    """The rows; what is below `least` [s] is in one."""
+    if shown is None:
+        return _term_table.table(pair.comparison, _MOST, least)
+    return _broken_down.table(pair, shown, _MOST, least)
+
+
+def _limits(found: Comparison, rows: Sequence[Row]) -> tuple[float, float]:
     """The ends of the axis [s]: from 0, or nearer where the steps would be too small to be seen."""
-    ends = [*walls, found.a.wall, found.b.wall]
-    for row, wall in zip(rows, walls, strict=False):
-        if row.ci95 is not None:
-            ends += [wall - row.ci95[0], wall - row.ci95[1]]
+    wall, ends = found.a.wall, [found.a.wall, found.b.wall]
+    for row in rows:
+        ends += [wall - each for each in (row.seconds, *(row.ci95 or ()))]
+        wall -= row.seconds
     low, high = min(ends), max(ends)
     if high - low >= _CUT * high or high - low < 1e-6 * high:
         return min(0.0, low), high
     return max(0.0, low - 0.25 * (high - low)) if low > 0 else low, high
 
 
-def _step(axes: Axes, row: Row, wall: float, place: int, gap: bool) -> None:
-    """One bar from `wall` on: to the left what B saves, to the right what it adds; its interval is a whisker."""
-    end = wall - row.seconds
-    look = dict(_style.GAP) if gap else dict(_LESS if row.seconds >= 0 else _MORE)
-    axes.barh(place, -row.seconds * 1e3, left=wall * 1e3, height=0.66, **look)
-    right = max(wall, end)
-    if row.ci95 is not None:
-        ends = sorted((wall - row.ci95[0], wall - row.ci95[1]))
-        whisker: _style.Look = {"color": "black", "linewidth": 0.7, "zorder": 4}
-        axes.plot([each * 1e3 for each in ends], [place, place], **whisker)
-        for each in ends:
-            axes.plot([each * 1e3] * 2, [place - 0.14, place + 0.14], **whisker)
-        right = max(right, *ends)
-    seconds = snapped(row.seconds)
-    change = units.seconds(abs(seconds))
-    _write(axes, f"{'−' if seconds > 0 else '+' if seconds < 0 else ''}{change}", right, place)
+def _steps(pair: RankedPair, table: Table) -> list[_Step]:
+    """The wall of A, each row from where the one before it ended, and the wall of B."""
+    found = pair.comparison
+    steps = [_Step(_comparing.name(pair, 0), 0.0, found.a.wall, _WALL, None, units.seconds(found.a.wall))]
+    wall = found.a.wall
+    for number, (row, name) in enumerate(
+        zip(table.rows, _readable(table.rows, _term_table.gap_name(found)), strict=True)
+    ):
+        look = _style.GAP if number >= len(table.places) else _LESS if row.seconds >= 0 else _MORE
+        ends = None if row.ci95 is None else (wall - row.ci95[1], wall - row.ci95[0])
+        seconds = snapped(row.seconds)
+        sign = "−" if seconds > 0 else "+" if seconds < 0 else ""
+        steps.append(_Step(name, wall, wall - row.seconds, look, ends, f"{sign}{units.seconds(abs(seconds))}"))
+        wall -= row.seconds
+    return [*steps, _Step(_comparing.name(pair, 1), 0.0, found.b.wall, _WALL, None, units.seconds(found.b.wall))]
 
 
-def _write(axes: Axes, text: str, at: float, place: int) -> None:
-    axes.annotate(
-        text, (at * 1e3, place), (3, 0), textcoords="offset points", ha="left", va="center", size=_style.SMALL
+def _readable(rows: Sequence[Row], gap: str) -> list[str]:
+    """What rows are called in full words: "FFN, backward"; a phase alone where the block says no more than that.
+
+    gap: what the gap is called, which the look of its causes says.
+    """
+    full = [_place(row) for row in rows]
+    return [
+        row.label.removeprefix(f"{gap}: ") if row.phase is None and row.block is None
+        else f"{_words.plain(row.block or '')}, {_words.plain(row.phase or '')}" if full.count(name) > 1
+        else name
+        for row, name in zip(rows, full, strict=True)
+    ]  # fmt: skip
+
+
+def _place(row: Row) -> str:
+    block, phase = _words.plain(row.block or ""), _words.plain(row.phase or "")
+    if row.label == block or not phase:  # the phase is that of all rows
+        return row.label
+    return phase if not block or block == phase or block in PHASES else f"{block}, {phase}"
+
+
+def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -> Figure:
+    refused = pair.comparison.parity.verdict == "not comparable"
+    what = ", ".join(_words.plain(one.what, 60) for one in pair.comparison.parity.of("refused"))
+    warning = _measure.wrap(f"NOT COMPARABLE: {what}", width - 0.4, _measure.SMALL, 3) if refused else []
+    heading = _frame.heading((pair.comparison.a, pair.comparison.b), pair.names, width)
+    most = 0.42 * width
+    named = [heading.rows[0], *(_shortened(step.name, most) for step in steps[1:-1]), heading.rows[1]]
+    names = _measure.fit_apart(named, most)
+    left, right = _measure.widest(names) + 0.09, 0.1
+    room = width - left - right
+    longest = max(step.right for step in steps)
+    unit = _frame.unit(longest)
+    first, second = (_comparing.name(pair, side) for side in (0, 1))
+    keys = _frame.keys(_keys(first, second, _term_table.gap_name(pair.comparison), steps), width)
+    begins = _frame.EDGE + _measure.line(_measure.SMALL) * len(warning)
+    top = begins + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
+    high = _ROW * len(steps)
+    fig = _frame.blank(width, top + high + _frame.TICKS + _frame.LABEL + 0.02 + keys.height)
+    _frame.write(fig, _frame.EDGE, _frame.EDGE, warning, _measure.SMALL, weight="bold")
+    _frame.write(fig, _frame.EDGE, begins, heading.lines, _measure.TEXT)
+    axes = _frame.bars(fig, left, top, room, high)
+    end = _frame.reach(low, [step.right for step in steps], [step.behind for step in steps], room)
+    for number, step in enumerate(steps):
+        _draw(axes, step, (number + 0.5) * _ROW, max(low, step.begin), unit.seconds)
+        if number + 1 < len(steps):  # from the end of each bar to the beginning of the next
+            joined = [(number + 0.5) * _ROW - _BAR / 2, (number + 1.5) * _ROW + _BAR / 2]
+            axes.plot([step.end / unit.seconds] * 2, joined, color="#404040", linewidth=0.5, zorder=3)
+    axes.set_yticks([(number + 0.5) * _ROW for number in range(len(steps))], names, size=_measure.SMALL)
+    axes.set_xlim(low / unit.seconds, end / unit.seconds)
+    _frame.linear(axes.xaxis, room)
+    if low > 0:
+        for middle in (0.5 * _ROW, (len(steps) - 0.5) * _ROW):
+            _break(fig, left, top + middle, _BAR)
+        _break(fig, left, top + high, 0.06)
+    below = top + high + _frame.TICKS
+    _frame.name_below(
+        fig, left + room / 2, f"time of one step [{unit.name}]{'' if low <= 0 else ', not from 0'}", below
     )
+    _frame.draw_keys(fig, keys, below + _frame.LABEL + 0.02)
+    return fig
+
+
+def _shortened(name: str, inches: float) -> str:
+    """The name of a row that is too long loses of its block, not of its phase."""
+    block, comma, phase = name.rpartition(", ")
+    if not comma or _measure.width(name) <= inches:
+        return name
+    return _measure.fit(block, max(0.3, inches - _measure.width(comma + phase)), _measure.SMALL) + comma + phase
+
+
+def _keys(first: str, second: str, gap: str, steps: Sequence[_Step]) -> list[_frame.Key]:
+    told = {f"{first} spends more": _LESS, f"{second} spends more": _MORE, gap: _style.GAP}
+    return [_frame.Key(label, look) for label, look in told.items() if any(step.look == look for step in steps)]
+
+
+def _draw(axes: Axes, step: _Step, middle: float, begin: float, unit: float) -> None:
+    """One bar with its whisker and what stands behind it."""
+    axes.barh(middle, (step.end - begin) / unit, left=begin / unit, height=_BAR, **step.look)
+    if step.whisker is not None:
+        ends = [end / unit for end in step.whisker]
+        look: dict[str, Any] = {"color": "black", "linewidth": 0.7, "zorder": 4}
+        axes.plot(ends, [middle] * 2, **look)
+        for end in ends:
+            axes.plot([end] * 2, [middle - 0.025, middle + 0.025], **look)
+    behind: dict[str, Any] = {"textcoords": "offset points", "ha": "left", "va": "center", "size": _measure.SMALL}
+    axes.annotate(step.behind, (step.right / unit, middle), (3, 0), **behind)
+
+
+def _break(figure: Figure, left: float, middle: float, height: float) -> None:
+    """The mark of an axis that does not begin at 0: a white gap between two strokes through a bar or the axis [in]."""
+    from matplotlib.lines import Line2D
+    from matplotlib.patches import Polygon
+
+    y, half = figure.get_figheight() - middle, height / 2 + 0.015
+    x, lean, gap = left + 0.05, 0.02, 0.025
+    corners = [(x - lean, y - half), (x + lean, y + half), (x + lean + gap, y + half), (x - lean + gap, y - half)]
+    inches: dict[str, Any] = {"transform": figure.dpi_scale_trans}
+    figure.add_artist(Polygon(corners, facecolor="white", linewidth=0, zorder=5, **inches))
+    for start, end in ((corners[0], corners[1]), (corners[3], corners[2])):
+        xs, ys = zip(start, end, strict=True)
+        figure.add_artist(Line2D(xs, ys, color="black", linewidth=0.6, zorder=6, **inches))
 
 
 def _rows(pair: RankedPair) -> str:
     """What the bars are."""
     divided = "adds (+) or saves (−), the time of fused kernels divided over what was fused,"
     if pair.breakdown is None:
-        return f"what each part of the model {divided} (fwd, bwd, opt: forward, backward, optimizer)"
+        return f"what each part of the model {divided}"
     return f"what each {pair.breakdown.by} of ops {divided}"
 
 
-def _caption(pair: RankedPair, table: _term_table.Table) -> str:
+def _caption(pair: RankedPair, table: Table) -> Caption:
     found = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
-    told = [warning] if warning else []
-    told.append(
-        f"From the step of {names[0]} to that of {names[1]}: {_rows(pair)} and the gap. "
-        f"Whiskers: 95 % intervals. Residual {rounding(table.residual)}."
-    )
-    told.append(_comparing.verdict(pair))
+    title = f"From the step of {names[0]} to that of {names[1]}"
+    what = f"Bars are {_rows(pair)} and the gap; whiskers are 95 % intervals."
+    short = [part for part in (warning, what, _comparing.verdict(pair)) if part]
+    told = [*short, f"Residual {rounding(table.residual)}."]
     if pair.breakdown is not None:
         told.append(f"{pair.breakdown.why}.")
     told += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
@@ -140,4 +236,5 @@ def _caption(pair: RankedPair, table: _term_table.Table) -> str:
     told += [_words.plain(one.text, 300) for one in found.parity.of("named")]
     for side, run in enumerate((found.a, found.b)):
         told.append(f"{names[side]}: {_words.subject(run)}; {_words.provenance(run)}")
-    return " ".join(told)
+    short.append(f"{_comparing.subject((found.a, found.b))}.")
+    return Caption(title, " ".join(short), " ".join(told))

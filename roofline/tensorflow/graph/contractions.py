@@ -10,6 +10,9 @@ from roofline.costs import formulas
 from roofline.tensorflow.graph.graph import Node, Tensor
 from roofline.tensorflow.graph.tables import FUSED, base
 
+#: Elements before and behind an image, in each of its dimensions.
+Margins = Sequence[tuple[int, int]]
+
 
 class UnknownWork(Exception):
     """The work of a node cannot be told; the message says why."""
@@ -37,6 +40,11 @@ def contraction(node: Node) -> Cost:
     else:
         cost = _convolution(node, op)
     return cost + fused(node)
+
+
+def inside(node: Node, margins: Margins) -> float | None:
+    """The FLOPs of a convolution, or of a gradient of one, without what pairs with zeros around the image [FLOP]."""
+    return _convolution(node, base(node.op), margins).flops
 
 
 def fused(node: Node) -> Cost:
@@ -120,8 +128,11 @@ def _size(names: set[str], extent: Mapping[str, int]) -> int:
     return prod(extent.get(name, 1) for name in names)
 
 
-def _convolution(node: Node, op: str) -> Cost:
-    """A convolution or one of its gradients, which pair the same elements: valid positions only."""
+def _convolution(node: Node, op: str, margins: Margins = ()) -> Cost:
+    """A convolution or one of its gradients, which pair the same elements: valid positions only.
+
+    margins: what of each dimension of the image is not its own; nothing where there are none.
+    """
     image, kernel, result = _roles(node, op)
     spatial = len(image) - 2
     channels_first = str(node.attrs.get("data_format", "N")).startswith("NC")
@@ -142,6 +153,11 @@ def _convolution(node: Node, op: str) -> Cost:
         _padding(node, place, *dimension)
         for place, dimension in zip(places, zip(size, taps, stride, dilation, outputs, strict=True), strict=True)
     ]
+    if margins:
+        if any(edges != (0, 0) for place, edges in enumerate(margins) if place not in places):
+            raise UnknownWork("more than its image's places are padded")
+        size = [image[place] - sum(margins[place]) for place in places]
+        padding = [zeros + margins[place][0] for zeros, place in zip(padding, places, strict=True)]
     return formulas.convolution(
         image[0], image[channel], channels_out, groups, size, taps, stride, padding, dilation, outputs
     )

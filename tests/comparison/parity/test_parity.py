@@ -587,9 +587,9 @@ def test_switches_mean_the_same_within_one_framework_only() -> None:
     assert found.severity == "named"
     other = base(backend="tensorflow", versions={"tensorflow": "2.21.0"}, switches={"oneDNN": "default"})
     assert "switch oneDNN" not in whats(judged(base(switches={"oneDNN": "True"}), other).differences)
-    shared = [base(switches={"image layout": "channels last"}), other]
-    shared[1] = replace(other, switches={"image layout": "channels first"})
-    assert one(*shared, "switch image layout").severity == "named"
+    for name, a, b in (("image layout", "channels last", "channels first"), ("scheduler", "PNDM", "DDIM")):
+        found = one(base(switches={name: a}), replace(other, switches={name: b}), f"switch {name}")
+        assert (found.severity, found.a, found.b) == ("named", a, b)
 
 
 def test_two_backends_of_a_framework_that_no_list_names() -> None:

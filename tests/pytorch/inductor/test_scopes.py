@@ -23,6 +23,11 @@ NAMES = frozenset(
             ["L['self'].transformer", "L['self'].transformer.attentions._modules['1']"],
             "transformer/attentions.1",
         ),
+        # A class that looks its attributes up by itself, as diffusers' models do.
+        (
+            ["L['self'].transformer", "L['self'].transformer.__dict__['_modules']['attentions'].0.query"],
+            "transformer/attentions.0.query",
+        ),
         # After a graph break in `transformer`, whose caller is not in the stack.
         (["L['self'].attentions.0", "L['self'].attentions.0.query"], "transformer/attentions.0/query"),
         # After one in a layer: either could be it. Nor does `norm` say whose it is, nor a module that is none of these.

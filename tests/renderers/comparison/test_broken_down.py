@@ -179,5 +179,5 @@ def test_a_waterfall_has_the_rows_of_the_table() -> None:
     figure, caption = figures.build("waterfall", runs, 7.0)
     labels = [label.get_text() for label in figure.axes[0].get_yticklabels()]
     assert labels[1:-1] == ["contraction", "movement", "pointwise", "normalisation", "host time"]
-    assert "The runs do not say which part of the model most of their ops belong to." in caption
-    assert "what each class of ops adds (+) or saves (−)" in caption
+    assert "The runs do not say which part of the model most of their ops belong to." in caption.long
+    assert "what each class of ops adds (+) or saves (−)" in caption.long

@@ -1,0 +1,10 @@
+"""Stable Diffusion 1.4 of KerasCV's layers."""
+
+from functools import partial
+
+from roofline.models._keras.images import stable_diffusion
+from roofline.models.keras2 import _step
+
+encoder = partial(stable_diffusion.encoder, _step)
+network = partial(stable_diffusion.network, _step)
+build = partial(stable_diffusion.build, _step)

@@ -1,0 +1,52 @@
+"""`roofline export`: a profile for other programs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roofline import plugins
+from roofline.cli.options.paths import check_output
+from roofline.cli.options.words import printable
+from roofline.errors import InputError
+
+_FORMATS = "roofline.renderers.export"
+
+
+def _suffixes() -> dict[str, str]:
+    """The formats by what their files end in, the longest first; read from their files, without importing them."""
+    found = {str(plugins.constants(_FORMATS, name)["SUFFIX"]): name for name in plugins.names(_FORMATS)}
+    return dict(sorted(found.items(), key=lambda item: (-len(item[0]), item[0])))
+
+
+_SUFFIXES = _suffixes()
+
+
+def command(
+    profile: Annotated[
+        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+    ],
+    output: Annotated[
+        Path, typer.Option("--output", "-o", metavar="FILE", help=f"Ends in {', '.join(sorted(_SUFFIXES))}.")
+    ],
+    force: Annotated[bool, typer.Option("--force", help="Overwrite the output.")] = False,
+) -> None:
+    """Write a profile for other programs, in the format that the file's name ends in.
+
+    .csv and .parquet hold the table of ops: a row per op of the step, with its work, time, floor and bound (seconds,
+    FLOP, bytes; unknown is empty). .perfetto.json is the representative step for ui.perfetto.dev, .speedscope.json a
+    flame graph for speedscope.app. Example: roofline export bert.json -o ops.parquet
+    """
+    from roofline.analysis.analysis import analyze
+    from roofline.core.files import write_atomically
+    from roofline.core.schema import load
+
+    name = next((name for suffix, name in _SUFFIXES.items() if output.name.endswith(suffix)), None)
+    if name is None:
+        raise InputError(f"Cannot write {output}: the name must end in {' or '.join(sorted(_SUFFIXES))}.")
+    check_output(output, force, (), (profile,))
+    written = plugins.load(_FORMATS, name, "format").written(analyze(load(profile)))
+    write_atomically(output, written)
+    typer.echo(f"Wrote {printable(output)}")

@@ -1,0 +1,46 @@
+"""`roofline report`: everything about one or more profiles in one HTML file."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from roofline.cli.options.paths import check_output
+from roofline.cli.options.words import if_long, printable
+from roofline.errors import InputError
+
+#: What the name of a page ends in.
+SUFFIXES = (".html", ".htm")
+
+
+def command(
+    profiles: Annotated[list[Path], typer.Argument(metavar="PROFILE...", help="Saved profiles, the first is A.")],
+    output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="REPORT.html.")],
+    allow: Annotated[
+        bool, typer.Option("--allow", help="Explain the difference of runs that are not comparable, with a warning.")
+    ] = False,
+    force: Annotated[bool, typer.Option("--force", help="Replace a file that exists.")] = False,
+) -> None:
+    """Write a page about one or more profiles: verdict, tables, roofline, timeline, and why they differ.
+
+    One file that needs no network, to be opened in a browser, sent, attached or printed. Of several profiles each has
+    its own tables; two are compared as A - B, more with the fastest. Example: roofline report a.json b.json -o why.html
+    """
+    check_output(output, force, SUFFIXES, profiles)
+    for path in profiles:
+        if path.is_dir():
+            raise InputError(
+                f"{printable(path)} is a folder: name the profiles in it, as in {printable(path / '*.json')}."
+            )
+    from roofline.core.files import write_atomically
+    from roofline.core.schema import load
+    from roofline.renderers.report import report
+
+    with if_long(f"reading {len(profiles)} profiles"):
+        loaded = [load(path) for path in profiles]
+    with if_long("writing the report"):
+        page = report(loaded, allow=allow)
+    write_atomically(output, page.encode())
+    typer.echo(f"Wrote {printable(output)}")

@@ -1,0 +1,32 @@
+"""How far a step is above the floors of its ops, in a sentence, and which group of ops has most of that."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.renderers._words import between, is_range, plain
+
+#: From this share of the step on, what is above the floors is worth a sentence. By choice.
+_SOME = 0.02
+
+
+def told(analysis: Analysis) -> str:
+    """The sum of the floors, what the ops take beyond it, and where most of that is; why, where nothing has a floor."""
+    total, wall = analysis.total, analysis.wall
+    if not total.ops:
+        return "No op was recorded."
+    if total.floor_reach <= 0:
+        if not analysis.device.ceilings:
+            return f"Nothing has a floor, since no ceilings are known of {plain(analysis.device.name)}."
+        return "Nothing has a floor, since no op has both known work and known ceilings."
+    floor = between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
+    sentence = f"The least times of its ops add up to {floor} on this device"
+    if total.loss < _SOME * wall:
+        return f"{sentence}, which is what they take."
+    groups = {name: each.loss for name, each in analysis.by("group").items()}
+    most = max(groups, key=lambda name: groups[name])
+    most_of = "at most " if is_range(analysis) else ""
+    return (
+        f"{sentence}; they take {most_of}{units.seconds(total.loss)} longer, "
+        f"{units.percent(min(1.0, groups[most] / total.loss), 0)} of it in {most}."
+    )

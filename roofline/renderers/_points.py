@@ -1,0 +1,84 @@
+"""Ops as points under a roof: all ops of one signature and phase are one point. No format draws here."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roofline.analysis.analysis import Analysis
+from roofline.core.vocabulary import GROUP_OF, Group
+
+
+@dataclass(frozen=True, slots=True)
+class Bubble:
+    """Ops that do FLOP: intensity [FLOP/byte of compulsory traffic], rate [FLOP/s], both of matrix and vector work.
+
+    seconds: their own time per step [s]. number: how many ops a step has of them.
+    """
+
+    name: str
+    group: Group
+    intensity: float
+    rate: float
+    seconds: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Stream:
+    """Ops that move bytes and do no FLOP (copies, gathers): rate [byte/s of compulsory traffic], seconds, number."""
+
+    name: str
+    group: Group
+    rate: float
+    seconds: float
+    number: int
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """What a step has under its roofs, the longest first.
+
+    absent: the share of busy time in ops that are no point: of unknown work, or without any traffic.
+    """
+
+    bubbles: tuple[Bubble, ...]
+    streams: tuple[Stream, ...]
+    absent: float
+
+    @property
+    def all(self) -> tuple[Bubble | Stream, ...]:
+        """Both kinds."""
+        return (*self.bubbles, *self.streams)
+
+    @property
+    def longest(self) -> float:
+        """The longest time of a point [s]; 0 of none."""
+        return max((point.seconds for point in self.all), default=0.0)
+
+
+def points(analysis: Analysis) -> Points:
+    """The points of a step. One whose ops have no times has none."""
+    profile, table = analysis.profile, analysis.table
+    merged: dict[tuple[int, int], tuple[int, float, Group]] = {}
+    for row, op in enumerate(profile.ops):
+        number, seconds, _ = merged.get((op.signature, op.phase), (0, 0.0, None))
+        group = GROUP_OF[analysis.op_class(op)]
+        merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), group)
+    bubbles: list[Bubble] = []
+    streams: list[Stream] = []
+    for (signature, _), (number, seconds, group) in merged.items():
+        name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
+        if seconds <= 0 or cost.intensity is None:
+            continue  # not timed, unknown, or no traffic
+        if cost.intensity > 0:
+            work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
+            bubbles.append(Bubble(name, group, cost.intensity, work / seconds, seconds, number))
+        else:
+            streams.append(Stream(name, group, number * (cost.bytes or 0.0) / seconds, seconds, number))
+    whole = float(table.own.sum())
+    shown = sum(bubble.seconds for bubble in bubbles) + sum(stream.seconds for stream in streams)
+    return Points(
+        tuple(sorted(bubbles, key=lambda point: -point.seconds)),
+        tuple(sorted(streams, key=lambda point: -point.seconds)),
+        max(0.0, 1 - shown / whole) if whole else 0.0,
+    )

@@ -1,0 +1,128 @@
+"""The representative step in time: when each op ran, and the stretches in which none did. No format draws here.
+
+It is the first profiled step that was kept: starts, own times and its length are those of one and the same step, as
+profiled. What the profiler costs is in its idle stretches; the gap of plain steps may be smaller.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Literal
+
+from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Op
+from roofline.core.vocabulary import GROUP_OF, Group
+from roofline.errors import InputError
+from roofline.renderers._words import plain
+
+#: Idle stretches and the idle time that was observed agree within this share of the step, or starts and own times do
+#: not say when ops ran. By choice: of 158 measured profiles the largest difference is 0.011; of a replayed graph, whose
+#: kernels are rows of all their launches, it was 0.59.
+_AGREE = 0.02
+
+#: What the host did while no op ran, as the op that ends the stretch has it recorded.
+Cause = Literal[
+    "host in the framework", "host in Python", "host reads a result", "after the last op", "cause not recorded"
+]
+CAUSES: tuple[Cause, ...] = (
+    "host in the framework",
+    "host in Python",
+    "host reads a result",
+    "after the last op",
+    "cause not recorded",
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Span:
+    """An op in the step, `start` to `end` [s]. row: of the profile's ops."""
+
+    row: int
+    start: float
+    end: float
+    group: Group
+
+
+@dataclass(frozen=True, slots=True)
+class Idle:
+    """A stretch in which no op ran, `start` to `end` [s]; before: the row of the op that ends it, None at the end."""
+
+    start: float
+    end: float
+    cause: Cause
+    before: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class Timeline:
+    """A step of `wall` [s], as profiled: ops by their start, and idle stretches in turn."""
+
+    wall: float
+    spans: tuple[Span, ...]
+    idle: tuple[Idle, ...]
+
+    @property
+    def idle_seconds(self) -> float:
+        """All idle stretches together [s]."""
+        return sum(each.end - each.start for each in self.idle)
+
+    def by_cause(self) -> dict[Cause, float]:
+        """Idle time by cause [s], without causes that there are none of."""
+        sums = dict.fromkeys(CAUSES, 0.0)
+        for each in self.idle:
+            sums[each.cause] += each.end - each.start
+        return {cause: seconds for cause, seconds in sums.items() if seconds > 0}
+
+
+def timeline(analysis: Analysis) -> Timeline:
+    """The representative step. InputError where the profile does not hold when its ops ran, or only of some pieces."""
+    profile, profiled = analysis.profile, analysis.profile.profiled
+    name = f"{plain(profile.model, 60)} on {plain(profile.backend, 60)}"
+    if profiled is None or not profile.has_times or not profile.ops:
+        raise InputError(f"{name} has no times of ops, so there is no timeline: measure it without --count-only.")
+    if len(profile.ops) > 1 and not any(op.start_ns for op in profile.ops):
+        raise InputError(f"{name} does not say when its ops began, so there is no timeline: measure it again.")
+    order = sorted(
+        (row for row, op in enumerate(profile.ops) if op.own_ns[0] > 0), key=lambda row: _start(analysis, row)
+    )
+    spans = tuple(
+        Span(
+            row,
+            _start(analysis, row),
+            _start(analysis, row) + profile.ops[row].own_ns[0] * 1e-9,
+            GROUP_OF[analysis.op_class(profile.ops[row])],
+        )
+        for row in order
+    )
+    wall = max([profiled.walls[0], *(span.end for span in spans)])
+    idle, free = [], 0.0
+    for span in spans:
+        if span.start > free:
+            idle.append(Idle(free, span.start, _cause(profile.ops[span.row]), span.row))
+        free = max(free, span.end)
+    if wall > free:
+        idle.append(Idle(free, wall, "after the last op", None))
+    found = Timeline(wall, spans, tuple(idle))
+    if profiled.idle:
+        # What the profiler cost was taken off the observed idle time.
+        observed = profiled.idle[0] + profiled.walls[0] - profiled.corrected[0]
+        if abs(found.idle_seconds - observed) > _AGREE * wall:
+            raise InputError(
+                f"{name} was recorded with ops in several pieces whose times are not kept, so there is no timeline: "
+                "draw --kind bound, which needs none."
+            )
+    return found
+
+
+def _start(analysis: Analysis, row: int) -> float:
+    return max(0, analysis.profile.ops[row].start_ns) * 1e-9
+
+
+def _cause(op: Op) -> Cause:
+    """Why none ran before an op: what the host did for most of that time."""
+    if op.host_ns is None:
+        return "cause not recorded"
+    framework, python = op.host_ns
+    if op.host_reads:
+        return "host reads a result"
+    return "host in Python" if python > framework else "host in the framework"

@@ -1,0 +1,40 @@
+"""The table of ops as Parquet: a row per op, in order of dispatch, for polars, pandas, DuckDB and others."""
+
+from __future__ import annotations
+
+import io
+import json
+
+from roofline import plugins
+from roofline.analysis.analysis import Analysis
+from roofline.errors import MissingError
+from roofline.renderers import _words
+from roofline.renderers._ops import columns
+
+SUFFIX = ".parquet"
+WORDS = "the same, typed and compressed"
+
+
+def written(analysis: Analysis) -> bytes:
+    """Numbers in seconds, FLOP and bytes; unknown is null. What was measured, and of what, is in the file's metadata.
+
+    Raises MissingError without pyarrow.
+    """
+    if not plugins.importable("pyarrow"):
+        raise MissingError(
+            "A Parquet file needs pyarrow, which is not installed: run `pip install 'roofline[parquet]'`."
+        )
+    import pyarrow
+    from pyarrow import parquet
+
+    made = {name: pyarrow.array(column, from_pandas=True) for name, column in columns(analysis).items()}
+    about = {
+        "verdict": _words.verdict(analysis),
+        "provenance": _words.provenance(analysis),
+        "wall": analysis.wall,
+        "gap": analysis.gap,
+    }
+    table = pyarrow.table(made).replace_schema_metadata({"roofline": json.dumps(about)})
+    stream = io.BytesIO()
+    parquet.write_table(table, stream)
+    return stream.getvalue()

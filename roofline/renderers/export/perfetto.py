@@ -1,0 +1,14 @@
+"""The representative step as a trace for ui.perfetto.dev, with work, bound and floor of every op."""
+
+from __future__ import annotations
+
+from roofline.analysis.analysis import Analysis
+from roofline.renderers import perfetto
+
+SUFFIX = ".perfetto.json"
+WORDS = "the representative step as a trace (ui.perfetto.dev)"
+
+
+def written(analysis: Analysis) -> bytes:
+    """What `show --format perfetto` prints."""
+    return perfetto.render(analysis, None).encode()

@@ -1,0 +1,160 @@
+"""Where labels of lines stand: the first of many places that is clear of all that is drawn, or none.
+
+All lengths are inches from the lower left corner of the figure. What is on the figure is a list of rectangles, turned
+ones among them: boxes of texts and markers, and lines with their thickness. A label is one more of them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from math import atan2, cos, degrees, hypot, sin
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.renderers.figures import _measure
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The corners of a rectangle in turn; shape (4, 2).
+Corners = NDArray[np.float64]
+Point = tuple[float, float]
+
+#: Between a line and the label that lies along it, the same where a mark on the line is in the way, and around all
+#: other things [in].
+_BESIDE, _FARTHER, _AIR = 0.022, 0.05, 0.012
+#: Where along a line a label is tried, from its end to its beginning.
+_TRIED = 25
+
+
+class Place(NamedTuple):
+    """Where a text begins (its lower left corner, before it is turned), and its angle [rad]."""
+
+    text: str
+    at: Point
+    angle: float
+
+
+@dataclass(slots=True)
+class Board:
+    """A panel and what stands in it. window: left, bottom, right, top."""
+
+    window: tuple[float, float, float, float]
+    taken: list[Corners] = field(default_factory=list)
+
+    def box(self, left: float, bottom: float, right: float, top: float) -> None:
+        """Something upright: a marker, a text."""
+        self.taken.append(np.asarray([(left, bottom), (right, bottom), (right, top), (left, top)], np.float64))
+
+    def line(self, start: Point, end: Point, thickness: float = 0.015) -> None:
+        """A straight line."""
+        if start != end:
+            angle = atan2(end[1] - start[1], end[0] - start[0])
+            across = (thickness / 2 * sin(angle), -thickness / 2 * cos(angle))
+            length = hypot(end[0] - start[0], end[1] - start[1])
+            self.taken.append(rectangle((start[0] + across[0], start[1] + across[1]), length, thickness, angle))
+
+    def is_clear(self, corners: Corners) -> bool:
+        """Whether a rectangle lies in the window and on nothing."""
+        left, bottom, right, top = self.window
+        (x0, y0), (x1, y1) = corners.min(axis=0), corners.max(axis=0)
+        if x0 < left or y0 < bottom or x1 > right or y1 > top:
+            return False
+        return not self.taken or bool(apart(corners, np.stack(self.taken)).all())
+
+    def along(self, text: str, start: Point, end: Point, size: float = _measure.SMALL) -> Place | None:
+        """A place for a text beside a line, from now on taken; None where there is none.
+
+        start, end: of the visible part of the line, from left to right. Above it is tried before below, its end before
+        its beginning. Beside a level line half of the text may stand before its beginning.
+        """
+        angle = atan2(end[1] - start[1], end[0] - start[0])
+        u, v = (cos(angle), sin(angle)), (-sin(angle), cos(angle))
+        wide, high = _measure.extent(text, size)
+        if angle == 0:
+            start = (start[0] - wide / 2, start[1])
+        room = hypot(end[0] - start[0], end[1] - start[1]) - wide - 2 * _AIR
+        for step in range(_TRIED if room >= 0 else 0):
+            along = _AIR + room * (1 - step / (_TRIED - 1))
+            for beside in (_BESIDE, -_BESIDE - high, _FARTHER, -_FARTHER - high):
+                at = (start[0] + u[0] * along + v[0] * beside, start[1] + u[1] * along + v[1] * beside)
+                if self.is_clear(_grown(at, wide, high, angle)):
+                    self.taken.append(rectangle(at, wide, high, angle))
+                    return Place(text, at, angle)
+        return None
+
+    def inside(self, text: str, size: float = _measure.SMALL) -> Place | None:
+        """A clear place for a text that belongs to the whole panel, the nearest to its middle; from now on taken."""
+        wide, high = _measure.extent(text, size)
+        left, bottom, right, top = self.window
+        free, steps = (right - left - wide, top - bottom - high), range(9)
+        tried = sorted(((n, m) for n in steps for m in steps), key=lambda at: (at[0] - 4) ** 2 + (at[1] - 4) ** 2)
+        for across, up in tried:
+            at = (left + free[0] * across / 8, bottom + free[1] * up / 8)
+            if self.is_clear(rectangle(at, wide, high, 0.0)):
+                self.taken.append(rectangle(at, wide, high, 0.0))
+                return Place(text, at, 0.0)
+        return None
+
+
+def rectangle(at: Point, wide: float, high: float, angle: float) -> Corners:
+    """One with its lower left corner at `at`, turned about that by an angle [rad]."""
+    u, v = np.asarray([cos(angle), sin(angle)]), np.asarray([-sin(angle), cos(angle)])
+    corner = np.asarray(at, np.float64)
+    return np.stack([corner, corner + wide * u, corner + wide * u + high * v, corner + high * v])
+
+
+def _grown(at: Point, wide: float, high: float, angle: float) -> Corners:
+    """A label with air around it, less than there is to its own line."""
+    less = _AIR
+    corner = (at[0] - less * (cos(angle) - sin(angle)), at[1] - less * (sin(angle) + cos(angle)))
+    return rectangle(corner, wide + 2 * less, high + 2 * less, angle)
+
+
+def apart(one: Corners, others: Corners) -> NDArray[np.bool_]:
+    """Whether a rectangle and each of others, shape (n, 4, 2), have no point in common: shape (n,).
+
+    Two of them are apart where they are on a line across a side of either (the theorem of separating axes).
+    """
+    sides = np.concatenate([np.broadcast_to(_sides(one[None]), (len(others), 2, 2)), _sides(others)], axis=1)
+    mine = sides @ one.T
+    theirs = sides @ others.transpose(0, 2, 1)
+    gaps = (mine.min(axis=2) > theirs.max(axis=2)) | (mine.max(axis=2) < theirs.min(axis=2))
+    found: NDArray[np.bool_] = gaps.any(axis=1)
+    return found
+
+
+def _sides(rectangles: Corners) -> Corners:
+    """Two sides of each, from one corner: shape (n, 2, 2)."""
+    return rectangles[:, [1, 3]] - rectangles[:, [0]]
+
+
+def window(axes: Axes) -> tuple[float, float, float, float]:
+    """Left, bottom, right and top of axes."""
+    wide, high = _figure(axes).get_size_inches()
+    box = axes.get_position()
+    return float(box.x0 * wide), float(box.y0 * high), float(box.x1 * wide), float(box.y1 * high)
+
+
+def places(axes: Axes, points: Sequence[Point]) -> NDArray[np.float64]:
+    """Where points of data are on the figure; shape (n, 2)."""
+    dots: NDArray[np.float64] = np.asarray(axes.transData.transform(np.asarray(points, np.float64).reshape(-1, 2)))
+    return dots / _figure(axes).dpi
+
+
+def write(axes: Axes, place: Place, colour: tuple[float, float, float]) -> None:
+    """Set a label of some axes, on the figure."""
+    look: dict[str, Any] = {"ha": "left", "va": "bottom", "rotation_mode": "anchor", "size": _measure.SMALL}
+    figure = _figure(axes)
+    look |= {"rotation": degrees(place.angle), "color": colour, "transform": figure.dpi_scale_trans}
+    figure.text(*place.at, place.text, **look)
+
+
+def _figure(axes: Axes) -> Figure:
+    figure = axes.get_figure(root=True)
+    assert figure is not None
+    return figure

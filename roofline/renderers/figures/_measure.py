@@ -1,0 +1,135 @@
+"""How wide texts are when they are set, and how they are made to fit: shortened, or broken into lines."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from functools import cache, lru_cache
+from typing import TYPE_CHECKING
+
+from roofline.renderers._words import plain
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+TEXT = 7.0
+SMALL = 6.0
+FONT = "DejaVu Sans"
+
+#: What is measured is set without hinting, and a viewer may set it a little wider.
+_SLACK = 1.01
+#: A letter is hardly ever narrower than this share of its size: what is longer need not be measured.
+_NARROWEST = 0.25
+
+
+def line(size: float) -> float:
+    """The height of a line of text [in]: the font's, and a little air."""
+    return 1.22 * size / 72
+
+
+@cache
+def _sheet() -> Figure:
+    from matplotlib.backends.backend_agg import FigureCanvasAgg
+    from matplotlib.figure import Figure
+
+    figure = Figure((1, 1), dpi=300)
+    FigureCanvasAgg(figure)
+    return figure
+
+
+@lru_cache(maxsize=20_000)
+def extent(text: str, size: float = SMALL) -> tuple[float, float]:
+    """Width and height of a line of text [in], as matplotlib sets it."""
+    from matplotlib.font_manager import FontProperties
+    from matplotlib.text import Text
+
+    if not text:
+        return 0.0, 0.0
+    figure = _sheet()
+    drawn = Text(0, 0, text, fontproperties=FontProperties(family=FONT, size=size), parse_math=False)
+    drawn.set_figure(figure)
+    box = drawn.get_window_extent()
+    return float(box.width) / figure.dpi * _SLACK, float(box.height) / figure.dpi
+
+
+def width(text: str, size: float = SMALL) -> float:
+    """Width of a line of text [in]."""
+    return extent(text, size)[0]
+
+
+def widest(texts: Sequence[str], size: float = SMALL) -> float:
+    """Width of the widest of some lines [in]; 0 of none."""
+    return max((width(text, size) for text in texts), default=0.0)
+
+
+def level(text: str, size: float = SMALL) -> str:
+    """`text` without control characters, and without letters that would reach into the lines above and below."""
+    text = plain(text)
+    if extent(text, size)[1] <= line(size):
+        return text
+    return "".join(letter for letter in text if extent(letter, size)[1] <= line(size))
+
+
+def fit(text: str, inches: float, size: float = TEXT) -> str:
+    """`text` on one line without control characters, cut at its end to at most `inches`."""
+    text = level(plain(text, 1 + int(inches * 72 / (_NARROWEST * size))), size)
+    if width(text, size) <= inches:
+        return text
+    return text[: _kept(text, inches, size)].rstrip() + "…"
+
+
+def _kept(text: str, inches: float, size: float) -> int:
+    """How many letters of a text fit beside "…", at least one."""
+    low, high = 1, len(text)
+    while low < high:
+        middle = (low + high + 1) // 2
+        low, high = (middle, high) if width(text[:middle].rstrip() + "…", size) <= inches else (low, middle - 1)
+    return low
+
+
+def fit_apart(texts: Sequence[str], inches: float, size: float = SMALL) -> list[str]:
+    """The same of several names, which stay different: where their ends were cut alike, their middles are cut.
+
+    Names that differ in what is cut out of the middle too are numbered.
+    """
+    found = [fit(text, inches, size) for text in texts]
+    alike = {name for name in found if len({plain(t) for t, f in zip(texts, found, strict=True) if f == name}) > 1}
+    ends = [
+        _both_ends(level(text, size), inches, size) if name in alike else name
+        for text, name in zip(texts, found, strict=True)
+    ]
+    told: dict[str, str] = {}
+    for number, (text, name) in enumerate(zip(texts, ends, strict=True), 1):
+        if told.setdefault(name, plain(text)) != plain(text):
+            mark = f" #{number}"
+            ends[number - 1] = fit(text, max(0.1, inches - width(mark, size)), size) + mark
+    return ends
+
+
+def _both_ends(text: str, inches: float, size: float) -> str:
+    """A text cut in its middle."""
+    if width(text, size) <= inches:
+        return text
+    for kept in range(min(len(text), int(inches * 72 / (_NARROWEST * size))), 1, -1):
+        head = (kept + 1) // 2
+        cut = f"{text[:head].rstrip()}…{text[len(text) - (kept - head) :].lstrip()}"
+        if width(cut, size) <= inches:
+            return cut
+    return fit(text, inches, size)
+
+
+def wrap(text: str, inches: float, size: float = TEXT, most: int = 2) -> list[str]:
+    """`text` in up to `most` lines of at most `inches`, broken at spaces; what does not fit is cut at the end."""
+    words = level(text, size).split(" ")
+    lines: list[str] = []
+    while words and len(lines) < most - 1:
+        number = 1
+        while number < len(words) and width(" ".join(words[: number + 1]), size) <= inches:
+            number += 1
+        lines.append(fit(" ".join(words[:number]), inches, size))
+        words = words[number:]
+    return lines + ([fit(" ".join(words), inches, size)] if words else [])
+
+
+def first_that_fits(texts: Sequence[str], inches: float, size: float = SMALL) -> str:
+    """The first of several ways to say something that fits, else the last one, cut."""
+    return next((text for text in texts if width(text, size) <= inches), fit(texts[-1], inches, size))

@@ -1,0 +1,61 @@
+"""A figure as a file that carries its own title and caption: SVG with text as text, PDF with its fonts, PNG."""
+
+from __future__ import annotations
+
+import io
+import re
+from typing import TYPE_CHECKING, Any, NamedTuple
+from xml.sax.saxutils import escape
+
+from roofline.renderers._words import plain
+from roofline.renderers.figures import _measure
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure
+
+#: What must not be in a file for it to be the same when drawn again: dates, and the versions of what drew it.
+_METADATA: dict[str, dict[str, Any]] = {
+    ".svg": {"Date": None, "Creator": None},
+    ".pdf": {"CreationDate": None, "Creator": None, "Producer": None},
+    ".png": {"Software": None},
+}
+SUFFIXES = tuple(_METADATA)
+
+#: For readers of an SVG that lack our font: one of nearly the same widths, and anything.
+_FAMILY = re.compile(rf"(style=\"[^\"]*font-family: )'{_measure.FONT}'")
+
+
+class Caption(NamedTuple):
+    """What stands below a figure. title: what it is; short: what must be known to read it; long: how it was measured.
+
+    long says all that short says.
+    """
+
+    title: str
+    short: str
+    long: str
+
+    def told(self, long: bool) -> str:
+        """The caption as text."""
+        return plain(f"{self.title}. {self.long if long else self.short}")
+
+
+def write(figure: Figure, suffix: str, title: str, caption: str) -> bytes:
+    """The bytes of a file with `suffix`. Save a figure under `_style.applied()`."""
+    metadata = dict(_METADATA[suffix])
+    if suffix == ".pdf":
+        metadata |= {"Title": title, "Subject": caption}
+    elif suffix == ".png":
+        metadata |= {"Title": title, "Description": caption}
+    stream = io.BytesIO()
+    figure.savefig(stream, format=suffix[1:], metadata=metadata)
+    if suffix != ".svg":
+        return stream.getvalue()
+    told = _FAMILY.sub(rf"\1'{_measure.FONT}', Verdana, sans-serif", stream.getvalue().decode())
+    about = f'<title id="title">{escape(title)}</title>\n <desc id="caption">{escape(caption)}</desc>'
+    return re.sub(
+        r"<svg([^>]*)>",
+        lambda found: f'<svg{found[1]} role="img" aria-labelledby="title caption">\n {about}',
+        told,
+        count=1,
+    ).encode()

@@ -1,0 +1,197 @@
+"""One HTML file that says what profiles say: self-contained, offline, for a screen, a telephone and paper.
+
+`report(profiles)` is all of it. Each section is a file here, made of what is in `parts/`; sentences and numbers are
+those of the text output, taken from where that takes them. Pictures are made here as SVG. `assets/` has the style and
+the script, which turns what is there and computes no number. Names in profiles come from anywhere: `parts/html.py`
+escapes all that it did not make, and the page forbids itself everything but its own style and script, by their hashes.
+"""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+from collections.abc import Sequence
+from importlib.resources import files
+
+from roofline import units
+from roofline.analysis.analysis import analyze
+from roofline.comparison.labels import called
+from roofline.comparison.ranking import Ranking, rank
+from roofline.core.schema import Profile
+from roofline.errors import InputError
+from roofline.renderers import _words
+from roofline.renderers.report.comparison import comparison
+from roofline.renderers.report.groups import groups
+from roofline.renderers.report.measured import how
+from roofline.renderers.report.modules import modules
+from roofline.renderers.report.ops import ops
+from roofline.renderers.report.parts.html import Html, data, join, name, tag
+from roofline.renderers.report.parts.run import Run, section
+from roofline.renderers.report.roofline import roofline
+from roofline.renderers.report.timeline import timeline
+from roofline.renderers.report.verdict import verdict
+from roofline.renderers.report.where import where
+from roofline.version import __version__
+
+#: Before anything is drawn: what the script will hide is never laid out.
+_EARLY = 'document.documentElement.className = "scripted";'
+#: The parts of the script, in the order in which they run.
+_SCRIPTS = ("page.js", "ops.js", "roofline.js", "timeline.js")
+
+
+def report(profiles: Sequence[Profile], allow: bool = False) -> str:
+    """The page of one or more profiles; of several also why they differ: two as A - B, more against the fastest.
+
+    allow: explain the difference of runs that are not comparable, with a warning, instead of saying only why they are
+    not. Raises InputError for no profile at all.
+    """
+    if not profiles:
+        raise InputError("There is nothing to report: give at least one profile.")
+    runs = [
+        Run(number, label, analyze(profile))
+        for number, (label, profile) in enumerate(zip(called(profiles), profiles, strict=True))
+    ]
+    ranking, why_not = _ranked(profiles)
+    picture, points = roofline(runs)
+    listed, rows = ops(runs)
+    line, steps = timeline(runs)
+    parts = [
+        section("verdict", "Verdict", verdict(runs, ranking, allow)),
+        where(runs),
+        groups(runs),
+        picture,
+        listed,
+        modules(runs),
+        line,
+        comparison(ranking, allow) if ranking is not None else _not_compared(why_not),
+        how(runs),
+    ]
+    given = [{"ops": rows[run.number], "points": points[run.number], "timeline": steps[run.number]} for run in runs]
+    return _page(runs, [part for part in parts if part is not None], data({"runs": given}))
+
+
+def _ranked(profiles: Sequence[Profile]) -> tuple[Ranking | None, str]:
+    """The comparison, or why there is none."""
+    if len(profiles) < 2:
+        return None, ""
+    try:
+        return rank(profiles, as_given=True), ""
+    except InputError as error:
+        return None, f"The runs are not compared: {error}"
+
+
+def _not_compared(why: str) -> Html | None:
+    return section("comparison", "Why one run is faster", tag("p", why, class_="note")) if why else None
+
+
+# ------------------------------------------------------------------------------------------------------- the page
+
+
+def _page(runs: Sequence[Run], parts: Sequence[Html], given: str) -> str:
+    style = _asset("report.css")
+    script = "\n".join(_asset(file) for file in _SCRIPTS)
+    title = _title(runs)
+    policy = "; ".join(
+        (
+            "default-src 'none'",
+            f"style-src '{_hash(style)}'",
+            f"script-src '{_hash(_EARLY)}' '{_hash(script)}'",
+            "img-src data: blob:",
+            "base-uri 'none'",
+            "form-action 'none'",
+        )
+    )
+    head = [
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("meta", name="referrer", content="no-referrer"),
+        tag("title", f"{title} · roofline"),
+        tag("script", Html(_EARLY)),
+        tag("style", Html(style)),
+    ]
+    body = [
+        tag("a", "To the verdict", href="#verdict", class_="skip screen"),
+        _hatch(),
+        _header(runs, title),
+        _bar(runs, parts),
+        tag("main", parts, id="main"),
+        tag("footer", tag("p", f"Made by roofline {__version__}. One file, no network: it can be kept and sent.")),
+        # JSON runs nothing; what stands in it cannot end it.
+        tag("script", Html(given), type="application/json", id="data"),
+        tag("script", Html(script)),
+    ]
+    whole = tag("html", tag("head", head), tag("body", body), lang="en")
+    return f"<!doctype html>\n{whole}\n"
+
+
+def _hatch() -> Html:
+    """How time is filled in which nothing runs."""
+    paper = tag("rect", width=6, height=6, class_="hatch-paper")
+    line = tag("path", d="M0 6L6 0M-1 1L1 -1M5 7L7 5", class_="hatch-line")
+    pattern = tag("pattern", paper, line, id="hatch", width=6, height=6, patternUnits="userSpaceOnUse")
+    return tag("svg", tag("defs", pattern), width=0, height=0, class_="defs", aria_hidden="true")
+
+
+def _title(runs: Sequence[Run]) -> str:
+    subjects = list(dict.fromkeys(_words.subject(run.analysis) for run in runs))
+    return _words.plain(" against ".join(subjects[:2]) + (" and others" if len(subjects) > 2 else ""), 200)
+
+
+def _header(runs: Sequence[Run], title: str) -> Html:
+    devices = list(dict.fromkeys(_words.device(run.analysis) for run in runs))
+    about = [name(device, 80) for device in devices[:4]]
+    dates = sorted({_words.plain(run.analysis.profile.date)[:10] for run in runs})
+    when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
+    backends = [name(run.called, 60) for run in runs[:4]]
+    if len(runs) > 4:
+        backends.append(Html(f"{units.count(len(runs) - 4)} more"))
+    line = join([join(backends, ", "), " on ", join(about, ", "), f" · {when}"])
+    return tag("header", tag("h1", name(title, 120)), tag("p", line, class_="about"))
+
+
+_NAMES = {
+    "verdict": "Verdict",
+    "where": "Time",
+    "tables": "Tables",
+    "roofline": "Roofline",
+    "ops": "Ops",
+    "modules": "Modules",
+    "timeline": "Timeline",
+    "comparison": "Comparison",
+    "measured": "Measured",
+}
+
+
+def _bar(runs: Sequence[Run], parts: Sequence[Html]) -> Html:
+    """What stays on the screen: where one is, which run is shown, and in which light."""
+    present = [key for key in _NAMES if any(part.startswith(f'<section id="{key}"') for part in parts)]
+    links = tag("nav", [tag("a", _NAMES[key], href=f"#{key}") for key in present], aria_label="Sections")
+    switch = None
+    if len(runs) > 1:
+        boxes = [
+            tag(
+                "label",
+                tag("input", type="radio", name="run", value=run.number, checked=run.number == 0),
+                tag("span", run.title),
+            )
+            for run in runs
+        ]
+        switch = tag("fieldset", tag("legend", "run"), boxes, class_="choice", id="runs")
+    light = tag(
+        "label",
+        tag("span", "theme"),
+        tag("select", [tag("option", each, value=each) for each in ("auto", "light", "dark")], id="theme"),
+    )
+    paper = tag("button", "Print", type="button", id="print")
+    return tag("div", links, tag("div", switch, light, paper, class_="controls"), class_="topbar screen")
+
+
+def _asset(file: str) -> str:
+    return (files(__name__) / "assets" / file).read_text(encoding="utf-8").strip()
+
+
+def _hash(text: str) -> str:
+    """What a content-security policy knows an inline element by."""
+    return f"sha256-{base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()}"

@@ -1,0 +1,138 @@
+"""Why one run is faster: whether both may be compared, the waterfall, and the findings: what was seen, what to try."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline.comparison.ranking import RankedPair, Ranking
+from roofline.renderers import _tables, _words
+from roofline.renderers._signed import Scale, signed
+from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _ranked, _term_table
+from roofline.renderers.comparison._broken_down import Line
+from roofline.renderers.comparison._term_table import Row
+from roofline.renderers.report.parts.grids import cell, facts, head, table
+from roofline.renderers.report.parts.html import Html, join, name, tag
+from roofline.renderers.report.parts.run import section
+from roofline.renderers.report.waterfall import waterfall
+
+
+def comparison(ranking: Ranking, allow: bool) -> Html:
+    """The section. allow: whether differences may be told that parity refuses."""
+    parts: list[Html] = []
+    if len(ranking.runs) > 2:
+        parts += [_runs(ranking), _matrix(ranking)]
+    for number, pair in enumerate(ranking.pairs):
+        body = _pair(pair, allow or pair.comparison.parity.verdict != "not comparable")
+        if len(ranking.pairs) == 1:
+            parts.append(body)
+        else:
+            title = tag("summary", name(pair.names[0], 60), " against ", name(pair.names[1], 60))
+            parts.append(tag("details", title, body, class_="pair", open=number == len(ranking.pairs) - 1))
+    return section("comparison", "Why one run is faster", parts)
+
+
+def _runs(ranking: Ranking) -> Html:
+    heads = [head(words, number not in (1, 7)) for number, words in enumerate(_ranked.HEADS)]
+    rows = [
+        tag("tr", [cell(words, number not in (1, 7)) for number, words in enumerate(row)])
+        for row in _ranked.rows(ranking, 60)
+    ]
+    return table("The runs, the fastest first", heads, rows, "Runs")
+
+
+def _matrix(ranking: Ranking) -> Html:
+    first, *rest = _ranked.matrix(ranking, most=len(ranking.runs))
+    heads = [head(words, number != 1) for number, words in enumerate(first)]
+    rows = [
+        tag("tr", [cell(name(words, 40) if number == 1 else words, number != 1) for number, words in enumerate(row)])
+        for row in rest
+    ]
+    marks = f" {_comparing.MARKS}." if _ranked.marked(ranking) else ""
+    return table(f"{_ranked.MATRIX}{marks}", heads, rows, "Speedups")
+
+
+def _pair(pair: RankedPair, told: bool) -> Html:
+    lead = tag(
+        "p", " ".join(filter(None, (_comparing.verdict(pair, advise=True), _comparing.causes(pair)))), class_="lead"
+    )
+    parts = [_parity(pair)]
+    if not told:
+        note = "The difference is not explained: measure the same work in both, or add --allow."
+        return join([*parts, facts(_evidence.runs(pair)), tag("p", note, class_="note")])
+    if warning := _comparing.warning(pair):
+        parts.append(tag("p", warning, class_="warning", role="note"))
+    parts += [lead, facts(_evidence.runs(pair)), waterfall(pair), _findings(pair)]
+    if tendencies := _comparing.tendencies(pair):
+        parts.append(tag("p", tendencies))
+    rows, words = _broken_down.observed(pair, _broken_down.OBSERVED, pair.breakdown)
+    if rows:
+        parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))
+    parts += [_differences(pair), facts(_evidence.told(pair))]
+    return join(parts)
+
+
+def _parity(pair: RankedPair) -> Html:
+    """The box that says whether the runs may be compared, and all that differs."""
+    found = pair.comparison.parity
+    differences = [tag("li", words) for words in _comparing.differences(pair)]
+    look = found.verdict.replace(" ", "-")
+    listed = tag("ul", differences) if differences else tag("p", "Nothing differs that is known to matter.")
+    head_line = tag("p", tag("b", "Parity "), _comparing.judged(found), class_="judged")
+    return tag("div", head_line, listed, class_=f"parity {look}")
+
+
+def _findings(pair: RankedPair) -> Html:
+    if not pair.findings:
+        return tag("p", _broken_down.no_finding(pair), class_="note")
+    made = [
+        tag(
+            "li",
+            tag(
+                "p",
+                tag("b", name(finding.label, 120)),
+                tag("span", f"{signed(finding.seconds)}", class_="figure"),
+                tag("span", _comparing.share(finding.seconds, pair), class_="figure"),
+                tag("code", name(finding.rule, 40)),
+                class_="what",
+            ),
+            tag("p", tag("i", "Seen "), _words.plain(finding.text, 900)),
+            tag("p", tag("i", "Try "), _words.plain(finding.advice, 600)) if finding.advice else None,
+        )
+        for finding in pair.findings
+    ]
+    rest = f"{signed(pair.rest)} ({_comparing.share(pair.rest, pair)}) is the rest, which no finding accounts for."
+    title = tag("h3", "Findings")
+    about = tag("p", f"{_comparing.sign(pair)}.", class_="note")
+    return join([title, about, tag("ol", made, class_="findings"), tag("p", rest, class_="note")])
+
+
+def _differences(pair: RankedPair) -> Html:
+    """The table that adds up to the difference."""
+    if pair.breakdown is not None:
+        found = _broken_down.lines(pair, pair.breakdown)
+        return _lines(found.rows, (found.ops, *found.gap, found.total), pair.breakdown.by, "The sum of the difference")
+    made = _term_table.table(pair.comparison)
+    scale = made.scale
+    columns = made.columns(scale)
+    heads = [_term_table.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
+    rows = [_terms(row, columns, scale) for row in (*made.rows, made.total)]
+    named = [head(f"where [{scale.unit}]", False), *map(head, (*heads, "total", "95 % interval"))]
+    return table("The sum of the difference, A − B", named, rows[:-1], "Terms of the difference", rows[-1:])
+
+
+def _terms(row: Row, columns: Sequence[int], scale: Scale) -> Html:
+    written = ["" if row.terms[number] is None else scale.write(row.terms[number]) for number in columns]
+    cells = [*written, scale.write(row.seconds), scale.between(row.ci95)]
+    return tag("tr", tag("th", name(row.label, 60), scope="row"), [cell(words) for words in cells])
+
+
+def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, caption: str) -> Html:
+    rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
+    heads, *cells = _broken_down.cells(rows, scale)
+    width = 90 if by in _tables.LONG else 60
+    made = [
+        tag("tr", tag("th", name(row.label, width, by == "scope"), scope="row"), [cell(words) for words in line])
+        for row, line in zip(rows, cells, strict=True)
+    ]
+    named = [head(f"{by} [{scale.unit}]", False), *map(head, heads)]
+    return table(caption, named, made[: len(some)], f"Difference by {by}", made[len(some) :])

@@ -1,0 +1,150 @@
+"""How it was measured: all that somebody needs to believe the numbers, or to measure them again."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.core.device import Ceiling, Device
+from roofline.renderers import _words
+from roofline.renderers._facts import evidence, measured
+from roofline.renderers._words import plain
+from roofline.renderers.report.parts.grids import cell, facts, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
+
+#: What the values of a family of ceilings are.
+_UNITS = {"matrix": "FLOP/s", "vector": "FLOP/s", "function": "/s", "dram": "B/s", "cache": "B/s", "link": "B/s"}
+
+
+def how(runs: Sequence[Run]) -> Html:
+    """The section."""
+    return section("measured", "How it was measured", each(runs, _run))
+
+
+def _run(run: Run) -> Html:
+    analysis = run.analysis
+    told = [*_command(analysis)]
+    if analysis.timed:
+        told += [*measured.told(analysis), *_runs(analysis), *evidence.told(analysis)]
+    else:
+        told += [*measured.compiled(analysis)]
+    told += _conditions(analysis)
+    return tag("div", facts(told), _ceilings(analysis.device), _settings(analysis))
+
+
+def _command(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    profile = analysis.profile
+    yield "step", f"{_words.subject(analysis)} on {_words.device(analysis)}"
+    yield "command", plain(profile.command, 1000) or units.UNKNOWN
+    yield "date", plain(profile.date, 60) or units.UNKNOWN
+    versions = ", ".join(f"{plain(what, 60)} {plain(number, 60)}" for what, number in profile.versions.items())
+    yield "versions", versions or units.UNKNOWN
+    parts = [f"{what} {units.count(number)}" for what, number in _sizes(analysis) if number is not None]
+    if parts:
+        yield "sizes", ", ".join(parts)
+
+
+def _sizes(analysis: Analysis) -> Iterator[tuple[str, int | None]]:
+    profile = analysis.profile
+    yield from (("batch", profile.batch), ("length", profile.seq), ("layers", profile.layers))
+    yield from (("parameters", profile.parameters), ("trainable", profile.trainable))
+    yield from (("samples", profile.samples), ("tokens", profile.tokens), ("new tokens", profile.new_tokens))
+
+
+def _runs(analysis: Analysis) -> Iterator[tuple[str, str]]:
+    """The three runs: T times plain steps, P profiles a few, C counts one."""
+    profile = analysis.profile
+    wall, profiled = profile.wall, profile.profiled
+    if wall.source == "profiled":
+        yield "timed (T)", "not: the times of the step are the trace's, the profiler's own cost included"
+    else:
+        single = (
+            f"; with a synchronisation after each step {units.seconds(float(np.median(wall.single)))}"
+            if wall.single
+            else ""
+        )
+        number = 1 + len(wall.processes)
+        processes = f"{number} {'process' if number == 1 else 'processes'}"
+        yield (
+            "timed (T)",
+            f"{_words.counted(len(wall.steps), 'plain step')} in {processes}, {plain(wall.protocol)}{single}",
+        )
+    if profiled is not None and profiled.walls:
+        kept = _words.counted(len(profiled.walls), "profiled step")
+        dropped = f", {profiled.dropped} dropped as outliers" if profiled.dropped else ""
+        cost = f"{_words.counted(profiled.events, 'event')} per step"
+        if profiled.event_cost > 0:
+            cost += f" at {units.seconds(profiled.event_cost)} each, taken off"
+        yield (
+            "profiled (P)",
+            f"{kept}{dropped}, median {units.seconds(float(np.median(profiled.walls)))}; {cost}",
+        )
+        yield "inflation", f"{_grown(analysis)}; op times scaled by {units.significant(analysis.scale)}"
+    counted = _words.counted(len(profile.ops), "op")
+    yield "counted (C)", f"{counted} of {_words.counted(len(profile.signatures), 'signature')}"
+
+
+def _grown(analysis: Analysis) -> str:
+    if analysis.inflation is None:
+        return "not known how much longer a profiled step took"
+    return f"a profiled step took {units.significant(analysis.inflation)} times as long as a plain one"
+
+
+def _conditions(analysis: Analysis) -> list[tuple[str, str]]:
+    """What the machine was doing: processor share, switches, load, clocks, as recorded."""
+    conditions = analysis.profile.conditions
+    parts = [f"{plain(what, 60).replace('_', ' ')} {units.significant(value)}" for what, value in conditions.items()]
+    return [("machine", ", ".join(parts))] if parts else [("machine", "contention and clocks were not recorded")]
+
+
+def _ceilings(device: Device) -> Html:
+    """The ceilings with their sources."""
+    if not device.ceilings:
+        return tag("p", f"No ceilings are known of {plain(device.name, 80)}.", class_="note")
+    rows = [
+        tag(
+            "tr",
+            tag("th", name(what, 60), scope="row"),
+            cell(value_of(what, ceiling)),
+            cell(units.percent(ceiling.spread)),
+            tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
+            cell([name(ceiling.source, 160), tag("small", name(ceiling.flag, 160)) if ceiling.flag else None], False),
+        )
+        for what, ceiling in device.ceilings.items()
+    ]
+    heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
+    made = table(f"Ceilings of {plain(device.name, 80)}", heads, rows, "Ceilings")
+    conditions = [(plain(what, 40), plain(words, 300)) for what, words in device.conditions.items()]
+    return tag("div", made, facts(conditions)) if conditions else made
+
+
+def value_of(what: str, ceiling: Ceiling) -> str:
+    """A ceiling in its unit: a rate, or the time of a launch."""
+    family = what.partition(".")[0]
+    if family in ("launch", "latency"):
+        return units.seconds(ceiling.value)
+    return units.scaled(ceiling.value, _UNITS.get(family, ""))
+
+
+def _settings(analysis: Analysis) -> Html | None:
+    """Options, switches and environment, as recorded."""
+    profile = analysis.profile
+    given: list[tuple[str, Mapping[str, str]]] = [
+        ("option", profile.options),
+        ("switch", profile.switches),
+        ("environment", profile.environment),
+    ]
+    rows = [
+        tag("tr", cell(kind, False), tag("th", name(what, 60), scope="row"), cell(name(value, 100), False))
+        for kind, some in given
+        for what, value in some.items()
+    ]
+    if not rows:
+        return None
+    heads = [head("kind", False), head("name", False), head("value", False)]
+    made = table(None, heads, rows, "Options, switches and environment")
+    return tag("details", tag("summary", "Options, switches and environment"), made)

@@ -1,0 +1,214 @@
+"""All ops of a step in one table: the rows are data, and the script of the page sorts, filters and shows them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.core.vocabulary import BOUNDS, CLASSES
+from roofline.renderers import _tables, _words
+from roofline.renderers._words import plain
+from roofline.renderers.report.parts import columns
+from roofline.renderers.report.parts.html import TITLE, Html, tag
+from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.sums import per_op
+
+#: Rows of the table: of more ops those of most time are listed, and the tables above have the sums of all.
+MOST = 10_000
+#: Columns of words (key, heading); those of a name are cut on the screen and whole in the title.
+WORDS = (("op", "op"), ("class", "class"), ("phase", "phase"), ("scope", "scope"), ("kernel", "kernel"))
+#: Columns of numbers (key, heading).
+NUMBERS = (
+    ("time", "time"),
+    ("share", "time %"),
+    ("floor", "floor %"),
+    ("loss", "loss %"),
+    ("work", "FLOP"),
+    ("traffic", "bytes"),
+    ("rate", "FLOP/s"),
+    ("attained", "attained %"),
+)
+AFTER = (("roof", "roof above"), ("source", "work known"))
+
+
+def ops(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any]]]:
+    """The section and, for the script, the rows of each run."""
+    return section("ops", "Every op", each(runs, _run)), [rows(run.analysis) for run in runs]
+
+
+def _run(run: Run) -> Html:
+    analysis = run.analysis
+    number = len(analysis.profile.ops)
+    if not number:
+        return tag("p", "No op was recorded.", class_="note")
+    heads = [(key, words, False) for key, words in _words_of(analysis)]
+    if analysis.timed:
+        heads += [(key, words, True) for key, words in NUMBERS]
+    else:
+        heads += [("work", "FLOP", True), ("traffic", "bytes", True)]
+    heads += [(key, words, False) for key, words in _after(analysis) if analysis.timed or key != "roof"]
+    sorts = [
+        tag(
+            "th",
+            tag("button", words, type="button", data_sort=key),
+            scope="col",
+            class_=f"of-{key} number" if is_number else f"of-{key}",
+            aria_sort="descending" if key == "time" else None,
+        )
+        for key, words, is_number in heads
+    ]
+    table = tag("table", tag("caption", tag("span", f"All {_words.counted(number, 'op')} of one step")),
+                tag("thead", tag("tr", sorts)), tag("tbody"), class_="ops")  # fmt: skip
+    scroll = tag("div", table, class_="scroll", tabindex=0, role="region", aria_label="Table of ops")
+    pages = tag(
+        "div",
+        tag("button", "‹ previous", type="button", data_turn="-1"),
+        tag("span", class_="count", aria_live="polite"),
+        tag("button", "next ›", type="button", data_turn="1"),
+        tag("button", "clear filters", type="button", data_clear=True, hidden=True),
+        class_="pages screen",
+    )
+    missing = tag("noscript", tag("p", "This table needs the page's script; the one by op above has the largest ops."))
+    told = [missing, _filters(run), pages, scroll]
+    if number > MOST:
+        told.append(tag("p", f"The {MOST:,} ops of most time; the tables above have the sums of all.", class_="note"))
+    return tag("div", told, data_ops=run.number)
+
+
+def _words_of(analysis: Analysis) -> list[tuple[str, str]]:
+    """The columns of words that tell ops apart: no phase where there is one, no kernels where none are recorded."""
+    profile = analysis.profile
+    phases = {op.phase for op in profile.ops}
+    said = {"phase": len(phases) > 1, "scope": any(profile.scopes), "kernel": bool(profile.kernels)}
+    return [(key, words) for key, words in WORDS if said.get(key, True)]
+
+
+def _after(analysis: Analysis) -> list[tuple[str, str]]:
+    """The columns behind the numbers: how well the work is known only where that differs."""
+    sources = {analysis.profile.signatures[op.signature].cost.quality for op in analysis.profile.ops}
+    return [(key, words) for key, words in AFTER if key != "source" or len(sources) > 1]
+
+
+def _filters(run: Run) -> Html:
+    """A field for each name and a choice of each word that differs among the ops."""
+    profile = run.analysis.profile
+    classes = {run.analysis.op_class(op) for op in profile.ops}
+    phases = dict.fromkeys(profile.phases[op.phase] for op in profile.ops)
+    sources = dict.fromkeys(profile.signatures[op.signature].cost.quality for op in profile.ops)
+    chosen: list[tuple[str, str, list[str]]] = [
+        ("class", "class", [each for each in CLASSES if each in classes]),
+        ("phase", "phase", [plain(each, 60) for each in phases]),
+        ("source", "work known", list(sources)),
+    ]
+    selects = [
+        tag(
+            "label",
+            tag("span", words),
+            tag("select", tag("option", "all", value=""), [tag("option", each) for each in some], data_filter=key),
+        )
+        for key, words, some in chosen
+        if len(some) > 1
+    ]
+    typed = [
+        tag("label", tag("span", words), tag("input", type="search", data_search=key, autocomplete="off"))
+        for key, words in _words_of(run.analysis)
+        if key in ("op", "scope", "kernel")
+    ]
+    return tag("div", *typed, *selects, class_="controls screen")
+
+
+def rows(analysis: Analysis) -> dict[str, Any]:
+    """The rows for the script, those of most time first."""
+    profile, table, of = analysis.profile, analysis.table, per_op(analysis)
+    order = np.argsort(-of.seconds, kind="stable")[:MOST].tolist()
+    wall = analysis.wall
+    signatures = profile.signatures
+    numbers = [profile.ops[row].signature for row in order]
+    work = [units.flop(_known(of.work[row], of.work_known[row])) for row in order]
+    traffic = [units.byte(_known(of.traffic[row], of.traffic_known[row])) for row in order]
+    found: dict[str, Any] = {
+        "rows": len(order),
+        "signature": numbers,
+        "phase_number": [profile.ops[row].phase for row in order],
+        "op": columns.names(signatures[number].name for number in numbers),
+        "shapes": columns.names(signatures[number].shapes for number in numbers),
+        "class": columns.texts(analysis.op_class(profile.ops[row]) for row in order),
+        "phase": columns.names((profile.phases[profile.ops[row].phase] for row in order), 60),
+        "scope": columns.names(profile.scopes[profile.ops[row].scope] for row in order),
+        "kernel": columns.names(_kernel(analysis, row) for row in order),
+        "source": columns.texts(signatures[number].cost.quality for number in numbers),
+        "note": columns.names((signatures[number].cost.note for number in numbers), 300),
+        "work": columns.texts(work),
+        "traffic": columns.texts(traffic),
+        "by": {
+            "work": columns.numbers(_known(of.work[row], of.work_known[row]) for row in order),
+            "traffic": columns.numbers(_known(of.traffic[row], of.traffic_known[row]) for row in order),
+        },
+    }
+    if not analysis.timed:
+        return found
+    costed = [of.own[row] > of.uncosted[row] for row in order]
+    seconds = [float(of.seconds[row]) for row in order]
+    rates = [_rate(of.work[row], of.own[row], of.work_known[row]) for row in order]
+
+    def of_wall(values: Any) -> list[float | None]:
+        return [float(values[row]) / wall if has else None for row, has in zip(order, costed, strict=True)]
+
+    floors, reaches, losses = of_wall(of.floor), of_wall(of.reach), of_wall(of.loss)
+    attained = [_attained(of.floor[row], of.own[row], has) for row, has in zip(order, costed, strict=True)]
+    highest = [_attained(of.reach[row], of.own[row], has) for row, has in zip(order, costed, strict=True)]
+    found |= {
+        "time": columns.texts(map(units.seconds, seconds)),
+        "share": columns.texts(_tables.percent(time / wall) for time in seconds),
+        "floor": columns.texts(map(_tables.between, floors, reaches)),
+        "loss": columns.texts(map(_loss, floors, reaches, losses)),
+        "rate": columns.texts(map(units.flop_rate, rates)),
+        "attained": columns.texts(map(_tables.between, attained, highest)),
+        "roof": columns.texts(_roof(analysis, row) for row in order),
+        "ceiling": columns.names((table.ceiling[row] for row in order), 80),
+    }
+    found["by"] |= {
+        "time": columns.numbers(seconds),
+        "share": columns.numbers(seconds),
+        "floor": columns.numbers(floors),
+        "loss": columns.numbers(losses),
+        "rate": columns.numbers(rates),
+        "attained": columns.numbers(attained),
+    }
+    return found
+
+
+def _known(value: float, known: bool) -> float | None:
+    return float(value) if known else None
+
+
+def _rate(work: float, own: float, known: bool) -> float | None:
+    return float(work / own) if known and own > 0 else None
+
+
+def _attained(floor: float, own: float, costed: bool) -> float | None:
+    return float(floor / own) if costed and own > 0 else None
+
+
+def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
+    if floor is None or reach is None or loss is None:
+        return units.UNKNOWN
+    return _tables.between(loss - (reach - floor), loss)
+
+
+def _roof(analysis: Analysis, row: int) -> str:
+    return "near ridge" if analysis.table.near_ridge[row] else BOUNDS[int(analysis.table.bound[row])]
+
+
+def _kernel(analysis: Analysis, row: int) -> str:
+    """The kernel of most time, and how many more there are."""
+    kernels = analysis.profile.ops[row].kernels
+    if not kernels:
+        return ""
+    longest = max(kernels, key=lambda pair: pair[1])[0]
+    more = f" (and {len(kernels) - 1} more)" if len(kernels) > 1 else ""
+    return analysis.profile.kernels[longest][: 2 * TITLE] + more

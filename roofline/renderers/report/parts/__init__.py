@@ -1,0 +1,1 @@
+"""What the sections of the page are made of: elements, tables, pictures, columns and sums."""

@@ -1,0 +1,77 @@
+"""HTML that cannot be broken by what stands in it: text is escaped unless this module made it.
+
+    >>> tag("p", "a < b", class_="note")      # <p class="note">a &lt; b</p>
+
+Names in a profile come from anywhere. `name` prints them on one line, without control characters and bidirectional
+marks, apart from the text around them, and cut, with more of them in the title.
+"""
+
+from __future__ import annotations
+
+import html
+import json
+import re
+from typing import Any
+
+from roofline.renderers._words import plain
+
+#: Letters of a name that a title holds: what is longer is no name that anybody reads.
+TITLE = 1000
+#: Characters that turn the text around them (Unicode's bidirectional formatting), and controls.
+_UNSAFE = re.compile(r"[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ufeff]")
+_VOID = frozenset(("br", "col", "hr", "img", "input", "link", "meta"))
+
+
+class Html(str):
+    """Text that is HTML already."""
+
+    __slots__ = ()
+
+
+def escaped(text: str) -> Html:
+    """`text` as HTML, in an element and in a quoted attribute alike."""
+    return Html(html.escape(_UNSAFE.sub("", text), quote=True))
+
+
+def join(content: Any, between: str = "") -> Html:
+    """One piece of HTML of `content` (text, HTML, nothing, or several of them): what is no HTML is escaped."""
+    if content is None:
+        return Html("")
+    if isinstance(content, Html):
+        return content
+    if isinstance(content, str):
+        return escaped(content)
+    return Html(between.join(join(each) for each in content))
+
+
+def tag(element: str, *content: Any, **attributes: str | int | float | bool | None) -> Html:
+    """An element. Attributes have "-" for "_" (`data_run`, `class_`); True is bare, None and False are left out."""
+    words = [element]
+    for key, value in attributes.items():
+        if value is None or value is False:
+            continue
+        written = key.rstrip("_").replace("_", "-")
+        words.append(written if value is True else f'{written}="{escaped(str(value))}"')
+    opened = f"<{' '.join(words)}>"
+    return Html(opened if element in _VOID else f"{opened}{join(content)}</{element}>")
+
+
+def name(text: str, width: int = 60, end: bool = False) -> Html:
+    """A name from a profile, cut to `width` letters; end: its end says most, as of a scope."""
+    known = plain(text, TITLE)
+    if len(known) <= width:
+        return tag("bdi", known)
+    return tag("bdi", shortened(known, width, end), title=known)
+
+
+def shortened(text: str, width: int, end: bool = False) -> str:
+    """A printable name that fits."""
+    if len(text) <= width:
+        return text
+    return f"…{text[-width + 1 :]}" if end else f"{text[: width - 1]}…"
+
+
+def data(value: Any) -> str:
+    """JSON for a script element: no "<" in it can end the element or begin a comment."""
+    text = json.dumps(value, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace(">", "\\u003e").replace("&", "\\u0026")

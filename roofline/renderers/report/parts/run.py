@@ -1,0 +1,54 @@
+"""One profile of a report, and what a section does with several: one at a time on a screen, all of them on paper."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+from roofline.analysis.analysis import Analysis
+from roofline.renderers.report.parts.html import Html, name, tag
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A profile under its own ceilings. number: its place among those given; called: a name that no other one has."""
+
+    number: int
+    called: str
+    analysis: Analysis
+
+    @property
+    def key(self) -> str:
+        """What ids of its elements begin with."""
+        return f"run{self.number}"
+
+    @property
+    def letter(self) -> str:
+        """A, B, ...: what the sentences about two runs call them."""
+        return chr(ord("A") + self.number) if self.number < 26 else str(self.number + 1)
+
+    @property
+    def title(self) -> Html:
+        """Letter and name."""
+        return tag("span", tag("b", self.letter), " ", name(self.called, 60), class_="called")
+
+
+def each(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:
+    """The part of a section that each run has; of several, each below its name."""
+    if len(runs) == 1:
+        return [build(runs[0])]
+    looks = ["run", *["run later"] * (len(runs) - 1)]
+    return [
+        tag("div", tag("h3", run.title), build(run), class_=look, data_run=run.number)
+        for run, look in zip(runs, looks, strict=True)
+    ]
+
+
+def section(key: str, title: str, *content: object) -> Html:
+    """A part of the page with a heading that can be linked to."""
+    return tag("section", tag("h2", title, id=f"{key}-title"), *content, id=key, aria_labelledby=f"{key}-title")
+
+
+def scrolled(content: Html, label: str) -> Html:
+    """What may be wider than the page, in a region of its own that the keyboard can scroll."""
+    return tag("div", content, class_="scroll", tabindex=0, role="region", aria_label=label)

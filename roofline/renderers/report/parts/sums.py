@@ -1,0 +1,108 @@
+"""Sums of the ops of a step by any number that each of them has: all rows of a long table at once.
+
+`Analysis.by` adds up a row at a time, with all that a table can show; a tree of a thousand modules needs less of each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.analysis import Analysis
+from roofline.core.rows import Ints
+
+Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, slots=True)
+class PerOp:
+    """Per op of a profile, in order. work: matrix and vector FLOP, traffic: bytes; 0 where `*_known` is False."""
+
+    seconds: Array
+    own: Array
+    uncosted: Array
+    floor: Array
+    reach: Array
+    loss: Array
+    work: Array
+    work_known: NDArray[np.bool_]
+    traffic: Array
+    traffic_known: NDArray[np.bool_]
+
+
+def per_op(analysis: Analysis) -> PerOp:
+    """The columns of a profile."""
+    table, of = analysis.table, analysis.table.columns.signature
+    costs = [signature.cost for signature in analysis.profile.signatures]
+    work = np.asarray([(cost.flops or 0.0) + (cost.vector_flops or 0.0) for cost in costs], np.float64)
+    traffic = np.asarray([cost.bytes or 0.0 for cost in costs], np.float64)
+    return PerOp(
+        seconds=table.share,
+        own=table.own,
+        uncosted=table.uncosted,
+        floor=table.floor,
+        reach=table.floor_reach,
+        loss=table.loss,
+        work=work[of] if len(of) else np.zeros(0),
+        work_known=np.asarray([cost.flops_known for cost in costs], bool)[of],
+        traffic=traffic[of] if len(of) else np.zeros(0),
+        traffic_known=np.asarray([cost.bytes is not None for cost in costs], bool)[of],
+    )
+
+
+@dataclass(frozen=True, slots=True)
+class Sums:
+    """Per row. seconds: share time [s]; own: time of the ops, costed: of those with a floor [s].
+
+    floor to reach: the range of the floor [s]. unknown: own time of ops whose FLOPs are unknown [s]; blind: of those
+    whose bytes are.
+    """
+
+    ops: Array
+    seconds: Array
+    own: Array
+    costed: Array
+    floor: Array
+    reach: Array
+    loss: Array
+    work: Array
+    unknown: Array
+    traffic: Array
+    blind: Array
+
+    def flops(self, row: int) -> float | None:
+        """Known FLOP of a row; None where nothing is known (and its ops take time)."""
+        return None if self.own[row] > 0 and self.unknown[row] >= self.own[row] else float(self.work[row])
+
+    def bytes(self, row: int) -> float | None:
+        """Known bytes of a row; None where nothing is known."""
+        return None if self.own[row] > 0 and self.blind[row] >= self.own[row] else float(self.traffic[row])
+
+    def attained(self, row: int) -> tuple[float | None, float | None]:
+        """floor / time of the ops that have a floor: the range that it lies in; None where none has one."""
+        costed = float(self.costed[row])
+        return (float(self.floor[row]) / costed, float(self.reach[row]) / costed) if costed > 0 else (None, None)
+
+
+def summed(of: PerOp, code: Ints, rows: int) -> Sums:
+    """Sums by `code`, the row of each op."""
+
+    def by(weights: Array) -> Array:
+        found: Array = np.bincount(code, weights=weights, minlength=rows).astype(np.float64)
+        return found
+
+    return Sums(
+        ops=np.bincount(code, minlength=rows).astype(np.float64),
+        seconds=by(of.seconds),
+        own=by(of.own),
+        costed=by(of.own - of.uncosted),
+        floor=by(of.floor),
+        reach=by(of.reach),
+        loss=by(of.loss),
+        work=by(of.work),
+        unknown=by(of.own * ~of.work_known),
+        traffic=by(of.traffic),
+        blind=by(of.own * ~of.traffic_known),
+    )

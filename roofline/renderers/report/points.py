@@ -1,0 +1,142 @@
+"""The ops of a step as points under its roofs: all ops of one signature and phase are one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.columns import numbered
+from roofline.analysis.floors import VECTOR_PRECISION
+from roofline.core.rows import buffers_known
+from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group
+from roofline.renderers import _tables
+from roofline.renderers._words import plain
+from roofline.renderers.report.parts.sums import PerOp, Sums, per_op, summed
+
+#: More points than anybody can tell apart: the ones of most time are shown.
+MOST = 5000
+#: What the bytes of an intensity are: all that an op touches, or those of them that were in no cache.
+ALL, COLD = "dram", "cold"
+
+
+@dataclass(frozen=True, slots=True)
+class Point:
+    """All ops of one signature and phase.
+
+    seconds: their share time [s]; rate: FLOP/s in their own time, 0 for ops without FLOP; traffic: byte/s in it.
+    intensity: FLOP per byte, by what counts as a byte; None where there are none such. precision: the arithmetic of a
+    product, the type of other work; "" where it is not known. facts: names and words for a reader.
+    """
+
+    signature: int
+    phase: int
+    group: Group
+    precision: str
+    seconds: float
+    rate: float
+    traffic: float
+    intensity: Mapping[str, float | None]
+    facts: tuple[tuple[str, str], ...]
+    name: str
+
+
+@dataclass(frozen=True, slots=True)
+class Points:
+    """Those with FLOP, which stand in the plane, and those without, both by time; and the time that has no place [s].
+
+    unknown: of ops whose work is not known; crowded: of what is beyond `MOST`.
+    """
+
+    placed: tuple[Point, ...]
+    flopless: tuple[Point, ...]
+    unknown: float
+    crowded: float
+
+    @property
+    def all(self) -> tuple[Point, ...]:
+        """Every point, those with FLOP first."""
+        return (*self.placed, *self.flopless)
+
+
+def points(analysis: Analysis) -> Points:
+    """The points of a step; none where it was only counted."""
+    of, table = per_op(analysis), analysis.table
+    if not analysis.timed or not len(of.seconds):
+        return Points((), (), 0.0, 0.0)
+    columns = table.columns
+    code, first = numbered(columns.signature, columns.phase)
+    sums = summed(of, code, len(first))
+    cold = np.bincount(code, weights=table.cold, minlength=len(first))
+    bound = np.bincount(code * len(BOUNDS) + table.bound, weights=of.seconds, minlength=len(first) * len(BOUNDS))
+    near = np.bincount(code, weights=of.seconds * table.near_ridge, minlength=len(first))
+    roofs = bound.reshape(len(first), len(BOUNDS)).argmax(axis=1)
+    told: list[Point] = []
+    unknown = 0.0
+    for row, op in enumerate(first.tolist()):
+        cost = analysis.profile.signatures[int(columns.signature[op])].cost
+        if cost.intensity is None or sums.own[row] <= 0:
+            unknown += float(sums.seconds[row])
+            continue
+        ridge = near[row] > sums.seconds[row] / 2
+        roof = "near ridge" if ridge else BOUNDS[int(roofs[row])]
+        told.append(_point(analysis, of, sums, row, op, float(cold[row]), roof))
+    told.sort(key=lambda point: -point.seconds)
+    kept = told[:MOST]
+    return Points(
+        placed=tuple(point for point in kept if point.rate > 0),
+        flopless=tuple(point for point in kept if point.rate <= 0),
+        unknown=unknown,
+        crowded=sum(point.seconds for point in told[MOST:]),
+    )
+
+
+def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, roof: str) -> Point:
+    profile = analysis.profile
+    this = profile.ops[op]
+    signature = profile.signatures[this.signature]
+    work, traffic, own = float(sums.work[row]), float(sums.traffic[row]), float(sums.own[row])
+    number, wall = int(sums.ops[row]), analysis.wall
+    low, high = sums.attained(row)
+    facts = [
+        ("ops", units.count(number)),
+        ("class", analysis.op_class(this)),
+        ("phase", plain(profile.phases[this.phase], 60)),
+        ("time", f"{units.seconds(float(sums.seconds[row]))} ({units.percent(float(sums.seconds[row]) / wall)})"),
+        ("work", units.flop(work)),
+        ("traffic", units.byte(traffic)),
+        ("rate", units.flop_rate(work / own)),
+        ("bandwidth", units.byte_rate(traffic / own)),
+        ("intensity", units.intensity(work / traffic if traffic else None)),
+        ("attained", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
+        ("roof above", roof),
+        ("precision", plain(precision_of(analysis, this.signature)) or units.UNKNOWN),
+        ("shapes", plain(signature.shapes, 300) or units.UNKNOWN),
+    ]
+    intensity = {ALL: work / traffic if traffic else None}
+    if buffers_known(profile):
+        intensity[COLD] = work / cold if cold > 0 else None
+    return Point(
+        signature=this.signature,
+        phase=this.phase,
+        group=GROUP_OF[analysis.op_class(this)],
+        precision=precision_of(analysis, this.signature),
+        seconds=float(sums.seconds[row]),
+        rate=work / own,
+        traffic=traffic / own,
+        intensity=intensity,
+        facts=tuple(facts),
+        name=signature.name,
+    )
+
+
+def precision_of(analysis: Analysis, signature: int) -> str:
+    """What the work is done in: the arithmetic of a product, else the type of vector work; "": not known."""
+    one = analysis.profile.signatures[signature]
+    if one.cost.flops:
+        return (one.precision.arithmetic or "") if one.precision else ""
+    dtype = one.dtype or ""
+    return VECTOR_PRECISION.get(dtype, dtype)

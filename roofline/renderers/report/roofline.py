@@ -1,0 +1,312 @@
+"""The roofline that answers: every op under the roofs of the device, drawn here, turned by the script of the page."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from roofline import units
+from roofline.core.vocabulary import GROUPS, Group
+from roofline.renderers import _words
+from roofline.renderers._facts import notes
+from roofline.renderers.report.parts import columns, labels, svg
+from roofline.renderers.report.parts.html import Html, join, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.points import ALL, COLD, Point, Points, points
+from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
+
+#: Radius of the largest and of the smallest mark [px].
+_LARGEST, _SMALLEST = 17.0, 2.5
+#: Size of the plane that names are laid out for [px]; a telephone has less room and shows fewer.
+_WIDTH, _HEIGHT = 860, 480
+_LEVELS = {ALL: "main memory: every byte once", COLD: "main memory: bytes that no cache held"}
+
+
+def roofline(runs: Sequence[Run]) -> tuple[Html | None, list[dict[str, Any]]]:
+    """The section and, for the script, the points of each run; none where no run has times of ops."""
+    found = [points(run.analysis) for run in runs]
+    given = [columns_of(some) for some in found]
+    if not any(some.all for some in found):
+        return None, given
+    axes = plane([run.analysis.device for run in runs], found)
+
+    def build(run: Run) -> Html:
+        return _run(run, found[run.number], axes)
+
+    return section("roofline", "Roofline", each(runs, build)), given
+
+
+def columns_of(some: Points) -> dict[str, Any]:
+    """The points for the script, in the order in which they are drawn."""
+    every = some.all
+    levels = dict.fromkeys(level for point in every for level in point.intensity)
+    facts = [what for what, _ in every[0].facts] if every else []
+    return {
+        "signature": [point.signature for point in every],
+        "phase": [point.phase for point in every],
+        "group": columns.texts(point.group for point in every),
+        "precision": columns.texts(point.precision for point in every),
+        "seconds": columns.numbers(point.seconds for point in every),
+        "intensity": {level: columns.numbers(point.intensity.get(level) for point in every) for level in levels},
+        "placed": len(some.placed),
+        "name": columns.names(point.name for point in every),
+        "facts": {what: columns.texts(point.facts[place][1] for point in every) for place, what in enumerate(facts)},
+    }
+
+
+def _run(run: Run, some: Points, axes: Plane) -> Html:
+    if not some.all:
+        why = "its ops have no times" if not run.analysis.timed else "the work of no op is known"
+        return tag("p", f"There is no roofline: {why}.", class_="note")
+    drawn = tag("div", _plane(run, some, axes), _strip(run, some, axes) if some.flopless else None, class_="plot")
+    detail = tag("div", _first(some), class_="readout", aria_live="polite", id=f"{run.key}-point")
+    parts = [_controls(run, some), tag("div", drawn, detail, class_="plot-and-readout"), _told(run, some)]
+    return tag("div", parts, class_="roofline", data_roofline=run.number, **_scale(axes.x))
+
+
+def _scale(axis: Axis) -> dict[str, str]:
+    """What the script needs to move points along the axis."""
+    return {
+        "data_low": repr(axis.low),
+        "data_high": repr(axis.high),
+        "data_near": repr(axis.near),
+        "data_far": repr(axis.far),
+    }
+
+
+# ------------------------------------------------------------------------------------------------------- pictures
+
+
+def _plane(run: Run, some: Points, axes: Plane) -> Html:
+    device = run.analysis.device
+    lines = slopes(device)
+    tops = peaks(device, used(some))
+    longest = max(point.seconds for point in some.all)
+    marks = [
+        mark(point, axes.x.share(point.intensity[ALL] or axes.x.low), 1 - axes.y.share(point.rate), longest)
+        for point in some.placed
+    ]
+    what = f"Roofline of {_words.subject(run.analysis)} on {_words.device(run.analysis)}"
+    about = (
+        f"{_words.counted(len(some.placed), 'point')}; arrow keys go from op to op, the longest first; Enter finds it."
+    )
+    return tag(
+        "svg",
+        tag("title", what),
+        _grid(axes),
+        _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
+        _peaks(tops, lines, axes),
+        tag("g", marks, class_="points"),
+        tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
+        class_="plane",
+        tabindex=0,
+        role="application",
+        aria_label=f"{what}. {about}",
+    )
+
+
+def _grid(axes: Plane) -> Html:
+    """Decades, each named inside the plane, so that no margin is lost."""
+    marks = []
+    for value in svg.decades(axes.x.value(0.0), axes.x.value(1.0)):
+        at = axes.x.share(value)
+        marks.append(tag("line", x1=svg.percent(at), x2=svg.percent(at), y1="0", y2="100%", class_="grid"))
+        if 0.03 < at < 0.9:
+            look = "small" if at < 0.7 else "small wide"
+            words = tag("text", svg.si(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
+            marks.append(words)
+    for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)):
+        at = 1 - axes.y.share(value)
+        marks.append(tag("line", x1="0", x2="100%", y1=svg.percent(at), y2=svg.percent(at), class_="grid"))
+        if 0.06 < at < 0.94:
+            words = tag("text", svg.si(value, "FLOP/s"), x="0", y=svg.percent(at), dy=-3, dx=3, class_="small")
+            marks.append(words)
+    marks.append(tag("text", "FLOP/byte", x="100%", y="100%", dy=-5, dx=-4, class_="small", text_anchor="end"))
+    return tag("g", marks)
+
+
+def _slopes(lines: Sequence[Slope], top: float, axes: Plane) -> Html:
+    """Bandwidths, from the edge of the plane up to the highest peak; each name where it touches no other."""
+    drawn, taken = [], labels.Taken()
+    for slope in lines:
+        start = max(axes.x.value(0.0), axes.y.value(0.0) / slope.rate)
+        (x1, y1), (x2, y2) = ((axes.x.share(x), 1 - axes.y.share(x * slope.rate)) for x in (start, top / slope.rate))
+        line = tag("line", x1=svg.percent(x1), y1=svg.percent(y1), x2=svg.percent(x2), y2=svg.percent(y2))
+        rate = f" {units.byte_rate(slope.rate)}"
+        words = f"{slope.name}{rate}"
+        places = ((x1 + part * (x2 - x1), y1 + part * (y2 - y1)) for part in (0.85, 0.7, 0.55, 0.4, 0.25))
+        at = taken.first(words, ((_WIDTH * x - 5, _HEIGHT * y - 5) for x, y in places))
+        label = None
+        if at is not None:
+            x, y = at[0] / _WIDTH, at[1] / _HEIGHT
+            named = [slope.name, tag("tspan", rate, class_="wide")]
+            label = tag("text", named, x=svg.percent(x), y=svg.percent(y), text_anchor="end")
+        drawn.append(
+            tag("g", tag("title", words), line, label, class_=_look(slope), data_levels=" ".join(slope.levels))
+        )
+    return join(drawn)
+
+
+def _look(slope: Slope) -> str:
+    """Main memory is chosen first."""
+    return "roof slope" if ALL in slope.levels else "roof slope faint"
+
+
+def _peaks(tops: Sequence[Peak], lines: Sequence[Slope], axes: Plane) -> Html:
+    """Rates from the steepest slope on; a name that would touch the one above goes below its line."""
+    steepest = max((slope.rate for slope in lines), default=None)
+    drawn, last = [], -math.inf
+    for peak in tops:
+        at = 1 - axes.y.share(peak.rate)
+        start = axes.x.share(peak.rate / steepest) if steepest else 0.0
+        line = tag("line", x1=svg.percent(max(0.0, start)), x2="100%", y1=svg.percent(at), y2=svg.percent(at))
+        base = at * _HEIGHT - 4
+        if base - last < 14:
+            base = max(at * _HEIGHT + 13, last + 14)
+        last = base
+        label = f"{peak.name} {units.flop_rate(peak.rate)}"
+        below = round(base - at * _HEIGHT)
+        words = tag("text", label, text_anchor="end", x="100%", y=svg.percent(at), dx=-4, dy=below)
+        drawn.append(tag("g", line, words, class_="roof peak", data_precision=peak.precision))
+    return tag("g", drawn)
+
+
+def mark(point: Point, x: float, y: float, longest: float) -> Html:
+    """A point: its shape and colour are its group's, its area is its time."""
+    radius = max(_SMALLEST, _LARGEST * math.sqrt(point.seconds / longest)) if longest > 0 else _SMALLEST
+    shape = tag("path", d=outline(point.group, radius))
+    return tag(
+        "svg", shape, x=svg.percent(x), y=svg.percent(y), class_=f"point group-{point.group}", overflow="visible"
+    )
+
+
+def outline(group: Group, r: float) -> str:
+    """A shape around 0, 0 with about the area of a circle: groups are told apart without their colours."""
+    a = round(r, 1)
+    if group == "matmul":
+        return f"M{-a} 0a{a} {a} 0 1 0 {2 * a:.1f} 0a{a} {a} 0 1 0 {-2 * a:.1f} 0z"
+    s = round(r * 0.886, 1)  # half the side of a square of that area
+    if group == "normalisation":
+        return f"M{-s} {-s}h{2 * s:.1f}v{2 * s:.1f}h{-2 * s:.1f}z"
+    t = round(r * 1.35, 1)
+    if group == "pointwise":
+        return f"M0 {-t * 0.95:.1f}L{t} {t * 0.75:.1f}H{-t}z"
+    d = round(r * 1.25, 1)
+    if group == "optimizer":
+        return f"M0 {-d}L{d} 0L0 {d}L{-d} 0z"
+    if group == "communication":
+        return f"M0 {t * 0.95:.1f}L{t} {-t * 0.75:.1f}H{-t}z"
+    c = round(r * 0.4, 1)
+    e = round(r * 1.2, 1)
+    return f"M{-c} {-e}H{c}V{-c}H{e}V{c}H{c}V{e}H{-c}V{c}H{-e}V{-c}H{-c}z"
+
+
+def _strip(run: Run, some: Points, axes: Plane) -> Html:
+    """Ops without FLOP, which have no place in the plane, by their bandwidth."""
+    longest = max(point.seconds for point in some.all)
+    roofs, taken = [], labels.Taken()
+    for slope in slopes(run.analysis.device):
+        share = axes.bandwidth.share(slope.rate)
+        at = taken.first(slope.name, ((_WIDTH * share - 4, top) for top in (12, 26)))
+        words = tag("text", slope.name, x=svg.percent(share), y=at[1], dx=-4, text_anchor="end") if at else None
+        line = tag("line", x1=svg.percent(share), x2=svg.percent(share), y1="0", y2="100%")
+        about = tag("title", f"{slope.name} {units.byte_rate(slope.rate)}")
+        roofs.append(tag("g", about, line, words, class_=_look(slope), data_levels=" ".join(slope.levels)))
+    marks = [
+        mark(point, axes.bandwidth.share(max(point.traffic, axes.bandwidth.low)), 0.5, longest)
+        for point in some.flopless
+    ]
+    grid = []
+    for number, value in enumerate(svg.decades(axes.bandwidth.value(0.0), axes.bandwidth.value(1.0))):
+        share = axes.bandwidth.share(value)
+        where = svg.percent(share)
+        grid.append(tag("line", x1=where, x2=where, y1="0", y2="100%", class_="grid"))
+        if share < 0.9:
+            look = "small wide" if number % 3 else "small"
+            grid.append(tag("text", svg.si(value, "B/s"), x=where, y="100%", dy=-4, dx=3, class_=look))
+    what = "Ops that do no FLOP, by bandwidth"
+    picture = tag(
+        "svg", tag("title", what), grid, roofs, tag("g", marks, class_="points"),
+        tag("circle", class_="ring", r=12, cx="-10%", cy="-10%"),
+        class_="strip", height=74, role="img", aria_label=what,
+    )  # fmt: skip
+    return tag("div", tag("p", what, class_="note"), picture)
+
+
+# ------------------------------------------------------------------------------------------------------- controls
+
+
+def _controls(run: Run, some: Points) -> Html:
+    """What chooses and leaves out; only a script can answer, so it is shown by one."""
+    analysis, every = run.analysis, some.all
+    known = dict.fromkeys(level for point in every for level in point.intensity)
+    levels = [(level, _LEVELS[level]) for level in known]
+    levels += [
+        (level, slope.name) for slope in slopes(analysis.device) for level in slope.levels if level not in _LEVELS
+    ]
+    phases = [
+        (str(number), analysis.profile.phases[number]) for number in dict.fromkeys(point.phase for point in every)
+    ]
+    present = [group for group in GROUPS if any(point.group == group for point in every)]
+    boxes = [
+        tag("label", tag("input", type="checkbox", value=group, checked=True), _sample(group), tag("span", group))
+        for group in present
+    ]
+    controls = [
+        _select("bytes from", "level", levels),
+        _select("precision", "precision", [("", "all"), *((each, each) for each in used(some))]),
+        _select("phase", "phase", [("", "all"), *phases]),
+        tag(
+            "label",
+            tag("span", "ops of the first ", tag("output", "100 %"), " of the time"),
+            tag("input", type="range", min=1, max=100, value=100, data_slider=True),
+        ),
+        tag(
+            "span",
+            tag("button", "Save SVG", type="button", data_save="svg"),
+            tag("button", "Save PNG", type="button", data_save="png"),
+            class_="buttons",
+        ),
+    ]
+    legend = tag("fieldset", tag("legend", "groups"), boxes, class_="choice groups")
+    return tag("div", legend, tag("div", controls, class_="controls screen"))
+
+
+def _select(words: str, what: str, options: Iterable[tuple[str, str]]) -> Html:
+    made = [tag("option", name_of(label), value=value) for value, label in options]
+    return tag("label", tag("span", words), tag("select", made, data_choose=what))
+
+
+def name_of(text: str) -> str:
+    """What an option says: it holds no markup."""
+    return _words.plain(text, 60)
+
+
+def _sample(group: Group) -> Html:
+    shape = tag("path", d=outline(group, 5.0), transform="translate(8 8)")
+    return tag("svg", shape, class_=f"swatch point group-{group}", width=16, height=16, aria_hidden="true")
+
+
+def _first(some: Points) -> Html:
+    """What is known of the longest op, until another one is chosen."""
+    point = max(some.all, key=lambda point: point.seconds)
+    facts = [[tag("dt", what), tag("dd", words)] for what, words in point.facts]
+    return join([tag("h4", name(point.name, 80)), tag("dl", facts)])
+
+
+def _told(run: Run, some: Points) -> Html:
+    analysis = run.analysis
+    told = [
+        "Each mark is all ops with one signature in one phase: FLOP (matrix and vector) per byte, and FLOP/s in their "
+        "own time; its area is their time. Lines are the ceilings of the device."
+    ]
+    if not analysis.device.ceilings:
+        told.append(f"No ceilings are known of {_words.plain(analysis.device.name, 80)}, so there are none.")
+    if analysis.busy > 0 and some.unknown > 0:
+        told.append(f"{units.percent(some.unknown / analysis.busy)} of busy time is in ops of unknown work: not shown.")
+    if some.crowded > 0:
+        told.append(f"{units.seconds(some.crowded)} is in ops too short to be shown.")
+    if words := notes.above(analysis):
+        told.append(f"{words[0].upper()}{words[1:]}.")
+    return tag("p", " ".join(told), class_="note")

@@ -1,0 +1,113 @@
+"""The roofs that the ops of a step stand under, and the axes that hold both."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from roofline.core.device import Device
+from roofline.renderers._words import plain
+from roofline.renderers.report.points import ALL, COLD, Points
+
+
+@dataclass(frozen=True, slots=True)
+class Peak:
+    """A rate that no op exceeds [FLOP/s]. precisions: whose ceiling it is; matrix: of products, else of vector work."""
+
+    name: str
+    rate: float
+    precision: str
+    matrix: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Slope:
+    """A bandwidth [byte/s]. levels: choices of memory that it is the roof of."""
+
+    name: str
+    rate: float
+    levels: tuple[str, ...]
+
+
+def peaks(device: Device, precisions: Iterable[str]) -> list[Peak]:
+    """The compute ceilings of some precisions, the highest first."""
+    found = []
+    for precision in dict.fromkeys(precisions):
+        for family in ("matrix", "vector"):
+            rate = device.rate(f"{family}.{precision}") if precision else None
+            if rate is not None:
+                found.append(Peak(f"{family} {plain(precision)}", rate, precision, family == "matrix"))
+    return sorted(found, key=lambda peak: -peak.rate)
+
+
+def slopes(device: Device) -> list[Slope]:
+    """Main memory's bandwidth, and that of each cache where it is known."""
+    found = []
+    if device.bandwidth is not None:
+        found.append(Slope("main memory", device.bandwidth, (ALL, COLD)))
+    for level, rate in device.family("cache").items():
+        found.append(Slope(f"{plain(level)} cache", rate, (f"cache.{level}",)))
+    return found
+
+
+@dataclass(frozen=True, slots=True)
+class Axis:
+    """A logarithmic axis: where values stand, as shares of its length between two margins."""
+
+    low: float
+    high: float
+    near: float = 0.05
+    far: float = 0.97
+
+    def share(self, value: float) -> float:
+        """Where a value stands, from 0 to 1."""
+        length = math.log(self.high / self.low)
+        return self.near + (self.far - self.near) * math.log(value / self.low) / length
+
+    def value(self, share: float) -> float:
+        """What stands there."""
+        return float(self.low * (self.high / self.low) ** ((share - self.near) / (self.far - self.near)))
+
+
+@dataclass(frozen=True, slots=True)
+class Plane:
+    """The axes of all runs: intensity [FLOP/byte], FLOP/s (from below), and byte/s of ops without FLOP."""
+
+    x: Axis
+    y: Axis
+    bandwidth: Axis
+
+
+def plane(devices: Sequence[Device], shown: Sequence[Points]) -> Plane:
+    """Axes that hold every point, every peak and the ridge points, whichever bytes are chosen."""
+    placed = [point for some in shown for point in some.placed]
+    tops = [peak.rate for device, some in zip(devices, shown, strict=True) for peak in peaks(device, used(some))]
+    rates = [slope.rate for device in devices for slope in slopes(device)]
+    xs = [x for point in placed for x in point.intensity.values() if x]
+    ridges = [top / rate for top in tops for rate in rates]
+    ys = [point.rate for point in placed]
+    bytes_per_second = [point.traffic for some in shown for point in some.flopless if point.traffic > 0]
+    return Plane(
+        x=_axis([*xs, *ridges], 3.0),
+        y=_axis([*ys, *tops], 2.0, near=0.07, far=0.95),
+        bandwidth=_axis([*bytes_per_second, *rates], 2.0),
+    )
+
+
+def used(some: Points) -> list[str]:
+    """The precisions of the points, those of most time first."""
+    seconds: dict[str, float] = {}
+    for point in some.placed:
+        if point.precision:
+            seconds[point.precision] = seconds.get(point.precision, 0.0) + point.seconds
+    return sorted(seconds, key=lambda precision: -seconds[precision])
+
+
+def _axis(values: Sequence[float], room: float, near: float = 0.05, far: float = 0.97) -> Axis:
+    low, high = (min(values), max(values)) if values else (1.0, 100.0)
+    low, high = low / room, high * room
+    if high / low < 100:  # two decades at least, or there is no tick to read it by
+        middle = math.sqrt(low * high)
+        low, high = middle / 10, middle * 10
+    return Axis(low, high, near, far)

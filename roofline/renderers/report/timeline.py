@@ -1,0 +1,263 @@
+"""The representative step in time: when each op ran, where none did, and what is known of why."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.core.rows import Ints
+from roofline.core.vocabulary import BOUNDS
+from roofline.renderers import _words
+from roofline.renderers._words import plain
+from roofline.renderers.report.parts import columns, svg
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, name, tag
+from roofline.renderers.report.parts.run import Run, each, section
+
+#: Ops that are drawn: of a longer step its beginning.
+MOST = 10_000
+#: Idle stretches that are listed.
+_LISTED = 10
+#: Units of the picture along the step: what is a thousandth of a pixel apart can be magnified.
+_WIDE = 1_000_000
+
+
+@dataclass(frozen=True, slots=True)
+class Stretch:
+    """A time in which no op ran [s], and the row of the op that ended it, -1 for the end of the step.
+
+    start, end: where it is drawn; seconds: how long it was.
+    """
+
+    start: float
+    end: float
+    seconds: float
+    before: int
+
+
+@dataclass(frozen=True, slots=True)
+class Step:
+    """The ops of one profiled step in the order of their starts, in seconds from its beginning.
+
+    rows: of the profile; wall: its length; idle: stretches without an op, in order. recorded: whether these are what
+    the profile holds (the mean of the kept steps), and not what is left between the ops of this one.
+    """
+
+    rows: Ints
+    start: np.ndarray
+    end: np.ndarray
+    wall: float
+    idle: tuple[Stretch, ...]
+    recorded: bool
+
+
+def absent(analysis: Analysis) -> str:
+    """Why there is no timeline; "" where there is one."""
+    profile = analysis.profile
+    if not analysis.timed:
+        return "the step was counted and not timed"
+    if not profile.ops:
+        return "no op was recorded"
+    if not profile.has_times or profile.profiled is None or not profile.profiled.walls:
+        return "no profiled step was kept"
+    if len(profile.ops) > 1 and len({op.start_ns for op in profile.ops}) == 1:
+        return "the profile does not say when its ops began"
+    return ""
+
+
+def step(analysis: Analysis) -> Step:
+    """The first kept step of the profiled ones, whose starts the profile holds."""
+    profile = analysis.profile
+    assert profile.profiled is not None
+    start = np.asarray([op.start_ns for op in profile.ops], np.float64) * 1e-9
+    # Of that step alone: the mean of all would reach past the beginning of the next op, or leave a gap that was none.
+    own = analysis.table.columns.steps[:, 0]
+    rows = np.argsort(start, kind="stable")[:MOST]
+    start, end = start[rows], (start + own)[rows]
+    begin = min(0.0, float(start[0]))
+    wall = max(profile.profiled.walls[0], float(end.max()) - begin)
+    start, end = start - begin, end - begin
+    # An op of several kernels is drawn as if they followed each other: what lies between it and the next one may be one
+    # of its kernels, so that idle time is taken from where it is recorded.
+    host = [None if op.host_ns is None else sum(op.host_ns) * 1e-9 for op in profile.ops]
+    recorded = None not in host
+    idle, reached = [], 0.0
+    for number, row in enumerate(rows.tolist()):
+        begins, length = float(start[number]), host[row] if recorded else None
+        if length is None:
+            length = begins - reached
+        if length > 0:
+            idle.append(Stretch(max(min(reached, begins), begins - length), begins, length, row))
+        reached = max(reached, float(end[number]))
+    if len(rows) < len(profile.ops):
+        return Step(rows, start, end, reached, tuple(idle), recorded)
+    left = wall - reached
+    if recorded:
+        left = min(left, (analysis.idle or 0.0) - sum(stretch.seconds for stretch in idle))
+    if left > 0:
+        idle.append(Stretch(wall - left, wall, left, -1))
+    return Step(rows, start, end, wall, tuple(idle), recorded)
+
+
+def timeline(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any] | None]]:
+    """The section and, for the script, what ran when; None for a run whose profile does not hold it."""
+    steps = [None if absent(run.analysis) else step(run.analysis) for run in runs]
+
+    def build(run: Run) -> Html:
+        found = steps[run.number]
+        if found is None:
+            return tag("p", f"There is no timeline: {absent(run.analysis)}.", class_="note")
+        return _run(run, found)
+
+    given = [None if one is None else _data(run.analysis, one) for run, one in zip(runs, steps, strict=True)]
+    return section("timeline", "Timeline of one step", each(runs, build)), given
+
+
+def _run(run: Run, found: Step) -> Html:
+    what = f"{units.seconds(found.wall)} of one profiled step"
+    buttons = [("in", "+", "magnify"), ("out", "−", "make smaller"), ("left", "‹", "earlier"), ("right", "›", "later"),
+               ("all", "whole step", "whole step")]  # fmt: skip
+    controls = tag(
+        "div",
+        [tag("button", words, type="button", data_zoom=key, aria_label=label) for key, words, label in buttons],
+        class_="controls screen",
+    )
+    picture = tag(
+        "svg",
+        tag("title", f"Timeline: {what}"),
+        _lanes(run.analysis, found),
+        tag("g", _ticks(found), class_="ticks"),
+        class_="timeline",
+        height=110,
+        tabindex=0,
+        role="application",
+        aria_label=f"Timeline: {what}. Plus and minus magnify, arrow keys go from op to op.",
+    )
+    readout = tag("p", "Point at an op or at a gap.", class_="readout screen", aria_live="polite")
+    return tag("div", _legend(), controls, picture, readout, _idle(run, found), data_timeline=run.number)
+
+
+def _legend() -> Html:
+    items = [
+        tag("li", tag("svg", tag("rect", width=10, height=10, class_=f"part {look}"), class_="swatch", width=10,
+                      height=10, aria_hidden="true"), words)
+        for look, words in (*((bound, bound) for bound in BOUNDS), ("rest", "no op runs"))
+    ]  # fmt: skip
+    return tag("ul", items, class_="legend")
+
+
+def _lanes(analysis: Analysis, found: Step) -> Html:
+    """Ops by bound, and below them where none runs: as wide as the page, whatever part of the step is shown."""
+    scale = _WIDE / found.wall
+    paths: dict[int, list[str]] = {}
+    for start, end, row in zip(found.start.tolist(), found.end.tolist(), found.rows.tolist(), strict=True):
+        paths.setdefault(int(analysis.table.bound[row]), []).append(_box(start, end, scale, 0, 44))
+    ops = [tag("path", d="".join(parts), class_=f"part {BOUNDS[bound]}") for bound, parts in sorted(paths.items())]
+    drawn = [stretch for stretch in found.idle if stretch.end > stretch.start]
+    idle = "".join(_box(stretch.start, stretch.end, scale, 50, 18) for stretch in drawn)
+    gaps = tag("path", d=idle, class_="part idle")
+    chosen = tag("rect", class_="chosen", x=-9, y=0, width=0, height=70)
+    place = {"y": "0", "width": "100%", "height": "84", "viewBox": f"0 0 {_WIDE} 70"}
+    return tag("svg", ops, gaps, chosen, class_="lanes", preserveAspectRatio="none", **place)
+
+
+def _box(start: float, end: float, scale: float, top: int, height: int) -> str:
+    """A part of a path: what is too short to be drawn is as wide as can be."""
+    left = round(start * scale)
+    width = max(1, round(end * scale) - left)
+    return f"M{left} {top}h{width}v{height}h-{width}z"
+
+
+def _ticks(found: Step) -> list[Html]:
+    marks = []
+    for value in svg.ticks(found.wall, 8):
+        share = value / found.wall
+        where = svg.percent(share)
+        marks.append(tag("line", x1=where, x2=where, y1=84, y2=90, class_="tick"))
+        anchor = "start" if share < 0.04 else "end" if share > 0.94 else "middle"
+        marks.append(svg.text(share, 104, units.seconds(value) if value else "0", "small", anchor))
+    return marks
+
+
+def cause(analysis: Analysis, row: int) -> str:
+    """What the host did before an op, where that is recorded: the mean of the kept steps."""
+    op = analysis.profile.ops[row] if row >= 0 else None
+    if op is None or op.host_ns is None:
+        return ""
+    framework, python = op.host_ns
+    if not framework and not python:
+        return ""
+    told = f"{units.seconds(framework * 1e-9)} in the framework, {units.seconds(python * 1e-9)} in Python"
+    return f"{told}; {_words.counted(op.host_reads, 'result')} read" if op.host_reads else told
+
+
+def _idle(run: Run, found: Step) -> Html:
+    """The longest stretches, and the causes of all of them as observed in the profiled steps."""
+    analysis = run.analysis
+    profile = analysis.profile
+    longest = sorted(found.idle, key=lambda stretch: -stretch.seconds)[:_LISTED]
+    known = any(cause(analysis, stretch.before) for stretch in longest)
+    rows = []
+    for stretch in longest:
+        op = profile.ops[stretch.before] if stretch.before >= 0 else None
+        what: Any = "the end of the step" if op is None else name(profile.signatures[op.signature].name, 60)
+        place = "" if op is None else name(profile.scopes[op.scope], 50, end=True)
+        cells = [cell(units.seconds(stretch.start)), cell(units.seconds(stretch.seconds)), cell(what, False)]
+        cells.append(cell(place, False))
+        if known:
+            cells.append(cell(cause(analysis, stretch.before) or units.UNKNOWN, False))
+        rows.append(tag("tr", cells))
+    heads = [head("at"), head("idle"), head("before", False), head("scope", False)]
+    if known:
+        heads.append(head("the host meanwhile", False))
+    whole = sum(stretch.seconds for stretch in found.idle)
+    number = f"{units.count(len(found.idle))} {'stretch' if len(found.idle) == 1 else 'stretches'}"
+    of = "a profiled step, on average" if found.recorded else "this step"
+    told = [f"No op runs for {units.seconds(whole)} of {of}, in {number}."]
+    assert profile.profiled is not None
+    causes = {plain(what, 60): seconds for what, seconds in profile.profiled.idle_causes.items() if seconds > 0}
+    if causes:
+        parts = [
+            f"{what} {units.seconds(seconds)}" for what, seconds in sorted(causes.items(), key=lambda each: -each[1])
+        ]
+        told.append(f"Causes of the idle time in the profiled steps, per step: {', '.join(parts)}.")
+        if not known:
+            told.append("Which stretch has which of them the profile does not hold.")
+    else:
+        told.append("Why is not recorded.")
+    told.append(
+        "Drawn is one profiled step as it was recorded, so that the profiler's own cost lies between the ops; an op "
+        "stands from its first kernel on for the time of all of its kernels."
+    )
+    if len(found.rows) < len(profile.ops):
+        told.append(f"The first {len(found.rows):,} of {len(profile.ops):,} ops.")
+    note = tag("p", " ".join(told), class_="note")
+    return (
+        tag("div", table("The longest idle stretches", heads, rows, "Longest idle stretches"), note) if rows else note
+    )
+
+
+def _data(analysis: Analysis, found: Step) -> dict[str, Any]:
+    """What ran when, for the script: whole nanoseconds, names and times as they are written."""
+    profile = analysis.profile
+    ops = [profile.ops[row] for row in found.rows.tolist()]
+    return {
+        "wall": round(found.wall * 1e9),
+        "start": [round(value * 1e9) for value in found.start.tolist()],
+        "end": [round(value * 1e9) for value in found.end.tolist()],
+        "name": columns.names(profile.signatures[op.signature].name for op in ops),
+        "scope": columns.names(profile.scopes[op.scope] for op in ops),
+        "bound": columns.texts(BOUNDS[int(analysis.table.bound[row])] for row in found.rows.tolist()),
+        "time": columns.texts(units.seconds(value) for value in (found.end - found.start).tolist()),
+        "idle": {
+            "start": [round(stretch.start * 1e9) for stretch in found.idle],
+            "end": [round(stretch.end * 1e9) for stretch in found.idle],
+            "time": columns.texts(units.seconds(stretch.seconds) for stretch in found.idle),
+            "cause": columns.texts(cause(analysis, stretch.before) for stretch in found.idle),
+        },
+    }

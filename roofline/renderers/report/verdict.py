@@ -1,0 +1,64 @@
+"""The first thing on the page: what ran, how long it took and why, in two sentences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline.comparison.ranking import RankedPair, Ranking
+from roofline.renderers import _words
+from roofline.renderers._facts import floors, host
+from roofline.renderers.comparison import _comparing
+from roofline.renderers.report.parts.html import Html, tag
+from roofline.renderers.report.parts.run import Run
+
+
+def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
+    """Of one run its verdict; of several that of their comparison, and each run's own.
+
+    allow: whether the difference of runs that are not comparable may be told.
+    """
+    if ranking is None:
+        return tag("div", [_alone(run) for run in runs], class_="verdict")
+    refused = [pair for pair in ranking.pairs if pair.comparison.parity.verdict == "not comparable"]
+    warning, lead = "", []
+    if refused and not allow:
+        warning = _refusal(refused)
+    if len(ranking.runs) > 2:
+        lead = [_comparing.headline(ranking)]
+        slowest = ranking.pairs[-1]
+        if allow or slowest not in refused:
+            lead.append(_comparing.causes(slowest))
+    elif not warning:
+        pair = ranking.pairs[0]
+        warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _comparing.causes(pair)]
+    own = [tag("li", run.title, ": ", _words.verdict(run.analysis, host.most(run.analysis))) for run in runs]
+    return tag(
+        "div",
+        tag("p", warning, class_="warning", role="note") if warning else None,
+        tag("p", " ".join(filter(None, lead)), class_="lead") if any(lead) else None,
+        tag("ul", own),
+        class_="verdict",
+    )
+
+
+def _alone(run: Run) -> Html:
+    return tag("p", " ".join(filter(None, sentences(run))), class_="lead")
+
+
+def sentences(run: Run) -> tuple[str, str]:
+    """The verdict of one run, and how far it is above its floors; of one that was only counted, its work."""
+    analysis = run.analysis
+    if not analysis.timed:
+        known, every = analysis.total.costed, analysis.total.ops
+        head = f"{_words.subject(analysis)}: the work of one step, counted and not timed."
+        return head, f"Work known of {known} of {_words.counted(every, 'op')}."
+    return _words.verdict(analysis, host.most(analysis)), floors.told(analysis)
+
+
+def _refusal(refused: Sequence[RankedPair]) -> str:
+    """Which runs are not comparable with which, and why."""
+    names = _words.conjunction([_comparing.name(pair, 0) for pair in refused])
+    verb = "is" if len(refused) == 1 else "are"
+    reasons = [_words.plain(one.text, 300) for pair in refused for one in pair.comparison.parity.of("refused")]
+    head = f"{names} {verb} not comparable with {_comparing.name(refused[0], 1)}, so that no cause is named."
+    return " ".join([head, *dict.fromkeys(reasons)])

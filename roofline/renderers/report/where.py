@@ -1,0 +1,194 @@
+"""Where each run's time went: one bar by bound, one by group, the gap with its causes; all runs on one axis."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from roofline import units
+from roofline.core.vocabulary import GROUPS
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import evidence
+from roofline.renderers.report.parts import svg
+from roofline.renderers.report.parts.grids import cell, head, table
+from roofline.renderers.report.parts.html import Html, tag
+from roofline.renderers.report.parts.run import Run, section
+
+#: From this share of the axis on there is room for a name above a part of a bar.
+_ROOM = 0.07
+
+
+@dataclass(frozen=True, slots=True)
+class Part:
+    """A part of a bar: what it is called, how it looks, and how long it is [s]."""
+
+    label: str
+    look: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class Line:
+    """A row of the table below the bars. parts: what is drawn of it, one after the other."""
+
+    label: str
+    look: str
+    seconds: float
+    parts: tuple[Part, ...]
+    floor: str = units.UNKNOWN
+    loss: str = units.UNKNOWN
+    words: str = ""
+    below: bool = False
+
+
+def where(runs: Sequence[Run]) -> Html | None:
+    """The section; None where no run has times of ops."""
+    timed = [run for run in runs if run.analysis.timed]
+    if not timed:
+        return None
+    longest = max(max(run.analysis.wall, run.analysis.busy) for run in timed)
+    return section("where", "Where the time went", [_run(run, longest, len(runs) > 1) for run in timed])
+
+
+def _run(run: Run, longest: float, several: bool) -> Html:
+    bounds, groups = by_bound(run), by_group(run)
+    pictures = tag(
+        "svg",
+        _bar(bounds, longest, 0, "by bound"),
+        _bar(groups, longest, 46, "by group"),
+        _axis(longest, 92),
+        class_="bars",
+        height=112,
+        role="img",
+        aria_label=f"One step of {_words.subject(run.analysis)} by bound and by group; the table below has the numbers",
+    )
+    heading = tag("h3", run.title, tag("span", units.seconds(run.analysis.wall), class_="figure")) if several else None
+    told = tag("p", tag("b", _words.gap_name(run.analysis).capitalize()), " ", evidence.idle(run.analysis), ".")
+    tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
+    return tag("div", heading, pictures, tables, told, class_="where")
+
+
+def by_bound(run: Run) -> list[Line]:
+    """The bounds that hold any time, the largest first, then the gap and its causes."""
+    analysis = run.analysis
+    wall = analysis.wall
+    lines = []
+    parts: tuple[Part, ...]
+    for bound, times in _tables.split(analysis).items():
+        if times.seconds <= 0:
+            continue
+        if times.attained is None:
+            parts = (Part("unknown", "unknown pale", times.seconds),)
+            lines.append(Line(bound, bound, times.seconds, parts, words=_words.bound(bound, times)))
+            continue
+        of = times.closing
+        least = of.loss - (of.reach - of.floor)
+        # What is drawn is as long as the time, also where ops are faster than their floors.
+        solid = min(of.floor, of.seconds)
+        half = min(of.reach - of.floor, of.seconds - solid)
+        parts = (
+            Part(f"{bound} floor", bound, solid),
+            Part(f"{bound} floor or loss, by what the caches held", f"{bound} half", half),
+            Part(f"{bound} loss", f"{bound} pale", of.seconds - solid - half),
+        )
+        floor = _tables.between(of.floor / wall, of.reach / wall)
+        loss = _tables.between(least / wall, of.loss / wall)
+        lines.append(Line(bound, bound, times.seconds, parts, floor, loss, _words.bound(bound, times)))
+    lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
+    return [*lines, *_gap(run)]
+
+
+def _gap(run: Run) -> list[Line]:
+    analysis, name = run.analysis, _words.gap_name(run.analysis)
+    causes = {_words.plain(cause, 60): seconds for cause, seconds in (analysis.gap_causes or {}).items() if seconds > 0}
+    if analysis.gap_told <= 0 or not _resolved(run):
+        causes = {}
+    parts = tuple(Part(f"{name}: {cause}", "gap", seconds) for cause, seconds in causes.items())
+    whole = Line(name, "gap", analysis.gap_told, parts or (Part(name, "gap", analysis.gap_told),))
+    return [whole, *(Line(cause, "", seconds, (), below=True) for cause, seconds in causes.items())]
+
+
+def _resolved(run: Run) -> bool:
+    """Whether the gap is more than nothing: what may be nothing has no causes."""
+    interval = run.analysis.gap_interval
+    return not (interval and interval[0] <= 0)
+
+
+def by_group(run: Run) -> list[Line]:
+    """The groups in their order, then the gap."""
+    sums = run.analysis.by("group")
+    lines = [
+        Line(name, f"group-{name}", sums[name].seconds, (Part(name, f"group-{name}", sums[name].seconds),))
+        for name in GROUPS
+        if name in sums and sums[name].seconds > 0
+    ]
+    return [*lines, _gap(run)[0]]
+
+
+def _bar(lines: Sequence[Line], longest: float, top: float, what: str) -> Html:
+    """Names above, parts below; names that have no room are in the table."""
+    drawn, at = [], 0.0
+    for line in lines:
+        if line.below:
+            continue
+        share = line.seconds / longest
+        if share >= _ROOM:
+            look = "label" if share >= 3 * _ROOM else "label wide"
+            drawn.append(svg.clipped(at / longest, share, top, 16, svg.text(0, 12, line.label, look)))
+        for part in line.parts:
+            if part.seconds <= 0:
+                continue
+            title = f"{part.label}: {units.seconds(part.seconds)}"
+            drawn.append(svg.bar(at / longest, part.seconds / longest, top + 16, 22, f"part {part.look}", title))
+            at += part.seconds
+    return tag("g", tag("title", what), drawn)
+
+
+def _axis(longest: float, top: float) -> Html:
+    marks = []
+    for value in svg.ticks(longest):
+        share = value / longest
+        anchor = "start" if share < 0.05 else "end" if share > 0.9 else "middle"
+        where = svg.percent(share)
+        marks.append(tag("line", x1=where, x2=where, y1=top - 8, y2=top - 3, class_="tick"))
+        marks.append(svg.text(share, top + 10, units.seconds(value) if value else "0", "small", anchor))
+    return tag("g", marks)
+
+
+def _table(lines: Sequence[Line], run: Run) -> Html:
+    wall = run.analysis.wall
+    heads = [head("bound", False), *map(head, ("time", "%", "floor %", "loss %")), head("in words", False)]
+    rows = [
+        tag(
+            "tr",
+            tag("th", _swatch(line.look), line.label, scope="row", class_="below" if line.below else None),
+            cell(units.seconds(line.seconds)),
+            cell(_tables.percent(line.seconds / wall)),
+            cell("" if line.below else line.floor),
+            cell("" if line.below else line.loss),
+            tag("td", line.words, class_="words"),
+        )
+        for line in lines
+    ]
+    return table("By bound: solid is the floor, pale the loss", heads, rows, "Time by bound")
+
+
+def _legend(lines: Sequence[Line], run: Run) -> Html:
+    wall = run.analysis.wall
+    rows = [
+        tag(
+            "tr",
+            tag("th", _swatch(line.look), line.label, scope="row"),
+            cell(units.seconds(line.seconds)),
+            cell(_tables.percent(line.seconds / wall)),
+        )
+        for line in lines
+    ]
+    return table("Time by group", [head("group", False), head("time"), head("%")], rows, "Time by group")
+
+
+def _swatch(look: str) -> Html | None:
+    if not look:
+        return None
+    box = tag("rect", width=10, height=10, class_=f"part {look}")
+    return tag("svg", box, class_="swatch", width=10, height=10, aria_hidden="true")

@@ -1,0 +1,75 @@
+"""Convolutions of images that an op of its own filled up with zeros: what runs, and what was asked for.
+
+Images of 6 x 6 and kernels of 3 x 3. With a zero on either side, 6 outputs have 3 taps each, of which 2 are outside:
+(3*6 - 2)^2 pairs of 18^2. With one row and one column behind and stride 2, 3 outputs have 9 taps, one outside:
+(9 - 1)^2 pairs of 9^2.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional
+
+from roofline.core.step import Step
+from roofline.pytorch import count
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting
+
+BATCH, IN, OUT, SIDE = 2, 3, 5, 6
+CHANNELS = 2 * BATCH * IN * OUT  # FLOPs of a pair
+AROUND, BEHIND = (1, 1, 1, 1), (0, 1, 0, 1)
+
+
+def convolutions(prepare, stride=1, padding=0, layout=(BATCH, IN, SIDE, SIDE)):
+    """(model FLOPs, FLOPs) of a convolution of what `prepare` makes of an image, and of its two gradients."""
+    image = torch.randn(layout, requires_grad=True)
+    weight = torch.randn(OUT, IN, 3, 3, requires_grad=True)
+
+    def run():
+        functional.conv2d(prepare(image), weight, stride=stride, padding=padding).sum().backward()
+
+    counted = count.count(counting.record(Step(run=run)), Engine())
+    costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
+    return [(cost.model_flops, cost.flops) for cost in costs]
+
+
+def twice(model, executed):
+    return [(CHANNELS * model, CHANNELS * executed), (2 * CHANNELS * model, 2 * CHANNELS * executed)]
+
+
+def test_zeros_around_an_image_are_not_asked_for() -> None:
+    padded = convolutions(lambda image: functional.pad(image, AROUND))
+    assert padded == twice(16**2, 18**2)
+    assert convolutions(lambda image: image, padding=1) == twice(16**2, 16**2)
+
+
+def test_zeros_on_one_side() -> None:
+    assert convolutions(lambda image: functional.pad(image, BEHIND), stride=2) == twice(8**2, 9**2)
+
+
+def test_margins_go_with_copies_into_another_layout() -> None:
+    """As Keras does it: padded channels last, turned, and laid out anew."""
+
+    def prepare(image):
+        turned = functional.pad(image, (0, 0, *AROUND)).permute(0, 3, 1, 2).contiguous()
+        return turned.contiguous(memory_format=torch.channels_last)
+
+    assert convolutions(prepare, layout=(BATCH, SIDE, SIDE, IN)) == twice(16**2, 18**2)
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda image: functional.pad(image, AROUND, value=1.0),
+        lambda image: functional.pad(image, AROUND) + 1,
+        lambda image: functional.pad(image, AROUND).add_(1),
+        lambda image: functional.pad(image, (2, 2, 2, 2))[..., 1:-1, 1:-1],
+        lambda image: functional.pad(image, (2, 2, 2, 2), mode="reflect")[..., 1:-1, 1:-1],
+    ],
+    ids=["ones", "a sum", "in place", "a part", "reflected"],
+)
+def test_what_is_not_known_to_be_zero_is_asked_for(prepare) -> None:
+    assert convolutions(prepare) == twice(18**2, 18**2)

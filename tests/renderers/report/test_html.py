@@ -1,0 +1,91 @@
+"""What may stand in the page: text stays text, whatever it is."""
+
+from __future__ import annotations
+
+import json
+from html.parser import HTMLParser
+
+import handmade
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roofline.renderers.report.parts.html import Html, data, join, name, tag
+
+
+class Read(HTMLParser):
+    """The elements, attributes and text of some HTML, as a browser reads them."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.tags: list[str] = []
+        self.attributes: list[tuple[str, str | None]] = []
+        self.text = ""
+        self.feed(text)
+        self.close()
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        self.attributes += attrs
+
+    def handle_data(self, data: str) -> None:
+        self.text += data
+
+
+def harmless(text: str) -> str:
+    """What is left of a text without controls and bidirectional marks, by Unicode's own table."""
+    import unicodedata
+
+    marks = ("LRE", "RLE", "PDF", "LRO", "RLO", "LRI", "RLI", "FSI", "PDI")
+    drop = {"\u061c", "\u200e", "\u200f", "\u2028", "\u2029", "\ufeff"}
+    return "".join(
+        c
+        for c in text
+        if not (
+            c in drop or unicodedata.bidirectional(c) in marks or (unicodedata.category(c) == "Cc" and c not in "\t\n")
+        )
+    )
+
+
+@given(st.text(st.characters(codec="utf-8", exclude_characters="\x00"), max_size=60))
+def test_text_comes_out_as_it_went_in(text: str) -> None:
+    found = Read(tag("p", text, title=text))
+    assert found.tags == ["p"]
+    assert found.text == harmless(text)
+    assert found.attributes == [("title", harmless(text))]
+
+
+@pytest.mark.parametrize(
+    "hostile", [*handmade.HOSTILE, "a" * 10_000, "</script><script>alert(1)</script>", "-->", "]]>"]
+)
+def test_a_name_is_one_element_of_printable_text(hostile: str) -> None:
+    found = Read(name(hostile, 60))
+    assert found.tags == ["bdi"]
+    assert found.text.isprintable()
+    assert len(found.text) <= 60
+    assert all(len(value or "") <= 1000 for _, value in found.attributes)
+
+
+def test_a_long_name_keeps_what_says_most() -> None:
+    assert "abcde…" in name("abcdefgh", 6)
+    assert "…defgh" in name("abcdefgh", 6, end=True)
+    assert 'title="abcdefgh"' in name("abcdefgh", 6)
+
+
+def test_only_what_is_html_already_is_left_alone() -> None:
+    assert tag("b", "<i>", Html("<i></i>")) == "<b>&lt;i&gt;<i></i></b>"
+    assert join(["a&b", None, [Html("<br>")]]) == "a&amp;b<br>"
+    assert tag("input", checked=True, hidden=False, value=None, data_run=0) == '<input checked data-run="0">'
+
+
+@pytest.mark.parametrize("hostile", [*handmade.HOSTILE, "</script>", "<!--<script>", "\u2028"])
+def test_data_cannot_end_its_element(hostile: str) -> None:
+    text = data({"name": hostile})
+    assert not set(text) & set("<>&")
+    assert text.isascii()
+    assert json.loads(text) == {"name": hostile}
+
+
+def test_numbers_that_json_lacks_are_refused() -> None:
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        data([float("nan")])

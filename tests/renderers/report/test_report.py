@@ -1,0 +1,487 @@
+"""The page without a browser: what is in it, that it says what the text says, and what it does with the unknown."""
+
+from __future__ import annotations
+
+import base64
+import hashlib
+import json
+import re
+from html.parser import HTMLParser
+
+import handmade
+import numpy as np
+import pytest
+import synthetic
+from msgspec.structs import replace
+
+from roofline import units
+from roofline.analysis.analysis import KEYS, analyze
+from roofline.comparison.ranking import rank
+from roofline.core.cost import unknown
+from roofline.core.schema import Profile, Wall
+from roofline.errors import InputError
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import evidence, host, measured
+from roofline.renderers.comparison import _comparing, _evidence, _term_table
+from roofline.renderers.report import report
+from roofline.renderers.report.modules import tree
+from roofline.renderers.report.ops import rows
+from roofline.renderers.report.points import ALL, COLD, points
+from roofline.renderers.report.roofs import plane
+from roofline.renderers.report.timeline import absent, step
+from roofline.renderers.report.waterfall import extent
+
+US, MB = 1e-6, 1e6
+
+
+class Page(HTMLParser):
+    """The text of the page, its tables as rows of cells by their captions, its elements, and its data."""
+
+    def __init__(self, text: str) -> None:
+        super().__init__(convert_charrefs=True)
+        self.words: list[str] = []
+        self.tables: dict[str, list[list[str]]] = {}
+        self.ids: list[str] = []
+        self.tags: list[str] = []
+        self.data = ""
+        self._caption: str | None = None
+        self._rows: list[list[str]] = []
+        self._cell: list[str] | None = None
+        self._open: list[str] = []
+        self.feed(text)
+        self.close()
+
+    @property
+    def text(self) -> str:
+        return " ".join(" ".join(self.words).split())
+
+    def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
+        self.tags.append(tag)
+        given = dict(attrs)
+        self.ids += [given["id"]] if given.get("id") else []
+        self._open.append("data" if given.get("type") == "application/json" else tag)
+        if tag == "table":
+            self._caption, self._rows = "", []
+        elif tag == "tr":
+            self._rows.append([])
+        elif tag in ("td", "th"):
+            self._cell = []
+
+    def handle_endtag(self, tag: str) -> None:
+        while self._open and self._open.pop() not in (tag, "data"):
+            pass
+        if tag in ("td", "th") and self._cell is not None:
+            self._rows[-1].append(" ".join("".join(self._cell).split()))
+            self._cell = None
+        elif tag == "table" and self._caption is not None:
+            self.tables[" ".join(self._caption.split())] = self._rows
+
+    def handle_data(self, data: str) -> None:
+        inside = self._open[-1] if self._open else ""
+        if inside == "data":
+            self.data += data
+        elif inside in ("style", "script"):
+            return
+        elif inside == "caption" and self._caption is not None:
+            self._caption += data
+        elif self._cell is not None and "svg" not in self._open:
+            self._cell.append(data)
+        self.words.append(data)
+
+
+def page(*profiles: Profile, allow: bool = False) -> Page:
+    return Page(report(profiles, allow=allow))
+
+
+def said(words: str, found: Page) -> bool:
+    return " ".join(words.split()) in found.text
+
+
+@pytest.fixture(scope="module")
+def one() -> Page:
+    return page(handmade.profile())
+
+
+@pytest.fixture(scope="module")
+def pair() -> tuple[Profile, Profile]:
+    """A step, and the same one whose norms are written out: that one is the slower, by a finding."""
+    written_out = synthetic.instead(synthetic.LAYER * 4, "aten::native_layer_norm", synthetic.UNFUSED_NORM)
+    return synthetic.step(written_out), synthetic.step(backend="jax")
+
+
+@pytest.fixture(scope="module")
+def two(pair: tuple[Profile, Profile]) -> Page:
+    return page(*pair)
+
+
+# ------------------------------------------------------------------------------------------------ the whole page
+
+
+def test_the_order_of_the_page(one: Page, two: Page) -> None:
+    order = ["verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "measured"]
+    assert [each for each in one.ids if each in order] == order
+    order.insert(-1, "comparison")
+    # The steps of `synthetic` have one scope without a name, so no modules.
+    order.remove("modules")
+    assert [each for each in two.ids if each in order] == order
+
+
+def test_it_forbids_itself_all_but_its_own_style_and_script() -> None:
+    text = report([handmade.profile()])
+    policy = re.search(r'http-equiv="Content-Security-Policy" content="([^"]*)"', text)
+    assert policy is not None
+    rules = dict(rule.split(" ", 1) for rule in policy[1].replace("&#x27;", "'").split("; "))
+    assert rules["default-src"] == "'none'"
+    assert rules["img-src"] == "data: blob:"
+    for element, rule in (("style", "style-src"), ("script", "script-src")):
+        inline = re.findall(rf"<{element}>(.*?)</{element}>", text, flags=re.DOTALL)
+        digests = [base64.b64encode(hashlib.sha256(each.encode()).digest()).decode() for each in inline]
+        assert rules[rule] == " ".join(f"'sha256-{digest}'" for digest in digests)
+    # What the policy would stop is not there, nor what would be fetched without it.
+    assert not re.search(r'\s(style|on\w+|src|srcset|action)="', text.partition("<script type")[0])
+    assert set(re.findall(r'href="([^"]*)"', text)) <= {f"#{each}" for each in (*SECTIONS, "main")}
+    assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)", text)
+
+
+SECTIONS = ("verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "comparison", "measured")
+
+
+def test_the_same_profiles_give_the_same_page(pair: tuple[Profile, Profile]) -> None:
+    assert report(pair) == report(pair)
+
+
+def test_no_profile_is_refused() -> None:
+    with pytest.raises(InputError, match="nothing to report"):
+        report([])
+
+
+# --------------------------------------------------------------------------------------- it says what the text says
+
+
+def test_the_sentences_are_those_of_the_text(one: Page) -> None:
+    analysis = analyze(handmade.profile())
+    assert said(_words.verdict(analysis, host.most(analysis)), one)
+    for _, words in (*measured.told(analysis), *evidence.told(analysis)):
+        assert said(words, one), words
+    # floors 7725 µs; 2708 µs more: matmul 1000, softmax 1300 + layer norm 3, embedding 100 + gelu 5, adamw 300
+    assert said("The least times of its ops add up to 7.72 ms on this device; they take 2.71 ms longer, 48 % of it in "
+                "normalisation.", one)  # fmt: skip
+
+
+@pytest.mark.parametrize("key", KEYS)
+def test_the_tables_are_those_of_the_text(one: Page, key: str) -> None:
+    analysis = analyze(handmade.profile())
+    wanted = _tables.rows(analysis, key, "host time")
+    head, *found = one.tables[f"By {key}" if key != "group" else "By group"]
+    assert head[0] == key
+    assert len(found) == len(wanted)
+    for cells, row in zip(found, wanted, strict=True):
+        assert cells[0] == row.label
+        numbers = cells[2:] if key in _tables.LONG else cells[1:]
+        assert numbers == [column.cell(row) for column in _tables.COLUMNS]
+
+
+def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
+    # memory 5375 µs (embedding 400, gelu 25, softmax 1950, adamw 3000), compute 5000, gap 1800, unknown 317, overhead 8
+    table = one.tables["By bound: solid is the floor, pale the loss"]
+    assert [row[:3] for row in table[1:]] == [
+        ["memory", "5.37 ms", "43.0"],
+        ["compute", "5.00 ms", "40.0"],
+        ["overhead", "8.00 µs", "0.1"],
+        ["unknown", "317 µs", "2.5"],
+        ["host time", "1.80 ms", "14.4"],
+        # The gap in proportion to the causes of idle time: 1.2 and 0.6 of 1.8 ms.
+        ["host dispatch", "1.20 ms", "9.6"],
+        ["data input", "600 µs", "4.8"],
+    ]
+    assert [row[3] for row in table[1:]][3] == units.UNKNOWN
+
+
+def test_every_op_is_a_row_with_the_words_of_the_text() -> None:
+    analysis = analyze(handmade.profile())
+    found = rows(analysis)
+    told = [found["time"]["texts"][number] for number in found["time"]["rows"]]
+    assert told == [units.seconds(time) for time in sorted(analysis.table.share.tolist(), reverse=True)]
+    assert found["by"]["time"] == sorted(found["by"]["time"], reverse=True)
+    names = [found["op"]["texts"][number] for number in found["op"]["rows"]]
+    mystery, product = names.index("mylib::mystery"), names.index("aten::addmm")
+    assert [found[key]["texts"][found[key]["rows"][mystery]] for key in ("work", "traffic", "rate", "attained")] == [
+        "–"
+    ] * 4
+    assert [found["by"][key][mystery] for key in ("work", "traffic", "rate", "attained")] == [None] * 4
+    # 200 MFLOP of products and 0.1 MFLOP of the bias in 2500 µs: 80.04 GFLOP/s, at 2000 / 2500 of its roof
+    assert found["rate"]["texts"][found["rate"]["rows"][product]] == "80.0 GFLOP/s"
+    assert found["attained"]["texts"][found["attained"]["rows"][product]] == "80.0"
+
+
+# --------------------------------------------------------------------------------------------------- the roofline
+
+
+def test_points_stand_where_their_work_puts_them() -> None:
+    some = points(analyze(handmade.profile()))
+    product = next(point for point in some.placed if point.name == "aten::addmm")
+    # two of 200.1 MFLOP and 4.804 MB each, in 5 ms
+    assert product.rate == pytest.approx(400.2e6 / 5e-3)
+    assert product.traffic == pytest.approx(9.608e6 / 5e-3)
+    assert product.intensity[ALL] == pytest.approx(400.2 / 9.608)
+    # Of the 0.4 + 4.004 MB that each reads what a cache of 1 MB may hold is not cold.
+    assert product.intensity[COLD] is not None
+    assert product.intensity[COLD] > product.intensity[ALL]
+    copy = next(point for point in some.flopless if point.name == "aten::embedding")
+    assert copy.rate == 0
+    assert copy.traffic == pytest.approx(4 * MB / 400e-6)
+    # The op of unknown work is neither; its share of the time is told.
+    assert some.unknown == pytest.approx(317 * US)
+    assert sum(point.seconds for point in some.all) + some.unknown == pytest.approx(10_700 * US)
+
+
+def test_axes_hold_every_point_and_a_point_at_its_roof_lies_on_the_line() -> None:
+    analysis = analyze(handmade.profile())
+    some = points(analysis)
+    axes = plane([analysis.device], [some])
+    for point in some.placed:
+        assert 0 < axes.y.share(point.rate) < 1
+        for intensity in filter(None, point.intensity.values()):
+            assert 0 < axes.x.share(intensity) < 1
+    assert axes.y.share(100e9) < 1  # the highest ceiling
+    for value in (0.1, 3.0, 200.0):
+        assert axes.x.value(axes.x.share(value)) == pytest.approx(value)
+    # Ten times as much is as far everywhere: the axis is logarithmic.
+    assert axes.x.share(10.0) - axes.x.share(1.0) == pytest.approx(axes.x.share(100.0) - axes.x.share(10.0))
+
+
+# ------------------------------------------------------------------------------------------- modules and timeline
+
+
+def test_a_module_is_the_sum_of_what_is_below_it() -> None:
+    analysis = analyze(handmade.profile())
+    top, sums = tree(analysis)
+    toy = top.below["toy"]
+    assert list(top.below) == ["toy", "AdamW"]
+    assert list(toy.below) == ["embedding", "layer.0", "layer.1", "attention", "norm"]
+    seconds = {name: float(sums.seconds[module.row]) / US for name, module in toy.below.items()}
+    assert seconds == pytest.approx({"embedding": 400, "layer.0": 2525, "layer.1": 2500, "attention": 2267, "norm": 8})
+    assert float(sums.seconds[toy.row]) / US == pytest.approx(sum(seconds.values()))
+    # two products of 200.1 MFLOP, gelu 0.4, softmax 4, layer norm 0.008: what of them is known
+    assert sums.flops(toy.row) == pytest.approx(400.2e6 + 0.4e6 + 4e6 + 8e3)
+    assert sums.unknown[toy.row] == pytest.approx(367 * US)
+    assert sums.flops(toy.below["norm"].row) == 8e3
+    by_scope = analysis.by("scope")
+    assert by_scope["toy/layer.0/ffn"].seconds == pytest.approx(float(sums.seconds[toy.below["layer.0"].row]))
+
+
+def test_a_module_of_unknown_work_has_none() -> None:
+    signatures = tuple(replace(each, cost=unknown("no formula")) for each in handmade.SIGNATURES)
+    _, sums = tree(analyze(handmade.profile(signatures=signatures)))
+    assert [sums.flops(row) for row in range(1, len(sums.own))] == [None] * (len(sums.own) - 1)
+
+
+def test_the_timeline_is_idle_where_no_op_runs() -> None:
+    # The first kept step: own times are 0.99 of those above. Softmax ends at 6100 + 1980 = 8080, after mystery began at
+    # 8000, which ends at 8000 + 363.33; the step of 13.7 ms ends 1.73 ms after adamw, at 9000 + 2970.
+    found = step(analyze(handmade.profile()))
+    stretches = [(each.start / US, each.end / US) for each in found.idle]
+    assert np.asarray(stretches) == pytest.approx(
+        np.asarray(
+            [
+                (0, 200),
+                (596, 700),
+                (3175, 3400),
+                (3424.75, 3500),
+                (5975, 6100),
+                (8363.33, 8500),
+                (8507.92, 9000),
+                (11970, 13700),
+            ]
+        )
+    )
+    assert [each.before for each in found.idle] == [0, 1, 2, 3, 4, 6, 7, -1]
+    assert found.wall == pytest.approx(13.7e-3)
+
+
+@pytest.mark.parametrize(
+    ("profile", "why"),
+    [
+        (handmade.profile(profiled=None), "counted and not timed"),
+        (handmade.without_steps(), "no profiled step was kept"),
+        (handmade.profile(ops=()), "no op was recorded"),
+        (handmade.profile(ops=tuple(replace(op, start_ns=0) for op in handmade.OPS)), "does not say when"),
+    ],
+)
+def test_why_there_is_no_timeline(profile: Profile, why: str) -> None:
+    assert why in absent(analyze(profile))
+    assert why in page(profile).text
+
+
+def test_what_the_host_did_before_an_op_is_told_where_it_is_recorded() -> None:
+    rows = [replace_row(row) for row in synthetic.LAYER]
+    text = page(synthetic.step(rows)).text
+    assert "7.00 µs in the framework, 3.00 µs in Python" in text
+    assert "Which stretch has which of them the profile does not hold" not in text
+    assert "Which stretch has which of them the profile does not hold" in page(synthetic.step()).text
+
+
+def test_idle_time_that_is_recorded_is_told_and_not_what_lies_between_ops() -> None:
+    """An op of several kernels ends later than it is drawn: the gap behind it is no idle time, but for 10 µs."""
+    ops = [replace_row(synthetic.ADD), replace_row(synthetic.ADD)]
+    plain = synthetic.step(ops)
+    later = replace(plain, ops=(plain.ops[0], replace(plain.ops[1], start_ns=plain.ops[1].start_ns + 90_000)))
+    found = step(analyze(later))
+    assert found.recorded
+    # 10 µs before each op; both take 19.8 µs in the first step, and the second one begins at 10 + 20 + 10 + 90 µs.
+    assert [each.seconds / US for each in found.idle[:2]] == pytest.approx([10, 10])
+    assert [each.start / US for each in found.idle[:2]] == pytest.approx([0, 120])
+
+
+def replace_row(row: synthetic.Row) -> synthetic.Row:
+    return synthetic.change(row, host=(7.0, 3.0))
+
+
+# ------------------------------------------------------------------------------------------------------ two and more
+
+
+def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Profile], two: Page) -> None:
+    ranking = rank(pair, as_given=True)
+    found = ranking.pairs[0]
+    assert found.findings
+    assert said(_comparing.verdict(found), two)
+    assert said(_comparing.causes(found), two)
+    assert said(_comparing.judged(found.comparison.parity), two)
+    for finding in found.findings:
+        assert said(finding.text, two)
+        assert said(finding.advice, two)
+    for _, words in (*_evidence.runs(found), *_evidence.told(found)):
+        assert said(words, two)
+    made = _term_table.table(found.comparison)
+    assert [row[0] for row in two.tables["The sum of the difference, A − B"][1:]] == [
+        *(row.label for row in made.rows),
+        "total",
+    ]
+    for run in ranking.runs:
+        assert said(_words.verdict(run, host.most(run)), two)
+
+
+def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Profile], two: Page) -> None:
+    found = rank(pair, as_given=True).pairs[0]
+    (rows,) = (table for caption, table in two.tables.items() if caption.startswith("What B does without"))
+    assert rows[1][2] == units.seconds(found.comparison.a.wall)
+    assert rows[-1][2] == units.seconds(found.comparison.b.wall)
+    changes = [row[2] for row in rows[2:-1]]
+    made = _term_table.table(found.comparison)
+    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(row.seconds)) for row in made.rows]
+    assert sum(row.seconds for row in made.rows) == pytest.approx(found.comparison.difference)
+    assert all((row.seconds > 0) == change.startswith("−") for change, row in zip(changes, made.rows, strict=True))
+
+
+def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:
+    assert extent(10.0, 4.0, [10.0, 4.0], ()).low == 0
+    near = extent(10.0, 9.5, [10.0, 9.5], ())
+    assert near.broken
+    assert near.low == pytest.approx(9.5 - 0.25 * 0.5)
+    assert near.share(10.0) == 1
+    slower = synthetic.step(synthetic.LAYER * 4, extra_gap=100)
+    text = page(slower, synthetic.step()).text
+    assert "the bars of the walls are broken" in text
+
+
+def test_runs_that_are_not_comparable_are_not_explained() -> None:
+    half = synthetic.step(synthetic.LAYER * 2)
+    runs = (synthetic.step(), half)
+    found = page(*runs)
+    assert "not comparable with" in found.text
+    assert "so that no cause is named" in found.text
+    assert "add --allow" in found.text
+    assert not any(caption.startswith("What B does without") for caption in found.tables)
+    assert 'class="findings"' not in report(runs)
+    allowed = page(*runs, allow=True)
+    assert "NOT COMPARABLE, compared all the same" in allowed.text
+    assert any(caption.startswith("What B does without") for caption in allowed.tables)
+
+
+def test_several_runs_are_ranked() -> None:
+    runs = [synthetic.step(backend=name, host=host) for name, host in (("torch", 40), ("jax", 10), ("keras-jax", 80))]
+    found = page(*runs)
+    (table,) = (rows for caption, rows in found.tables.items() if caption == "The runs, the fastest first")
+    assert [row[1] for row in table[1:]] == ["jax", "torch", "keras-jax"]
+    assert len(json.loads(found.data)["runs"]) == 3
+
+
+def test_a_run_that_was_only_counted_is_shown_and_not_compared() -> None:
+    found = page(handmade.profile(profiled=None), handmade.profile())
+    assert "was counted and not timed" in found.text
+    assert "The runs are not compared" in found.text
+
+
+# ----------------------------------------------------------------------------------------------- what is not known
+
+
+@pytest.mark.parametrize(
+    "profile",
+    [
+        handmade.profile(ops=(), profiled=None),
+        handmade.profile(ops=()),
+        handmade.profile(profiled=None),
+        handmade.without_steps(),
+        handmade.filled(),
+        handmade.profile(
+            device=replace(handmade.device(), ceilings={}, caches=(), kind="cuda"),
+            wall=Wall(steps=(0.0125,), source="profiled"),
+            batch=None,
+            seq=None,
+            samples=None,
+            tokens=None,
+            versions={},
+            date="",
+        ),
+        handmade.profile(signatures=tuple(replace(each, cost=unknown("")) for each in handmade.SIGNATURES)),
+        handmade.profile(scopes=("",) * len(handmade.SCOPES)),
+    ],
+)
+def test_what_is_not_known_is_a_dash_and_no_error(profile: Profile) -> None:
+    found = page(profile)
+    assert not re.search(r"\b(nan|None|inf|-0)\b", found.text)
+    json.loads(found.data)
+
+
+def test_a_step_that_was_only_counted_has_its_work() -> None:
+    found = page(handmade.profile(profiled=None))
+    assert "counted and not timed" in found.text
+    table = found.tables["By group"]
+    assert table[0] == ["group", "ops", "model", "executed", "vector", "read", "written"]
+    assert table[1][:4] == ["matmul", "2", "400 MFLOP", "400 MFLOP"]
+    assert "where" not in found.ids
+    assert "roofline" not in found.ids
+
+
+@pytest.mark.parametrize("hostile", [*handmade.HOSTILE, "</script><script>alert(1)</script>", "x" * 10_000])
+def test_hostile_names_stay_text(hostile: str) -> None:
+    plain, found = page(handmade.profile()), page(handmade.hostile(hostile))
+    assert set(found.tags) <= {*plain.tags, "small"}
+    assert found.tags.count("script") == 3
+    assert found.text.replace("\n", " ").isprintable()
+    assert all(len(text) <= 1000 + 20 for text in strings(json.loads(found.data)))
+
+
+def test_hostile_names_of_two_runs_stay_text() -> None:
+    for hostile in handmade.HOSTILE[:2]:
+        found = page(handmade.hostile(hostile), handmade.hostile(hostile + "b"), allow=True)
+        assert found.tags.count("script") == 3
+        assert found.text.replace("\n", " ").isprintable()
+
+
+def strings(value: object) -> list[str]:
+    if isinstance(value, str):
+        return [value]
+    inside = value.values() if isinstance(value, dict) else value if isinstance(value, list) else ()
+    return [text for each in inside for text in strings(each)]
+
+
+def test_a_large_step_is_bounded() -> None:
+    """Of 12,000 ops the table lists 10,000, the timeline draws the first of them, and the page is below 4 MB."""
+    profile = handmade.wide(12_000, 20)
+    analysis = analyze(profile)
+    assert len(rows(analysis)["op"]["rows"]) == 10_000
+    assert len(step(analysis).rows) == 10_000
+    text = report([profile])
+    assert len(text) < 4e6
+    assert "The first 10,000 of 12,000 ops." in text

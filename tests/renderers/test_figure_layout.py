@@ -1,0 +1,287 @@
+"""No text of any figure overlaps another, lies on a line or a marker, or leaves the figure, whatever the profile holds.
+
+Everything that matplotlib draws is written down by a renderer that draws nothing: texts as the rectangles that their
+letters fill, lines as segments, markers as boxes. Whether they meet is asked of matplotlib's paths and not of the code
+that placed the labels.
+"""
+
+from __future__ import annotations
+
+from itertools import combinations, pairwise
+from math import cos, radians, sin
+from typing import Any
+
+import handmade
+import numpy as np
+import pytest
+from hypothesis import Phase, given, settings
+from hypothesis import strategies as st
+from matplotlib.backend_bases import RendererBase
+from matplotlib.backends.backend_agg import RendererAgg
+from matplotlib.path import Path
+from msgspec.structs import replace
+from randomly import profiles
+
+from roofline import plugins
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.core.schema import Wall
+from roofline.errors import InputError
+from roofline.renderers import figures
+from roofline.renderers.figures import _frame, _labels, _measure, _style
+
+KINDS = plugins.names("roofline.renderers.figures")
+#: A pixel of 300 to the inch, as letters begin on whole pixels.
+ROUNDING = 1.0
+
+
+class Recorder(RendererBase):
+    """What a figure consists of, in pixels from its lower left corner."""
+
+    def __init__(self, width: float, height: float, dpi: float) -> None:
+        super().__init__()
+        self.width, self.height, self.agg = width, height, RendererAgg(width, height, dpi)
+        self.dpi = dpi
+        self.texts: list[tuple[str, np.ndarray]] = []
+        self.lines: list[np.ndarray] = []
+        self.markers: list[np.ndarray] = []
+
+    def get_canvas_width_height(self) -> tuple[float, float]:
+        return self.width, self.height
+
+    def points_to_pixels(self, points: Any) -> Any:
+        return points * self.dpi / 72
+
+    def get_text_width_height_descent(self, s: str, prop: Any, ismath: Any) -> Any:
+        return self.agg.get_text_width_height_descent(s, prop, ismath)
+
+    def draw_text(self, gc: Any, x: float, y: float, s: str, prop: Any, angle: float, *args: Any, **_: Any) -> None:
+        if s.strip():
+            wide, high, below = self.get_text_width_height_descent(s, prop, False)
+            u, v = (
+                np.array([cos(radians(angle)), sin(radians(angle))]),
+                np.array([-sin(radians(angle)), cos(radians(angle))]),
+            )
+            corner = np.array([x, self.height - y]) - below * v
+            self.texts.append(
+                (s, np.array([corner, corner + wide * u, corner + wide * u + high * v, corner + high * v]))
+            )
+
+    def draw_path(self, gc: Any, path: Path, transform: Any, rgbFace: Any = None) -> None:
+        if rgbFace is None and gc.get_linewidth() > 0:
+            for polygon in path.to_polygons(transform, closed_only=False):
+                self.lines += [np.array(pair) for pair in pairwise(polygon)]
+
+    def draw_markers(
+        self, gc: Any, marker_path: Path, marker_trans: Any, path: Path, trans: Any, rgbFace: Any = None
+    ) -> None:
+        box = marker_path.get_extents(marker_trans)
+        for (x, y), _ in path.iter_segments(trans, simplify=False):
+            self._marked(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y)
+
+    def draw_path_collection(
+        self, gc: Any, master: Any, paths: Any, all_transforms: Any, offsets: Any, offset_trans: Any, *_: Any, **__: Any
+    ) -> None:
+        from matplotlib.transforms import Affine2D
+
+        for number in range(max(len(paths), len(offsets)) if len(paths) else 0):
+            own = Affine2D(all_transforms[number % len(all_transforms)]) if len(all_transforms) else Affine2D()
+            box = paths[number % len(paths)].get_extents(own + master)
+            x, y = offset_trans.transform(offsets[number % len(offsets)]) if len(offsets) else (0.0, 0.0)
+            self._marked(box.x0 + x, box.y0 + y, box.x1 + x, box.y1 + y)
+
+    def _marked(self, left: float, bottom: float, right: float, top: float) -> None:
+        self.markers.append(np.array([(left, bottom), (right, bottom), (right, top), (left, top)]))
+
+
+def recorded(figure: Any) -> Recorder:
+    width, height = figure.get_size_inches() * figure.dpi
+    recorder = Recorder(width, height, figure.dpi)
+    figure.draw(recorder)
+    return recorder
+
+
+def shrunk(corners: np.ndarray) -> np.ndarray:
+    """A rectangle less a pixel: what touches does not overlap."""
+    middle = corners.mean(axis=0)
+    size = np.abs(corners - middle).max()
+    return middle + (corners - middle) * max(0.0, 1 - ROUNDING / max(size, ROUNDING))
+
+
+def meet(one: np.ndarray, other: np.ndarray) -> bool:
+    if (one.max(axis=0) < other.min(axis=0)).any() or (one.min(axis=0) > other.max(axis=0)).any():
+        return False
+    paths = [Path(np.vstack([each, each[:1]])) if len(each) > 2 else Path(each) for each in (one, other)]
+    return bool(paths[0].intersects_path(paths[1], filled=True))
+
+
+def faults(figure: Any) -> list[str]:
+    found = recorded(figure)
+    assert found.texts
+    width, height = figure.get_size_inches() * figure.dpi
+    told = []
+    boxes = [(text, shrunk(corners)) for text, corners in found.texts]
+    for text, box in boxes:
+        if (box.min(axis=0) < -ROUNDING).any() or (box.max(axis=0) > (width + ROUNDING, height + ROUNDING)).any():
+            told.append(f"{text!r} leaves the figure")
+    told += [f"{a!r} overlaps {b!r}" for (a, one), (b, other) in combinations(boxes, 2) if meet(one, other)]
+    told += [f"a line crosses {text!r}" for text, box in boxes if any(meet(line, box) for line in found.lines)]
+    told += [f"a marker lies on {text!r}" for text, box in boxes if any(meet(mark, box) for mark in found.markers)]
+    return told
+
+
+# ------------------------------------------------------------------------------------------------------ any profiles
+
+BACKENDS = st.sampled_from(
+    [
+        "torch", "jax", "torch-compile", "$x_1$", "a_b_c", "\\input{x}", "keras-tensorflow",
+        "a-backend-with-a-name-that-is-longer-than-any-column-of-a-paper-is-wide:and=options,that=matter",
+        "a-backend-with-a-name-that-is-longer-than-any-column-of-a-paper-is-wide:and=options,that=differ",
+    ]
+)  # fmt: skip
+
+
+@st.composite
+def runs(draw: st.DrawFn) -> list[Analysis]:
+    """One to ten runs, some of them the same profile with other times."""
+    some = draw(st.lists(profiles(), min_size=1, max_size=2))
+    number = draw(st.sampled_from([1, 2, 3, 4, 10]))
+    found = []
+    for place in range(number):
+        profile = some[place % len(some)]
+        if draw(st.booleans()):
+            steps = tuple(step * draw(st.floats(0.5, 2.0)) for step in profile.wall.steps)
+            profile = replace(profile, wall=Wall(steps=steps))
+        found.append(analyze(replace(profile, backend=draw(BACKENDS))))
+    return found
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("kind", KINDS)
+@given(given=runs(), width=st.sampled_from([2.5, 3.3, 7.0]))
+# Not shrunk: that would draw figures for minutes.
+@settings(max_examples=200, phases=(Phase.explicit, Phase.reuse, Phase.generate))
+def test_texts_stand_clear(kind: str, given: list[Analysis], width: float) -> None:
+    items = (given * 2)[:2] if kind == "waterfall" else given
+    with _style.applied():
+        try:
+            figure, caption = figures.build(kind, items, width)
+        except InputError as refused:
+            assert "\n" not in str(refused)  # noqa: PT017 - what is drawn is looked at below
+            return
+        assert faults(figure) == []
+    for told in (caption.told(long=False), caption.told(long=True)):
+        assert all(letter.isprintable() for letter in told)
+
+
+# -------------------------------------------------------------------------------------------------------- the engine
+
+
+def test_the_recorder_sees_what_overlaps() -> None:
+    with _style.applied():
+        figure = _frame.blank(3.3, 2.0)
+        figure.text(0.1, 0.5, "here", size=7)
+        assert faults(figure) == []
+        figure.text(0.12, 0.5, "here too", size=7)
+        figure.text(0.95, 0.1, "beyond the edge", size=7)
+        axes = figure.add_axes((0.5, 0.2, 0.4, 0.6))
+        axes.set_axis_off()
+        axes.text(0.3, 0.5, "struck", size=7)
+        axes.plot([0, 1], [0.5, 0.54])
+        axes.text(0.3, 0.8, "marked", size=7)
+        axes.scatter([0.35], [0.83])
+        assert faults(figure) == [
+            "'beyond the edge' leaves the figure",
+            "'here' overlaps 'here too'",
+            "a line crosses 'struck'",
+            "a marker lies on 'marked'",
+        ]
+
+
+def test_a_label_takes_the_first_clear_place_beside_its_line() -> None:
+    wide, high = _measure.extent("peak")
+    board = _labels.Board((0.0, 0.0, 2.0, 1.0))
+    board.line((0.0, 0.5), (2.0, 0.5))
+    # Above the line, at its end.
+    first = board.along("peak", (0.0, 0.5), (2.0, 0.5))
+    assert first is not None
+    assert first.at[1] > 0.5
+    assert first.at[0] + wide == pytest.approx(2.0, abs=0.02)
+    # That place is taken: the next one goes below.
+    second = board.along("peak", (0.0, 0.5), (2.0, 0.5))
+    assert second is not None
+    assert second.at[1] + high < 0.5
+    # What is wider than its line has no place.
+    assert board.along("peak" * 40, (0.0, 0.5), (2.0, 0.5)) is None
+
+
+def test_a_label_lies_along_a_slope_and_on_neither_line_nor_marker() -> None:
+    board = _labels.Board((0.0, 0.0, 2.0, 2.0))
+    board.line((0.0, 0.0), (2.0, 2.0))
+    board.box(1.2, 1.3, 1.9, 1.9)
+    place = board.along("DRAM 10 GB/s", (0.0, 0.0), (2.0, 2.0))
+    assert place is not None
+    assert place.angle == pytest.approx(radians(45))
+    assert board.along("DRAM 10 GB/s", (0.0, 0.0), (0.2, 0.2)) is None
+
+
+def test_turned_rectangles_are_apart_or_not() -> None:
+    square = _labels.rectangle((0, 0), 1, 1, 0.0)
+    # One that stands on its corner at x = 1.3: its left corner is 0.7 / sqrt(2) = 0.495 to the left of that.
+    turned = _labels.rectangle((1.3, 0.01), 0.7, 0.7, radians(45))
+    right = np.array([0.3, 0.0])
+    found = _labels.apart(square, np.stack([turned, turned - right, turned + right, square + 2]))
+    assert found.tolist() == [False, False, True, True]
+
+
+# --------------------------------------------------------------------------------------------------------------- text
+
+
+def test_texts_are_cut_to_what_they_measure() -> None:
+    name = "a-backend-with-a-long-name"
+    assert _measure.fit(name, 5.0) == name
+    cut = _measure.fit(name, 0.8)
+    assert cut.endswith("…")
+    assert _measure.width(cut, _measure.TEXT) <= 0.8 < _measure.width(name, _measure.TEXT)
+
+
+def test_names_stay_apart_when_they_are_cut() -> None:
+    long = "torch-compile:mode=default"
+    alike = [f"{long}-overhead", f"{long}-autotune", f"{long}-autotune"]
+    cut = _measure.fit_apart(alike, 1.0)
+    assert len({*cut}) == 2
+    assert cut[1] == cut[2]
+    assert _measure.widest(cut) <= 1.0
+    # Alike at both ends: a number tells them apart.
+    middles = [f"{'a' * 40}{n}{'b' * 40}" for n in (1, 2)]
+    assert len(set(_measure.fit_apart(middles, 1.0))) == 2
+
+
+def test_lines_break_at_spaces() -> None:
+    lines = _measure.wrap("one two three four five six seven", 0.8, 6.0, 3)
+    assert 1 < len(lines) <= 3
+    assert _measure.widest(lines, 6.0) <= 0.8
+
+
+def test_ticks_are_as_fine_as_they_differ() -> None:
+    assert _frame.plain_numbers([0.0, 2.5, 5.0]) == ["0", "2.5", "5.0"]
+    assert _frame.plain_numbers([0.0, 20.0]) == ["0", "20"]
+    assert _frame.plain_numbers([12.25, 12.5, 12.75]) == ["12.25", "12.50", "12.75"]
+    assert _frame.plain_numbers([-0.1, 0.0, 0.1]) == ["−0.1", "0", "0.1"]
+
+
+def test_a_bar_and_what_stands_behind_it_fit() -> None:
+    # 3 in for a bar of 10 and a text of its width: 10 / (3 - 0.05 - width) per inch.
+    end = _frame.reach(0.0, [10.0], ["12.5 ms"], 3.0)
+    assert end == pytest.approx(3.0 * 10 / (3.0 - 0.05 - _measure.width("12.5 ms")))
+
+
+def test_profiles_of_one_device_are_named_once() -> None:
+    runs = [analyze(handmade.profile(backend=name)) for name in ("torch", "jax")]
+    heading = _frame.heading(runs, ("torch", "jax"), 7.0)
+    assert heading.lines == ("toy train, b4 s25 on Round Device, 2 threads",)
+    assert heading.rows == ("torch", "jax")
+    other = analyze(handmade.profile(device=replace(handmade.device(), name="Other")))
+    assert _frame.heading([runs[0], other], ("torch", "jax"), 7.0).rows == (
+        "torch, Round Device, 2 threads",
+        "jax, Other, 2 threads",
+    )

@@ -1,0 +1,80 @@
+"""Convolutions of images that another instruction filled up with zeros, as JAX hands them to XLA.
+
+Asked for is what a convolution that pads by itself asks for, in the forward pass and in both gradients.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from functools import partial
+from typing import Any
+
+import numpy as np
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp
+
+from roofline.xla import model_flops
+from roofline.xla.hlo import module as hlo
+
+IMAGE, KERNEL = np.ones((2, 6, 6, 3), np.float32), np.ones((3, 3, 3, 5), np.float32)
+CHANNELS = 2 * 2 * 3 * 5  # FLOPs of a pair: batch 2, 3 channels to 5
+EDGES = {"around": (1, 1), "behind": (0, 1), "twice": (2, 2)}
+
+
+def convolved(image: Any, kernel: Any, stride: int, edges: Any) -> Any:
+    numbers = ("NHWC", "HWIO", "NHWC")
+    return jax.lax.conv_general_dilated(image, kernel, (stride, stride), (edges, edges), dimension_numbers=numbers)
+
+
+def asked(function: Callable[..., Any], *arguments: Any) -> list[float]:
+    """Sorted FLOPs of what a program asks for, before it is optimised."""
+    proto = jax.jit(function).lower(*arguments).compiler_ir("hlo").as_serialized_hlo_module_proto()
+    return sorted(model_flops.asked(hlo.read(proto)).fixed.values())
+
+
+def training(convolution: Callable[..., Any]) -> Callable[..., Any]:
+    def step(image: Any, kernel: Any) -> Any:
+        return jax.value_and_grad(lambda *given: jnp.sum(convolution(*given) ** 2), argnums=(0, 1))(image, kernel)
+
+    return step
+
+
+@pytest.mark.parametrize("stride", [1, 2])
+@pytest.mark.parametrize("where", EDGES)
+def test_a_pad_before_a_convolution_is_one_of_it(where: str, stride: int) -> None:
+    edges = EDGES[where]
+
+    def apart(image: Any, kernel: Any) -> Any:
+        return convolved(jnp.pad(image, ((0, 0), edges, edges, (0, 0))), kernel, stride, (0, 0))
+
+    together = partial(convolved, stride=stride, edges=edges)
+    found = asked(training(apart), IMAGE, KERNEL)
+    assert found == asked(training(together), IMAGE, KERNEL)
+    assert found == [found[0], 2 * found[0]], "two gradients, of one name, pair the elements of the forward pass"
+
+
+def test_by_hand() -> None:
+    """6 outputs of 3 taps, two of which are outside, in either direction."""
+    padded = asked(
+        lambda image, kernel: convolved(jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0))), kernel, 1, (0, 0)),
+        IMAGE,
+        KERNEL,
+    )
+    assert padded == [CHANNELS * (3 * 6 - 2) ** 2]
+
+
+@pytest.mark.parametrize(
+    "prepare",
+    [
+        lambda image: jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0)), constant_values=1.0),
+        lambda image: jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0))) + 1,
+        lambda image: jnp.pad(image, ((0, 0), (1, 1), (1, 1), (0, 0)), mode="edge"),
+    ],
+    ids=["ones", "a sum", "the edge"],
+)
+def test_what_is_not_known_to_be_zero_is_asked_for(prepare: Callable[[Any], Any]) -> None:
+    assert asked(lambda image, kernel: convolved(prepare(image), kernel, 1, (0, 0)), IMAGE, KERNEL) == [
+        CHANNELS * 18**2
+    ]

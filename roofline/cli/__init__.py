@@ -25,7 +25,7 @@ from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; what is not named here follows by name.
 _ORDER = (
-    *("profile", "import", "show", "compare", "plot", "report", "whatif", "check"),
+    *("profile", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
     *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
 )
 

@@ -43,9 +43,16 @@ def render(analysis: Analysis, by: str | None, rows: Choice = USUAL, columns: in
         columns,
         f"{told} {more}" if long else told,
         label(profile.model, profile.backend, profile.mode, key),
-        [] if long else [more],
+        [*([] if long else [more]), *_fused(found, key)],
     )
     return "\n".join([PACKAGES, *lines, ""])
+
+
+def _fused(rows: Sequence[Row], by: str) -> list[str]:
+    """What was fused into the ops of each row: there is hardly room for it in the table."""
+    some = [row for row in rows if row.parts]
+    names = distinct([row.label for row in some], by=by)
+    return [_words.plain(f"{name} {_tables.fused(row.parts)}", 400) for name, row in zip(names, some, strict=True)]
 
 
 def _names(rows: Sequence[Row], most: int, by: str) -> list[str]:

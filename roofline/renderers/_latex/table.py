@@ -85,7 +85,8 @@ def floated(table: Table, columns: int, caption: str, key: str, more: Sequence[s
         body += [r"    \midrule"] if place in table.rules else []
         body.append(_line([name, *(_NEGATIVE.sub("−", row[n]) if table.numbers[n] else row[n] for n in kept)]))
     star = "*" if columns == 2 else ""
-    told = [f"Left out for want of room: {conjunction(out)}; --columns 2 has room for more."] if out else []
+    wider = "; --columns 2 has room for more" if columns == 1 else ""
+    told = [f"Left out for want of room: {conjunction(out)}{wider}."] if out else []
     return [
         *(comment(words) for words in (*more, *told)),
         rf"\begin{{table{star}}}[t]",

@@ -82,7 +82,7 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
         what = f"{_cause(proof)}{turned}"
         body += [line, *textwrap.wrap(what, width, initial_indent=indent, subsequent_indent=indent)]
     told = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
-    head = textwrap.wrap(_HEAD, width)
+    head = textwrap.wrap(HEAD, width)
     return [*head, lines[0], "─" * max(map(len, lines)), *body, *told]
 
 
@@ -94,7 +94,7 @@ def markdown(proofs: Sequence[Proof]) -> list[str]:
     table = [HEADINGS, tuple(marks), *(tuple(escape(cell) for cell in row) for row in rows(proofs))]
     lines = [f"| {' | '.join(row)} |" for row in table]
     told = [line for note in notes(proofs) for line in ("", escape(note))]
-    return [escape(_HEAD), "", *lines, *told]
+    return [escape(HEAD), "", *lines, *told]
 
 
 def document(proofs: Sequence[Proof]) -> list[dict[str, Any]]:
@@ -102,7 +102,7 @@ def document(proofs: Sequence[Proof]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(proof) for proof in proofs]
 
 
-_HEAD = (
+HEAD = (
     "Proof: what turning one switch, and nothing else, was predicted to gain, and what it gained when both forms were "
     "measured again in turns."
 )

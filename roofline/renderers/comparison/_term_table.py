@@ -203,6 +203,11 @@ def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
     return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
 
 
+def joined(top: str, bottom: str) -> str:
+    """A heading of two lines in one."""
+    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
+
+
 def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
     """A row in those columns."""
     terms = ["" if row.terms[number] is None else written.write(row.terms[number]) for number in numbers]

@@ -10,7 +10,8 @@ from roofline.comparison.breakdown.rows import Row
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
 from roofline.renderers._csv import cells
-from roofline.renderers.comparison import _comparing
+from roofline.renderers._signed import snapped
+from roofline.renderers.comparison import _broken_down, _comparing
 
 FIELDS = (
     *("a", "b", "parity", "row", "by", "label", "phase", "block", "class", "kind"),
@@ -20,10 +21,11 @@ FIELDS = (
 
 
 def render(ranking: Ranking) -> str:
-    """Seconds, to 12 digits; what is unknown or does not apply is empty; the columns are always the same.
+    """Seconds, to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns never change.
 
     row says what each line is: of "term" (or, with --by, "op"), "gap" and "residual" the seconds of a pair add up to
-    those of its "difference". "finding" names a cause of a part of it, and is no further part.
+    those of its "difference". "finding" names a cause of a part of it, and is no further part; "proof" is what taking
+    one away gained. "warning", "parity", "note" and "proof" have a sentence as their label.
     """
     return cells.document(FIELDS, (line for pair in ranking.pairs for line in _pair(pair)))
 
@@ -36,9 +38,13 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
         "parity": found.parity.verdict,
     }
     whole = _times(found.difference, found.ci95) | {
-        "a_seconds": cells.number(found.a.wall), "b_seconds": cells.number(found.b.wall)
+        "a_seconds": _time(found.a.wall), "b_seconds": _time(found.b.wall)
     }  # fmt: skip
     yield start | {"row": "difference"} | whole
+    if _comparing.warning(pair):
+        yield start | {"row": "warning", "label": cells.text(_comparing.warning(pair))}
+    for one in found.parity.differences:
+        yield start | {"row": "parity", "kind": cells.text(one.what), "label": cells.text(one.text)}
     gap = [term for term in found.work.terms if term.kind.startswith("gap.")]
     if pair.breakdown is None:
         ops: Iterable[dict[str, str]] = (_term(term) for term in found.work.terms if term not in gap)
@@ -49,10 +55,15 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
         residual -= sum(term.seconds for term in gap)
     for line in (*ops, *(_term(term) | {"row": "gap"} for term in gap)):
         yield start | line
-    yield start | {"row": "residual", "seconds": cells.number(residual)}
+    yield start | {"row": "residual", "seconds": _time(residual)}
+    if not pair.findings:
+        yield start | {"row": "note", "label": cells.text(_broken_down.no_finding(pair))}
     for finding in pair.findings:
         told = {"row": "finding", "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
         yield start | told | _times(finding.seconds, finding.ci95)
+    for proof in pair.proofs or ():
+        told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
+        yield start | told | _times(proof.observed, proof.observed_ci95)
 
 
 def _term(term: Term) -> dict[str, str]:
@@ -69,14 +80,18 @@ def _op(found: Breakdown, row: Row) -> dict[str, str]:
     """A row by a key: what each run spends there, and whose the difference is."""
     line = {"row": "op", "by": found.by, "label": cells.text(row.label)} | _times(row.seconds, row.ci95)
     for name, part in zip(("a_seconds", "b_seconds"), row.parts, strict=True):
-        line[name] = cells.number(None if part is None else part.seconds)
+        line[name] = _time(None if part is None else part.seconds)
     if row.split is not None:
         for name, ends in (("ceilings", row.split.ceilings), ("kernels", row.split.kernels)):
-            line |= {f"{name}_low": cells.number(ends[0]), f"{name}_high": cells.number(ends[1])}
-        line["other"] = cells.number(row.split.other)
+            line |= {f"{name}_low": _time(ends[0]), f"{name}_high": _time(ends[1])}
+        line["other"] = _time(row.split.other)
     return line
 
 
-def _times(seconds: float, ci95: tuple[float, float] | None) -> dict[str, str]:
+def _time(value: float | None) -> str:
+    return cells.number(None if value is None else snapped(value))
+
+
+def _times(seconds: float | None, ci95: tuple[float, float] | None) -> dict[str, str]:
     low, high = ci95 or (None, None)
-    return {"seconds": cells.number(seconds), "ci95_low": cells.number(low), "ci95_high": cells.number(high)}
+    return {"seconds": _time(seconds), "ci95_low": _time(low), "ci95_high": _time(high)}

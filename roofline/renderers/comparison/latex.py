@@ -11,12 +11,13 @@ from roofline.renderers._latex.escape import comment, letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._signed import signed
-from roofline.renderers.comparison import _broken_down, _comparing, _ranked, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
 
 def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
-    """Two runs: why they differ, and where. Of more, the table of runs, and the rows of each pair by a key asked for.
+    """Two runs: why they differ, where, and what was proven. Of more, the table of runs, and the rows of each pair by a
+    key that was asked for.
 
     columns: of a two-column page, that the tables are as wide as. caption: "long" also says what the columns are and
     how the runs were measured, which otherwise stands in a comment.
@@ -27,7 +28,7 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
         pair = ranking.pairs[0]
         if pair.findings:
             lines += _why(pair, columns)
-        return "\n".join([*lines, *_where(pair, columns, long, 0), ""])
+        return "\n".join([*lines, *_where(pair, columns, long, 0), *_proven(pair, columns), ""])
     lines += _runs(ranking, columns, long)
     for number, pair in enumerate(ranking.pairs, 1):
         if _broken_down.asked(pair):
@@ -49,7 +50,9 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
         rules=(len(rows) - 1,),
         named=lambda most: [*distinct(names, most, made=letters), "the rest"],
     )
-    lines = [comment(f"{each.rule}: {each.text} {each.advice}") for each in pair.findings]
+    lines = [
+        comment(f"{each.rule}: {each.text}{f' Try: {each.advice}.' if each.advice else ''}") for each in pair.findings
+    ]
     told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), _comparing.causes(pair))))
     key = label(*pair.names, "why")
     return [*lines, *floated(table, columns, f"{told} {_comparing.sign(pair)}.", key)]
@@ -57,11 +60,40 @@ def _why(pair: RankedPair, columns: int) -> list[str]:
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
     """The rows that add up to the difference: the terms by phase and block, or the ops by another key."""
-    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
+    none = "" if pair.findings else _broken_down.no_finding(pair)
+    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), none)))
     more = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
     table = _terms(pair) if pair.breakdown is None else _ops(pair)
     key = label(*pair.names, "where", number or "")
-    return floated(table, columns, f"{told} {more}" if long else told, key, [] if long else [more])
+    parity = _parity(pair)
+    if long:
+        return floated(table, columns, f"{told} {more}", key, parity)
+    return floated(table, columns, told, key, [*parity, more])
+
+
+def _parity(pair: RankedPair) -> list[str]:
+    """What parity says: comments, as a table has no room for it."""
+    return [f"Parity: {_comparing.judged(pair.comparison.parity)}.", *_comparing.differences(pair)]
+
+
+def _proven(pair: RankedPair, columns: int) -> list[str]:
+    """What taking causes away gained, where that was measured."""
+    if not pair.proofs:
+        return []
+    rows = _proofs.rows(pair.proofs)
+    names = [cause if switch == units.UNKNOWN else f"{cause}; {switch}" for _, cause, switch, *_ in rows]
+    heads = _proofs.HEADINGS[3:]
+    table = Table(
+        name="cause",
+        heads=[heads],
+        rows=[row[3:] for row in rows],
+        numbers=[head != "verdict" for head in heads],
+        ranks=[2, 4, 1, 3, 0],
+        rules=(),
+        named=lambda most: distinct(names, most, made=letters),
+        least=LEAST_LONG_NAME,
+    )
+    return floated(table, columns, _proofs.HEAD, label(*pair.names, "proof"), _proofs.notes(pair.proofs))
 
 
 def _measured(pair: RankedPair) -> str:
@@ -120,13 +152,18 @@ def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
         rules=(),
         named=lambda most: distinct(names, most, made=letters),
     )
-    told = [
+    measured = [
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
     ]
+    parity = [
+        f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
+        for pair in ranking.pairs
+        for words in _parity(pair)
+    ]
     least = units.seconds(ranking.runs[ranking.fastest].wall)
-    lines = [f"Factors and parity are with the fastest, which takes {least} per step.", *told]
-    words = f"{_comparing.headline(ranking)} {lines[0]}"
-    return floated(
-        table, columns, " ".join([words, *told]) if long else words, label(*names, "runs"), [] if long else told
-    )
+    told = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
+    key = label(*names, "runs")
+    if long:
+        return floated(table, columns, " ".join([told, *measured]), key, parity)
+    return floated(table, columns, told, key, [*measured, *parity])

@@ -166,7 +166,7 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     cells += [_term_table.cells(row, numbers, scale) for row in rows]
     longest = max(len(row.label) for row in rows)
     kept = _terminal.kept(cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL))
-    out = [_joined(*head) for number, head in enumerate(heads) if number not in kept]
+    out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in kept]
     cells = [[line[number] for number in kept] for line in cells]
     room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
     names = distinct([row.label for row in table.rows], max(room, _LEAST_NAME))
@@ -176,11 +176,6 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     head = [line for line in lines[:2] if line]
     ruled = _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1, page=page)
     return [*ruled, *_left_out(out, page)]
-
-
-def _joined(top: str, bottom: str) -> str:
-    """A heading of two lines in one."""
-    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
 
 
 def _runs(ranking: Ranking, page: Page) -> list[str]:

@@ -59,7 +59,12 @@ def test_a_paper_with_any_names_compiles_and_nothing_runs_over(tmp_path: Path) -
     floats = [
         latex.render(analyze(profile), by, columns=columns, caption=caption)
         for profile in profiles
-        for by, columns, caption in ((None, 1, "short"), ("op", 1, "long"), ("kernel", 2, "long"), ("scope", 2, "short"))
+        for by, columns, caption in (
+            (None, 1, "short"),
+            ("op", 1, "long"),
+            ("kernel", 2, "long"),
+            ("scope", 2, "short"),
+        )
     ]
     log = compiled(tmp_path, *floats)
     assert "Overfull" not in log
@@ -97,10 +102,10 @@ def test_every_letter_that_is_not_replaced_can_be_set(tmp_path: Path) -> None:
 
 def test_what_is_not_latin_is_a_question_mark_and_names_stay_apart() -> None:
     assert letters('a"漢\x1b[31mþ') == 'a"??'
-    assert escape(r'_$%#&~^\{}"') == (
-        r"\_\$\%\#\&\textasciitilde{}\textasciicircum{}\textbackslash{}\{\}\char34{}"
+    assert escape(r'_$%#&~^\{}"') == (r"\_\$\%\#\&\textasciitilde{}\textasciicircum{}\textbackslash{}\{\}\char34{}")
+    signatures = tuple(
+        replace(one, name=name) for one, name in zip(handmade.SIGNATURES, "漢字模型語言機械", strict=False)
     )
-    signatures = tuple(replace(one, name=name) for one, name in zip(handmade.SIGNATURES, "漢字模型語言機械", strict=False))
     text = latex.render(analyze(handmade.profile(signatures=signatures)), "op")
     names = [line.partition(" & ")[0].strip() for line in text.splitlines() if line.endswith(r"\\")][2:]
     assert len(set(names)) == len(names)
@@ -139,5 +144,3 @@ def test_estimated_widths_are_not_below_those_of_the_font() -> None:
     assert table.width("0") >= 4.25
     assert table.width("m") >= 7.1
     assert table.width("abcdefghijklmnopqrstuvwxyz") == pytest.approx(107, rel=0.12)  # \settowidth says 107.5 pt
-
-

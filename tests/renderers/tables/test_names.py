@@ -23,19 +23,22 @@ GELU = (
 )
 #: Where real traces lie on the machine that this is developed on; elsewhere the names below are a part of theirs.
 TRACES = Path("/work/shared/traces")
-REAL = [
+REAL = (
     *(GELU % (kind, kind) for kind in ("c10::BFloat16", "float")),
     (GELU % ("float", "float")).replace("kernel<4", "kernel<8"),
-    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2>(cutlass_80_tensorop::Params)",
-    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align4>(cutlass_80_tensorop::Params)",
+    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align2>"
+    "(cutlass_80_tensorop::Params)",
+    "void cutlass::Kernel2<cutlass_80_tensorop_bf16_s16816gemm_bf16_256x128_64x3_tn_align4>"
+    "(cutlass_80_tensorop::Params)",
     "std::enable_if<(((8)>(0)))&&vllm::_typeConvert<c10::BFloat16>::exists, void>::type "
     "vllm::fused_add_rms_norm_kernel<c10::BFloat16, 8>(c10::BFloat16*, long, c10::BFloat16*, float, int, int)",
-    "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, -2, true>(int)",
+    "void at::native::(anonymous namespace)::indexSelectLargeIndex<c10::BFloat16, long, unsigned int, 2, 2, -2, true>"
+    "(int)",
     "Memcpy DtoH (Device -> Pinned)",
     "Memset (Device)",
     "triton_poi_fused__unsafe_view_add_3",
     "aten::addmm",
-]
+)
 
 
 @pytest.mark.parametrize(

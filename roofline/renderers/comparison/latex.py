@@ -93,7 +93,8 @@ def _proven(pair: RankedPair, columns: int) -> list[str]:
         named=lambda most: distinct(names, most, made=letters),
         least=LEAST_LONG_NAME,
     )
-    return floated(table, columns, _proofs.HEAD, label(*pair.names, "proof"), _proofs.notes(pair.proofs))
+    whole = [f"{number}: {name}" for number, name in enumerate(names, 1)]
+    return floated(table, columns, _proofs.HEAD, label(*pair.names, "proof"), [*whole, *_proofs.notes(pair.proofs)])
 
 
 def _measured(pair: RankedPair) -> str:

@@ -30,6 +30,13 @@ def keys(incomplete: str) -> list[str]:
     return _beginning(_KEYS, incomplete)
 
 
+def columns(incomplete: str) -> list[str]:
+    """What rows of a table can be sorted by."""
+    from roofline.renderers._rows.choice import SORTS
+
+    return _beginning(tuple(SORTS), incomplete)
+
+
 def backends(incomplete: str) -> list[str]:
     """`--backend NAME`."""
     return _beginning(plugins.names("roofline.backends"), incomplete)

@@ -24,7 +24,7 @@ def load(path: str | Path) -> Profile:
         return schema.load(path)
     from roofline.core.files import read_standard_input
 
-    return schema.decode(read_standard_input(schema.MAX_BYTES, "a profile"), "standard input")
+    return schema.decode(read_standard_input(schema.MAX_BYTES, "a profile"), "Standard input")
 
 
 def reading(path: Path) -> str:

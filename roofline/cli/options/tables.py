@@ -11,6 +11,7 @@ from typing import Annotated, Any
 
 import typer
 
+from roofline.cli.options import completion
 from roofline.cli.options.terminal import page
 from roofline.errors import InputError
 
@@ -20,6 +21,7 @@ Sort = Annotated[
     str | None,
     typer.Option(
         metavar="COLUMN",
+        autocompletion=completion.columns,
         help="Sort rows by name|ops|flop|bytes|time|floor|loss|rate|roof|attained: numbers from the largest on. "
         "By default as they are, long tables by time.",
     ),

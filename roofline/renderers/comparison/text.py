@@ -208,4 +208,4 @@ def _matrix(ranking: Ranking, page: Page) -> list[str]:
     lines += wrapped(_ranked.MATRIX, page)
     if most < len(head):
         lines += wrapped(f"Columns 1 to {most - 2} of {len(head) - 2}: --width N takes more.", page)
-    return [*lines, _comparing.MARKS] if _ranked.marked(ranking) else lines
+    return [*lines, *wrapped(_comparing.MARKS, page)] if _ranked.marked(ranking) else lines

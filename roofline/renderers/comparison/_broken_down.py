@@ -77,14 +77,16 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
 
 def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> _term_table.Table:
     """The rows and the gap in the form of the terms, for a figure; what is small, or below `least` [s], is in one."""
-    sizes = [abs(pair.comparison.difference), *(abs(row.seconds) for row in found.rows)]
+    longer = max(pair.comparison.a.wall, pair.comparison.b.wall)
+    every = [line(row) for row in found.rows]
+    sizes = [abs(snapped(pair.comparison.difference, longer)), *(abs(row.seconds) for row in every)]
     small = max(_term_table.SMALL * max(sizes), least)
-    kept = [row for row in found.rows[:most] if abs(row.seconds) >= small]
-    rows = [line(row) for row in kept]
-    left, causes = found.rows[len(kept) :], _term_table.small_causes(pair.comparison, least)
+    rows = [row for row in every[:most] if abs(row.seconds) >= small]
+    left, causes = found.rows[len(rows) :], _term_table.small_causes(pair.comparison, least)
     if left or causes:
         others = _together(f"others ({len(left) + len(causes)})", left)
-        rows.append(replace(others, seconds=others.seconds + sum(term.seconds for term in causes)))
+        seconds = others.seconds + sum(term.seconds for term in causes)
+        rows.append(replace(others, seconds=snapped(seconds, longer)))
     nothing = (None,) * len(_term_table.COLUMNS)
     places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
     gap = _term_table.gap_rows(pair.comparison, least)
@@ -96,7 +98,8 @@ def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> 
 def line(row: Row) -> Line:
     """A row as it is shown."""
     a, b = (None if part is None else part.seconds for part in row.parts)
-    return Line(_words.plain(row.label) or "(none)", (a, b), row.seconds, row.ci95, row.split, row.label)
+    seconds = snapped(row.seconds, max(a or 0.0, b or 0.0))
+    return Line(_words.plain(row.label) or "(none)", (a, b), seconds, row.ci95, row.split, row.label)
 
 
 def _together(label: str, rows: Sequence[Row]) -> Line:
@@ -110,7 +113,7 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
         )
         split = Split(ceilings, kernels, sum(each.other for each in splits))
     a, b = (sum(each) if each else None for each in times)
-    return Line(label, (a, b), sum(row.seconds for row in rows), None, split)
+    return Line(label, (a, b), snapped(sum(row.seconds for row in rows), max(a or 0.0, b or 0.0)), None, split)
 
 
 # ------------------------------------------------------------------------------------------------------------- cells

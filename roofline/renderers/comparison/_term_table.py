@@ -9,7 +9,7 @@ import numpy as np
 
 from roofline.analysis.bootstrap import interval
 from roofline.comparison.terms import NOT_RESOLVED, Comparison, Side, Term
-from roofline.renderers._signed import Interval, Scale, scale
+from roofline.renderers._signed import Interval, Scale, scale, snapped
 from roofline.renderers._words import plain
 
 Places = list[tuple[str | None, str | None]]
@@ -42,7 +42,10 @@ LOWER_ENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term."""
+    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term.
+
+    seconds is 0 where both runs spend the same, whatever rounding makes of it.
+    """
 
     label: str
     terms: tuple[float | None, ...]
@@ -93,8 +96,9 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
     for term in view.terms:
         if not term.kind.startswith("gap."):
             found.setdefault((term.phase, term.block), []).append(term)
-    sums = {place: sum(term.seconds for term in terms) for place, terms in found.items()}
-    kept, small = _parted(sums, most, max(SMALL * abs(comparison.difference), least))
+    longer = _longer(comparison)
+    sums = {place: snapped(sum(term.seconds for term in terms), longer) for place, terms in found.items()}
+    kept, small = _parted(sums, most, max(SMALL * abs(snapped(comparison.difference, longer)), least))
     one_phase = len({phase for phase, _ in found}) == 1
     rows = [
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
@@ -107,7 +111,8 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    return Table(tuple(rows), gap_rows(comparison, least), total, view.residual)
+    gap = gap_rows(comparison, least)
+    return Table(tuple(rows), gap, total, comparison.difference - sum(row.seconds for row in (*rows, *gap)))
 
 
 def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
@@ -173,10 +178,15 @@ def _row(
     return Row(
         label,
         tuple(columns),
-        sum(term.seconds for term in (*terms, *causes)),
+        snapped(sum(term.seconds for term in (*terms, *causes)), _longer(comparison)),
         interval(drawn, view.a.resamples, view.b.resamples),
         *single,
     )
+
+
+def _longer(comparison: Comparison) -> float:
+    """The longer of both steps [s]."""
+    return max(comparison.a.wall, comparison.b.wall)
 
 
 def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray:

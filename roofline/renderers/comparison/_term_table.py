@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline.analysis.bootstrap import interval
 from roofline.comparison.terms import NOT_RESOLVED, Comparison, Side, Term
+from roofline.renderers._names.distinct import distinct
 from roofline.renderers._signed import Interval, Scale, scale, snapped
 from roofline.renderers._words import plain
 
@@ -211,6 +212,18 @@ def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
     """Both lines over the columns `numbers`, over the total and over the interval."""
     parts = (COLUMNS[number][0].partition("\n") for number in numbers)
     return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
+
+
+def labels(table: Table, room: int, made: Callable[[str], str] = plain) -> list[str]:
+    """What is written for each row but the total in `room` letters; no two names are alike. made: as in `distinct`.
+
+    Where names are too long, causes of the gap go without its name: a rule stands before them.
+    """
+    names = [row.label for row in table.rows]
+    if max(map(len, names), default=0) > room:
+        causes = (row.label.partition(": ")[2] or row.label for row in table.gap)
+        names = [*(row.label for row in table.places), *causes]
+    return distinct(names, room, made=made)
 
 
 def joined(top: str, bottom: str) -> str:

@@ -117,7 +117,7 @@ def _terms(pair: RankedPair) -> Table:
         numbers=[True] * len(heads),
         ranks=_term_table.ranks(found, numbers),
         rules=(len(found.places), len(rows) - 1),
-        named=lambda most: [*distinct([row.label for row in found.rows], most, made=letters), found.total.label],
+        named=lambda most: [*_term_table.labels(found, most, letters), found.total.label],
     )
 
 

@@ -169,7 +169,7 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in kept]
     cells = [[line[number] for number in kept] for line in cells]
     room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
-    names = distinct([row.label for row in table.rows], max(room, _LEAST_NAME))
+    names = _term_table.labels(table, max(room, _LEAST_NAME))
     labels = [f"where [{scale.unit}]", "", *names, table.total.label]
     grid = [[label, *line] for label, line in zip(labels, cells, strict=True)]
     lines = _painted(grid, (0,), 2, page)

@@ -8,8 +8,10 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
 from roofline.cli.options.completion import formats
 from roofline.cli.options.paths import check_once, load
+from roofline.cli.options.terminal import Width
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -55,6 +57,7 @@ def command(
             metavar="FILE.toml", help='A file of limits, with lines like time = "5%"; the options above go before it.'
         ),
     ] = None,
+    width: Width = None,
     format: Annotated[
         str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
     ] = "text",
@@ -67,6 +70,7 @@ def command(
     --count-only. FLOPs must not grow at all.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
+    more = tables.arguments(renderer, format, width=width)
     from roofline.regression import limits_file
     from roofline.regression.check import check
     from roofline.regression.judged import judge, worst
@@ -80,7 +84,7 @@ def command(
     judged = judge(
         [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
     )
-    typer.echo(renderer.render(judged), nl=False)
+    tables.write(renderer.render(judged, **more), more)
     error = worst(judged, str(baseline))
     if error is not None:
         raise error

@@ -8,9 +8,11 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
 from roofline.cli.options.completion import devices as device_names
 from roofline.cli.options.completion import formats
 from roofline.cli.options.paths import load, reading
+from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
 _RENDERERS = "roofline.renderers.whatif"
@@ -33,6 +35,7 @@ def command(
             help="The other device: a name of `roofline devices`, or a TOML or JSON file.",
         ),
     ],
+    width: Width = None,
     format: Annotated[
         str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
     ] = "text",
@@ -45,6 +48,7 @@ def command(
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")
+    more = tables.arguments(renderer, format, width=width)
     from roofline import devices
     from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long, printable
@@ -58,9 +62,9 @@ def command(
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
         found = whatif(loaded, there)
         if not isinstance(found, Least):
-            told = renderer.render(found)
+            told = renderer.render(found, **more)
         elif format == "text":
-            told = _least.render(found)
+            told = _least.render(found, **more)
         else:
             raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
-    typer.echo(told, nl=False)
+    tables.write(told, more)

@@ -8,6 +8,8 @@ from collections.abc import Callable, Collection, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from roofline.renderers._words import conjunction
+
 #: Letters in a line.
 WIDTH = 100
 #: What a page must have room for, and what is too wide to be read.
@@ -96,6 +98,29 @@ def kept(cells: Sequence[Sequence[str]], ranks: Sequence[int], room: int) -> lis
     while sum(wide[number] + 2 for number in left) > room and any(ranks[number] for number in left):
         left.remove(max(left, key=lambda number: ranks[number]))
     return left
+
+
+def fitted(
+    rows: Sequence[Sequence[str]], left: Collection[int], ranks: Sequence[int], page: Page, *before: int
+) -> list[str]:
+    """The lines of a table that fits, with rules as `ruled` draws them, and what there was no room for.
+
+    rows: the heads first. ranks: as in `kept`, for all columns.
+    """
+    numbers = kept(rows, ranks, page.width + 2)
+    words = {place for place, number in enumerate(numbers) if number in left}
+    lines = columns(
+        [[row[number] for number in numbers] for row in rows],
+        words,
+        paint=lambda row, _, cell: page.painted(cell, "dim" if row == 0 else None),
+    )
+    out = [head for number, head in enumerate(rows[0]) if number not in numbers]
+    return [*ruled(lines, *before, page=page), *left_out(out, page)]
+
+
+def left_out(heads: Sequence[str], page: Page) -> list[str]:
+    """The columns that there was no room for, if any, in a sentence."""
+    return wrapped(f"No room for {conjunction(heads)}: --width N takes more.", page) if heads else []
 
 
 def ruled(lines: Sequence[str], *before: int, page: Page = SHEET) -> list[str]:

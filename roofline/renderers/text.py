@@ -61,8 +61,9 @@ def _counted(analysis: Analysis, by: str, choice: Choice, page: Page) -> str:
     parts = [*(found.fused.get(name, ()) for name in found.kept), *(() for _ in found.left), ()]
     for line, fused in zip(body, parts, strict=True):
         lines += [line, *_below(_words.plain(_tables.fused(fused)), 2, page)]
+    out = [head for number, head in enumerate(_COUNTED) if number not in kept]
     known, every = analysis.total.costed, analysis.total.ops
-    lines += ["", f"Work known of {known} of {every} ops.", *_left_out(_COUNTED, kept, page)]
+    lines += ["", f"Work known of {known} of {every} ops.", *_terminal.left_out(out, page)]
     compiled = facts(measured.compiled(analysis), page)
     return "\n".join([*lines, *(["", *compiled] if compiled else [])]) + "\n"
 
@@ -110,7 +111,7 @@ def _table(analysis: Analysis, by: str, choice: Choice, page: Page) -> list[str]
     for line, row in zip(text[2:], rows, strict=True):
         body += _with_parts(line, row, room, page)
     ruled = _terminal.ruled([*text[:2], *body], 2, -1, page=page)
-    return [*ruled, *_left_out([column.name for column in every], kept, page)]
+    return [*ruled, *_terminal.left_out([one.name for number, one in enumerate(every) if number not in kept], page)]
 
 
 def _cells(columns: Sequence[Column], row: Row) -> list[str]:
@@ -121,12 +122,6 @@ def _labels(rows: Sequence[Row], room: int, by: str) -> list[str]:
     """What is written for each row; no two names are alike."""
     names = iter(distinct([row.label for row in rows if row.named], room, by))
     return [next(names) if row.named else row.label for row in rows]
-
-
-def _left_out(columns: Sequence[str], kept: Sequence[int], page: Page) -> list[str]:
-    """What there was no room for, if anything."""
-    out = [name for number, name in enumerate(columns) if number not in kept]
-    return _terminal.wrapped(f"No room for {_words.conjunction(out)}: --width N takes more.", page) if out else []
 
 
 def _with_parts(line: str, row: Row, room: int, page: Page) -> list[str]:

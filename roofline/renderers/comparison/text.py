@@ -143,18 +143,12 @@ def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last
         grid = [[label, *each] for label, each in zip(labels, cells, strict=True)]
         found = _painted(grid, (0,), 1, page)
     places = (1, 1 + len(some), 2 + len(some), -1) if sums else (1,)
-    return [*_terminal.ruled(found, *places, page=page), *_left_out(out, page)]
+    return [*_terminal.ruled(found, *places, page=page), *_terminal.left_out(out, page)]
 
 
 def _painted(grid: Sequence[Sequence[str]], left: Sequence[int], heads: int, page: Page) -> list[str]:
     """The lines of a table whose first `heads` are its heading."""
     return _terminal.columns(grid, left, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None))
-
-
-def _left_out(columns: Sequence[str], page: Page) -> list[str]:
-    """What there was no room for, if anything."""
-    names = _words.conjunction(list(columns))
-    return wrapped(f"No room for {names}: --width N takes more.", page) if columns else []
 
 
 def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
@@ -175,7 +169,7 @@ def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
     lines = _painted(grid, (0,), 2, page)
     head = [line for line in lines[:2] if line]
     ruled = _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1, page=page)
-    return [*ruled, *_left_out(out, page)]
+    return [*ruled, *_terminal.left_out(out, page)]
 
 
 def _runs(ranking: Ranking, page: Page) -> list[str]:
@@ -192,7 +186,7 @@ def _runs(ranking: Ranking, page: Page) -> list[str]:
     ]
     left = [number for number, head in enumerate(grid[0]) if head in ("run", _ranked.HEADS[-1])]
     heads = [head for number, head in enumerate(others[0]) if number not in kept]
-    return [*_terminal.ruled(_painted(grid, left, 1, page), 1, page=page), *_left_out(heads, page)]
+    return [*_terminal.ruled(_painted(grid, left, 1, page), 1, page=page), *_terminal.left_out(heads, page)]
 
 
 def _matrix(ranking: Ranking, page: Page) -> list[str]:

@@ -38,6 +38,8 @@ def test_no_line_is_wider_than_the_terminal(
         ("show", "a.json"),
         *(("show", "a.json", "--by", key) for key in KEYS),
         *(("show", "a.json", "--by", "kernel", "--sort", column) for column in ("floor", "loss", "rate")),
+        ("whatif", "a.json", "--device", "h100-sxm"),
+        ("check", "a.json", "a.json"),
         ("compare", *runs),
         ("compare", *runs, "c.json", "--allow"),
         *(("compare", *runs, "c.json", "--allow", "--by", key) for key in ("op", "kernel", "class")),

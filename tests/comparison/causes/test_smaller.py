@@ -38,7 +38,7 @@ def waiting(extra_gap: float) -> Profile:
 
 
 def test_a_small_cause_beside_a_large_one_is_told_and_is_no_finding() -> None:
-    """The norms cost 565 us: 1/37 of a difference with 20 ms of waiting, which explains it, and 1/7 of one with 3 ms."""
+    """The norms cost 565 us: 1/37 of a difference with 20 ms of waiting, which explains it; 1/7 of one with 3 ms."""
     large, both = (compare(waiting(extra_gap), step()) for extra_gap in (20_000, 3_000))
     told = explained(large)
     assert [one.rule for one in told.findings] == ["synchronisation"]

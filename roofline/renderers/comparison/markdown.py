@@ -24,7 +24,7 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_tendencies(pair), *_proven(pair)]
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_beside(pair), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
     facts.append(f"{_comparing.closing(found)}.")
@@ -39,7 +39,7 @@ def _two(pair: RankedPair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_tendencies(pair), *_proven(pair)]
+        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_beside(pair), *_proven(pair)]
         lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
         if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
@@ -88,8 +88,8 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
-def _tendencies(pair: RankedPair) -> list[str]:
-    told = _comparing.tendencies(pair)
+def _beside(pair: RankedPair) -> list[str]:
+    told = _comparing.beside(pair)
     return ["", escape(told)] if told else []
 
 

@@ -32,7 +32,7 @@ def _two(pair: RankedPair, page: Page) -> list[str]:
     lines = [*_warning(pair, page), *wrapped(_verdict(pair, advise=True), page, "bold"), ""]
     lines += _terminal.facts(_evidence.runs(pair), page)
     lines += _terminal.facts(_judged(pair), page)
-    lines += ["", *_findings(pair, len(pair.findings), page), *wrapped(_comparing.tendencies(pair), page)]
+    lines += ["", *_findings(pair, len(pair.findings), page), *wrapped(_comparing.beside(pair), page)]
     lines += _proven(pair, page)
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
     lines += _terminal.facts(_evidence.told(pair), page)
@@ -48,7 +48,7 @@ def _several(ranking: Ranking, page: Page) -> list[str]:
             *wrapped(_verdict(pair), page, "bold"),
             *_terminal.facts(_judged(pair, _FEW), page),
             *_findings(pair, _comparing.TOP, page),
-            *wrapped(_comparing.tendencies(pair), page),
+            *wrapped(_comparing.beside(pair), page),
             *_proven(pair, page),
             *_observed(pair, _broken_down.FEW, _broken_down.asked(pair), page),
         ]

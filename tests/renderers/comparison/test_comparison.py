@@ -456,3 +456,16 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
     for name in FORMATS:
         render(name, ranking)
     assert before.work.terms == terms
+
+
+def test_what_is_small_beside_a_finding_is_one_sentence() -> None:
+    """20 ms of waiting for results, beside which layer norms from six ops, 565 us in all, are small."""
+    unfused = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
+    waiting = step(unfused, extra_gap=20_000, causes={"host dispatch": 0.02, "synchronisation": 0.98})
+    ranking = rank([waiting, step()])
+    sentence = "Small beside these, and perhaps their effects: +565 µs "
+    for name in ("text", "markdown"):
+        assert " ".join(render(name, ranking).split()).count(sentence) == 1
+    told = json.loads(render("json", ranking))
+    assert [one["rule"] for one in told["smaller"]] == ["fusion"]
+    assert told["difference"] == pytest.approx(sum(one["seconds"] for one in told["findings"]) + told["rest"])

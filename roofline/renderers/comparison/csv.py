@@ -24,8 +24,9 @@ def render(ranking: Ranking) -> str:
     """Seconds, to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns never change.
 
     row says what each line is: of "term" (or, with --by, "op"), "gap" and "residual" the seconds of a pair add up to
-    those of its "difference". "finding" names a cause of a part of it, and is no further part; "proof" is what taking
-    one away gained. "warning", "parity", "note" and "proof" have a sentence as their label.
+    those of its "difference". "finding" names a cause of a part of it, and is no further part; "smaller" is what is
+    small beside these, "tendency" what is not told from noise, "proof" what taking a cause away gained. "warning",
+    "parity", "note" and "proof" have a sentence as their label.
     """
     return cells.document(FIELDS, (line for pair in ranking.pairs for line in _pair(pair)))
 
@@ -58,9 +59,10 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
     yield start | {"row": "residual", "seconds": _time(residual)}
     if not pair.findings:
         yield start | {"row": "note", "label": cells.text(_broken_down.no_finding(pair))}
-    for finding in pair.findings:
-        told = {"row": "finding", "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
-        yield start | told | _times(finding.seconds, finding.ci95)
+    for row, some in (("finding", pair.findings), ("smaller", pair.smaller), ("tendency", pair.tendencies)):
+        for finding in some:
+            told = {"row": row, "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
+            yield start | told | _times(finding.seconds, finding.ci95)
     for proof in pair.proofs or ():
         told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
         yield start | told | _times(proof.observed, proof.observed_ci95)

@@ -65,15 +65,20 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
     more = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
     table = _terms(pair) if pair.breakdown is None else _ops(pair)
     key = label(*pair.names, "where", number or "")
-    parity = _parity(pair)
+    said = _said(pair)
     if long:
-        return floated(table, columns, f"{told} {more}", key, parity)
-    return floated(table, columns, told, key, [*parity, more])
+        return floated(table, columns, f"{told} {more}", key, said)
+    return floated(table, columns, told, key, [*said, more])
 
 
-def _parity(pair: RankedPair) -> list[str]:
-    """What parity says: comments, as a table has no room for it."""
-    return [f"Parity: {_comparing.judged(pair.comparison.parity)}.", *_comparing.differences(pair)]
+def _said(pair: RankedPair) -> list[str]:
+    """What parity says, and what is no finding: comments, as a table has no room for it."""
+    return [
+        f"Parity: {_comparing.judged(pair.comparison.parity)}.",
+        *_comparing.differences(pair),
+        *(f"Small beside the findings: {signed(each.seconds)} {each.label}: {each.text}" for each in pair.smaller),
+        *(f"Not told from noise: {signed(each.seconds)} {each.label}: {each.text}" for each in pair.tendencies),
+    ]
 
 
 def _proven(pair: RankedPair, columns: int) -> list[str]:
@@ -157,14 +162,14 @@ def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
         f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
         for number in ranking.order
     ]
-    parity = [
+    said = [
         f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
         for pair in ranking.pairs
-        for words in _parity(pair)
+        for words in _said(pair)
     ]
     least = units.seconds(ranking.runs[ranking.fastest].wall)
     told = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
     key = label(*names, "runs")
     if long:
-        return floated(table, columns, " ".join([told, *measured]), key, parity)
-    return floated(table, columns, told, key, [*measured, *parity])
+        return floated(table, columns, " ".join([told, *measured]), key, said)
+    return floated(table, columns, told, key, [*measured, *said])

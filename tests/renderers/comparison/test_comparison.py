@@ -345,6 +345,20 @@ def test_exposed_communication() -> None:
     assert _comparing.communication(two().pairs[0]) == ""
 
 
+def test_what_is_no_finding_stands_in_papers_and_spreadsheets_too() -> None:
+    found = two()
+    small, unsure = (dataclasses.replace(found.pairs[0], findings=FINDINGS[:1], **{field: FINDINGS[1:]})
+                     for field in ("smaller", "tendencies"))  # fmt: skip
+    for changed, row, words in (
+        (small, "smaller", "% Small beside the findings: +300 µs host-bound: The gap differs."),
+        (unsure, "tendency", "% Not told from noise: +300 µs host-bound: The gap differs."),
+    ):
+        ranking = dataclasses.replace(found, pairs=(changed,))
+        rows = list(csv.DictReader(io.StringIO(render("csv", ranking))))
+        assert [(line["label"], line["seconds"]) for line in rows if line["row"] == row] == [("host-bound", "0.0003")]
+        assert words in render("latex", ranking).splitlines()
+
+
 @formats
 def test_a_warning_stands_on_every_output(name: str) -> None:
     refused = two(REFUSED, verdict="not comparable")

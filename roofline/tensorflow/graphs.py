@@ -2,7 +2,8 @@
 
 TensorFlow keeps three graphs of every function that it makes ready to run: before grappler, after it, and cut into
 pieces for the devices, in which oneDNN's kernels have replaced some ops. The last is what the executor runs and what a
-trace names. None of them holds shapes: they are inferred by importing the graph again (`shapes`).
+trace names. None of them holds shapes: they are inferred by importing the graph again (`shapes`), save those of what
+Python returns where a graph calls it, which are seen (`callbacks`).
 """
 
 from __future__ import annotations
@@ -16,6 +17,7 @@ from tensorflow.core.framework import attr_value_pb2
 from tensorflow.python.eager import context
 from tensorflow.python.framework import function_def_to_graph, op_def_registry
 
+from roofline.tensorflow import callbacks
 from roofline.tensorflow.graph.bytes import moves_nothing
 from roofline.tensorflow.graph.graph import DTYPES, Function, Graph, Graphs, Node, Source, Tensor
 from roofline.tensorflow.graph.tables import CALLS
@@ -42,10 +44,14 @@ def collect(run: Callable[[], object]) -> Graphs:
     here.ensure_initialized()
     here.enable_graph_collection()
     try:
-        run()
+        with callbacks.watching() as returned:
+            run()
         collected = here.export_run_metadata()
     finally:
         here.disable_graph_collection()
+    for one in collected.function_graphs:
+        for graph in (one.pre_optimization_graph, one.post_optimization_graph, *one.partition_graphs):
+            callbacks.tell(graph, returned)
     return read(collected)
 
 

@@ -75,7 +75,7 @@ def _cost(call: Call) -> Costed:
 
 
 def _by_schema(call: Call, overload: Any) -> Costed:
-    if overload.is_view and not schema.is_composite(call.name, overload._overloadname):
+    if schema.is_view(overload) and not schema.is_composite(call.name, overload._overloadname):
         return _costed(call, Cost(), moved_view=True)
     plain = base(call.name)
     args, kwargs, assumed = schema.build(overload, call)

@@ -340,4 +340,9 @@ def moves_nothing(name: str) -> bool:
     if base(name) in ALLOCATIONS or base(name) in WORKLESS_CALLS:
         return True  # not even run: some of them warn
     kinds = [getattr(found, one) for one in found.overloads() if not one.endswith("out")]
-    return bool(kinds) and all(isinstance(one, torch._ops.OpOverload) and one.is_view for one in kinds)
+    return bool(kinds) and all(isinstance(one, torch._ops.OpOverload) and is_view(one) for one in kinds)
+
+
+def is_view(overload: Any) -> bool:
+    """Whether an op gives a tensor other sizes, strides or no history, and touches no element, in place or not."""
+    return overload.is_view or torch.Tag.inplace_view in overload.tags

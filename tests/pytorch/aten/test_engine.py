@@ -550,6 +550,10 @@ def test_an_argument_given_twice_is_read_once():
         ("split", (x(), 16, 0), "Tensor"),
         ("unbind", (tensor(2**39, 2), 0), "int"),  # would be 2^39 tensors
         ("detach", (x(),), ""),
+        # In place, too: `torch.tensor(list)` ends with the first.
+        ("detach_", (x(),), ""),
+        ("t_", (x(),), ""),
+        ("unsqueeze_", (x(), 0), ""),
         ("contiguous", (x(), 0), ""),
         ("empty_like", (x(), None, None, None, None, None), ""),
         ("set_", (x(), x()), "source_Tensor"),
@@ -1278,7 +1282,7 @@ def test_an_unknown_dimension_is_the_one_that_leaves_least():
 
 
 @pytest.mark.parametrize(
-    "name", ["view", "expand", "t", "detach", "as_strided", "empty", "empty_strided", "empty_like"]
+    "name", ["view", "expand", "t", "detach", "detach_", "t_", "as_strided", "empty", "empty_strided", "empty_like"]
 )
 def test_views_and_allocations_need_no_arguments(name):
     found = ENGINE.cost(Call(f"aten::{name}", None, ()))
@@ -1286,7 +1290,7 @@ def test_views_and_allocations_need_no_arguments(name):
     assert found.cost.quality == "exact"
 
 
-@pytest.mark.parametrize("name", ["relu", "mm", "zeros", "contiguous", "copy_"])
+@pytest.mark.parametrize("name", ["relu", "relu_", "mm", "zeros", "contiguous", "copy_"])
 def test_others_do(name):
     found = ENGINE.cost(Call(f"aten::{name}", None, ()))
     assert not found.view

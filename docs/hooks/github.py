@@ -1,0 +1,68 @@
+"""A page that GitHub shows as it is meant is shown so by the site: lists, and the names of headings.
+
+Pages are CommonMark. Python-Markdown, which MkDocs uses, wants four spaces below a list's item and an empty line before a
+list; both are put in here, so that nobody has to write them.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+_ITEM = re.compile(r"^(?P<indent> *)(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +)(?=\S)")
+_FENCE = re.compile(r"^ *(`{3,}|~{3,})")
+
+
+def on_config(config: Any) -> Any:
+    """Headings get the names that links in the pages have."""
+    config["mdx_configs"].setdefault("toc", {})["slugify"] = slug
+    return config
+
+
+def on_page_markdown(markdown: str, **_: Any) -> str:
+    """The page with its lists as Python-Markdown wants them."""
+    return lists(markdown)
+
+
+def slug(text: str, separator: str) -> str:
+    """What GitHub calls a heading: "What is checked first?" is what-is-checked-first."""
+    return re.sub(r"[^\w\- ]", "", text.strip().lower()).replace(" ", separator)
+
+
+def lists(markdown: str) -> str:
+    """What stands below an item of a list, by four spaces for each level, and an empty line before each list."""
+    levels: list[int] = []  # the column where the content of each open item begins
+    fence = ""
+    done: list[str] = []
+    for line in markdown.splitlines():
+        indent = len(line) - len(line.lstrip(" "))
+        if fence:
+            done.append(_shifted(line, levels))
+            fence = "" if line.strip().startswith(fence) else fence
+            continue
+        if not line.strip():
+            done.append(line)
+            continue
+        item = _ITEM.match(line)
+        after_text = bool(done and done[-1].strip())
+        if item or not after_text:  # a line right below a text goes on with it, however it is indented
+            while levels and indent < levels[-1]:
+                levels.pop()
+        if item and indent - (levels[-1] if levels else 0) < 4:
+            if after_text and not levels and not _ITEM.match(done[-1]) and not done[-1].startswith(" "):
+                done.append("")
+            done.append(" " * 4 * len(levels) + line.lstrip())
+            levels.append(item.end())
+        else:
+            opened = _FENCE.match(line)
+            fence = opened.group(1) if opened else ""
+            done.append(_shifted(line, levels))
+    return "\n".join(done) + "\n"
+
+
+def _shifted(line: str, levels: list[int]) -> str:
+    """A line of the innermost item, with four spaces for each level in place of the columns of its markers."""
+    if not levels or not line.strip():
+        return line
+    indent = len(line) - len(line.lstrip(" "))
+    return " " * (4 * len(levels) + max(indent - levels[-1], 0)) + line.lstrip(" ")

@@ -46,9 +46,14 @@ def _text(told: str) -> list[str]:
 
 def _row(names: str, told: str) -> str:
     """What the help says of one argument or option, as a row of a table."""
-    return f"| `{names.replace('|', chr(92) + '|')}` | {_escaped(told)} |"
+    return f"| {_escaped(f'`{names}`')} | {_escaped(told)} |"
 
 
 def _escaped(text: str) -> str:
-    """Text in a table's cell: an underscore in backticks stays as it is, what Markdown would read elsewhere does not."""
-    return re.sub(r"(`[^`]*`)|([|<*\[\]])", lambda found: found[1] or "\\" + found[2], text)
+    """Text in a table's cell, as GitHub has it: in backticks only what would end the cell is escaped."""
+    return re.sub(r"(`[^`]*`)|([|<*\[\]])", _safe, text)
+
+
+def _safe(found: re.Match[str]) -> str:
+    code, sign = found.groups()
+    return f"\\{sign}" if code is None else str(code).replace("|", "\\|")

@@ -1,7 +1,7 @@
-"""A page that GitHub shows as it is meant is shown so by the site: lists, and the names of headings.
+"""A page that GitHub shows as it is meant is shown so by the site: lists, code in tables, and the names of headings.
 
 Pages are CommonMark. Python-Markdown, which MkDocs uses, wants four spaces below a list's item and an empty line before a
-list; both are put in here, so that nobody has to write them.
+list, and shows the backslash of `a\\|b` in a table; this is mended here, so that nobody has to write for it.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import re
 from typing import Any
 
 _ITEM = re.compile(r"^(?P<indent> *)(?P<marker>[-*+]|\d{1,9}[.)])(?P<space> +)(?=\S)")
+_CODE = re.compile(r"`[^`\n]+`")
 _FENCE = re.compile(r"^ *(`{3,}|~{3,})")
 
 
@@ -20,8 +21,8 @@ def on_config(config: Any) -> Any:
 
 
 def on_page_markdown(markdown: str, **_: Any) -> str:
-    """The page with its lists as Python-Markdown wants them."""
-    return lists(markdown)
+    """The page as Python-Markdown wants it."""
+    return cells(lists(markdown))
 
 
 def slug(text: str, separator: str) -> str:
@@ -58,6 +59,12 @@ def lists(markdown: str) -> str:
             fence = opened.group(1) if opened else ""
             done.append(_shifted(line, levels))
     return "\n".join(done) + "\n"
+
+
+def cells(markdown: str) -> str:
+    """A bar in code is no end of a cell: here it needs no backslash, there it does."""
+    rows = re.compile(r"^ *\|.*\|$", re.MULTILINE)
+    return rows.sub(lambda row: _CODE.sub(lambda code: code[0].replace("\\|", "|"), row[0]), markdown)
 
 
 def _shifted(line: str, levels: list[int]) -> str:

@@ -44,6 +44,11 @@ def test_lists_are_as_in_commonmark(written: str, expected: str) -> None:
     assert hook("github").lists(written) == expected
 
 
+def test_bars_of_code_in_tables() -> None:
+    cells = hook("github").cells
+    assert cells("| `a\\|b` | c \\| d |\n\n`e\\|f`\n") == "| `a|b` | c \\| d |\n\n`e\\|f`\n"
+
+
 def test_headings_are_called_as_on_github() -> None:
     slug = hook("github").slug
     assert slug("What is checked first?", "-") == "what-is-checked-first"

@@ -1,7 +1,7 @@
 """A page that GitHub shows as it is meant is shown so by the site: lists, code in tables, and the names of headings.
 
-Pages are CommonMark. Python-Markdown, which MkDocs uses, wants four spaces below a list's item and an empty line before a
-list, and shows the backslash of `a\\|b` in a table; this is mended here, so that nobody has to write for it.
+Pages are CommonMark. Python-Markdown, which MkDocs uses, wants four spaces below a list's item and an empty line
+before a list, and shows the backslash of `a\\|b` in a table; this is mended here, so that nobody has to write for it.
 """
 
 from __future__ import annotations

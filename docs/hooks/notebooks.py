@@ -1,4 +1,4 @@
-"""A notebook of docs/ is a page of the site, with its outputs as they were saved; the notebook itself lies beside it."""
+"""A notebook of docs/ is a page of the site, with its outputs as they were saved; the notebook itself is beside it."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """What a page shows to be typed: files to write, and commands with what they print.
 
-A fence with a title is a file. In a fence `console`, `$ roofline ...` is a command and what follows it the output, where a
-line `...` stands for any lines.
+A fence with a title is a file. In a fence `console`, `$ roofline ...` is a command and what follows it the output, where
+a line `...` stands for any lines.
 """
 
 from __future__ import annotations
@@ -13,7 +13,9 @@ from dataclasses import dataclass
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-_FENCE = re.compile(r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL)
+_FENCE = re.compile(
+    r'^```(?P<language>\w+)(?: title="(?P<title>[^"]+)")?\n(?P<text>.*?)^```$', re.MULTILINE | re.DOTALL
+)
 _LABEL = re.compile(r"^(?P<label>[A-Za-z][A-Za-z .+()/_]*?)(?:  .*)?$")
 _RULES = re.compile(r"[─\s]+")
 
@@ -52,6 +54,6 @@ def flat(text: str) -> str:
 
 
 def labels(shown: str) -> list[str]:
-    """What is the same at each run of what is measured: how the rows of tables are called, and lines without a number."""
+    """What is the same at each run of what is measured: how rows of tables are called, and lines without a number."""
     found = (_LABEL.match(line) for line in shown.splitlines())
     return [match["label"] for match in found if match]

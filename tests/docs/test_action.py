@@ -1,4 +1,4 @@
-"""The GitHub Action (action.yml) and the workflow of the guide that uses it: valid, and its scripts do what the guide says."""
+"""The GitHub Action (action.yml) and the guide's workflow: valid, and its scripts do what the guide says."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def run(name: str, folder: Path, variables: dict[str, str], **inputs: str) -> su
 def test_its_scripts_profile_judge_and_tell(tmp_path: Path, variables: dict[str, str]) -> None:
     pytest.importorskip("torch")
     (tmp_path / "a step.py").write_text(
-        "import torch\n\ndef make_step(batch=8):\n    w = torch.ones(16, 16)\n    return lambda: torch.ones(batch, 16) @ w\n"
+        "import torch\n\ndef make_step(batch=8):\n    w = torch.ones(9, 9)\n    return lambda: torch.ones(batch, 9) @ w\n"
     )
     given = {"step": "a step.py:make_step", "arguments": "--batch 4 --threads 1", "baseline": "base line.json"}
     profiled = run("Profile the step", tmp_path, variables, **given)

@@ -56,7 +56,9 @@ def test_the_commands_of_a_page(page: Path, folder: Path, measuring: Callable[..
         output = flat(ended.out)
         for part in step.shown:
             wanted = [flat(label) for label in labels(part)] if measures else [flat(part)]
-            assert not [text for text in wanted if text not in output], f"{step.words} prints no longer what {page} says"
+            assert not [text for text in wanted if text not in output], (
+                f"{step.words} prints no longer what {page} says"
+            )
         printed.append(output)
         shown += step.shown
     for fact in HOLDS.get(page.name, ()):

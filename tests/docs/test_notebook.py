@@ -36,7 +36,10 @@ def holds(notebook: Any) -> None:
     assert [cell.execution_count for cell in cells] == [1, 2, 3, 4, 5, 6]
     shown = dict(outputs(notebook))
     assert "matmul" in shown["at_once"]["text/html"]
-    assert "33554432.0" in shown['ops[["name", "class", "flops", "bytes_read", "seconds", "floor", "bound"]]']["text/plain"]
+    assert (
+        "33554432.0"
+        in shown['ops[["name", "class", "flops", "bytes_read", "seconds", "floor", "bound"]]']["text/plain"]
+    )
     assert "<img" in shown['roofline.plot(at_once, kind="roofline", width=5)']["text/html"]
     compared = shown['roofline.compare(roofline.profile(one_by_one, name="block"), at_once)']["text/plain"]
     assert "193 launches against 3" in " ".join(compared.split())
@@ -53,7 +56,11 @@ def test_it_runs(saved: Any, tmp_path: Path, variables: dict[str, str], monkeypa
     """In a kernel of its own, in an empty folder, with ceilings made by hand."""
     from nbclient import NotebookClient
 
-    for name, value in {**variables, "IPYTHONDIR": str(tmp_path / "ipython"), "PYDEVD_DISABLE_FILE_VALIDATION": "1"}.items():
+    for name, value in {
+        **variables,
+        "IPYTHONDIR": str(tmp_path / "ipython"),
+        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
+    }.items():
         monkeypatch.setenv(name, value)
     notebook = nbformat.from_dict(saved)
     for cell in notebook.cells:

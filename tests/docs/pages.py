@@ -1,7 +1,7 @@
 """What a page shows to be typed: files to write, and commands with what they print.
 
-A fence with a title is a file. In a fence `console`, `$ roofline ...` is a command and what follows it the output, where
-a line `...` stands for any lines.
+A fence with a title is a file. In a fence `console`, `$ roofline ...` is a command and what follows it its output, in
+which a line `...` stands for any lines.
 """
 
 from __future__ import annotations

@@ -74,7 +74,10 @@ def run(name: str, folder: Path, variables: dict[str, str], **inputs: str) -> su
 def test_its_scripts_profile_judge_and_tell(tmp_path: Path, variables: dict[str, str]) -> None:
     pytest.importorskip("torch")
     (tmp_path / "a step.py").write_text(
-        "import torch\n\ndef make_step(batch=8):\n    w = torch.ones(9, 9)\n    return lambda: torch.ones(batch, 9) @ w\n"
+        "import torch\n\n"
+        "def make_step(batch=8):\n"
+        "    w = torch.ones(9, 9)\n"
+        "    return lambda: torch.ones(batch, 9) @ w\n"
     )
     given = {"step": "a step.py:make_step", "arguments": "--batch 4 --threads 1", "baseline": "base line.json"}
     profiled = run("Profile the step", tmp_path, variables, **given)

@@ -34,6 +34,7 @@ def lists(markdown: str) -> str:
     """What stands below an item of a list, by four spaces for each level, and an empty line before each list."""
     levels: list[int] = []  # the column where the content of each open item begins
     fence = ""
+    loose = False  # whether the last item has more than one paragraph: the next one is found after an empty line only
     done: list[str] = []
     for line in markdown.splitlines():
         indent = len(line) - len(line.lstrip(" "))
@@ -43,6 +44,7 @@ def lists(markdown: str) -> str:
             continue
         if not line.strip():
             done.append(line)
+            loose = bool(levels)
             continue
         item = _ITEM.match(line)
         after_text = bool(done and done[-1].strip())
@@ -50,8 +52,9 @@ def lists(markdown: str) -> str:
             while levels and indent < levels[-1]:
                 levels.pop()
         if item and indent - (levels[-1] if levels else 0) < 4:
-            if after_text and not levels and not _ITEM.match(done[-1]) and not done[-1].startswith(" "):
+            if after_text and (loose or not (levels or done[-1].startswith(" ") or _ITEM.match(done[-1]))):
                 done.append("")
+            loose = False
             done.append(" " * 4 * len(levels) + line.lstrip())
             levels.append(item.end())
         else:

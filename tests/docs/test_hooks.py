@@ -30,6 +30,7 @@ def hook(name: str) -> ModuleType:
         # What belongs to an item stands four spaces further in.
         ("1. a\n\n   more\n", "1. a\n\n    more\n"),
         ("- a\n  - b\n    - c\n- d\n", "- a\n    - b\n        - c\n- d\n"),
+        ("1. a\n\n   more\n2. b\n", "1. a\n\n    more\n\n2. b\n"),
         # Code of an item keeps its own four spaces.
         ("1. a\n\n       code\n\n2. b\n", "1. a\n\n        code\n\n2. b\n"),
         ("- a\n\n  ```sh\n  - no item\n  ```\n", "- a\n\n    ```sh\n    - no item\n    ```\n"),

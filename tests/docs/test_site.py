@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 
 import roofline
-from roofline import plugins
+from roofline import callbacks, errors, plugins
 
 pytest.importorskip("mkdocs")
 pytest.importorskip("material")
@@ -74,8 +74,11 @@ def test_the_command_line_has_every_verb_and_option(site: Path) -> None:
 
 def test_the_python_reference_has_every_public_name(site: Path) -> None:
     page = (site / "reference" / "api.html").read_text(encoding="utf-8")
-    anchors = set(re.findall(r'id="roofline\.(\w+)"', page))
+    anchors = set(re.findall(r'id="roofline\.([\w.]+)"', page))
     assert set(roofline.__all__) - {"__version__"} <= anchors
+    assert {f"callbacks.{name}" for name in callbacks.__all__} <= anchors
+    kinds = {kind.__name__ for kind in (errors.RooflineError, *errors.RooflineError.__subclasses__())}
+    assert {f"errors.{name}" for name in kinds} <= anchors
     assert "Profile a step in this process" in text(site / "reference" / "api.html")
 
 

@@ -80,3 +80,22 @@ def test_outputs_keep_their_place() -> None:
 def test_an_option_is_as_in_the_help() -> None:
     row = hook("commands")._row("--kind a|b", "What `a|b` is: x|y or <z>.")
     assert row == "| `--kind a\\|b` | What `a\\|b` is: x\\|y or \\<z>. |"
+
+
+@pytest.mark.parametrize(
+    ("told", "expected"),
+    [
+        ("Does it.", "Does it."),
+        (
+            "a: as in x.y.\nb: infer\nor train. Note: no name.",
+            "- `a`: as in x.y.\n- `b`: infer or train. Note: no name.",
+        ),
+        ("a, b: both; c: none.", "- `a`, `b`: both\n- `c`: none."),
+        ("a   in columns\n    that go on\nb too", "- `a`: in columns that go on\n- `b`: too"),
+        (">>> f(1)\n2", "```pycon\n>>> f(1)\n2\n```"),
+        ("d: is no parameter.", "d: is no parameter."),
+    ],
+)
+def test_parameters_are_a_list_and_examples_code(told: str, expected: str) -> None:
+    pytest.importorskip("griffe")
+    assert hook("docstrings").shaped(f"First.\n\n{told}", {"a", "b", "c"}) == f"First.\n\n{expected}"

@@ -52,15 +52,13 @@ def test_it_is_saved_with_its_outputs_and_small(saved: Any) -> None:
     assert FILE.stat().st_size < 200_000
 
 
-def test_it_runs(saved: Any, tmp_path: Path, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+def test_it_runs(
+    saved: Any, tmp_path: Path, variables: dict[str, str], brief: dict[str, str], monkeypatch: pytest.MonkeyPatch
+) -> None:
     """In a kernel of its own, in an empty folder, with ceilings made by hand."""
     from nbclient import NotebookClient
 
-    for name, value in {
-        **variables,
-        "IPYTHONDIR": str(tmp_path / "ipython"),
-        "PYDEVD_DISABLE_FILE_VALIDATION": "1",
-    }.items():
+    for name, value in {**variables, **brief, "IPYTHONDIR": str(tmp_path / "ipython")}.items():
         monkeypatch.setenv(name, value)
     notebook = nbformat.from_dict(saved)
     for cell in notebook.cells:

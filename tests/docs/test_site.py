@@ -100,22 +100,20 @@ def test_every_link_leads_somewhere(site: Path) -> None:
     assert gone == []
 
 
-@pytest.mark.parametrize(
-    ("page", "complaint"),
-    [("[gone](nowhere.md)", "nowhere.md"), ("[gone](#nowhere)", "no such anchor"), ("fine", "")],
-    ids=["page", "anchor", "fine"],
-)
-def test_a_broken_link_fails_the_build(page: str, complaint: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("broken", [True, False])
+def test_a_broken_link_fails_the_build(broken: bool, tmp_path: Path) -> None:
     """With what mkdocs.yml says of links, on a page alone."""
     said = yaml.safe_load((ROOT / "mkdocs.yml").read_text(encoding="utf-8"))
     assert said["strict"]
+    links = "[gone](nowhere.md), [gone](#nowhere)" if broken else "[here](#page)"
     (tmp_path / "docs").mkdir()
-    (tmp_path / "docs" / "index.md").write_text(f"# Page\n\n{page}\n", encoding="utf-8")
+    (tmp_path / "docs" / "index.md").write_text(f"# Page\n\n{links}\n", encoding="utf-8")
     alone = {"site_name": "one", "theme": "mkdocs", "plugins": [], "validation": said["validation"]}
     (tmp_path / "mkdocs.yml").write_text(yaml.safe_dump(alone), encoding="utf-8")
     done = build(tmp_path / "mkdocs.yml", tmp_path / "site")
-    assert (done.returncode != 0) == bool(complaint), done.stderr
-    assert complaint in done.stderr
+    assert (done.returncode != 0) == broken, done.stderr
+    assert ("nowhere.md" in done.stderr) == broken
+    assert ("no such anchor" in done.stderr) == broken
 
 
 # ------------------------------------------------------------------------------------------------ in a browser

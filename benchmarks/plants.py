@@ -24,7 +24,7 @@ from statistics import median
 from typing import Any
 
 from roofline.analysis.analysis import analyze
-from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.causes.findings import Finding, explained
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile, decode, load, slug
@@ -206,13 +206,15 @@ def _profile(pair: Pair, side: str, file: Path) -> Path:
 class Verdict:
     """How the explanation of one pair did. Times in seconds.
 
-    named: for each cause the finding that names it with the right sign, or None. share: what these explain of the
-    difference, where all causes are in one run. ranked: of two causes the one that costs more alone comes first.
+    smaller: what is told as small beside the findings. named: for each cause what of either names it with the right
+    sign, or None. share: what these explain of the difference, where all causes are in one run.
+    ranked: of two causes the one that costs more alone comes first.
     """
 
     pair: Pair
     comparison: Comparison
     findings: tuple[Finding, ...]
+    smaller: tuple[Finding, ...]
     named: tuple[Finding | None, ...]
     share: float | None
     ranked: bool
@@ -239,8 +241,8 @@ class Verdict:
 def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
     """Explain a measured pair and hold it against its entry."""
     comparison = pair.compared()
-    findings = explain(comparison)
-    named = tuple(_naming(findings, cause) for cause in pair.causes)
+    told = explained(comparison)
+    named = tuple(_naming((*told.findings, *told.smaller), cause) for cause in pair.causes)
     costs = [
         _cost(everything[cause.alone]) if cause.alone and everything[cause.alone].measured else None
         for cause in pair.causes
@@ -248,7 +250,8 @@ def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
     return Verdict(
         pair=pair,
         comparison=comparison,
-        findings=findings,
+        findings=told.findings,
+        smaller=told.smaller,
         named=named,
         share=_share(comparison, pair.causes, named),
         ranked=_ranked(named, costs),
@@ -289,7 +292,9 @@ def report(everything: dict[str, Pair]) -> str:
 
 def line(verdict: Verdict) -> str:
     pair, comparison = verdict.pair, verdict.comparison
-    findings = ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in verdict.findings) or "nothing"
+    findings = _listed(verdict.findings) or "nothing"
+    if verdict.smaller:
+        findings += f"; smaller: {_listed(verdict.smaller)}"
     flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
     share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
     if machine_speed(comparison.a, comparison.b).uneven:
@@ -303,6 +308,10 @@ def line(verdict: Verdict) -> str:
     )
 
 
+def _listed(findings: Iterable[Finding]) -> str:
+    return ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in findings)
+
+
 def summary(verdicts: list[Verdict]) -> list[str]:
     """Recall, precision and the rate of false findings."""
     planted = [one for one in verdicts if one.pair.kind == "planted"]
@@ -310,13 +319,17 @@ def summary(verdicts: list[Verdict]) -> list[str]:
     refused = [one for one in verdicts if one.pair.kind == "refused"]
     causes = sum(len(one.named) for one in planted)
     named = sum(each is not None for one in planted for each in one.named)
+    small = sum(each in one.smaller for one in planted for each in one.named)
+    others = sum(each not in one.named for one in planted for each in one.smaller)
     findings = sum(len(one.findings) for one in planted)
     spurious = sum(len(one.spurious) for one in planted)
     return [
-        f"recall                {named} of {causes} planted causes are named, with the right sign",
+        f"recall                {named} of {causes} planted causes are named, with the right sign"
+        + (f"; {small} as small beside another" if small else ""),
         f"pairs                 {sum(one.right for one in planted)} of {len(planted)}: first, ranked, and "
         f"{100 * ENOUGH:.0f} to {100 * TOO_MUCH:.0f} % of the difference",
-        f"precision             {findings - spurious} of {findings} findings name a planted cause",
+        f"precision             {findings - spurious} of {findings} findings name a planted cause; beside them "
+        f"{others} smaller ones name none",
         f"false findings        {sum(bool(one.findings) for one in nulls)} of {len(nulls)} nulls have one",
         f"refused               {sum(one.right for one in refused)} of {len(refused)} that are not comparable",
     ]

@@ -11,7 +11,7 @@ from synthetic import LAYER, Row, step
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.findings import Finding, explain
+from roofline.comparison.causes.findings import Finding, explained
 from roofline.comparison.terms import compare
 from roofline.core.schema import Compilation, Profile
 
@@ -20,11 +20,13 @@ COPY = Row("aten::clone", "movement", 100, bytes=1e6, block="FFN")
 
 
 def findings(a: Profile, b: Profile) -> tuple[Finding, ...]:
-    return explain(compare(a, b))
+    """What is small beside others is told, too."""
+    told = explained(compare(a, b))
+    return *told.findings, *told.smaller
 
 
 def found(a: Profile, b: Profile) -> dict[str, Finding]:
-    return {finding.rule: finding for finding in explain(compare(a, b))}
+    return {finding.rule: finding for finding in findings(a, b)}
 
 
 def only(a: Profile, b: Profile) -> Finding:

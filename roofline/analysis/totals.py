@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass, fields
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -101,6 +102,20 @@ class Total:
     def flop_rate(self) -> float | None:
         """Matrix and vector FLOP per second of own time [FLOP/s]."""
         return (self.flops + self.vector_flops) / self.own_seconds if self.own_seconds > 0 else None
+
+
+def together(some: Iterable[Total]) -> Total:
+    """The sums over the ops of several rows; at least one. Every field adds, those by name name by name."""
+    first, *others = some
+    sums: dict[str, Any] = {field.name: getattr(first, field.name) for field in fields(Total)}
+    for other in others:
+        for name, value in sums.items():
+            more = getattr(other, name)
+            if isinstance(value, Mapping):
+                sums[name] = {key: value.get(key, 0.0) + more.get(key, 0.0) for key in {**value, **more}}
+            else:
+                sums[name] = value + more
+    return Total(**sums)
 
 
 def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:

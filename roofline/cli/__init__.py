@@ -25,7 +25,7 @@ from roofline.version import __version__
 
 #: Verbs in the order of use, for the help; what is not named here follows by name.
 _ORDER = (
-    *("profile", "import", "show", "compare", "plot", "report", "whatif", "check"),
+    *("profile", "import", "show", "compare", "plot", "report", "export", "whatif", "check"),
     *("verify", "calibrate", "devices", "models", "backends", "published", "doctor"),
 )
 
@@ -38,7 +38,6 @@ _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
 def build(only: str | None = None) -> typer.Typer:
     """The command line with all verbs, or with one: running a verb need not load the others."""
     app = typer.Typer(
-        add_completion=False,
         rich_markup_mode=None,
         pretty_exceptions_enable=False,
         no_args_is_help=True,

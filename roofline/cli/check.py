@@ -8,15 +8,21 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
+from roofline.cli.options.completion import formats
+from roofline.cli.options.paths import check_once, load
+from roofline.cli.options.terminal import Width
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 
 def command(
-    baseline: Annotated[Path, typer.Argument(metavar="BASELINE", help="The profile to judge by.")],
+    baseline: Annotated[
+        Path, typer.Argument(metavar="BASELINE", help="The profile to judge by; - reads it from standard input.")
+    ],
     current: Annotated[
-        list[Path], typer.Argument(metavar="CURRENT...", help="The profiles to judge, each by BASELINE.")
+        list[Path], typer.Argument(metavar="CURRENT...", help="The profiles to judge, each by BASELINE; one may be -.")
     ],
     counts_only: Annotated[
         bool,
@@ -51,7 +57,10 @@ def command(
             metavar="FILE.toml", help='A file of limits, with lines like time = "5%"; the options above go before it.'
         ),
     ] = None,
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    width: Width = None,
+    format: Annotated[
+        str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
+    ] = "text",
 ) -> None:
     """Fail if a step got worse than a baseline, and say where.
 
@@ -61,7 +70,7 @@ def command(
     --count-only. FLOPs must not grow at all.
     """
     renderer = plugins.load(_RENDERERS, format, "format")
-    from roofline.core.schema import load
+    more = tables.arguments(renderer, format, width=width)
     from roofline.regression import limits_file
     from roofline.regression.check import check
     from roofline.regression.judged import judge, worst
@@ -70,11 +79,12 @@ def command(
     options = {"time": max_time, "bytes": max_bytes, "kernels": max_kernels, "gap": max_gap, "memory": max_memory}
     given = {name: text for name, text in options.items() if text is not None}
     allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
+    check_once([baseline, *current])
     before = load(baseline)
     judged = judge(
         [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
     )
-    typer.echo(renderer.render(judged), nl=False)
+    tables.write(renderer.render(judged, **more), more)
     error = worst(judged, str(baseline))
     if error is not None:
         raise error

@@ -9,9 +9,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from roofline import plugins
-from roofline.cli.options import presets
-from roofline.cli.options.paths import check_output, check_writable
+from roofline.cli.options import completion, presets, tables
+from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, reading
 from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
+from roofline.cli.options.terminal import Width
 from roofline.cli.options.words import calibrating, printable, quoted, say
 from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
@@ -28,11 +29,20 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 def command(
     context: typer.Context,
     runs: Annotated[
-        list[str], typer.Argument(metavar="PROFILE...|MODEL", help="Saved profiles; with --backends, one model.")
+        list[str],
+        typer.Argument(
+            metavar="PROFILE...|MODEL",
+            autocompletion=completion.models,
+            help="Saved profiles, of which one may be - for standard input; with --backends, one model.",
+        ),
     ],
     backends: Annotated[
         str | None,
-        typer.Option(metavar="A,B:OPT=VAL,...", help="Measure MODEL on these backends, in turns, and compare them."),
+        typer.Option(
+            metavar="A,B:OPT=VAL,...",
+            autocompletion=completion.backends_listed,
+            help="Measure MODEL on these backends, in turns, and compare them.",
+        ),
     ] = None,
     mode: Annotated[
         str, typer.Option(help="With --backends: what a step is: infer, train or generate.")
@@ -69,11 +79,18 @@ def command(
         str | None,
         typer.Option(
             metavar="KEY",
+            autocompletion=completion.keys,
             help="Show the ops by class|group|op|scope|block|phase|kernel|source. By default, by phase and block, or "
             "where the runs have no blocks in common, by class.",
         ),
     ] = None,
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    width: Width = None,
+    columns: tables.Columns = None,
+    caption: tables.Caption = None,
+    format: Annotated[
+        str,
+        typer.Option(metavar="FORMAT", autocompletion=completion.formats(_RENDERERS), help=f"The format: {_FORMATS}."),
+    ] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
     """Say why one run is faster than another, as a sum that closes.
@@ -83,6 +100,7 @@ def command(
     """
     renderer = plugins.load(_RENDERERS, format, "format")
     _check_key(by)
+    more = tables.arguments(renderer, format, width=width, columns=columns, caption=caption)
     asked: dict[str, Any] = {
         "mode": mode,
         "batch": batch,
@@ -119,7 +137,7 @@ def command(
         from roofline.cli.options.prove import prove as proven
 
         ranking = proven(ranking, say, requests)
-    typer.echo(renderer.render(ranking), nl=False)
+    tables.write(renderer.render(ranking, **more), more)
     if format == "text":
         _next(paths)
 
@@ -149,12 +167,12 @@ def _refuse_options(given: dict[str, Any]) -> None:
 
 def _load(paths: list[Path]) -> list[Profile]:
     from roofline.comparison.ranking import check_timed
-    from roofline.core.schema import load
 
+    check_once(paths)
     for path in paths:
         if path.is_dir():
             raise InputError(f"{path} is a folder: name the profiles in it, as in {path / '*.json'}.")
-        if not path.exists() and path.suffix != ".json":
+        if path != STDIN and not path.exists() and path.suffix != ".json":
             raise InputError(f"There is no file {path}; to measure a model, add --backends a,b.")
     if len(paths) < 2:
         raise InputError(
@@ -162,7 +180,7 @@ def _load(paths: list[Path]) -> list[Profile]:
         )
     profiles = [load(path) for path in paths]
     for path, profile in zip(paths, profiles, strict=True):
-        check_timed(profile, str(path))
+        check_timed(profile, reading(path))
     return profiles
 
 
@@ -283,6 +301,8 @@ def _files(folder: Path, candidates: list[Candidate], force: bool) -> list[Path]
 
 
 def _next(paths: list[Path]) -> None:
+    if STDIN in paths:
+        return  # what came from there is gone
     files = " ".join(map(quoted, paths))
     where = paths[0].parent
     if len(paths) == 2:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from roofline.cli.options.completion import devices as device_names
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -15,7 +16,10 @@ if TYPE_CHECKING:
 def command(
     name: Annotated[
         str | None,
-        typer.Argument(help="A device's name, a TOML or JSON file of one, or the start of a calibration's file name."),
+        typer.Argument(
+            autocompletion=device_names,
+            help="A device's name, a TOML or JSON file of one, or the start of a calibration's file name.",
+        ),
     ] = None,
     format: Annotated[str, typer.Option("--format", help="text or json.")] = "text",
 ) -> None:

@@ -8,7 +8,7 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
-from roofline.cli.options.paths import check_output
+from roofline.cli.options.paths import check_output, load
 from roofline.cli.options.words import printable
 from roofline.errors import InputError
 
@@ -26,7 +26,11 @@ _SUFFIXES = _suffixes()
 
 def command(
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+        ),
     ],
     output: Annotated[
         Path, typer.Option("--output", "-o", metavar="FILE", help=f"Ends in {', '.join(sorted(_SUFFIXES))}.")
@@ -41,7 +45,6 @@ def command(
     """
     from roofline.analysis.analysis import analyze
     from roofline.core.files import write_atomically
-    from roofline.core.schema import load
 
     name = next((name for suffix, name in _SUFFIXES.items() if output.name.endswith(suffix)), None)
     if name is None:

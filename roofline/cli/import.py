@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options.completion import devices as device_names
 
 if TYPE_CHECKING:
     from pathlib import Path
@@ -33,7 +34,11 @@ def command(
     traces: Annotated[list[str], typer.Argument(metavar="TRACE...", help=_WHICH)],
     device: Annotated[
         str | None,
-        typer.Option(metavar="NAME|FILE", help="Whose ceilings to use. By default those of the device it names."),
+        typer.Option(
+            metavar="NAME|FILE",
+            autocompletion=device_names,
+            help="Whose ceilings to use. By default those of the device it names.",
+        ),
     ] = None,
     capture: Annotated[
         str | None,
@@ -56,7 +61,7 @@ def command(
 
     from roofline import importing
     from roofline.analysis.analysis import analyze
-    from roofline.cli.options import words
+    from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring.session import default_name
@@ -86,7 +91,7 @@ def command(
         for one, path in zip(profiles, paths, strict=True):
             save(one, path)
     slowest = max(range(len(profiles)), key=lambda number: sum(profiles[number].wall.steps))
-    print(text.render(analyze(profiles[slowest]), None))
+    print(text.render(analyze(profiles[slowest]), None, page=terminal.page()))
     for path in paths:
         print(f"Wrote {words.printable(path)}")
     print(f"Next: roofline show {words.quoted(paths[slowest])} --by op")

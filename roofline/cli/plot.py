@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline import plugins
-from roofline.cli.options.paths import check_output
+from roofline.cli.options.completion import formats
+from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import printable
 from roofline.errors import InputError
 
@@ -28,10 +29,15 @@ _NARROWEST, _WIDEST = 2.5, 20.0
 def command(
     profiles: Annotated[
         list[str],
-        typer.Argument(metavar="PROFILE", help="Saved profiles; for --kind devices also names of devices."),
+        typer.Argument(
+            metavar="PROFILE",
+            help="Saved profiles, of which one may be - for standard input; for --kind devices also names of devices.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FIG", help="FIG.svg, FIG.pdf or FIG.png.")],
-    kind: Annotated[str, typer.Option(metavar="KIND", help=f"What to draw: {_KINDS}.")] = "bound",
+    kind: Annotated[
+        str, typer.Option(metavar="KIND", autocompletion=formats(_FIGURES), help=f"What to draw: {_KINDS}.")
+    ] = "bound",
     width: Annotated[
         str,
         typer.Option(metavar="WIDTH", help="Width in in, cm or mm. The default is one column of a two-column paper."),
@@ -54,6 +60,7 @@ def command(
     from roofline.renderers import figures
 
     check_output(output, force, figures.SUFFIXES, profiles)
+    check_once([Path(name) for name in profiles])
     told = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(told)
@@ -72,8 +79,7 @@ def _inches(width: str) -> float:
 def _item(name: str, kind: str) -> Analysis | Device:
     from roofline import devices
     from roofline.analysis.analysis import analyze
-    from roofline.core.schema import load
 
-    if kind == "devices" and not name.endswith(".json"):
+    if kind == "devices" and name != "-" and not name.endswith(".json"):
         return devices.load(name)
     return analyze(load(name))

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 
 import typer
 
-from roofline.cli.options import presets
+from roofline.cli.options import completion, presets
 from roofline.cli.options.request import UNASKED, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
@@ -14,8 +14,19 @@ from roofline.errors import InputError
 
 def command(
     context: typer.Context,
-    model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
-    backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.models, help="A model (see `roofline models`), or path/to/file.py:function."
+        ),
+    ],
+    backend: Annotated[
+        str,
+        typer.Option(
+            autocompletion=completion.backends,
+            help="A backend (see `roofline backends`), as NAME or NAME:opt=val,...",
+        ),
+    ],
     mode: Annotated[str, typer.Option(help="What a step is: infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step. By default 1 on a CPU and 32 on a GPU.")] = None,
     seq: Annotated[
@@ -53,7 +64,7 @@ def command(
     from pathlib import Path
 
     from roofline.analysis.analysis import analyze
-    from roofline.cli.options import words
+    from roofline.cli.options import terminal, words
     from roofline.cli.options.paths import check_output, check_writable
     from roofline.core.schema import save
     from roofline.measuring import session
@@ -90,6 +101,6 @@ def command(
     save(profile, path)
     from roofline.renderers import text
 
-    print(text.render(analyze(profile), None))
+    print(text.render(analyze(profile), None, page=terminal.page()))
     print(f"Wrote {words.printable(path)}")
     print(f"Next: roofline plot {words.quoted(path)} -o {words.quoted(path.with_suffix('.svg'))}")

@@ -7,6 +7,7 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import completion
 
 _RENDERERS = "roofline.renderers.published"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -14,8 +15,13 @@ _NAMES = "|".join(plugins.names("roofline.published", ".toml"))
 
 
 def command(
-    name: Annotated[str, typer.Argument(metavar="NAME", help=f"The publication: {_NAMES}.")],
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    name: Annotated[
+        str, typer.Argument(metavar="NAME", autocompletion=completion.publications, help=f"The publication: {_NAMES}.")
+    ],
+    format: Annotated[
+        str,
+        typer.Option(metavar="FORMAT", autocompletion=completion.formats(_RENDERERS), help=f"The format: {_FORMATS}."),
+    ] = "text",
     all: Annotated[bool, typer.Option("--all", help="Every published version of the table, not one.")] = False,
 ) -> None:
     """Show a published benchmark with what its numbers imply.

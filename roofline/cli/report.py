@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from roofline.cli.options.paths import check_output
+from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
 
@@ -16,7 +16,10 @@ SUFFIXES = (".html", ".htm")
 
 
 def command(
-    profiles: Annotated[list[Path], typer.Argument(metavar="PROFILE...", help="Saved profiles, the first is A.")],
+    profiles: Annotated[
+        list[Path],
+        typer.Argument(metavar="PROFILE...", help="Saved profiles, the first is A; one may be - for standard input."),
+    ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="REPORT.html.")],
     allow: Annotated[
         bool, typer.Option("--allow", help="Explain the difference of runs that are not comparable, with a warning.")
@@ -29,13 +32,13 @@ def command(
     its own tables; two are compared as A - B, more with the fastest. Example: roofline report a.json b.json -o why.html
     """
     check_output(output, force, SUFFIXES, profiles)
+    check_once(profiles)
     for path in profiles:
         if path.is_dir():
             raise InputError(
                 f"{printable(path)} is a folder: name the profiles in it, as in {printable(path / '*.json')}."
             )
     from roofline.core.files import write_atomically
-    from roofline.core.schema import load
     from roofline.renderers.report import report
 
     with if_long(f"reading {len(profiles)} profiles"):

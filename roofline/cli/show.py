@@ -8,6 +8,10 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
+from roofline.cli.options.completion import formats, keys
+from roofline.cli.options.paths import load, reading
+from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
 _FORMATS = "|".join(plugins.names("roofline.renderers"))
@@ -15,12 +19,17 @@ _FORMATS = "|".join(plugins.names("roofline.renderers"))
 
 def command(
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+        ),
     ],
     by: Annotated[
         str | None,
         typer.Option(
             metavar="KEY",
+            autocompletion=keys,
             help="Show one table, by class|group|op|scope|block|phase|kernel|source. "
             "By default, the whole summary with the table by group.",
         ),
@@ -29,28 +38,46 @@ def command(
         int | None,
         typer.Option(metavar="N", help="With --by scope: N levels of the tree, repeated layers folded (layer.*)."),
     ] = None,
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    top: tables.Top = None,
+    every: tables.Every = False,
+    sort: tables.Sort = None,
+    contains: tables.Filter = None,
+    width: Width = None,
+    columns: tables.Columns = None,
+    caption: tables.Caption = None,
+    format: Annotated[
+        str,
+        typer.Option(metavar="FORMAT", autocompletion=formats("roofline.renderers"), help=f"The format: {_FORMATS}."),
+    ] = "text",
 ) -> None:
     """Show where the time of a step went.
 
     Prints the verdict, the table of groups and the evidence behind them. The analysis is computed anew from the
-    profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable.
+    profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable. Names of
+    kernels are shortened in text, and no two are alike; csv and json have them whole.
     """
     renderer = plugins.load("roofline.renderers", format, "format")
     from roofline.analysis.analysis import KEYS, analyze
     from roofline.analysis.scope_tree import to_depth
-    from roofline.cli.options.words import if_long, printable
-    from roofline.core.schema import load
+    from roofline.cli.options.words import if_long
     from roofline.renderers._words import counted
 
     if by is not None and by not in KEYS:
         raise InputError(f"There is no table by {by!r}; there are: {', '.join(KEYS)}.")
     if depth is not None and (by != "scope" or depth < 1):
         raise InputError("--depth is for --by scope, and at least 1.")
-    with if_long(f"reading {printable(profile)}"):
+    more = tables.arguments(
+        renderer,
+        format,
+        rows=tables.choice(top, every, sort, contains),
+        width=width,
+        columns=columns,
+        caption=caption,
+    )
+    with if_long(f"reading {reading(profile)}"):
         loaded = load(profile)
     with if_long(f"adding up {counted(len(loaded.ops), 'op')}"):
         if depth is not None:
             loaded = to_depth(loaded, depth)
-        told = renderer.render(analyze(loaded), by)
-    typer.echo(told, nl=False)
+        told = renderer.render(analyze(loaded), by, **more)
+    tables.write(told, more)

@@ -6,13 +6,21 @@ from typing import Annotated
 
 import typer
 
+from roofline.cli.options import completion
 from roofline.cli.options.request import UNASKED, make_request
 from roofline.errors import GateError
 
 
 def command(
-    model: Annotated[str, typer.Argument(help="A model (see `roofline models`), or path/to/file.py:function.")],
-    backend: Annotated[str, typer.Option(help="A backend (see `roofline backends`).")],
+    model: Annotated[
+        str,
+        typer.Argument(
+            autocompletion=completion.models, help="A model (see `roofline models`), or path/to/file.py:function."
+        ),
+    ],
+    backend: Annotated[
+        str, typer.Option(autocompletion=completion.backends, help="A backend (see `roofline backends`).")
+    ],
     mode: Annotated[str, typer.Option(help="infer, train or generate.")] = UNASKED.mode,
     batch: Annotated[int | None, typer.Option(help="Samples per step.")] = None,
     seq: Annotated[int | None, typer.Option(help="Tokens per sample.")] = None,

@@ -8,6 +8,11 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options import tables
+from roofline.cli.options.completion import devices as device_names
+from roofline.cli.options.completion import formats
+from roofline.cli.options.paths import load, reading
+from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
 _RENDERERS = "roofline.renderers.whatif"
@@ -16,13 +21,24 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 def command(
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="A profile saved by `roofline profile` or `roofline import`.")
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+        ),
     ],
     device: Annotated[
         str,
-        typer.Option(metavar="NAME", help="The other device: a name of `roofline devices`, or a TOML or JSON file."),
+        typer.Option(
+            metavar="NAME",
+            autocompletion=device_names,
+            help="The other device: a name of `roofline devices`, or a TOML or JSON file.",
+        ),
     ],
-    format: Annotated[str, typer.Option(metavar="FORMAT", help=f"The format: {_FORMATS}.")] = "text",
+    width: Width = None,
+    format: Annotated[
+        str, typer.Option(metavar="FORMAT", autocompletion=formats(_RENDERERS), help=f"The format: {_FORMATS}.")
+    ] = "text",
 ) -> None:
     """Say what a step would take on another device.
 
@@ -32,23 +48,23 @@ def command(
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")
+    more = tables.arguments(renderer, format, width=width)
     from roofline import devices
     from roofline.api.whatif import whatif
     from roofline.cli.options.words import if_long, printable
-    from roofline.core.schema import load
     from roofline.projection.least import Least
     from roofline.renderers._words import counted
     from roofline.renderers.whatif import _least
 
     there = devices.load(device)
-    with if_long(f"reading {printable(profile)}"):
+    with if_long(f"reading {reading(profile)}"):
         loaded = load(profile)
     with if_long(f"carrying {counted(len(loaded.ops), 'op')} to {printable(there.name)}"):
         found = whatif(loaded, there)
         if not isinstance(found, Least):
-            told = renderer.render(found)
+            told = renderer.render(found, **more)
         elif format == "text":
-            told = _least.render(found)
+            told = _least.render(found, **more)
         else:
             raise InputError(f"A profile that was only counted is told as text alone: leave --format {format} out.")
-    typer.echo(told, nl=False)
+    tables.write(told, more)

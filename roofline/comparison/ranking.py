@@ -27,14 +27,16 @@ from roofline.shown import Shown
 class RankedPair:
     """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
 
-    tendencies: what these runs show and do not resolve. proofs: what became of causes that were taken away; None where
-    nobody asked. breakdown: the ops by another key; None where they are told by phase and block. observations: the ops
-    that differ, of runs without blocks or without steps enough for a finding; None of others.
+    smaller: what is small beside findings that explain the difference; tendencies: what these runs show and do not
+    resolve. proofs: what became of causes that were taken away; None where nobody asked. breakdown: the ops by another
+    key; None where they are told by phase and block. observations: the ops that differ, of runs without blocks or
+    without steps enough for a finding; None of others.
     """
 
     names: tuple[str, str]
     comparison: Comparison
     findings: tuple[Finding, ...]
+    smaller: tuple[Finding, ...] = ()
     tendencies: tuple[Finding, ...] = ()
     proofs: tuple[Proof, ...] | None = None
     breakdown: Breakdown | None = None
@@ -104,13 +106,14 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False, by: str | None 
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
         shown = breakdown(comparison, by)
-        findings, tendencies = explained(comparison)
+        told = explained(comparison)
         pairs.append(
             RankedPair(
                 (names[a], names[b]),
                 comparison,
-                findings,
-                tendencies=tendencies,
+                told.findings,
+                smaller=told.smaller,
+                tendencies=told.tendencies,
                 breakdown=shown,
                 observations=observations(comparison, shown),
             )

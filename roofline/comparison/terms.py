@@ -39,6 +39,8 @@ ROOFS = ("compute", "memory", "launch")
 NOT_RESOLVED = "not resolved"
 #: Above this share of a class's time that was divided over constituents, only its block is certain. By choice.
 _DIVIDED = 0.2
+#: Terms below this part of the longer step are rounding, and in no order. By choice, far above that of sums of times.
+_ROUNDING = 1e-12
 
 
 class Term(msgspec.Struct, frozen=True, kw_only=True):
@@ -264,7 +266,8 @@ def _view(
         )
         for cause, seconds in _gap(a, b).items()
     ]
-    terms.sort(key=lambda term: -abs(term.seconds))
+    least = _ROUNDING * max(a.wall, b.wall)
+    terms.sort(key=lambda term: -abs(term.seconds) if abs(term.seconds) > least else 0.0)
     return View(*sides, tuple(terms), (a.wall - b.wall) - sum(term.seconds for term in terms))
 
 

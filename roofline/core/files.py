@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import tempfile
 from collections.abc import Mapping
 from contextlib import suppress
@@ -26,6 +27,22 @@ def read(file: Path, most: int, what: str) -> bytes:
         raise InputError(f"Cannot read {str(file)!r}: {error}.") from None
     if len(data) > most:
         raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}.")
+    return data
+
+
+def read_standard_input(most: int, what: str) -> bytes:
+    """What comes from standard input, of which there may be `most` bytes; what: what it is to be, as "a profile".
+
+    Raises InputError where there is none, where it is a terminal, whose reader would wait, or where it is larger.
+    """
+    stream = sys.stdin
+    if stream is None or stream.closed:
+        raise InputError(f"There is no standard input to read {what} from: name a file.")
+    if stream.isatty():
+        raise InputError(f"Standard input is a terminal: pipe {what} into it, or name a file.")
+    data = stream.buffer.read(most + 1)
+    if len(data) > most:
+        raise InputError(f"Standard input has more than {most >> 20} MiB, so it is not {what}.")
     return data
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass
 from roofline import units
 
 Interval = tuple[float, float]
-#: What is left of times [s] that cancel is rounding.
-_ROUNDING = 1e-15
+#: What is left of times [s] that cancel is rounding: below a femtosecond, and below this part of them (by choice, far
+#: above the rounding of sums of times).
+_ROUNDING, _OF_WHOLE = 1e-15, 1e-12
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,9 +49,12 @@ def signed(value: float) -> str:
     return f"+{units.seconds(value)}" if value > 0 else units.seconds(value)
 
 
-def snapped(value: float) -> float:
-    """A difference of times [s]; 0 below a femtosecond, where its digits say something about the processor only."""
-    return 0.0 if abs(value) < _ROUNDING else value
+def snapped(value: float, whole: float = 0.0) -> float:
+    """A difference of times [s]; 0 where its digits say something about the processor only.
+
+    whole: the times that it is a difference of [s].
+    """
+    return 0.0 if abs(value) < max(_ROUNDING, _OF_WHOLE * whole) else value
 
 
 def rounding(residual: float) -> str:

@@ -6,7 +6,7 @@ Rows close to the wall: the ops by a key, the gap, and their total.
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -14,6 +14,10 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.totals import Total
 from roofline.core.vocabulary import BOUNDS, Bound
+from roofline.renderers._rows.choice import LONG as LONG
+from roofline.renderers._rows.choice import OPS as OPS
+from roofline.renderers._rows.choice import TOP as TOP
+from roofline.renderers._rows.choice import USUAL, Choice, chosen
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,7 +73,7 @@ class Row:
 
     floor_high, attained_high: the upper ends of ranges. rate: attained FLOP/s relative to the step's matmuls. bound:
     holds most of its time; roof: the same in words, empty for the gap and the total. None is unknown or does not apply.
-    parts: what was fused into its ops.
+    parts: what was fused into its ops. named: whether the label is a name of the profile, and not a sum or the gap.
     """
 
     label: str
@@ -87,15 +91,25 @@ class Row:
     attained_high: float | None = None
     bound: Bound = "unknown"
     parts: tuple[str, ...] = ()
+    named: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """A heading (lines of it), how a cell is written, and whether it is a number."""
+    """A heading (lines of it), how a cell is written, whether it is a number, and what goes first for want of room.
+
+    rank: the highest goes first, 0 stays.
+    """
 
     heading: str
     cell: Callable[[Row], str]
     number: bool = True
+    rank: int = 0
+
+    @property
+    def name(self) -> str:
+        """The heading on one line."""
+        return self.heading.replace("\n", " ")
 
 
 def fused(parts: Sequence[str]) -> str:
@@ -130,38 +144,29 @@ def relative(value: float | None) -> str:
 
 
 COLUMNS = (
-    Column("FLOP\n%", lambda row: percent(row.flops)),
-    Column("bytes\n%", lambda row: percent(row.bytes)),
+    Column("FLOP\n%", lambda row: percent(row.flops), rank=4),
+    Column("bytes\n%", lambda row: percent(row.bytes), rank=5),
     Column("time", lambda row: units.seconds(row.seconds)),
-    Column("time\n%", lambda row: percent(row.time)),
-    Column("floor\n%", lambda row: between(row.floor, row.floor_high)),
-    Column("loss\n%", _loss),
-    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate)),
-    Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False),
-    Column("attained\n%", lambda row: between(row.attained, row.attained_high)),
+    Column("time\n%", lambda row: percent(row.time), rank=1),
+    Column("floor\n%", lambda row: between(row.floor, row.floor_high), rank=6),
+    Column("loss\n%", _loss, rank=7),
+    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8),
+    Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
+    Column("attained\n%", lambda row: between(row.attained, row.attained_high), rank=2),
 )
+#: What stands first in tables with long names.
+NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=9)
 
 
-#: Keys that have no natural end, and how many rows of them are shown.
-LONG = ("op", "scope", "kernel")
-#: Keys whose rows are ops, so that what was fused into them can be told.
-OPS = ("op", "kernel")
-TOP = 25
-
-
-def rows(analysis: Analysis, by: str, gap: str) -> list[Row]:
+def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:
     """The table by a key: its rows, what was left out in one more, the gap (called `gap`) and the total."""
-    sums = analysis.by(by)
-    top = TOP if by in LONG else None
+    found = chosen(analysis, by, choice)
     matmul = analysis.by("group").get("matmul")
     rate = matmul.flop_rate if matmul else None
-    kept = list(sums.items())[:top]
-    fused = analysis.fused(by) if by in OPS else {}
-    table = [_row(analysis, label, total, rate, fused.get(label, ())) for label, total in kept]
-    left = list(sums.values())[len(kept) :]
-    if left:
-        seconds, ops = sum(total.seconds for total in left), sum(total.ops for total in left)
-        table.append(_bare(analysis, f"({len(left)} more)", seconds, ops))
+    table = [_row(analysis, label, total, rate, found.fused.get(label, ())) for label, total in found.kept.items()]
+    table = [replace(row, named=True) for row in table]
+    # What many ops have in common is no roof.
+    table += [replace(_row(analysis, label, total, rate), roof="") for label, total in found.left]
     table.append(_bare(analysis, gap, analysis.gap_told, None))
     whole = _row(analysis, "total", analysis.total, rate)
     table.append(

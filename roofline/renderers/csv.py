@@ -2,53 +2,47 @@
 
 from __future__ import annotations
 
-import csv
-import io
+from collections.abc import Mapping
 from typing import Any
 
 from roofline.analysis.analysis import Analysis
-from roofline.renderers import _document, _tables
-from roofline.renderers._words import plain
+from roofline.renderers import _document
+from roofline.renderers._csv import cells
+from roofline.renderers._rows.choice import Choice, chosen
 
-_FORMULA = ("=", "+", "-", "@")
+#: All rows: programs choose from them.
+_ALL = Choice(every=True, sort="time")
 
 
-def render(analysis: Analysis, by: str | None) -> str:
-    """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names."""
+def render(analysis: Analysis, by: str | None, rows: Choice = _ALL) -> str:
+    """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names.
+
+    rows: which are written; what is left out is one more, so that columns add up. By default all, by time.
+    """
     key = by or "group"
-    fused = analysis.fused(key) if key in _tables.OPS else {}
-    rows = [
-        {key: _text(label)} | _parts(fused, label) | _flat(_document.total(total))
-        for label, total in sorted(analysis.by(key).items(), key=lambda item: -item[1].seconds)
+    found = chosen(analysis, key, rows)
+    lines = [
+        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total))
+        for label, total in (*found.kept.items(), *found.left)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
-    functions = sorted({name for row in rows for name in row if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(fused, "") | _flat(_document.total(analysis.total))
+    functions = sorted({name for line in lines for name in line if name.startswith("transcendentals.")})
+    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
-    stream = io.StringIO()
-    writer = csv.DictWriter(stream, fields[:place] + functions + fields[place:], restval="", lineterminator="\n")
-    writer.writeheader()
-    writer.writerows(rows)
-    return stream.getvalue()
+    return cells.document([*fields[:place], *functions, *fields[place:]], lines)
 
 
-def _parts(fused: dict[str, tuple[str, ...]], label: str) -> dict[str, str]:
+def _parts(fused: Mapping[str, tuple[str, ...]], label: str) -> dict[str, str]:
     """A column with what was fused into the ops of a row, where anything was into any of them."""
-    return {"constituents": _text("; ".join(fused.get(label, ())))} if fused else {}
+    return {"constituents": cells.text("; ".join(fused.get(label, ())))} if fused else {}
 
 
-def _flat(row: dict[str, Any]) -> dict[str, Any]:
-    flat: dict[str, Any] = {}
+def _flat(row: dict[str, Any]) -> dict[str, str]:
+    flat: dict[str, str] = {}
     for name, value in row.items():
         if isinstance(value, dict):
-            flat |= {f"{name}.{_text(part)}": f"{number:.12g}" for part, number in value.items()}
+            flat |= {f"{name}.{cells.text(part)}": cells.number(number) for part, number in value.items()}
         else:
-            flat[name] = "" if value is None else f"{value:.12g}"
+            flat[name] = cells.number(value)
     return flat
-
-
-def _text(value: str) -> str:
-    """A name as text: spreadsheets run a cell that begins like a formula, unless an apostrophe comes first."""
-    value = plain(value)
-    return f"'{value}" if value.startswith(_FORMULA) else value

@@ -1,66 +1,66 @@
-"""The table of a write-up as LaTeX (booktabs), with a caption."""
+"""The table of a write-up as LaTeX (booktabs), in a float as wide as a column, with caption and label."""
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Sequence
 
 from roofline.analysis.analysis import Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
-
-_SPECIAL = {
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-    "<": r"\textless{}",
-    ">": r"\textgreater{}",
-    "|": r"\textbar{}",
-    '"': r"\textquotedbl{}",
-    "–": "--",
-    "−": "$-$",
-    "×": r"$\times$",
-    "µ": r"\textmu{}",
-    "…": r"\ldots{}",
-} | {letter: f"\\{letter}" for letter in "&%$#_{}"}
+from roofline.renderers._latex.escape import escape as escape
+from roofline.renderers._latex.escape import letters
+from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
+from roofline.renderers._names.distinct import distinct
+from roofline.renderers._rows.choice import USUAL, Choice
+from roofline.renderers._tables import Row
 
 
-def render(analysis: Analysis, by: str | None) -> str:
-    """The table by `by` (default: group). Needs the packages booktabs and (before 2020) textcomp."""
+def render(analysis: Analysis, by: str | None, rows: Choice = USUAL, columns: int = 1, caption: str = "short") -> str:
+    """The table by `by` (default: group). Needs the packages booktabs, graphicx and (before 2020) textcomp.
+
+    columns: of a two-column page, that the table is as wide as. caption: "short" is the verdict; "long" also says what
+    the columns are and how it was measured, which otherwise stands in a comment.
+    """
     key = by or "group"
-    rows = _tables.rows(analysis, key, _words.gap_name(analysis))
-    columns = _tables.COLUMNS
-    tops = [column.heading.partition("\n")[0] for column in columns]
-    units = [column.heading.partition("\n")[2] for column in columns]
-    body = [
-        _line([f"{row.label} {_tables.fused(row.parts)}".strip(), *(column.cell(row) for column in columns)])
-        for row in rows
-    ]
-    # Ops, the gap and the total: a rule before each of the last two says that they add up.
-    body[-2:] = [r"    \midrule", body[-2], r"    \midrule", body[-1]]
-    return "\n".join(
-        [
-            r"% \usepackage{booktabs}",
-            r"\begin{table}",
-            r"  \centering",
-            rf"  \caption{{{escape(_words.verdict(analysis))} {escape(notes.caption(analysis))}}}",
-            rf"  \begin{{tabular}}{{l{''.join('r' if column.number else 'l' for column in columns)}}}",
-            r"    \toprule",
-            _line([key, *tops]),
-            _line(["", *units]),
-            r"    \midrule",
-            *body,
-            r"    \bottomrule",
-            r"  \end{tabular}",
-            r"\end{table}",
-            "",
-        ]
+    found = _tables.rows(analysis, key, _words.gap_name(analysis), rows)
+    heads = [column.heading.partition("\n") for column in _tables.COLUMNS]
+    table = Table(
+        name=key,
+        heads=[[top for top, _, _ in heads], [bottom for _, _, bottom in heads]],
+        rows=[[column.cell(row) for column in _tables.COLUMNS] for row in found],
+        numbers=[column.number for column in _tables.COLUMNS],
+        ranks=[column.rank for column in _tables.COLUMNS],
+        # Ops, the gap and the total: a rule before each of the last two says that they add up.
+        rules=(len(found) - 2, len(found) - 1),
+        named=lambda most: _names(found, most, key),
+        least=LEAST_LONG_NAME if key in _tables.LONG else LEAST_NAME,
     )
+    told, more = _words.verdict(analysis), notes.caption(analysis)
+    long = caption == "long"
+    profile = analysis.profile
+    lines = floated(
+        table,
+        columns,
+        f"{told} {more}" if long else told,
+        label(profile.model, profile.backend, profile.mode, key),
+        [*([] if long else [more]), *_fused(found, key)],
+    )
+    return "\n".join([PACKAGES, *lines, ""])
 
 
-def escape(text: str) -> str:
-    """`text` as LaTeX sets it. A letter that pdfLaTeX's default fonts lack becomes "?": a document must compile."""
-    return "".join(_SPECIAL.get(c, c if ord(c) < 0x180 else "?") for c in _words.plain(text))
+def _fused(rows: Sequence[Row], by: str) -> list[str]:
+    """What was fused into the ops of each row: there is hardly room for it in the table."""
+    some = [row for row in rows if row.parts]
+    names = distinct([row.label for row in some], by=by)
+    return [_words.plain(f"{name} {_tables.fused(row.parts)}", 400) for name, row in zip(names, some, strict=True)]
 
 
-def _line(cells: Iterable[str]) -> str:
-    return f"    {' & '.join(escape(cell) for cell in cells)} \\\\"
+def _names(rows: Sequence[Row], most: int, by: str) -> list[str]:
+    """What is written for each row, with what was fused into its ops where there is room for that."""
+    names = iter(distinct([row.label for row in rows if row.named], most, by, letters))
+    found = []
+    for row in rows:
+        name = next(names) if row.named else letters(row.label)
+        whole = f"{name} {letters(_tables.fused(row.parts))}".strip()
+        found.append(whole if len(whole) <= most else name)
+    return found

@@ -32,12 +32,16 @@ BACKENDS: dict[str, tuple[set[str], str | None]] = {
     "keras-tensorflow": ({"keras", "keras-hub", "tensorflow"}, "off"),
     "keras2": ({"tf_keras", "keras-nlp", "tensorflow"}, "off"),
 }
-#: Libraries on frameworks, and compilers, of which another backend here has either: trained by `make test-all` alone.
-THOROUGH = ("keras-torch", "keras-jax", "keras-tensorflow", "tensorflow-xla")
+#: Trained by `make test-all` alone: libraries on frameworks, of which another backend here has either, and compilers of
+#: PyTorch, whose own folders run them from the command line.
+THOROUGH = (
+    *("torch-compile", "torchscript"),
+    *("keras-torch", "keras-jax", "keras-tensorflow", "keras2", "tensorflow-xla"),
+)
 EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in BACKENDS]
 OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
-INFER = ["jax", "tensorflow", "keras-tensorflow:jit=on"]
+INFER = ["jax", "tensorflow", pytest.param("keras-tensorflow:jit=on", marks=pytest.mark.thorough)]
 #: Those whose training step is measured with all that a child measures beside the steps; one per profiler.
 WHOLE = ["torch", "jax", "tensorflow"]
 #: Dictionaries whose keys are names of things, not of fields.

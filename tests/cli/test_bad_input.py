@@ -534,7 +534,9 @@ def test_ctrl_c_in_the_middle(
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("ending", [signal.SIGTERM, signal.SIGHUP, signal.SIGKILL])
+@pytest.mark.parametrize(
+    "ending", [signal.SIGTERM, pytest.param(signal.SIGHUP, marks=pytest.mark.thorough), signal.SIGKILL]
+)
 def test_an_end_from_outside_leaves_nothing(
     running: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, ending: signal.Signals
 ) -> None:

@@ -586,7 +586,7 @@ def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
     ("backend", "what"),
     [
         pytest.param("jax", "18 products of jit_infer ", marks=needs("flax")),
-        pytest.param("tensorflow", "all products asked for ", marks=needs("tensorflow", "jax")),
+        pytest.param("tensorflow", "all products asked for ", marks=[needs("tensorflow", "jax"), pytest.mark.thorough]),
         pytest.param(
             "tensorflow-xla",
             "18 products of a_inference_forward",

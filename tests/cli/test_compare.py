@@ -131,7 +131,11 @@ def test_what_is_no_profile(roofline: Run, tmp_path: Path) -> None:
         refused(roofline("compare", good, name), 2, *parts)
         refused(roofline("compare", name, good), 2, *parts)
     refused(roofline("compare", good), 2, "give two or more, or one MODEL and --backends a,b")
-    refused(roofline("compare", good, good, "--format", "xml"), 2, "no format called 'xml'; there are: json, markdown")
+    refused(
+        roofline("compare", good, good, "--format", "xml"),
+        2,
+        "no format called 'xml'; there are: csv, json, latex, markdown",
+    )
 
 
 def test_no_times_of_steps(roofline: Run, tmp_path: Path) -> None:

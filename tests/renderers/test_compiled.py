@@ -142,7 +142,7 @@ def test_parts_without_places_stand_where_the_op_does() -> None:
 
 @pytest.mark.parametrize("name", ["markdown", "latex", "csv", "perfetto"])
 def test_every_format_tells_what_was_fused(name: str) -> None:
-    text = render(name, analyze(compiled()), "op").replace("\\", "")
+    text = render(name, analyze(compiled()), "op").replace("\\", "")  # in LaTeX as a comment
     told = {"csv": "aten::embedding; aten::native_layer_norm", "perfetto": "aten::native_layer_norm toy/norm"}
     assert told.get(name, "cpp_fused_native_layer_norm_embedding_0 [embedding, native_layer_norm]") in text
 

@@ -10,6 +10,7 @@ from html.parser import HTMLParser
 
 import handmade
 import pytest
+import set_in_latex
 from msgspec.structs import replace
 
 from roofline import plugins
@@ -111,27 +112,11 @@ def _markdown_has_no_markup(text: str) -> None:
     assert "://" not in body
 
 
-def _latex_is_escaped(text: str) -> None:
-    allowed = {
-        *("usepackage", "begin", "centering", "caption", "toprule", "midrule", "bottomrule", "end"),
-        *("textbackslash", "textasciitilde", "textasciicircum", "textless", "textgreater", "textbar", "textquotedbl"),
-        *("textmu", "ldots", "times"),
-    }
-    body = text.partition("\n")[2]  # the first line is a comment
-    assert set(re.findall(r"\\([a-zA-Z]+)", body)) <= allowed
-    bare = re.sub(r"\\\\|\\[&%$#_{}]|\$[-+]\$|\$\\times\$", "", body)
-    assert not re.search(r"[%$#_^~<>|]", bare)
-    assert bare.count("{") == bare.count("}")
-    assert all(ord(c) < 0x180 for c in text)
-    columns = {line.count("&") - line.count(r"\&") for line in text.splitlines() if line.endswith(r"\\")}
-    assert len(columns) == 1
-
-
 CHECKS = {
     "text": _lines_fit,
     "json": _json_is_ascii,
     "perfetto": _json_is_ascii,
     "csv": _csv_has_no_formula,
     "markdown": _markdown_has_no_markup,
-    "latex": _latex_is_escaped,
+    "latex": set_in_latex.check,
 }

@@ -7,6 +7,7 @@ that placed the labels.
 
 from __future__ import annotations
 
+from contextlib import nullcontext
 from itertools import combinations, pairwise
 from math import cos, radians, sin
 from typing import Any
@@ -285,3 +286,15 @@ def test_profiles_of_one_device_are_named_once() -> None:
         "torch, Round Device, 2 threads",
         "jax, Other, 2 threads",
     )
+
+
+def test_a_text_is_as_wide_whoever_measures_it_first() -> None:
+    """Outside of a figure matplotlib would hint it, and what was measured once is kept."""
+    text = "encoder.layer.0.attention"
+    widths = []
+    for setting in (nullcontext, _style.applied):
+        _measure.extent.cache_clear()
+        _measure._sheet.cache_clear()
+        with setting():
+            widths.append(_measure.width(text))
+    assert widths[0] == widths[1]

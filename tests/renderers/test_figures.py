@@ -65,7 +65,7 @@ def test_text_is_legible_and_the_figure_fits_a_page(kind: str, width: float, num
 
 
 def slower() -> Profile:
-    """The same step, twice as slow: of two equal runs rounding alone would decide what is drawn of their difference."""
+    """The same step, twice as slow: of two equal runs there would be no difference to draw."""
     profile = handmade.profile()
     return replace(profile, wall=replace(profile.wall, steps=tuple(2 * seconds for seconds in profile.wall.steps)))
 
@@ -299,6 +299,24 @@ def test_a_waterfall_leads_from_wall_to_wall() -> None:
     assert len(figure.artists) + len(figure.patches) + len(figure.lines) >= 3
     assert caption.title == "From the step of torch to that of jax"
     assert "jax is 1.09x faster than torch" in caption.short  # 12.5 / 11.5
+
+
+@pytest.mark.parametrize("blocks", [True, False])
+@pytest.mark.parametrize("factor", [1 - 2e-16, 1, 1 + 3e-16])
+def test_of_two_equal_runs_rounding_decides_nothing(blocks: bool, factor: float) -> None:
+    """Neither run spends more where they differ in the last bit, one way or the other, or not at all."""
+    plain = handmade.profile() if blocks else handmade.profile(blocks=("",) * len(handmade.profile().blocks))
+    wall = replace(plain.wall, steps=tuple(step * factor for step in plain.wall.steps))
+    idle = tuple(each * factor for each in plain.profiled.idle)
+    other = replace(plain, wall=wall, profiled=replace(plain.profiled, idle=idle))
+    for pair in ((plain, other), (other, plain)):
+        image, _ = figures.render("waterfall", [analyze(each) for each in pair], ".svg", 3.3)
+        assert b"spends more" not in image
+        assert image.count(b">0 s<") == 1
+        rows = _term_table.table(compare(*pair)).rows
+        assert {row.seconds for row in rows} == {0.0}
+        # Their order is that of the profile, and no number's.
+        assert [row.label for row in rows] == [row.label for row in _term_table.table(compare(plain, plain)).rows]
 
 
 def test_what_is_below_a_hundredth_of_the_axis_is_in_one_row() -> None:

@@ -1,12 +1,43 @@
-"""Output paths, checked before anything is measured or drawn."""
+"""Profiles from files and from standard input, and output paths, checked before anything is measured or drawn."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 from roofline.core.files import same
 from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.core.schema import Profile
+
+#: What stands for standard input.
+STDIN = Path("-")
+
+
+def load(path: str | Path) -> Profile:
+    """The profile saved at `path`, or the one that comes from standard input; InputError where it cannot be read."""
+    from roofline.core import schema
+
+    if Path(path) != STDIN:
+        return schema.load(path)
+    from roofline.core.files import read_standard_input
+
+    return schema.decode(read_standard_input(schema.MAX_BYTES, "a profile"), "Standard input")
+
+
+def reading(path: Path) -> str:
+    """What a profile is called in a sentence."""
+    from roofline.cli.options.words import printable
+
+    return "standard input" if path == STDIN else printable(path)
+
+
+def check_once(paths: Sequence[Path]) -> None:
+    """Refuse standard input for two profiles: it can be read once."""
+    if paths.count(STDIN) > 1:
+        raise InputError("Standard input can be read once: give - for one profile, and files for the others.")
 
 
 def check_output(

@@ -11,7 +11,7 @@ nothing is said; nor where all else that both runs do is as much slower (`machin
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import get_args
+from typing import NamedTuple, get_args
 
 import msgspec
 
@@ -21,6 +21,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
+from roofline.comparison.causes.smaller import is_smaller
 from roofline.comparison.causes.tendencies import is_tendency
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
@@ -55,21 +56,35 @@ class Finding(msgspec.Struct, frozen=True, kw_only=True):
     terms: tuple[Portion, ...]
 
 
+class Explained(NamedTuple):
+    """The causes of a difference, what is small beside them, and what only tends to be a cause: each largest first."""
+
+    findings: tuple[Finding, ...]
+    smaller: tuple[Finding, ...]
+    tendencies: tuple[Finding, ...]
+
+
 def explain(comparison: Comparison) -> tuple[Finding, ...]:
     """The causes of a difference, largest first."""
-    return explained(comparison)[0]
+    return explained(comparison).findings
 
 
-def explained(comparison: Comparison) -> tuple[tuple[Finding, ...], tuple[Finding, ...]]:
-    """The causes of a difference, and what only tends to be one: both the largest first."""
+def explained(comparison: Comparison) -> Explained:
+    """The causes of a difference, parted by what can be said of them."""
     attribution = claimed(comparison)
     made = [_finding(attribution, cause, entry) for cause, entry in _merged(attribution)]
-    found = sorted((each for each in made if each is not None), key=lambda each: -abs(each.seconds))
-    weak = [is_tendency(comparison, each.seconds, each.ci95) for each in found]
-    return (
-        tuple(each for each, tends in zip(found, weak, strict=True) if not tends),
-        tuple(each for each, tends in zip(found, weak, strict=True) if tends),
-    )
+    findings: list[Finding] = []
+    smaller: list[Finding] = []
+    tendencies: list[Finding] = []
+    for each in sorted((each for each in made if each is not None), key=lambda each: -abs(each.seconds)):
+        larger = sum(finding.seconds for finding in findings)
+        if is_tendency(comparison, each.seconds, each.ci95):
+            tendencies.append(each)
+        elif is_smaller(comparison.difference, larger, each.seconds):
+            smaller.append(each)
+        else:
+            findings.append(each)
+    return Explained(tuple(findings), tuple(smaller), tuple(tendencies))
 
 
 def claimed(comparison: Comparison) -> Attribution:

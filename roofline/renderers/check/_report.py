@@ -10,6 +10,7 @@ from roofline.regression.check import Result
 from roofline.regression.growth import Gate
 from roofline.regression.judged import Judged
 from roofline.renderers import _terminal, _words
+from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _sentences
 
 _FEW = 8  # differences that are named
@@ -17,28 +18,32 @@ _VERDICTS = {"passed": "passed", "failed": "FAILED", "unresolved": "not resolved
 _LOOSE = ("failed", "unresolved", "skipped")
 
 
-def report(judged: Sequence[Judged]) -> str:
+#: What goes first of the table for want of room: the highest.
+_RANKS = (0, 4, 3, 1, 2, 0)
+
+
+def report(judged: Sequence[Judged], page: Page = SHEET) -> str:
     """The whole report, newline at the end. No line of it is a workflow command, whatever names a profile brings.
 
     A lone profile that could not be judged has no report: the error that the command ends with says all there is.
     """
     if len(judged) == 1:
-        return _one(judged[0].result, "") if judged[0].result else ""
+        return _one(judged[0].result, "", page) if judged[0].result else ""
     parts = []
     for each in judged:
         file = f"{_words.plain(each.file)}: "
-        told = textwrap.wrap(f"{file}not judged: {_words.plain(str(each.error))}", _terminal.WIDTH)
-        parts.append(_one(each.result, file) if each.result else "\n".join(map(_inert, told)) + "\n")
+        told = textwrap.wrap(f"{file}not judged: {_words.plain(str(each.error))}", page.prose)
+        parts.append(_one(each.result, file, page) if each.result else "\n".join(map(_inert, told)) + "\n")
     return "\n".join(parts)
 
 
-def _one(result: Result, file: str) -> str:
-    lines = [*textwrap.wrap(file + _headline(result), _terminal.WIDTH), "", *_table(result)]
+def _one(result: Result, file: str, page: Page) -> str:
+    lines = [*_terminal.wrapped(file + _headline(result), page, "bold"), "", *_table(result, page)]
     told = [f"{_VERDICTS[gate.status]}: {_sentences.sentence(gate)}" for gate in worst_first(result)]
     if result.differences:
         told.append(f"Different, too: {_differences(result)}.")
     for words in told:
-        lines += ["", *textwrap.wrap(words, _terminal.WIDTH, subsequent_indent="  ", break_on_hyphens=False)]
+        lines += ["", *textwrap.wrap(words, page.prose, subsequent_indent="  ", break_on_hyphens=False)]
     return "\n".join(_inert(line) for line in lines) + "\n"
 
 
@@ -68,13 +73,13 @@ def _headline(result: Result) -> str:
     return f"{_words.subject(result.current)}: {', '.join([words, *more])}{only}."
 
 
-def _table(result: Result) -> list[str]:
+def _table(result: Result, page: Page) -> list[str]:
     rows = [("gate", "baseline", "current", "growth", "limit", "")]
     for gate in result.gates:
         before, after = (_sentences.value(gate.measure, value) for value in (gate.baseline, gate.current))
         growth, limit = _sentences.growth(gate), _sentences.limit(gate.limit)
         rows.append((_sentences.name(gate), before, after, growth, limit, _VERDICTS[gate.status]))
-    return _terminal.ruled(_terminal.columns(rows, left=(0, 5)), 1)
+    return _terminal.fitted(rows, (0, 5), _RANKS, page, 1)
 
 
 def _differences(result: Result) -> str:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from roofline.regression.judged import Judged
+from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.check import _report
 
 
-def render(judged: Sequence[Judged]) -> str:
+def render(judged: Sequence[Judged], page: Page = SHEET) -> str:
     """Of each profile the sentence, the table of gates, what grew where, and what else is different."""
-    return _report.report(judged)
+    return _report.report(judged, page)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 
 from roofline import units
@@ -12,6 +12,7 @@ from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
+from roofline.renderers._names.distinct import distinct
 from roofline.renderers._signed import Scale, scale, signed, snapped
 from roofline.renderers.comparison import _comparing, _term_table
 
@@ -19,6 +20,8 @@ from roofline.renderers.comparison import _comparing, _term_table
 OBSERVED, FEW = 8, 3
 #: How many times a row's number the largest one of a table may be, to be written in the same unit.
 _DIGITS = 1e4
+#: What goes first of the columns for want of room: the highest.
+RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
     "A − B = ceilings + kernels + other. ceilings: what the floors of the same work differ by; kernels: the rest of "
@@ -30,13 +33,17 @@ LEGEND = (
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply."""
+    """One line [s]. times: of A and B, None where it has none; split: None where it does not apply.
+
+    name: what a profile calls it; None: the line is a sum of others.
+    """
 
     label: str
     times: tuple[float | None, float | None]
     seconds: float
     ci95: Interval | None = None
     split: Split | None = None
+    name: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,21 +67,26 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
     every = _together("all ops", found.rows)
     drawn = pair.comparison.work.a.resamples, pair.comparison.work.b.resamples
     of_all = interval(drawn[0].busy - drawn[1].busy, *drawn)
-    gap = tuple(Line(row.label, (None, None), row.seconds, row.ci95) for row in _term_table.gap_rows(pair.comparison))
+    gap = tuple(
+        Line(row.label, (None, None), row.seconds, row.ci95, name=row.label)
+        for row in _term_table.gap_rows(pair.comparison)
+    )
     total = Line("total", (a.wall, b.wall), pair.comparison.difference, pair.comparison.ci95)
     return Lines(tuple(rows), Line(every.label, (a.busy, b.busy), every.seconds, of_all, every.split), gap, total)
 
 
 def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> _term_table.Table:
     """The rows and the gap in the form of the terms, for a figure; what is small, or below `least` [s], is in one."""
-    sizes = [abs(pair.comparison.difference), *(abs(row.seconds) for row in found.rows)]
+    longer = max(pair.comparison.a.wall, pair.comparison.b.wall)
+    every = [line(row) for row in found.rows]
+    sizes = [abs(snapped(pair.comparison.difference, longer)), *(abs(row.seconds) for row in every)]
     small = max(_term_table.SMALL * max(sizes), least)
-    kept = [row for row in found.rows[:most] if abs(row.seconds) >= small]
-    rows = [line(row) for row in kept]
-    left, causes = found.rows[len(kept) :], _term_table.small_causes(pair.comparison, least)
+    rows = [row for row in every[:most] if abs(row.seconds) >= small]
+    left, causes = found.rows[len(rows) :], _term_table.small_causes(pair.comparison, least)
     if left or causes:
         others = _together(f"others ({len(left) + len(causes)})", left)
-        rows.append(replace(others, seconds=others.seconds + sum(term.seconds for term in causes)))
+        seconds = others.seconds + sum(term.seconds for term in causes)
+        rows.append(replace(others, seconds=snapped(seconds, longer)))
     nothing = (None,) * len(_term_table.COLUMNS)
     places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
     gap = _term_table.gap_rows(pair.comparison, least)
@@ -86,7 +98,8 @@ def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> 
 def line(row: Row) -> Line:
     """A row as it is shown."""
     a, b = (None if part is None else part.seconds for part in row.parts)
-    return Line(_words.plain(row.label) or "(none)", (a, b), row.seconds, row.ci95, row.split)
+    seconds = snapped(row.seconds, max(a or 0.0, b or 0.0))
+    return Line(_words.plain(row.label) or "(none)", (a, b), seconds, row.ci95, row.split, row.label)
 
 
 def _together(label: str, rows: Sequence[Row]) -> Line:
@@ -100,7 +113,7 @@ def _together(label: str, rows: Sequence[Row]) -> Line:
         )
         split = Split(ceilings, kernels, sum(each.other for each in splits))
     a, b = (sum(each) if each else None for each in times)
-    return Line(label, (a, b), sum(row.seconds for row in rows), None, split)
+    return Line(label, (a, b), snapped(sum(row.seconds for row in rows), max(a or 0.0, b or 0.0)), None, split)
 
 
 # ------------------------------------------------------------------------------------------------------------- cells
@@ -131,6 +144,12 @@ def cells(some: Sequence[Line], written: Scale) -> list[list[str]]:
         if column < 3 or any(any(digit in "123456789" for digit in row[column]) for row in found)
     ]
     return [[row[column] for column in kept] for row in (heads, *found)]
+
+
+def labels(some: Sequence[Line], room: int | None, by: str, made: Callable[[str], str] = _words.plain) -> list[str]:
+    """What is written for each line in `room` letters; no two names are alike. made: as in `distinct`."""
+    names = iter(distinct([each.name for each in some if each.name is not None], room, by, made))
+    return [each.label if each.name is None else next(names) or each.label for each in some]
 
 
 def _cells(one: Line, written: Scale) -> list[str]:

@@ -140,15 +140,21 @@ def _asked(found: Comparison) -> str:
     return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
 
 
-def tendencies(pair: RankedPair) -> str:
-    """What these runs show and do not resolve, in one sentence; empty where there is nothing."""
-    if not pair.tendencies:
-        return ""
-    told = [f"{signed(each.seconds)} {plain(each.label, 120)}" for each in pair.tendencies[:_CAUSES]]
-    more = len(pair.tendencies) - len(told)
-    if more:
-        told.append(f"{more} more")
-    return f"Tendencies, which these runs do not tell from noise: {_words.conjunction(told)}."
+def beside(pair: RankedPair) -> str:
+    """What is no finding and is told all the same, below the findings: what is small beside them, and tendencies."""
+    told = []
+    if pair.smaller:
+        told.append(f"Small beside these, and perhaps their effects: {_named(pair.smaller)}.")
+    if pair.tendencies:
+        told.append(f"Tendencies, which these runs do not tell from noise: {_named(pair.tendencies)}.")
+    return " ".join(told)
+
+
+def _named(found: Sequence[Finding]) -> str:
+    """The largest of them in few words."""
+    told = [f"{signed(each.seconds)} {plain(each.label, 120)}" for each in found[:_CAUSES]]
+    more = len(found) - len(told)
+    return _words.conjunction([*told, f"{more} more"] if more else told)
 
 
 def subject(runs: Sequence[Analysis]) -> str:

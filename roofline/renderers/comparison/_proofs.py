@@ -17,6 +17,8 @@ from roofline.renderers._markdown import escape
 HEADINGS = ("", "cause", "turned", "predicted", "95 %", "observed", "95 %", "verdict")
 #: Columns of words; the others hold numbers.
 _LEFT = (1, 2, 7)
+#: What goes first of number, predicted, interval, observed, interval and verdict for want of room: the highest.
+_RANKS = (0, 2, 5, 1, 4, 0)
 
 
 def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
@@ -67,8 +69,10 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
     """The lines of a terminal."""
     if not proofs:
         return ["Proof: there is no finding to prove."]
-    heads = (HEADINGS[0], *HEADINGS[3:])
-    cells = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
+    heads: Sequence[str] = (HEADINGS[0], *HEADINGS[3:])
+    cells: list[Sequence[str]] = [heads, *((row[0], *row[3:]) for row in rows(proofs))]
+    kept = _terminal.kept(cells, _RANKS, width + 2)
+    heads, cells = [heads[number] for number in kept], [[row[number] for number in kept] for row in cells]
     wide = _terminal.widths(cells)
     lines = _terminal.columns(cells, left=(len(heads) - 1,))
     body = []
@@ -78,7 +82,7 @@ def text(proofs: Sequence[Proof], width: int) -> list[str]:
         what = f"{_cause(proof)}{turned}"
         body += [line, *textwrap.wrap(what, width, initial_indent=indent, subsequent_indent=indent)]
     told = [line for note in notes(proofs) for line in textwrap.wrap(note, width, break_on_hyphens=False)]
-    head = textwrap.wrap(_HEAD, width)
+    head = textwrap.wrap(HEAD, width)
     return [*head, lines[0], "─" * max(map(len, lines)), *body, *told]
 
 
@@ -90,7 +94,7 @@ def markdown(proofs: Sequence[Proof]) -> list[str]:
     table = [HEADINGS, tuple(marks), *(tuple(escape(cell) for cell in row) for row in rows(proofs))]
     lines = [f"| {' | '.join(row)} |" for row in table]
     told = [line for note in notes(proofs) for line in ("", escape(note))]
-    return [escape(_HEAD), "", *lines, *told]
+    return [escape(HEAD), "", *lines, *told]
 
 
 def document(proofs: Sequence[Proof]) -> list[dict[str, Any]]:
@@ -98,7 +102,7 @@ def document(proofs: Sequence[Proof]) -> list[dict[str, Any]]:
     return [msgspec.to_builtins(proof) for proof in proofs]
 
 
-_HEAD = (
+HEAD = (
     "Proof: what turning one switch, and nothing else, was predicted to gain, and what it gained when both forms were "
     "measured again in turns."
 )

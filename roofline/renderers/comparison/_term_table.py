@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
 from roofline.analysis.bootstrap import interval
 from roofline.comparison.terms import NOT_RESOLVED, Comparison, Side, Term
-from roofline.renderers._signed import Interval, Scale, scale
+from roofline.renderers._names.distinct import distinct
+from roofline.renderers._signed import Interval, Scale, scale, snapped
 from roofline.renderers._words import plain
 
 Places = list[tuple[str | None, str | None]]
@@ -42,7 +43,10 @@ LOWER_ENDS = (
 
 @dataclass(frozen=True, slots=True)
 class Row:
-    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term."""
+    """One line of the table of terms [s]. terms: sums by column, None where neither run has such a term.
+
+    seconds is 0 where both runs spend the same, whatever rounding makes of it.
+    """
 
     label: str
     terms: tuple[float | None, ...]
@@ -93,8 +97,9 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
     for term in view.terms:
         if not term.kind.startswith("gap."):
             found.setdefault((term.phase, term.block), []).append(term)
-    sums = {place: sum(term.seconds for term in terms) for place, terms in found.items()}
-    kept, small = _parted(sums, most, max(SMALL * abs(comparison.difference), least))
+    longer = _longer(comparison)
+    sums = {place: snapped(sum(term.seconds for term in terms), longer) for place, terms in found.items()}
+    kept, small = _parted(sums, most, max(SMALL * abs(snapped(comparison.difference, longer)), least))
     one_phase = len({phase for phase, _ in found}) == 1
     rows = [
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
@@ -107,7 +112,8 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    return Table(tuple(rows), gap_rows(comparison, least), total, view.residual)
+    gap = gap_rows(comparison, least)
+    return Table(tuple(rows), gap, total, comparison.difference - sum(row.seconds for row in (*rows, *gap)))
 
 
 def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
@@ -173,10 +179,15 @@ def _row(
     return Row(
         label,
         tuple(columns),
-        sum(term.seconds for term in (*terms, *causes)),
+        snapped(sum(term.seconds for term in (*terms, *causes)), _longer(comparison)),
         interval(drawn, view.a.resamples, view.b.resamples),
         *single,
     )
+
+
+def _longer(comparison: Comparison) -> float:
+    """The longer of both steps [s]."""
+    return max(comparison.a.wall, comparison.b.wall)
 
 
 def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray:
@@ -188,3 +199,39 @@ def _drawn(side: Side, places: set[tuple[str | None, str | None]]) -> np.ndarray
 def _sum(values: Iterable[float | None]) -> float | None:
     known = [value for value in values if value is not None]
     return sum(known) if known else None
+
+
+def ranks(table: Table, numbers: Sequence[int]) -> list[int]:
+    """Which column goes first for want of room, the highest: the smallest terms, last the interval, never the total."""
+    sizes = [sum(abs(row.terms[number] or 0.0) for row in table.places) for number in numbers]
+    order = sorted(range(len(sizes)), key=lambda place: -sizes[place])
+    return [*(2 + order.index(place) for place in range(len(sizes))), 0, 1]
+
+
+def headings(numbers: Sequence[int]) -> list[tuple[str, str]]:
+    """Both lines over the columns `numbers`, over the total and over the interval."""
+    parts = (COLUMNS[number][0].partition("\n") for number in numbers)
+    return [*((top, bottom) for top, _, bottom in parts), ("total", ""), ("95 % interval", "")]
+
+
+def labels(table: Table, room: int, made: Callable[[str], str] = plain) -> list[str]:
+    """What is written for each row but the total in `room` letters; no two names are alike. made: as in `distinct`.
+
+    Where names are too long, causes of the gap go without its name: a rule stands before them.
+    """
+    names = [row.label for row in table.rows]
+    if max(map(len, names), default=0) > room:
+        causes = (row.label.partition(": ")[2] or row.label for row in table.gap)
+        names = [*(row.label for row in table.places), *causes]
+    return distinct(names, room, made=made)
+
+
+def joined(top: str, bottom: str) -> str:
+    """A heading of two lines in one."""
+    return f"{top.removesuffix('-')}{bottom}" if top.endswith("-") else f"{top} {bottom}".strip()
+
+
+def cells(row: Row, numbers: Sequence[int], written: Scale) -> list[str]:
+    """A row in those columns."""
+    terms = ["" if row.terms[number] is None else written.write(row.terms[number]) for number in numbers]
+    return [*terms, written.write(row.seconds), written.between(row.ci95)]

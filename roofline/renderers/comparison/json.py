@@ -52,6 +52,7 @@ def pair(told: RankedPair) -> dict[str, Any]:
         "resolved": told.comparison.resolved,
         "speedup": found.speedup,
         "findings": [_finding(finding) for finding in told.findings],
+        "smaller": [_finding(finding) for finding in told.smaller],
         "tendencies": [_finding(finding) for finding in told.tendencies],
         "rest": told.rest,
         "proofs": None if told.proofs is None else _proofs.document(told.proofs),

@@ -4,14 +4,16 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 
-from roofline import units
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
-from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
+
+#: Letters of a name in a table.
+_LONGEST = 120
 
 
 def render(ranking: Ranking) -> str:
@@ -22,7 +24,7 @@ def render(ranking: Ranking) -> str:
 
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_tendencies(pair), *_proven(pair)]
+    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_beside(pair), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
     facts.append(f"{_comparing.closing(found)}.")
@@ -37,7 +39,7 @@ def _two(pair: RankedPair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_tendencies(pair), *_proven(pair)]
+        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_beside(pair), *_proven(pair)]
         lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
         if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
@@ -86,8 +88,8 @@ def _findings(pair: RankedPair, most: int) -> list[str]:
     return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
 
 
-def _tendencies(pair: RankedPair) -> list[str]:
-    told = _comparing.tendencies(pair)
+def _beside(pair: RankedPair) -> list[str]:
+    told = _comparing.beside(pair)
     return ["", escape(told)] if told else []
 
 
@@ -110,64 +112,30 @@ def _differences(pair: RankedPair) -> list[str]:
 def _lines(some: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
     rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
     heads, *cells = _broken_down.cells(rows, scale)
-    body = [[escape(_words.plain(row.label, 120)), *each] for row, each in zip(rows, cells, strict=True)]
+    names = map(escape, _broken_down.labels(rows, _LONGEST, by))
+    body = [[name, *each] for name, each in zip(names, cells, strict=True)]
     return _grid([f"{by} \\[{scale.unit}\\]", *heads], body, numbers=range(1, len(heads) + 1))
 
 
 def _terms(pair: RankedPair) -> list[str]:
     table = _term_table.table(pair.comparison)
     scale = table.scale
-    columns = table.columns(scale)
-    heads = [_term_table.COLUMNS[number][0].replace("-\n", "").replace("\n", " ").strip() for number in columns]
-    rows = [
-        [
-            escape(row.label),
-            *("" if row.terms[number] is None else scale.write(row.terms[number]) for number in columns),
-            scale.write(row.seconds),
-            scale.between(row.ci95),
-        ]
-        for row in (*table.rows, table.total)
-    ]
-    names = [f"where [{scale.unit}]".replace("[", "\\[").replace("]", "\\]"), *heads, "total", "95 % interval"]
-    return _grid(names, rows, numbers=range(1, len(names)))
+    numbers = table.columns(scale)
+    heads = [_term_table.joined(*head) for head in _term_table.headings(numbers)]
+    rows = [[escape(row.label), *_term_table.cells(row, numbers, scale)] for row in (*table.rows, table.total)]
+    return _grid([f"where \\[{scale.unit}\\]", *heads], rows, numbers=range(1, len(heads) + 1))
 
 
 def _runs(ranking: Ranking) -> list[str]:
-    best = ranking.runs[ranking.fastest]
-    rows = []
-    for place, number in enumerate(ranking.order, 1):
-        run = ranking.runs[number]
-        parity = "" if number == ranking.fastest else ranking.verdicts[number][ranking.fastest]
-        shares = [units.percent(part, 0) for part in (run.busy / run.wall, run.gap_told / run.wall)]
-        shares.append(_words.attained(run.total))
-        time = [units.seconds(run.wall), f"{run.wall / best.wall:.2f}x"]
-        rows.append([str(place), escape(ranking.names[number]), *time, *map(escape, shares), parity])
-    heads = ["", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest"]
-    return _grid(heads, rows, numbers=(0, 2, 3, 4, 5, 6))
+    rows = [list(map(escape, row)) for row in _ranked.rows(ranking, 200)]
+    return _grid(list(_ranked.HEADS), rows, numbers=(0, 2, 3, 4, 5, 6))
 
 
 def _matrix(ranking: Ranking) -> list[str]:
-    order = ranking.order
-    rows = [
-        [
-            str(place),
-            escape(ranking.names[row]),
-            *(
-                "1"
-                if row == column
-                else f"{ranking.speedups[row][column]:.2f}{escape(_comparing.mark(ranking.verdicts[row][column]))}"
-                for column in order
-            ),
-        ]
-        for place, row in enumerate(order, 1)
-    ]
-    heads = ["", "row / column", *(str(place) for place in range(1, len(order) + 1))]
-    note = (
-        "Time of the row / time of the column: how many times faster the run of the column is. "
-        + _comparing.MARKS
-        + "."
-    )
-    return [*_grid(heads, rows, numbers=(0, *range(2, len(heads)))), "", escape(note)]
+    head, *rows = _ranked.matrix(ranking, most=len(ranking.order))
+    note = f"{_ranked.MATRIX} {_comparing.MARKS}."
+    cells = [list(map(escape, row)) for row in rows]
+    return [*_grid(list(head), cells, numbers=(0, *range(2, len(head)))), "", escape(note)]
 
 
 def _grid(heads: list[str], rows: Iterable[list[str]], numbers: Iterable[int]) -> list[str]:

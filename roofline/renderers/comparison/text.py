@@ -8,60 +8,66 @@ from collections.abc import Iterator, Sequence
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
-from roofline.renderers._signed import Scale, signed
-from roofline.renderers._terminal import WIDTH
+from roofline.renderers._names.distinct import distinct
+from roofline.renderers._signed import signed
+from roofline.renderers._terminal import SHEET, Page, wrapped
 from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
-from roofline.renderers.comparison._term_table import Row
 
 #: Differences that parity names and that are shown of each of several pairs.
 _FEW = 3
+#: Letters that names are given before a column makes room for them, and at most in the table of runs.
+_LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN = 12, 16, 30
+#: What goes first of the table of runs for want of room: the highest.
+_RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
-def render(ranking: Ranking) -> str:
+def render(ranking: Ranking, page: Page = SHEET) -> str:
     """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""
-    lines = _two(ranking.pairs[0]) if len(ranking.runs) == 2 else _several(ranking)
+    lines = _two(ranking.pairs[0], page) if len(ranking.runs) == 2 else _several(ranking, page)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _two(pair: RankedPair) -> list[str]:
-    lines = [*_wrap(_comparing.warning(pair)), *_wrap(_verdict(pair, advise=True)), ""]
-    lines += _terminal.facts(_evidence.runs(pair))
-    lines += _terminal.facts(_judged(pair))
-    lines += ["", *_findings(pair, len(pair.findings)), *_wrap(_comparing.tendencies(pair)), *_proven(pair)]
-    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair), ""]
-    lines += _terminal.facts(_evidence.told(pair))
+def _two(pair: RankedPair, page: Page) -> list[str]:
+    lines = [*_warning(pair, page), *wrapped(_verdict(pair, advise=True), page, "bold"), ""]
+    lines += _terminal.facts(_evidence.runs(pair), page)
+    lines += _terminal.facts(_judged(pair), page)
+    lines += ["", *_findings(pair, len(pair.findings), page), *wrapped(_comparing.beside(pair), page)]
+    lines += _proven(pair, page)
+    lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
+    lines += _terminal.facts(_evidence.told(pair), page)
     return lines
 
 
-def _several(ranking: Ranking) -> list[str]:
-    lines = [*_wrap(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
+def _several(ranking: Ranking, page: Page) -> list[str]:
+    lines = [*wrapped(_comparing.headline(ranking), page, "bold"), "", *_runs(ranking, page), ""]
+    lines += _matrix(ranking, page)
     for pair in ranking.pairs:
-        lines += ["", "─" * WIDTH, *_wrap(_comparing.warning(pair))]
+        lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
-            *_wrap(_verdict(pair)),
-            *_terminal.facts(_judged(pair, _FEW)),
-            *_findings(pair, _comparing.TOP),
-            *_wrap(_comparing.tendencies(pair)),
-            *_proven(pair),
-            *_observed(pair, _broken_down.FEW, _broken_down.asked(pair)),
+            *wrapped(_verdict(pair), page, "bold"),
+            *_terminal.facts(_judged(pair, _FEW), page),
+            *_findings(pair, _comparing.TOP, page),
+            *wrapped(_comparing.beside(pair), page),
+            *_proven(pair, page),
+            *_observed(pair, _broken_down.FEW, _broken_down.asked(pair), page),
         ]
         if _broken_down.asked(pair):
-            lines += ["", *_differences(pair)]
+            lines += ["", *_differences(pair, page)]
     return lines
 
 
-def _proven(pair: RankedPair) -> list[str]:
-    return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, WIDTH)]
+def _warning(pair: RankedPair, page: Page) -> list[str]:
+    return wrapped(_comparing.warning(pair), page, "red")
+
+
+def _proven(pair: RankedPair, page: Page) -> list[str]:
+    return [] if pair.proofs is None else ["", *_proofs.text(pair.proofs, page.prose)]
 
 
 def _verdict(pair: RankedPair, advise: bool = False) -> str:
     told = (_comparing.verdict(pair, advise), _comparing.causes(pair), _comparing.again(pair))
     return " ".join(filter(None, told))
-
-
-def _wrap(text: str) -> list[str]:
-    return textwrap.wrap(text, WIDTH, break_on_hyphens=False)
 
 
 def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
@@ -74,104 +80,126 @@ def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, st
         yield "", f"- and {len(told) - most} more: compare the two alone"
 
 
-def _findings(pair: RankedPair, most: int) -> list[str]:
+def _findings(pair: RankedPair, most: int, page: Page) -> list[str]:
     """The findings, the largest first: time, share of the difference, rule and sentence; below it what to try."""
     if not pair.findings:
-        return _wrap(_broken_down.no_finding(pair))
+        return wrapped(_broken_down.no_finding(pair), page)
     rows = []
     for finding in pair.findings[:most]:
         rows.append((signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
     left = pair.findings[most:]
     rest = pair.rest + sum(finding.seconds for finding in left)
     wide = max(len(signed(rest)), *(len(time) for time, _, _ in rows))
-    lines = _wrap(f"Why ({_comparing.sign(pair)}):")
+    lines = wrapped(f"Why ({_comparing.sign(pair)}):", page)
     indent = 4 + wide + 8
     for number, (time, share, finding) in enumerate(rows, 1):
         head = f"{number:>2}  {time:>{wide}}  {share:>5} "
         body = f"{_words.plain(finding.text, 900)} [{_words.plain(finding.rule, 40)}]"
-        lines += textwrap.wrap(head + body, WIDTH, subsequent_indent=" " * indent, break_on_hyphens=False)
+        lines += textwrap.wrap(head + body, page.prose, subsequent_indent=" " * indent, break_on_hyphens=False)
         if finding.advice:
             advice = f"Try: {_words.plain(finding.advice, 600)}"
             lines += textwrap.wrap(
-                advice, WIDTH, initial_indent=" " * indent, subsequent_indent=" " * indent, break_on_hyphens=False
+                advice, page.prose, initial_indent=" " * indent, subsequent_indent=" " * indent, break_on_hyphens=False
             )
     more = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
     lines.append(f"    {signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
     return lines
 
 
-def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:
+def _observed(pair: RankedPair, most: int, table: Breakdown | None, page: Page) -> list[str]:
     """The ops that differ most, where they are told."""
     found, told = _broken_down.observed(pair, most, table)
     if not found:
         return []
-    return ["", *_wrap(told), *_names_last(found, (), pair.observations.by if pair.observations else "")]
+    by = pair.observations.by if pair.observations else ""
+    return ["", *wrapped(told, page), *_lines(found, (), by, page, last=True)]
 
 
-def _differences(pair: RankedPair) -> list[str]:
+def _differences(pair: RankedPair, page: Page) -> list[str]:
     """The table that adds up to the difference: the terms by phase and block, or the ops by another key."""
     if pair.breakdown is None:
-        return _terms(pair, _term_table.table(pair.comparison))
+        return _terms(pair, _term_table.table(pair.comparison), page)
     found = _broken_down.lines(pair, pair.breakdown)
     sums = (found.ops, *found.gap, found.total)
-    if pair.breakdown.by in _tables.LONG:
-        return _names_last(found.rows, sums, pair.breakdown.by)
-    rows, scale = (*found.rows, *sums), _broken_down.scale_of(found.rows, sums)
-    cells = _broken_down.cells(rows, scale)
-    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
-    labels = [f"{pair.breakdown.by} [{scale.unit}]", *(_cut(row.label, max(room, 12)) for row in rows)]
-    grid = _terminal.columns([[label, *each] for label, each in zip(labels, cells, strict=True)], left=(0,))
-    return _terminal.ruled(grid, 1, 1 + len(found.rows), 2 + len(found.rows), -1)
+    return _lines(found.rows, sums, pair.breakdown.by, page, last=pair.breakdown.by in _tables.LONG)
 
 
-def _names_last(some: Sequence[Line], sums: Sequence[Line], by: str) -> list[str]:
-    """Rows whose names are long, so that they come last, and their sums."""
+def _lines(some: Sequence[Line], sums: Sequence[Line], by: str, page: Page, last: bool) -> list[str]:
+    """Rows and their sums. last: names are long, so that they come last."""
     rows, scale = (*some, *sums), _broken_down.scale_of(some, sums)
     cells = _broken_down.cells(rows, scale)
-    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
-    labels = [f"{by} [{scale.unit}]", *(_cut(row.label, max(room, 12), by) for row in rows)]
-    grid = [[*each, label] for each, label in zip(cells, labels, strict=True)]
-    found = _terminal.columns(grid, left=(len(cells[0]),))
-    return _terminal.ruled(found, *((1, 1 + len(some), 2 + len(some), -1) if sums else (1,)))
+    longest = max((len(row.label) for row in rows), default=0)
+    kept = _terminal.kept(
+        cells, [_broken_down.RANKS[head] for head in cells[0]], page.width - min(longest, _LEAST_NAME)
+    )
+    out = [head for number, head in enumerate(cells[0]) if number not in kept]
+    cells = [[line[number] for number in kept] for line in cells]
+    room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
+    labels = [f"{by} [{scale.unit}]", *_broken_down.labels(rows, max(room, _LEAST_NAME), by)]
+    if last:
+        grid = [[*each, label] for each, label in zip(cells, labels, strict=True)]
+        found = _painted(grid, (len(kept),), 1, page)
+    else:
+        grid = [[label, *each] for label, each in zip(labels, cells, strict=True)]
+        found = _painted(grid, (0,), 1, page)
+    places = (1, 1 + len(some), 2 + len(some), -1) if sums else (1,)
+    return [*_terminal.ruled(found, *places, page=page), *_terminal.left_out(out, page)]
 
 
-def _terms(pair: RankedPair, table: _term_table.Table) -> list[str]:
-    """The table of terms; a dropped column holds nothing that would be written."""
-    scale = table.scale
-    columns = table.columns(scale)
-    heads = [_term_table.COLUMNS[number][0].split("\n") for number in columns]
-    body = [_cells(row, columns, scale) for row in (*table.rows, table.total)]
-    tops = [*(head[0] for head in heads), "total", "95 % interval"]
-    bottoms = [*(head[1] for head in heads), "", ""]
-    cells = [tops, bottoms, *body]
-    room = WIDTH - sum(2 + each for each in _terminal.widths(cells))
-    labels = [f"where [{scale.unit}]", "", *(_cut(row.label, room) for row in (*table.rows, table.total))]
-    lines = _terminal.columns([[label, *line] for label, line in zip(labels, cells, strict=True)], left=(0,))
+def _painted(grid: Sequence[Sequence[str]], left: Sequence[int], heads: int, page: Page) -> list[str]:
+    """The lines of a table whose first `heads` are its heading."""
+    return _terminal.columns(grid, left, paint=lambda row, _, cell: page.painted(cell, "dim" if row < heads else None))
+
+
+def _terms(pair: RankedPair, table: _term_table.Table, page: Page) -> list[str]:
+    """The table of terms; a dropped column holds nothing that would be written, or there was no room for it."""
+    scale, rows = table.scale, (*table.rows, table.total)
+    numbers = table.columns(scale)
+    heads = _term_table.headings(numbers)
+    cells = [[*column] for column in zip(*heads, strict=True)]
+    cells += [_term_table.cells(row, numbers, scale) for row in rows]
+    longest = max(len(row.label) for row in rows)
+    kept = _terminal.kept(cells, _term_table.ranks(table, numbers), page.width - min(longest, _LEAST_LABEL))
+    out = [_term_table.joined(*head) for number, head in enumerate(heads) if number not in kept]
+    cells = [[line[number] for number in kept] for line in cells]
+    room = page.room(page.width - sum(2 + each for each in _terminal.widths(cells)), longest)
+    names = _term_table.labels(table, max(room, _LEAST_NAME))
+    labels = [f"where [{scale.unit}]", "", *names, table.total.label]
+    grid = [[label, *line] for label, line in zip(labels, cells, strict=True)]
+    lines = _painted(grid, (0,), 2, page)
     head = [line for line in lines[:2] if line]
-    return _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1)
+    ruled = _terminal.ruled([*head, *lines[2:]], len(head), len(head) + len(table.places), -1, page=page)
+    return [*ruled, *_terminal.left_out(out, page)]
 
 
-def _cells(row: Row, columns: Sequence[int], scale: Scale) -> list[str]:
-    terms = [scale.write(row.terms[number]) if row.terms[number] is not None else "" for number in columns]
-    return [*terms, scale.write(row.seconds), scale.between(row.ci95)]
-
-
-def _cut(label: str, room: int, by: str = "") -> str:
-    """A label that fits. The end of a scope says most, the beginning of everything else."""
-    if len(label) <= room:
-        return label
-    return f"…{label[-room + 1 :]}" if by == "scope" else f"{label[: room - 1]}…"
-
-
-def _runs(ranking: Ranking) -> list[str]:
+def _runs(ranking: Ranking, page: Page) -> list[str]:
     """One line per run, the fastest first."""
-    return _terminal.ruled(_terminal.columns([_ranked.HEADS, *_ranked.rows(ranking, 30)], left=(1, 7)), 1)
+    cells: list[Sequence[str]] = [_ranked.HEADS, *_ranked.rows(ranking, _LONGEST_RUN)]
+    names = [ranking.names[number] for number in ranking.order]
+    others = [[cell for number, cell in enumerate(row) if number != 1] for row in cells]
+    ranks = [rank for number, rank in enumerate(_RUN_RANKS) if number != 1]
+    kept = _terminal.kept(others, ranks, page.width - _LEAST_LABEL)
+    room = page.width - sum(_terminal.widths(others)[number] + 2 for number in kept)
+    shown = ["run", *distinct(names, max(min(room, _LONGEST_RUN), _LEAST_NAME))]
+    grid = [
+        [row[0], name, *(row[number] for number in kept if number)] for row, name in zip(others, shown, strict=True)
+    ]
+    left = [number for number, head in enumerate(grid[0]) if head in ("run", _ranked.HEADS[-1])]
+    heads = [head for number, head in enumerate(others[0]) if number not in kept]
+    return [*_terminal.ruled(_painted(grid, left, 1, page), 1, page=page), *_terminal.left_out(heads, page)]
 
 
-def _matrix(ranking: Ranking) -> list[str]:
+def _matrix(ranking: Ranking, page: Page) -> list[str]:
     """How many times faster the column's run is than the row's."""
-    head, *rows = _ranked.matrix(ranking, most=10)
-    rows = [(place, _words.plain(name, 26), *cells) for place, name, *cells in rows]
-    lines = _terminal.ruled(_terminal.columns([head, *rows], left=(1,)), 1)
-    lines += _wrap(_ranked.MATRIX)
-    return [*lines, _comparing.MARKS] if _ranked.marked(ranking) else lines
+    head, *rows = _ranked.matrix(ranking, most=len(ranking.order))
+    names = distinct([row[1] for row in rows], min(26, page.width // 3))
+    rows = [(row[0], name, *row[2:]) for row, name in zip(rows, names, strict=True)]
+    wide = _terminal.widths([head, *rows])
+    most = len(head)
+    while most > 3 and sum(wide[:most]) + 2 * (most - 1) > page.width:
+        most -= 1
+    lines = _terminal.ruled(_painted([row[:most] for row in (head, *rows)], (1,), 1, page), 1, page=page)
+    lines += wrapped(_ranked.MATRIX, page)
+    if most < len(head):
+        lines += wrapped(f"Columns 1 to {most - 2} of {len(head) - 2}: --width N takes more.", page)
+    return [*lines, *wrapped(_comparing.MARKS, page)] if _ranked.marked(ranking) else lines

@@ -38,7 +38,8 @@ def _sheet() -> Figure:
 
 @lru_cache(maxsize=20_000)
 def extent(text: str, size: float = SMALL) -> tuple[float, float]:
-    """Width and height of a line of text [in], as matplotlib sets it."""
+    """Width and height of a line of text [in], as matplotlib sets it without hinting, whoever asks and when."""
+    from matplotlib import rc_context
     from matplotlib.font_manager import FontProperties
     from matplotlib.text import Text
 
@@ -47,7 +48,8 @@ def extent(text: str, size: float = SMALL) -> tuple[float, float]:
     figure = _sheet()
     drawn = Text(0, 0, text, fontproperties=FontProperties(family=FONT, size=size), parse_math=False)
     drawn.set_figure(figure)
-    box = drawn.get_window_extent()
+    with rc_context({"text.hinting": "none"}):
+        box = drawn.get_window_extent()
     return float(box.width) / figure.dpi * _SLACK, float(box.height) / figure.dpi
 
 

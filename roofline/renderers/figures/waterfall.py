@@ -14,7 +14,7 @@ from roofline.comparison.terms import Comparison, compare
 from roofline.core.vocabulary import PHASES
 from roofline.errors import InputError
 from roofline.renderers import _words
-from roofline.renderers._signed import rounding, snapped
+from roofline.renderers._signed import rounding
 from roofline.renderers.comparison import _broken_down, _comparing, _term_table
 from roofline.renderers.comparison._term_table import Row, Table
 from roofline.renderers.figures import _frame, _measure, _style
@@ -32,7 +32,9 @@ _MOST, _SMALL = 9, 0.01
 _ROW, _BAR = 0.175, 0.115
 
 _WALL: dict[str, Any] = {"facecolor": "#404040", "linewidth": 0.0}
-#: A spends more: B is faster by it. B spends more: hatched, so that a grey print tells them apart.
+#: A spends more: B is faster by it. B spends more: hatched, so that a grey print tells them apart. What both spend has
+#: no width.
+_SAME: dict[str, Any] = {"linewidth": 0.0}
 _LESS: dict[str, Any] = {"facecolor": _style.BLUE, "linewidth": 0.0}
 _MORE: dict[str, Any] = {"facecolor": _style.ORANGE, "edgecolor": "white", "hatch": "/////", "linewidth": 0.0}
 
@@ -101,11 +103,11 @@ def _steps(pair: RankedPair, table: Table) -> list[_Step]:
     for number, (row, name) in enumerate(
         zip(table.rows, _readable(table.rows, _term_table.gap_name(found)), strict=True)
     ):
-        look = _style.GAP if number >= len(table.places) else _LESS if row.seconds >= 0 else _MORE
+        more = _LESS if row.seconds > 0 else _MORE if row.seconds < 0 else _SAME
+        look = _style.GAP if number >= len(table.places) else more
         ends = None if row.ci95 is None else (wall - row.ci95[1], wall - row.ci95[0])
-        seconds = snapped(row.seconds)
-        sign = "−" if seconds > 0 else "+" if seconds < 0 else ""
-        steps.append(_Step(name, wall, wall - row.seconds, look, ends, f"{sign}{units.seconds(abs(seconds))}"))
+        sign = "−" if row.seconds > 0 else "+" if row.seconds < 0 else ""
+        steps.append(_Step(name, wall, wall - row.seconds, look, ends, f"{sign}{units.seconds(abs(row.seconds))}"))
         wall -= row.seconds
     return [*steps, _Step(_comparing.name(pair, 1), 0.0, found.b.wall, _WALL, None, units.seconds(found.b.wall))]
 

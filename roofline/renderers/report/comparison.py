@@ -62,8 +62,8 @@ def _pair(pair: RankedPair, told: bool) -> Html:
     if warning := _comparing.warning(pair):
         parts.append(tag("p", warning, class_="warning", role="note"))
     parts += [lead, facts(_evidence.runs(pair)), waterfall(pair), _findings(pair)]
-    if tendencies := _comparing.tendencies(pair):
-        parts.append(tag("p", tendencies))
+    if beside := _comparing.beside(pair):
+        parts.append(tag("p", beside))
     rows, words = _broken_down.observed(pair, _broken_down.OBSERVED, pair.breakdown)
     if rows:
         parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))

@@ -45,12 +45,15 @@ def _run(run: Run) -> Html:
     number = len(analysis.profile.ops)
     if not number:
         return tag("p", "No op was recorded.", class_="note")
-    heads = [(key, words, False) for key, words in _words_of(analysis)]
-    if analysis.timed:
-        heads += [(key, words, True) for key, words in NUMBERS]
-    else:
-        heads += [("work", "FLOP", True), ("traffic", "bytes", True)]
-    heads += [(key, words, False) for key, words in _after(analysis) if analysis.timed or key != "roof"]
+    # The op and its numbers first: where the page is narrow, what is left of the table has them.
+    (name, called), *words_of = _words_of(analysis)
+    numbers = NUMBERS if analysis.timed else (("work", "FLOP"), ("traffic", "bytes"))
+    after = [(key, words) for key, words in _after(analysis) if analysis.timed or key != "roof"]
+    heads = [
+        (name, called, False),
+        *((key, words, True) for key, words in numbers),
+        *((key, words, False) for key, words in (*after, *words_of)),
+    ]
     sorts = [
         tag(
             "th",

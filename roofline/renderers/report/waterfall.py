@@ -83,15 +83,14 @@ def _wall(label: str, seconds: float, axis: Extent) -> Html:
 def _step(row: Row, wall: float, axis: Extent, gap: bool) -> Html:
     end = wall - row.seconds
     left, right = sorted((axis.share(wall), axis.share(end)))
-    look = "saves" if row.seconds >= 0 else "adds"
+    look = "saves" if row.seconds > 0 else "adds" if row.seconds < 0 else "same"
     drawn = [svg.bar(left, right - left, 3, 14, f"part {look}{' gap-step' if gap else ''}")]
     if row.ci95 is not None:
         ends = sorted(axis.share(wall - each) for each in row.ci95)
         drawn.append(tag("line", x1=svg.percent(ends[0]), x2=svg.percent(ends[1]), y1=10, y2=10, class_="whisker"))
     at = svg.percent(axis.share(end))
     drawn.append(tag("line", x1=at, x2=at, y1=3, y2=20, class_="joint"))
-    seconds = snapped(row.seconds)
-    change = f"{'−' if seconds > 0 else '+' if seconds < 0 else ''}{units.seconds(abs(seconds))}"
+    change = _signed(-row.seconds)
     interval = ""
     if row.ci95 is not None:
         low, high = (-row.ci95[1], -row.ci95[0])

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import textwrap
-
 from roofline import units
 from roofline.projection.least import Least
 from roofline.renderers import _terminal, _words
+from roofline.renderers._terminal import SHEET, Page
 
 _ROOFS = {
     "serial": "these ops, one after the other",
@@ -15,7 +14,11 @@ _ROOFS = {
 }
 
 
-def render(found: Least) -> str:
+#: What goes first of the table for want of room: the highest.
+_RANKS = (0, 4, 1, 2, 3, 0)
+
+
+def render(found: Least, page: Page = SHEET) -> str:
     """The sentence, the floors by group, and what they rest on."""
     floors = found.step.total.floor
     shares = ", ".join(f"{units.percent(seconds / floors)} {name}" for name, seconds in found.bounds.items())
@@ -37,5 +40,6 @@ def render(found: Least) -> str:
         facts.append(("not known", f"{_words.counted(found.unknown, 'op')} without known work, or a ceiling for it"))
     if found.step.missing:
         facts.append(("missing", ", ".join(map(_words.plain, found.step.missing))))
-    table = _terminal.ruled(_terminal.columns(rows, left=(0,)), 1, -1)
-    return "\n".join([*textwrap.wrap(verdict, _terminal.WIDTH), "", *table, "", *_terminal.facts(facts)]) + "\n"
+    table = _terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
+    told = _terminal.wrapped(verdict, page, "bold")
+    return "\n".join([*told, "", *table, "", *_terminal.facts(facts, page)]) + "\n"

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Iterator
 
 from roofline import units
 from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
 from roofline.renderers import _terminal, _words
+from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
@@ -16,10 +16,14 @@ _FEW = 6  # names in a list; there may be any number
 _TOLD = 0.05  # of the carried time: what the device takes to get going is said from here on
 
 
-def render(found: WhatIf) -> str:
+#: What goes first of the table for want of room: the highest.
+_RANKS = (0, 6, 2, 0, 3, 5, 4)
+
+
+def render(found: WhatIf, page: Page = SHEET) -> str:
     """The sentence, the table by group, and what it rests on."""
-    lines = textwrap.wrap(_verdict(found), _terminal.WIDTH)
-    lines += ["", *_table(found), "", *_terminal.facts(_facts(found))]
+    lines = _terminal.wrapped(_verdict(found), page, "bold")
+    lines += ["", *_table(found, page), "", *_terminal.facts(_facts(found), page)]
     return "\n".join(lines) + "\n"
 
 
@@ -43,7 +47,7 @@ def _verdict(found: WhatIf) -> str:
     )
 
 
-def _table(found: WhatIf) -> list[str]:
+def _table(found: WhatIf, page: Page) -> list[str]:
     rows: list[tuple[str, ...]] = [("group", "ops", "here", "there", "range", "ceilings alone", "here / there")]
     rows += [_cells(name, row) for name, row in found.groups.items()]
     gap = units.seconds(found.here.gap_told)
@@ -52,7 +56,7 @@ def _table(found: WhatIf) -> list[str]:
     speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
     ends = _words.between(*found.interval)
     rows.append(("total", str(found.total.ops), here, there, ends, units.seconds(found.total.floor), speed))
-    return _terminal.ruled(_terminal.columns(rows, left=(0,)), 1, -1)
+    return _terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
 
 
 def _cells(name: str, row: Row) -> tuple[str, ...]:

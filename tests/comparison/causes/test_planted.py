@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import ast
 import sys
+from collections.abc import Iterable
 from functools import cache
 from importlib.util import module_from_spec, spec_from_file_location
 from pathlib import Path
@@ -178,8 +179,13 @@ RATES = {"second": (64 / 64, 48 / 57, 0), "third": (31 / 33, 25 / 30, 0), "fourt
 OTHER_WORK = {"unet-again-train", "physics-looped-train"}
 
 
+def in_all(sets: Iterable[tuple[str, str]]) -> list[Any]:
+    """Names, each with its set; of one set in `make test`, and of every one in `make test-all`."""
+    return [pytest.param(name, marks=() if of == "third" else pytest.mark.thorough) for name, of in sets]
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("name", LATER)
+@pytest.mark.parametrize("name", in_all((name, name) for name in LATER))
 def test_rates_of_the_later_sets(name: str) -> None:
     least_causes, least_pairs, most_false = RATES[name]
     verdicts = [later(pair) for pair in LATER[name]]
@@ -193,7 +199,7 @@ def test_rates_of_the_later_sets(name: str) -> None:
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("name", [name for pairs in LATER.values() for name in pairs])
+@pytest.mark.parametrize("name", in_all((name, of) for of, pairs in LATER.items() for name in pairs))
 def test_the_terms_of_the_later_sets_add_up(name: str) -> None:
     there = later(name).comparison
     for view in (there.work, there.kernel):

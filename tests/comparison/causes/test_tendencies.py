@@ -23,7 +23,7 @@ def test_what_the_walls_do_not_resolve_is_a_tendency() -> None:
     assert not unresolved.resolved
     assert is_tendency(unresolved, 0.9 * half, near_it)
     assert not is_tendency(unresolved, 1.1 * half, near_it)
-    assert explained(compare(step(MORE), step()))[1] == ()
+    assert explained(compare(step(MORE), step())).tendencies == ()
 
 
 def test_a_disturbed_run_needs_twice_the_distance_from_nothing() -> None:

@@ -72,7 +72,7 @@ def test_output(name: str, golden: Callable[[str, str], None]) -> None:
         told = {key: value for key, value in json.loads(text).items() if key in ADDED}
         text = json.dumps(told, indent=1, default=str) + "\n"
         text = re.sub(r"-?\d+\.\d{8,}(e-?\d+)?|-?\d\.\d+e-\d+", lambda found: f"{float(found[0]):.9f}", text)
-    golden(f"comparison-no-blocks.{ {'text': 'txt', 'markdown': 'md'}.get(name, name) }", text)
+    golden(f"comparison-no-blocks.{ {'text': 'txt', 'markdown': 'md', 'latex': 'tex'}.get(name, name) }", text)
 
 
 ADDED = ("by", "breakdown", "observations", "unresolved", "findings")

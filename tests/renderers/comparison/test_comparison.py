@@ -8,8 +8,10 @@ A is the step of handmade.py, 12.5 ms. B takes 11 ms: its softmax runs 1000 µs 
 
 from __future__ import annotations
 
+import csv
 import dataclasses
 import functools
+import io
 import json
 import re
 from collections.abc import Callable
@@ -18,6 +20,7 @@ from typing import Any
 import handmade
 import pytest
 import randomly
+import set_in_latex
 from hypothesis import given, settings
 from msgspec.structs import replace
 from synthetic import LAYER, UNFUSED_NORM, instead, step
@@ -131,7 +134,9 @@ def test_output(name: str, case: str, golden: Golden) -> None:
     text = render(name, ranking)
     if name == "json":  # the last digits of sums may differ between versions of numpy; runs are as `show` has them
         text = json.dumps(_shortened(json.loads(text)), indent=1) + "\n"
-    ending = {"text": "txt", "markdown": "md"}.get(name, name)
+    elif name == "csv":
+        text = re.sub(r"-?\d+\.\d{10,}(e-?\d+)?|-?\d\.\d+e-\d+", lambda found: f"{float(found[0]):.8g}", text)
+    ending = {"text": "txt", "markdown": "md", "latex": "tex"}.get(name, name)
     golden(f"comparison-{case}.{ending}", text)
 
 
@@ -411,10 +416,20 @@ def _markdown_has_no_markup(text: str) -> None:
         assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table.splitlines()}) == 1
 
 
+def _csv_has_no_formula(text: str) -> None:
+    rows = list(csv.reader(io.StringIO(text)))
+    assert {len(row) for row in rows} == {len(rows[0])}
+    for cell in (cell for row in rows for cell in row):
+        number = re.fullmatch(r"-?\d+(\.\d+)?(e[+-]?\d+)?", cell)
+        assert number or not cell.startswith(("=", "+", "-", "@"))
+
+
 CHECKS: dict[str, Callable[[str], None]] = {
     "text": _lines_fit,
     "json": _json_is_ascii,
     "markdown": _markdown_has_no_markup,
+    "csv": _csv_has_no_formula,
+    "latex": set_in_latex.check,
 }
 
 
@@ -441,3 +456,16 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
     for name in FORMATS:
         render(name, ranking)
     assert before.work.terms == terms
+
+
+def test_what_is_small_beside_a_finding_is_one_sentence() -> None:
+    """20 ms of waiting for results, beside which layer norms from six ops, 565 us in all, are small."""
+    unfused = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
+    waiting = step(unfused, extra_gap=20_000, causes={"host dispatch": 0.02, "synchronisation": 0.98})
+    ranking = rank([waiting, step()])
+    sentence = "Small beside these, and perhaps their effects: +565 µs "
+    for name in ("text", "markdown"):
+        assert " ".join(render(name, ranking).split()).count(sentence) == 1
+    told = json.loads(render("json", ranking))
+    assert [one["rule"] for one in told["smaller"]] == ["fusion"]
+    assert told["difference"] == pytest.approx(sum(one["seconds"] for one in told["findings"]) + told["rest"])

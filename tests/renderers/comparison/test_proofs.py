@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import csv
+import io
 import json
 from collections.abc import Callable
+from dataclasses import replace
 
 import handmade
+import set_in_latex
 
 from roofline.comparison.proof.experiment import Proof
-from roofline.renderers.comparison import _proofs
+from roofline.comparison.ranking import Ranking, rank
+from roofline.renderers.comparison import _proofs, latex
+from roofline.renderers.comparison import csv as comparison_csv
 
 PROOFS = (
     Proof(
@@ -86,6 +92,19 @@ PROOFS = (
 def test_predicted_and_observed_stand_side_by_side(golden: Callable[[str, str], None]) -> None:
     golden("proofs.txt", "\n".join(_proofs.text(PROOFS, 100)) + "\n")
     golden("proofs.md", "\n".join(_proofs.markdown(PROOFS)) + "\n")
+
+
+def test_a_paper_and_a_spreadsheet_have_them_too() -> None:
+    pair = replace(rank([handmade.profile(), handmade.profile(backend="jax")], as_given=True).pairs[0], proofs=PROOFS)
+    ranking = Ranking(pair.names, (pair.comparison.a, pair.comparison.b), 0, (pair,))
+    tex = latex.render(ranking, columns=2)
+    set_in_latex.check(tex)
+    assert "& 40.0 ms & 35.0--44.0 ms & 38.0 ms & 36.0--41.0 ms & confirmed" in tex
+    assert "% 2: fusion + host-bound; A: torch.compile off -> on\n" in tex
+    assert "% 3: jax, dropout 0.1 -> off: predicted 2.00 ms" in tex
+    rows = [row for row in csv.DictReader(io.StringIO(comparison_csv.render(ranking))) if row["row"] == "proof"]
+    assert [row["seconds"] for row in rows] == ["0.0005", "0.038", "0.005", "", ""]
+    assert (rows[1]["kind"], rows[1]["ci95_low"], rows[1]["label"]) == ("fusion + host-bound", "0.036", PROOFS[1].text)
 
 
 def test_lines_fit_the_terminal() -> None:

@@ -17,6 +17,7 @@ from typing import Any
 import handmade
 import pytest
 import synthetic
+from msgspec.structs import replace
 
 from roofline import units
 from roofline.analysis.analysis import analyze
@@ -104,9 +105,20 @@ def pair() -> list[Any]:
     return [synthetic.step(written_out), synthetic.step(layers, backend="jax")]
 
 
+def on_devices() -> list[Any]:
+    """The same on two devices, by whose long names the runs are told apart."""
+    first, second = pair()
+    names = ("NVIDIA H100 80GB HBM3, the first of eight", "AMD Instinct MI300X OAM, the second of eight")
+    return [
+        replace(one, backend="torch", device=replace(one.device, name=name))
+        for one, name in zip((first, second), names, strict=True)
+    ]
+
+
 PAGES: dict[str, Callable[[], list[Any]]] = {
     "one": lambda: [handmade.profile()],
     "two": pair,
+    "devices": on_devices,
     "hostile": lambda: [handmade.hostile(HOSTILE)],
     "many": lambda: [handmade.wide(120, 20)],
     "large": lambda: [handmade.wide(5000, 500)],
@@ -339,10 +351,20 @@ def test_hostile_names_do_nothing(opened: Callable[..., Opened]) -> None:
     assert found.run("document.documentElement.scrollWidth <= innerWidth")
 
 
-@pytest.mark.parametrize("name", ["one", "two", "hostile"])
+@pytest.mark.parametrize("name", ["one", "devices", "hostile"])
 def test_a_telephone_shows_it_without_moving_sideways(opened: Callable[..., Opened], name: str) -> None:
     found = opened(name, viewport={"width": 360, "height": 740})
     assert found.run("document.documentElement.scrollWidth") <= 360
+
+
+def test_a_picture_of_the_whole_page_has_all_of_it(opened: Callable[..., Opened]) -> None:
+    """What has not been seen is laid out later, but it is: else most of such a picture would be empty."""
+    found = opened("two")
+    sync_api.expect(found.page.locator("section:not(.laid-out)")).to_have_count(0)
+    unscripted = opened("two", java_script_enabled=False)
+    looks = "all => [...new Set(all.map(e => getComputedStyle(e).contentVisibility))]"
+    for page in (found.page, unscripted.page):
+        assert page.locator("section").evaluate_all(looks) == ["visible"]
 
 
 def test_light_and_dark(opened: Callable[..., Opened]) -> None:
@@ -366,7 +388,7 @@ def test_without_its_script_it_can_be_read(opened: Callable[..., Opened]) -> Non
     assert "needs the page's script" in found.text("#ops")
 
 
-@pytest.mark.parametrize("name", ["one", "two"])
+@pytest.mark.parametrize("name", [pytest.param("one", marks=pytest.mark.thorough), "two"])
 def test_no_serious_fault_of_accessibility(opened: Callable[..., Opened], name: str) -> None:
     package = pytest.importorskip("axe_playwright_python", reason="axe is missing: pip install axe-playwright-python")
     found = opened(name)
@@ -374,7 +396,7 @@ def test_no_serious_fault_of_accessibility(opened: Callable[..., Opened], name: 
     found.run("document.querySelectorAll('section').forEach(s => { s.style.contentVisibility = 'visible'; })")
     found.run((files(package) / "axe.min.js").read_text(encoding="utf-8") + ";undefined")
     faults = found.run("axe.run(document, {resultTypes: ['violations']})")["violations"]
-    if name == "one":  # the colours are the same on every page
+    if name == "two":  # the colours are the same on every page
         found.page.emulate_media(color_scheme="dark")
         contrast = "axe.run(document, {resultTypes: ['violations'], runOnly: ['color-contrast']})"
         faults += found.run(contrast)["violations"]

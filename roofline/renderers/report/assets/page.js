@@ -64,6 +64,15 @@ function nameOf(words, most, end) {
     show();
   }
 
+  // ---- what is seen first is laid out first; the rest in idle time, so that a picture of the whole page has it all
+  const rest = [...document.querySelectorAll("section")];
+  const layOut = () => {
+    if (!rest.length) return;
+    rest.shift().classList.add("laid-out");
+    requestIdleCallback(layOut);
+  };
+  addEventListener("load", () => requestIdleCallback(layOut));
+
   // ---- modules
   document.addEventListener("click", (event) => {
     const button = event.target.closest("[data-fold]");

@@ -4,12 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
-from explained import found, near, only, slower
+from explained import findings, found, near, only, slower
 from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, UNFUSED_NORM, instead, step
-
-from roofline.comparison.causes.findings import explain
-from roofline.comparison.terms import compare
 
 #: The system took longer than the ops did: all that they take longer is explained.
 MANY = {"page_faults_per_step": 5000.0, "system_seconds_per_step": 10e-3}
@@ -43,7 +40,7 @@ def test_page_faults_explain_no_more_than_the_system_took() -> None:
     faults = {"page_faults_per_step": 300.0, "system_seconds_per_step": 500e-6}
     a = step(slower(3.0), conditions=faults, environment=ANEW)
     b = step(conditions={"page_faults_per_step": 0.0, "system_seconds_per_step": 0.0})
-    told = explain(compare(a, b))
+    told = findings(a, b)
     assert [f.seconds for f in told if f.rule == "allocation"] == [near(500)]
     # 2 * 1200 us a layer are slower kernels, in products and in vector ops
     assert sum(f.seconds for f in told if f.rule == "efficiency") == near(4 * 2400 - 500)

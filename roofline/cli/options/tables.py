@@ -1,0 +1,96 @@
+"""Options of tables, each for the formats whose `render` takes them: found by its arguments, so that no list is kept.
+
+`rows` is a choice of rows, `page` what a text is written on, `columns` and `caption` are of a table in a paper.
+"""
+
+from __future__ import annotations
+
+from inspect import signature
+from types import ModuleType
+from typing import Annotated, Any
+
+import typer
+
+from roofline.cli.options import completion
+from roofline.cli.options.terminal import page
+from roofline.errors import InputError
+
+Top = Annotated[int | None, typer.Option("--top", metavar="N", help="Rows of the table. By default 25 of long ones.")]
+Every = Annotated[bool, typer.Option("--all", help="All rows of the table.")]
+Sort = Annotated[
+    str | None,
+    typer.Option(
+        metavar="COLUMN",
+        autocompletion=completion.columns,
+        help="Sort rows by name|ops|flop|bytes|time|floor|loss|rate|roof|attained: numbers from the largest on. "
+        "By default as they are, long tables by time.",
+    ),
+]
+Filter = Annotated[
+    str | None,
+    typer.Option(
+        "--filter",
+        metavar="TEXT",
+        help="Only rows whose whole name, or the name of an op fused into theirs, contains TEXT in upper or lower "
+        "case; the others are one row.",
+    ),
+]
+Columns = Annotated[
+    int | None,
+    typer.Option(
+        metavar="1|2", help="With --format latex: columns of the page that the table is as wide as, by default 1."
+    ),
+]
+Caption = Annotated[
+    str | None,
+    typer.Option(metavar="short|long", help="With --format latex: long has versions, steps and their spread."),
+]
+_CAPTIONS = ("short", "long")
+
+
+def choice(top: int | None, every: bool, sort: str | None, contains: str | None) -> Any:
+    """The rows asked for, as `render` takes them; None where nothing was."""
+    from roofline.renderers._rows.choice import SORTS, Choice
+
+    if top is not None and top < 1:
+        raise InputError(f"--top {top} is not possible: give at least 1, or --all.")
+    if top is not None and every:
+        raise InputError("--top and --all exclude each other: give one of them.")
+    if sort is not None and sort not in SORTS:
+        raise InputError(f"There is no column {sort!r} to sort by; there are: {', '.join(SORTS)}.")
+    if contains == "":
+        raise InputError("--filter needs a text: give a part of a name.")
+    asked = Choice(top, every, sort, contains or "")
+    return None if asked == Choice() else asked
+
+
+def arguments(
+    renderer: ModuleType,
+    format: str,
+    *,
+    rows: Any = None,
+    width: int | None = None,
+    columns: int | None = None,
+    caption: str | None = None,
+) -> dict[str, Any]:
+    """What `renderer.render` gets beside what it renders. Raises InputError for what its format has no use for."""
+    if columns not in (None, 1, 2):
+        raise InputError(f"--columns {columns} is not possible: a table is as wide as 1 or 2 columns.")
+    if caption not in (None, *_CAPTIONS):
+        raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
+    known = signature(renderer.render).parameters
+    asked = {"rows": rows, "page": width, "columns": columns, "caption": caption}
+    spelled = {"rows": "--top, --all, --sort and --filter are", "page": "--width is"}
+    for name, value in asked.items():
+        if value is not None and name not in known:
+            what = spelled.get(name, f"--{name} is")
+            raise InputError(f"{what} not for --format {format}: leave it out, or give another format.")
+    found = {name: value for name, value in asked.items() if value is not None}
+    if "page" in known:
+        found["page"] = page(width)
+    return found
+
+
+def write(text: str, given: dict[str, Any]) -> None:
+    """Print what a format rendered with the arguments `given`. Typer takes colours out of a pipe, if not told."""
+    typer.echo(text, nl=False, color=True if "page" in given and given["page"].colour else None)

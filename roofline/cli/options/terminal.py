@@ -1,0 +1,57 @@
+"""What a text is written on: the reader's terminal, or a pipe."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import sys
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from roofline.errors import InputError
+
+if TYPE_CHECKING:
+    from roofline.renderers._terminal import Page
+
+#: In a pipe nothing makes a name short but its own length; one of a damaged trace may have thousands of letters.
+_LETTERS_IN_A_PIPE = 240
+
+Width = Annotated[
+    int | None,
+    typer.Option(
+        "--width", metavar="N", help="Letters in a line of text. By default the terminal's, and 100 in a pipe."
+    ),
+]
+
+
+def page(width: int | None = None) -> Page:
+    """`--width`, else the width of the terminal; in a pipe, 100 for sentences, and names are not cut."""
+    from roofline.renderers._terminal import NARROWEST, WIDEST, WIDTH, Page
+
+    colour = coloured(os.environ, _is_terminal())
+    if width is not None:
+        if width < NARROWEST:
+            raise InputError(f"--width {width} is too narrow for a table: give at least {NARROWEST}.")
+        return Page(width, colour=colour)
+    if not _is_terminal():
+        return Page(WIDTH, names=_LETTERS_IN_A_PIPE, colour=colour)
+    columns = shutil.get_terminal_size((WIDTH, 0)).columns
+    return Page(max(NARROWEST, min(columns, WIDEST)), colour=colour)
+
+
+def coloured(environment: Mapping[str, str], terminal: bool) -> bool:
+    """Whether to use colours: not with NO_COLOR (no-color.org), always with FORCE_COLOR, else on a terminal.
+
+    Empty variables count as not set. TERM=dumb is a terminal that shows none. NO_COLOR goes first, as in Python 3.13.
+    """
+    if environment.get("NO_COLOR"):
+        return False
+    if environment.get("FORCE_COLOR"):
+        return environment["FORCE_COLOR"] != "0"
+    return terminal and environment.get("TERM") != "dumb"
+
+
+def _is_terminal() -> bool:
+    return sys.stdout is not None and sys.stdout.isatty()

@@ -1,0 +1,31 @@
+"""Cells of a CSV file, for spreadsheets and data frames."""
+
+from __future__ import annotations
+
+import csv
+import io
+from collections.abc import Iterable, Mapping, Sequence
+
+from roofline.renderers._words import plain
+
+_FORMULA = ("=", "+", "-", "@")
+
+
+def text(value: str) -> str:
+    """A name as text: spreadsheets run a cell that begins like a formula, unless an apostrophe comes first."""
+    value = plain(value)
+    return f"'{value}" if value.startswith(_FORMULA) else value
+
+
+def number(value: float | None) -> str:
+    """A number to 12 digits; unknown is empty."""
+    return "" if value is None else f"{value:.12g}"
+
+
+def document(fields: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:
+    """The file: a line of names, then a line for each row; what a row does not have is empty."""
+    stream = io.StringIO()
+    writer = csv.DictWriter(stream, fields, restval="", lineterminator="\n")
+    writer.writeheader()
+    writer.writerows(rows)
+    return stream.getvalue()

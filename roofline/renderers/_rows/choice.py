@@ -1,0 +1,107 @@
+"""The rows that a reader asked for (`--top`, `--all`, `--sort`, `--filter`); totals close, as the others are summed.
+
+A renderer takes a `Choice` as its argument `rows` if its tables can be chosen from.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total, together
+from roofline.errors import InputError
+
+#: Keys that have no natural end, and how many rows of them are shown.
+LONG = ("op", "scope", "kernel")
+TOP = 25
+#: Keys whose rows are ops, so that what was fused into them can be told.
+OPS = ("op", "kernel")
+
+
+@dataclass(frozen=True, slots=True)
+class Choice:
+    """Rows that are shown.
+
+    top: the first so many; None: 25 of a table that has no natural end, all of others. every: all of any. sort: the
+    column that they are sorted by (`SORTS`), largest first, words in their order; None: as the table is. contains:
+    only rows whose whole name, or the name of an op fused into theirs, has this text in it, whatever its case.
+    """
+
+    top: int | None = None
+    every: bool = False
+    sort: str | None = None
+    contains: str = ""
+
+    def most(self, by: str) -> int | None:
+        """How many rows of a table by a key are shown at most; None: all."""
+        return None if self.every else self.top if self.top is not None else TOP if by in LONG else None
+
+
+#: The table as it is.
+USUAL = Choice()
+
+
+@dataclass(frozen=True, slots=True)
+class Chosen:
+    """Rows by name, and the sums of those that are not shown, each with what it is called: "(5 more)".
+
+    fused: what was fused into the ops of a row, by its name.
+    """
+
+    kept: Mapping[str, Total]
+    left: tuple[tuple[str, Total], ...]
+    fused: Mapping[str, tuple[str, ...]]
+
+
+def _known(total: Total, unknown: float, value: float) -> float | None:
+    return value if total.own_seconds > unknown else None
+
+
+#: What `--sort` takes: a number of a row, or a word. Unknown comes last.
+SORTS: dict[str, Callable[[str, Total], float | str | None]] = {
+    "name": lambda name, total: name.casefold(),
+    "ops": lambda name, total: total.ops,
+    "flop": lambda name, total: _known(total, total.unknown_flops, total.flops + total.vector_flops),
+    "bytes": lambda name, total: _known(total, total.unknown_bytes, total.bytes_read + total.bytes_written),
+    "time": lambda name, total: total.seconds,
+    "floor": lambda name, total: _known(total, total.uncosted, total.floor),
+    "loss": lambda name, total: _known(total, total.uncosted, total.loss),
+    "rate": lambda name, total: _known(total, total.unknown_flops, total.flop_rate or 0.0),
+    "roof": lambda name, total: total.bound,
+    "attained": lambda name, total: total.attained,
+}
+
+
+def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen:
+    """The rows by a key. Raises InputError for a column that there is none of, or a text that no row has."""
+    sums = analysis.by(by)
+    fused = analysis.fused(by) if by in OPS else {}
+    names = list(sums)
+    if choice.contains:
+        wanted = choice.contains.casefold()
+        names = [name for name in sums if any(wanted in each.casefold() for each in (name, *fused.get(name, ())))]
+        if not names:
+            raise InputError(f"No {by} has {choice.contains!r} in its name: give another text to --filter.")
+    if choice.sort is not None:
+        names = _sorted(names, sums, choice.sort)
+    most = choice.most(by)
+    beyond = names[most:] if most is not None else []
+    matching = set(names)
+    out = [total for name, total in sums.items() if name not in matching]
+    left = [(f"({len(beyond)} more)", together(sums[name] for name in beyond))] if beyond else []
+    if out:
+        left.append((f"({len(out)} filtered out)", together(out)))
+    return Chosen({name: sums[name] for name in names[:most]}, tuple(left), fused)
+
+
+def _sorted(names: list[str], sums: Mapping[str, Total], column: str) -> list[str]:
+    if column not in SORTS:
+        raise InputError(f"There is no column {column!r} to sort by; there are: {', '.join(SORTS)}.")
+    values = {name: SORTS[column](name, sums[name]) for name in names}
+    words = [name for name in names if isinstance(values[name], str)]
+    numbers = [name for name in names if isinstance(values[name], int | float)]
+    unknown = [name for name in names if values[name] is None]
+    words.sort(key=lambda name: str(values[name]))
+    numbers.sort(key=lambda name: -float(values[name] or 0.0))
+    return [*words, *numbers, *unknown]

@@ -1,0 +1,97 @@
+"""CSV for spreadsheets and data frames: what the difference of each pair is made of, in rows that add up to it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from itertools import starmap
+
+from roofline.comparison.breakdown.breakdown import Breakdown
+from roofline.comparison.breakdown.rows import Row
+from roofline.comparison.ranking import RankedPair, Ranking
+from roofline.comparison.terms import Term
+from roofline.renderers._csv import cells
+from roofline.renderers._signed import snapped
+from roofline.renderers.comparison import _broken_down, _comparing
+
+FIELDS = (
+    *("a", "b", "parity", "row", "by", "label", "phase", "block", "class", "kind"),
+    *("a_seconds", "b_seconds", "seconds", "ci95_low", "ci95_high"),
+    *("ceilings_low", "ceilings_high", "kernels_low", "kernels_high", "other"),
+)
+
+
+def render(ranking: Ranking) -> str:
+    """Seconds, to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns never change.
+
+    row says what each line is: of "term" (or, with --by, "op"), "gap" and "residual" the seconds of a pair add up to
+    those of its "difference". "finding" names a cause of a part of it, and is no further part; "proof" is what taking
+    one away gained. "warning", "parity", "note" and "proof" have a sentence as their label.
+    """
+    return cells.document(FIELDS, (line for pair in ranking.pairs for line in _pair(pair)))
+
+
+def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
+    found = pair.comparison
+    start = {
+        "a": cells.text(_comparing.name(pair, 0)),
+        "b": cells.text(_comparing.name(pair, 1)),
+        "parity": found.parity.verdict,
+    }
+    whole = _times(found.difference, found.ci95) | {
+        "a_seconds": _time(found.a.wall), "b_seconds": _time(found.b.wall)
+    }  # fmt: skip
+    yield start | {"row": "difference"} | whole
+    if _comparing.warning(pair):
+        yield start | {"row": "warning", "label": cells.text(_comparing.warning(pair))}
+    for one in found.parity.differences:
+        yield start | {"row": "parity", "kind": cells.text(one.what), "label": cells.text(one.text)}
+    gap = [term for term in found.work.terms if term.kind.startswith("gap.")]
+    if pair.breakdown is None:
+        ops: Iterable[dict[str, str]] = (_term(term) for term in found.work.terms if term not in gap)
+        residual = found.work.residual
+    else:
+        ops = starmap(_op, ((pair.breakdown, row) for row in pair.breakdown.rows))
+        residual = found.difference - sum(row.seconds for row in pair.breakdown.rows)
+        residual -= sum(term.seconds for term in gap)
+    for line in (*ops, *(_term(term) | {"row": "gap"} for term in gap)):
+        yield start | line
+    yield start | {"row": "residual", "seconds": _time(residual)}
+    if not pair.findings:
+        yield start | {"row": "note", "label": cells.text(_broken_down.no_finding(pair))}
+    for finding in pair.findings:
+        told = {"row": "finding", "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
+        yield start | told | _times(finding.seconds, finding.ci95)
+    for proof in pair.proofs or ():
+        told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
+        yield start | told | _times(proof.observed, proof.observed_ci95)
+
+
+def _term(term: Term) -> dict[str, str]:
+    return {
+        "row": "term",
+        "phase": cells.text(term.phase or ""),
+        "block": cells.text(term.block or ""),
+        "class": term.op_class or "",
+        "kind": cells.text(term.kind),
+    } | _times(term.seconds, term.ci95)
+
+
+def _op(found: Breakdown, row: Row) -> dict[str, str]:
+    """A row by a key: what each run spends there, and whose the difference is."""
+    line = {"row": "op", "by": found.by, "label": cells.text(row.label)} | _times(row.seconds, row.ci95)
+    for name, part in zip(("a_seconds", "b_seconds"), row.parts, strict=True):
+        line[name] = _time(None if part is None else part.seconds)
+    if row.split is not None:
+        for name, ends in (("ceilings", row.split.ceilings), ("kernels", row.split.kernels)):
+            line |= {f"{name}_low": _time(ends[0]), f"{name}_high": _time(ends[1])}
+        line["other"] = _time(row.split.other)
+    return line
+
+
+def _time(value: float | None) -> str:
+    return cells.number(None if value is None else snapped(value))
+
+
+def _times(seconds: float | None, ci95: tuple[float, float] | None) -> dict[str, str]:
+    low, high = ci95 or (None, None)
+    return {"seconds": _time(seconds), "ci95_low": _time(low), "ci95_high": _time(high)}

@@ -1,0 +1,170 @@
+"""LaTeX for a write-up: the findings and the table of what the difference is made of, each in a float of its own."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline import units
+from roofline.comparison.ranking import RankedPair, Ranking
+from roofline.renderers import _tables, _words
+from roofline.renderers._latex.escape import comment, letters
+from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
+from roofline.renderers._names.distinct import distinct
+from roofline.renderers._signed import signed
+from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _ranked, _term_table
+from roofline.renderers.comparison._broken_down import Line
+
+
+def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
+    """Two runs: why they differ, where, and what was proven. Of more, the table of runs, and the rows of each pair by a
+    key that was asked for.
+
+    columns: of a two-column page, that the tables are as wide as. caption: "long" also says what the columns are and
+    how the runs were measured, which otherwise stands in a comment.
+    """
+    long = caption == "long"
+    lines = [PACKAGES]
+    if len(ranking.runs) == 2:
+        pair = ranking.pairs[0]
+        if pair.findings:
+            lines += _why(pair, columns)
+        return "\n".join([*lines, *_where(pair, columns, long, 0), *_proven(pair, columns), ""])
+    lines += _runs(ranking, columns, long)
+    for number, pair in enumerate(ranking.pairs, 1):
+        if _broken_down.asked(pair):
+            lines += _where(pair, columns, long, number)
+    return "\n".join([*lines, ""])
+
+
+def _why(pair: RankedPair, columns: int) -> list[str]:
+    """The findings: what of the difference is whose."""
+    rows = [(signed(each.seconds), _comparing.share(each.seconds, pair)) for each in pair.findings]
+    rows.append((signed(pair.rest), _comparing.share(pair.rest, pair)))
+    names = [_words.plain(each.label or each.rule, 200) for each in pair.findings]
+    table = Table(
+        name="cause",
+        heads=[["A − B", "share"]],
+        rows=rows,
+        numbers=[True, True],
+        ranks=[0, 1],
+        rules=(len(rows) - 1,),
+        named=lambda most: [*distinct(names, most, made=letters), "the rest"],
+    )
+    lines = [
+        comment(f"{each.rule}: {each.text}{f' Try: {each.advice}.' if each.advice else ''}") for each in pair.findings
+    ]
+    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), _comparing.causes(pair))))
+    key = label(*pair.names, "why")
+    return [*lines, *floated(table, columns, f"{told} {_comparing.sign(pair)}.", key)]
+
+
+def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
+    """The rows that add up to the difference: the terms by phase and block, or the ops by another key."""
+    none = "" if pair.findings else _broken_down.no_finding(pair)
+    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), none)))
+    more = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
+    table = _terms(pair) if pair.breakdown is None else _ops(pair)
+    key = label(*pair.names, "where", number or "")
+    parity = _parity(pair)
+    if long:
+        return floated(table, columns, f"{told} {more}", key, parity)
+    return floated(table, columns, told, key, [*parity, more])
+
+
+def _parity(pair: RankedPair) -> list[str]:
+    """What parity says: comments, as a table has no room for it."""
+    return [f"Parity: {_comparing.judged(pair.comparison.parity)}.", *_comparing.differences(pair)]
+
+
+def _proven(pair: RankedPair, columns: int) -> list[str]:
+    """What taking causes away gained, where that was measured."""
+    if not pair.proofs:
+        return []
+    rows = _proofs.rows(pair.proofs)
+    names = [cause if switch == units.UNKNOWN else f"{cause}; {switch}" for _, cause, switch, *_ in rows]
+    heads = _proofs.HEADINGS[3:]
+    table = Table(
+        name="cause",
+        heads=[heads],
+        rows=[row[3:] for row in rows],
+        numbers=[head != "verdict" for head in heads],
+        ranks=[2, 4, 1, 3, 0],
+        rules=(),
+        named=lambda most: distinct(names, most, made=letters),
+        least=LEAST_LONG_NAME,
+    )
+    whole = [f"{number}: {name}" for number, name in enumerate(names, 1)]
+    return floated(table, columns, _proofs.HEAD, label(*pair.names, "proof"), [*whole, *_proofs.notes(pair.proofs)])
+
+
+def _measured(pair: RankedPair) -> str:
+    runs = (("A", 0, pair.comparison.a), ("B", 1, pair.comparison.b))
+    return " ".join(
+        f"{letter}: {_comparing.name(pair, side)}; {_comparing.subject([run])}: {_words.provenance(run)}"
+        for letter, side, run in runs
+    )
+
+
+def _terms(pair: RankedPair) -> Table:
+    found = _term_table.table(pair.comparison)
+    scale, rows = found.scale, (*found.rows, found.total)
+    numbers = found.columns(scale)
+    heads = _term_table.headings(numbers)
+    return Table(
+        name=f"where [{scale.unit}]",
+        heads=[[*column] for column in zip(*heads, strict=True)],
+        rows=[_term_table.cells(row, numbers, scale) for row in rows],
+        numbers=[True] * len(heads),
+        ranks=_term_table.ranks(found, numbers),
+        rules=(len(found.places), len(rows) - 1),
+        named=lambda most: [*_term_table.labels(found, most, letters), found.total.label],
+    )
+
+
+def _ops(pair: RankedPair) -> Table:
+    assert pair.breakdown is not None
+    by = pair.breakdown.by
+    found = _broken_down.lines(pair, pair.breakdown)
+    rows: Sequence[Line] = (*found.rows, found.ops, *found.gap, found.total)
+    scale = _broken_down.scale_of(found.rows, rows[len(found.rows) :])
+    heads, *cells = _broken_down.cells(rows, scale)
+    return Table(
+        name=f"{by} [{scale.unit}]",
+        heads=[heads],
+        rows=cells,
+        numbers=[True] * len(heads),
+        ranks=[_broken_down.RANKS[head] for head in heads],
+        rules=(len(found.rows), len(found.rows) + 1, len(rows) - 1),
+        named=lambda most: _broken_down.labels(rows, most, by, letters),
+        least=LEAST_LONG_NAME if by in _tables.LONG else LEAST_NAME,
+    )
+
+
+def _runs(ranking: Ranking, columns: int, long: bool) -> list[str]:
+    """One line per run, the fastest first."""
+    names = [ranking.names[number] for number in ranking.order]
+    heads = [*_ranked.HEADS[2:-1], "parity"]
+    table = Table(
+        name="run",
+        heads=[heads],
+        rows=[row[2:] for row in _ranked.rows(ranking, 200)],
+        numbers=[head != "parity" for head in heads],
+        ranks=[0, 0, 3, 4, 5, 2],
+        rules=(),
+        named=lambda most: distinct(names, most, made=letters),
+    )
+    measured = [
+        f"{_words.plain(ranking.names[number], 60)}: {_words.provenance(ranking.runs[number])}"
+        for number in ranking.order
+    ]
+    parity = [
+        f"{_comparing.name(pair, 0)} with {_comparing.name(pair, 1)}: {words}"
+        for pair in ranking.pairs
+        for words in _parity(pair)
+    ]
+    least = units.seconds(ranking.runs[ranking.fastest].wall)
+    told = f"{_comparing.headline(ranking)} Factors and parity are with the fastest, which takes {least} per step."
+    key = label(*names, "runs")
+    if long:
+        return floated(table, columns, " ".join([told, *measured]), key, parity)
+    return floated(table, columns, told, key, [*measured, *parity])

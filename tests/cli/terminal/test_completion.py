@@ -1,0 +1,52 @@
+"""What a shell completes, and the script that makes it do so."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roofline import plugins
+
+Run = Callable[..., Any]
+
+
+@pytest.mark.parametrize(
+    ("words", "some"),
+    [
+        ("roofline sh", {"show"}),
+        ("roofline show p.json --by k", {"kernel"}),
+        ("roofline show p.json --format ", set(plugins.names("roofline.renderers"))),
+        ("roofline show p.json --sort a", {"attained"}),
+        ("roofline show ", set()),  # the shell completes names of files
+        ("roofline compare a b --format l", {"latex"}),
+        ("roofline compare bert --backends torch,keras-j", {"torch,keras-jax"}),
+        ("roofline profile ber", {"bert", "bert-layer"}),
+        ("roofline profile bert --backend tensorflow-", {"tensorflow-xla"}),
+        ("roofline plot a.json --kind w", {"waterfall"}),
+        ("roofline whatif a.json --device h100-s", {"h100-sxm"}),
+        ("roofline check a b --format g", {"github"}),
+    ],
+)
+def test_the_shell_completes(roofline: Run, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, words: str,
+                             some: set[str]) -> None:  # fmt: skip
+    for name, value in {
+        "_ROOFLINE_COMPLETE": "complete_bash",
+        "COMP_WORDS": words,
+        "COMP_CWORD": str(words.count(" ")),
+    }.items():
+        monkeypatch.setitem(variables, name, value)
+    ended = roofline()
+    assert ended.err == ""
+    assert set(ended.out.split()) == some
+
+
+def test_the_script_for_a_shell_is_printed(tmp_path: Path, variables: dict[str, str]) -> None:
+    command = [sys.executable, "-m", "roofline", "--show-completion", "bash"]
+    done = subprocess.run(command, env={**os.environ, **variables}, capture_output=True, text=True, check=False)
+    assert "complete -o default -F _roofline_completion roofline" in done.stdout, done.stderr

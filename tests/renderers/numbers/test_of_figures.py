@@ -1,0 +1,101 @@
+"""What figures state in numbers is what the JSON has. A new kind needs a reader."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+
+import pytest
+from same_numbers import cells, check_verdict, document, holds, run, sums, written
+
+from roofline import plugins
+from roofline.renderers import figures
+
+
+def drawn(kind: str, *letters: str) -> tuple[list[str], str]:
+    """The texts in a figure, in order, and its caption."""
+    items = [run().device] if kind == "devices" else [run(letter) for letter in letters]
+    svg, _ = figures.render(kind, items, ".svg", 7.0)
+    caption = re.search(r"<desc[^>]*>(.*?)</desc>", svg.decode(), re.DOTALL)[1]
+    return [text.replace("&lt;", "<") for text in re.findall(r"<text[^>]*>([^<]*)<", svg.decode())], caption
+
+
+def check_ceilings(texts: Sequence[str]) -> None:
+    ceilings = document()["device"]["ceilings"]
+    told = [found for text in texts for found in re.findall(r"(bf16|fp32|vector|DRAM|\(llc\)) ([\d.]+ G\w+/s)", text)]
+    assert told
+    keys = {"bf16": ("matrix.bf16",), "fp32": ("matrix.fp32",), "vector": ("matrix.fp32", "vector.fp32"),
+            "DRAM": ("dram.",), "(llc)": ("cache.llc",)}  # fmt: skip
+    for name, text in told:
+        values = [one["value"] for key, one in ceilings.items() if key.startswith(keys[name])]
+        assert any(holds(text, value) for value in values), (name, text, values)
+
+
+def draw_bound() -> None:
+    texts, caption = drawn("bound", "a")
+    check_verdict(caption)
+    found = document()
+    (wall,) = (text.removesuffix(" per step") for text in texts if text.endswith("per step"))
+    assert holds(wall, found["wall"]["median"])
+    for bound in ("compute", "memory"):
+        parts = {part: next(t for t in texts if t.startswith(f"{bound} {part} ")) for part in ("floor", "loss")}
+        floor = found["bounds_floor"][bound]
+        assert holds(parts["floor"].split(" ", 2)[2], floor)
+        assert holds(parts["loss"].split(" ", 2)[2], found["bounds"][bound] - floor)
+    (gap,) = (text.removeprefix("host time ") for text in texts if text.startswith("host time "))
+    assert holds(gap, found["gap"])
+
+
+def draw_breakdown() -> None:
+    texts, _ = drawn("breakdown", "a")
+    for by in ("group", "block"):
+        rows = cells(by)
+        names = texts[texts.index("matmul") :] if by == "group" else texts[texts.index("layers.1") :]
+        names = names[: names.index("host time")]
+        numbers = iter(texts[texts.index("host time", texts.index(names[-1])) + 1 :])
+        for name in names:
+            for column in ("FLOP %", "bytes %", "time %"):
+                assert holds(next(numbers), rows[name][column]), (name, column)
+        assert holds(next(numbers), rows["host time"]["time %"])
+
+
+def draw_speedup() -> None:
+    texts, _ = drawn("speedup", "a", "b")
+    walls = [document(letter)["wall"]["median"] for letter in "ab"]
+    fast = next(re.search(r": ([\d.]+ ms), fastest", text) for text in texts if "fastest" in text)
+    slow = next(re.search(r": ([\d.]+ ms), ([\d.]+x) slower", text) for text in texts if "slower" in text)
+    assert holds(fast[1], walls[1])
+    assert holds(slow[1], walls[0])
+    assert holds(slow[2], walls[0] / walls[1])
+
+
+def draw_waterfall() -> None:
+    texts, _ = drawn("waterfall", "a", "b")
+    both = [sums("block", letter) for letter in "ab"]
+    ends = [document(letter)["wall"]["median"] for letter in "ab"]
+    numbers = [text for text in texts if re.fullmatch(r"[−+]?[\d.]+ [mµn]?s", text)]
+    assert holds(numbers[0], ends[0])
+    assert holds(numbers[-1], ends[1])
+    names = texts[texts.index("layers.1") :][: len(numbers) - 2]
+    for name, text in zip(names, numbers[1:-1], strict=True):
+        if name.startswith("layers."):
+            assert holds(text, both[1][name]["seconds"] - both[0][name]["seconds"])
+    parts = [sum(ends) / 2 for ends in (written(text)[1:] for text in numbers[1:-1])]
+    assert sum(parts) == pytest.approx(ends[1] - ends[0], abs=5e-7 * len(parts))
+
+
+FIGURES: dict[str, Callable[[], None]] = {
+    "bound": draw_bound,
+    "breakdown": draw_breakdown,
+    "devices": lambda: check_ceilings(drawn("devices")[0]),
+    "roofline": lambda: check_ceilings(drawn("roofline", "a")[0]),
+    "speedup": draw_speedup,
+    # Nothing in it is a number of an op: bars stand where the profile's ops began.
+    "timeline": lambda: None,
+    "waterfall": draw_waterfall,
+}
+
+
+@pytest.mark.parametrize("kind", plugins.names("roofline.renderers.figures"))
+def test_figures(kind: str) -> None:
+    FIGURES[kind]()

@@ -19,14 +19,12 @@ PAGES = sorted(
 )
 #: Exit codes of those that do not end with 0.
 ENDS = {"check": 1}
-#: What of a page that measures holds in every run, and why.
+#: What of a page that measures holds in every run, and why. What `compare` finds does not: a busy machine hides it.
 HOLDS = {
     "ten-minutes.md": (
         "6.29 MFLOP",  # 2 * 12 heads, two products each: 24 * 2 * 2 * 32 * 32 * 64 FLOP
-        "49 launches against 4",  # 12 heads of product, division, softmax, product, and one stack
-        "[tiny-ops]",
         "2 of 5 gates failed",
-        "+45 0 FAILED",
+        "4 49 +45 0 FAILED",  # 12 heads of product, division, softmax, product, and one stack, against 4 ops
     ),
     "continuous-integration.md": ("2 of 5 gates failed", "FAILED: kernels +1 (limit 0)"),  # one clone
 }

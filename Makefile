@@ -7,6 +7,7 @@
 #             (takes hours; goes on where it was broken off)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
+# make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
 #             goes on where it was; gpu-wheels makes what it installs, gpu-report prints what it found (docs/a100.md)
@@ -18,7 +19,7 @@ WORKERS ?= 2
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check bench cells claims plants gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench cells claims plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -42,6 +43,9 @@ check: .venv/installed
 	$(BIN)/ruff format --check .
 	$(BIN)/lint-imports --no-cache
 	$(BIN)/mypy
+
+docs: .venv/installed
+	NO_MKDOCS_2_WARNING=1 $(BIN)/python -m mkdocs build
 
 bench: .venv/installed
 	$(BIN)/python benchmarks/run.py
@@ -92,4 +96,4 @@ gpu-report: .venv/installed
 	$(BIN)/python benchmarks/gpu/run.py --report
 
 clean:
-	rm -rf .venv $(DEMO) build dist *.egg-info
+	rm -rf .venv $(DEMO) build dist site *.egg-info

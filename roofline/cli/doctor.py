@@ -3,10 +3,20 @@
 from __future__ import annotations
 
 #: Variables that change what the frameworks do.
-_STEERING = (
+STEERING = (
     *("OMP_NUM_THREADS", "OMP_WAIT_POLICY", "NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING", "XLA_FLAGS"),
     *("TF_XLA_FLAGS", "TF_NUM_INTEROP_THREADS", "XLA_PYTHON_CLIENT_PREALLOCATE"),
 )
+#: What may be in the way, and what is said of it: docs/guides/troubleshooting.md has a section for each, with the cure.
+FINDINGS = {
+    "busy": "The machine is busy: measurements will be slow and noisy; wait, or use fewer --threads.",
+    "throttled": "Clocks are held back: {reasons}.",
+    "no-gpu": "none: {why}",
+    "not-installed": "{missing} missing: pip install '{extras}'",  # in the words of `plugins.installed`
+    "no-ceilings": "none measured yet",
+    "no-probes": "They are measured with torch, which is not installed: pip install 'roofline[torch]'.",
+    "steering": "{variable}={value} (it changes what is measured, and is recorded)",
+}
 
 
 def command() -> None:
@@ -25,24 +35,23 @@ def command() -> None:
     load = os.getloadavg()[0]
     rows += [("CPU", f"{here.name}, {here.cores} cores in use, load {load:.2f}")]
     if load > 0.5 * here.cores:
-        rows += [("", "The machine is busy: measurements will be slow and noisy; wait, or use fewer --threads.")]
+        rows += [("", FINDINGS["busy"])]
     found = nvidia.snapshots()
     for snapshot in found:
         rows += [("GPU", f"{snapshot.name}, driver {snapshot.driver}")]
         if snapshot.throttle:
-            rows += [("", f"Clocks are held back: {', '.join(snapshot.throttle)}.")]
+            rows += [("", FINDINGS["throttled"].format(reasons=", ".join(snapshot.throttle)))]
     if not found:
-        rows += [("GPU", f"none: {nvidia.unavailable()}")]
+        rows += [("GPU", FINDINGS["no-gpu"].format(why=nvidia.unavailable()))]
     for name in plugins.names("roofline.backends"):
         described = backend.load(name)
         rows += [(name, plugins.installed(described.extras, described.requires))]
     stored = calibration.stored()
-    rows.append(
-        ("ceilings", f"{len(stored)} calibrations in {calibration.folder()}" if stored else "none measured yet")
-    )
+    told = f"{len(stored)} calibrations in {calibration.folder()}" if stored else FINDINGS["no-ceilings"]
+    rows += [("ceilings", told)]
     if not stored and not plugins.importable("torch"):
-        rows += [("", "They are measured with torch, which is not installed: pip install 'roofline[torch]'.")]
-    for variable in _STEERING:
+        rows += [("", FINDINGS["no-probes"])]
+    for variable in STEERING:
         if variable in os.environ:
-            rows += [("set", f"{variable}={os.environ[variable]} (it changes what is measured, and is recorded)")]
+            rows += [("set", FINDINGS["steering"].format(variable=variable, value=os.environ[variable]))]
     print("\n".join(columns(rows, left=(0, 1), separator=" ")))

@@ -51,3 +51,10 @@ def test_a_figure_is_refused_before_it_is_shown(tmp_path: Path) -> None:
         roofline.plot(profile, kind="pie")
     with pytest.raises(InputError, match="at least one"):
         roofline.plot()
+
+
+def test_a_page_is_its_text_and_a_notebook_shows_its_size(tmp_path: Path) -> None:
+    page = roofline.report(handmade.profile(), output=tmp_path / "page.html")
+    assert page.startswith("<!doctype html>")
+    assert (tmp_path / "page.html").read_text(encoding="utf-8") == page
+    assert repr(page) == f"<a page for a browser, {len(page.encode()) / 1e3:.0f} kB: write it to a file and open that>"

@@ -1,4 +1,4 @@
-"""The pages of docs/: each is in the index, and each link leads somewhere."""
+"""The pages of docs/: each is in the index and in the site's navigation, and each link leads somewhere."""
 
 from __future__ import annotations
 
@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-PAGES = sorted([*ROOT.glob("*.md"), *ROOT.glob("docs/*.md")])
+DOCS = ROOT / "docs"
+PAGES = sorted([*ROOT.glob("*.md"), *DOCS.rglob("*.md")])
 LINK = re.compile(r"\[[^\]]*\]\(([^)\s]+)\)")
 
 #: `from_FORMAT.py` stands for any name.
@@ -35,7 +36,7 @@ def test_links_lead_somewhere(page: Path) -> None:
 
 def test_the_index_has_every_page() -> None:
     index = set(LINK.findall((ROOT / "docs" / "README.md").read_text(encoding="utf-8")))
-    pages = {page.name for page in (ROOT / "docs").glob("*.md")}
+    pages = {page.relative_to(DOCS).as_posix() for kind in ("*.md", "*.ipynb") for page in DOCS.rglob(kind)}
     assert pages - index == {"README.md"}
 
 

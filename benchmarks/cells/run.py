@@ -13,17 +13,17 @@ import sys
 import time
 from datetime import date
 
+import absent
 import kept
 import one_layer
 import page
 from cell import BACKENDS, FOLDER, MODELS, ROOT, SIZES, Cell, asked
 from row import row
 
-from roofline import models, plugins
+from roofline import models
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import load
 from roofline.errors import RooflineError
-from roofline.recording.backend import load as backend_of
 
 #: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
 STEPS = {"tiny": 10, "base": 5, "one-layer": 5}
@@ -45,9 +45,8 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     end = time.monotonic() + 60 * wanted.minutes
     for cell in asked(wanted.sizes, wanted.models, wanted.backends):
-        there = cell.model in plugins.names(backend_of(cell.backend).models, sorted_by_kind=True)
         known = cell in kept.load() and not wanted.again
-        if there and not known and not wanted.table and time.monotonic() < end:
+        if absent.reason(cell) is None and not known and not wanted.table and time.monotonic() < end:
             kept.keep(measure(cell))
     for written in (*map(page.write, page.PAGES), one_layer.write()):
         if written is not None:

@@ -27,9 +27,10 @@ from roofline.errors import RooflineError
 
 #: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
 STEPS = {"tiny": 10, "base": 5, "one-layer": 5}
-#: A layer takes seconds a step: one sample, few tokens, in the arithmetic that every CPU has, on a thread that nobody
-#: waits for.
-ONE_LAYER = ("--batch", "1", "--precision", "fp32", "--threads", "1")
+#: A thread that nobody waits for, where others use the machine too.
+THREAD = ("--threads", "1")
+#: A layer takes seconds a step: one sample, few tokens, in the arithmetic that every CPU has.
+ONE_LAYER = ("--batch", "1", "--precision", "fp32")
 TOKENS = ("--seq", "32")
 
 
@@ -57,6 +58,8 @@ def measure(cell: Cell) -> kept.Found:
     """What one cell gives."""
     command = [sys.executable, "-m", "roofline", "profile", cell.model, "--backend", cell.backend, "--mode", cell.mode]
     command += ["--size", cell.size, "--steps", str(STEPS[cell.size]), "-o", str(cell.profile), "--force"]
+    if cell.size != "base":
+        command += THREAD
     if cell.size == "one-layer":
         command += [*ONE_LAYER, *(TOKENS if "seq" in models.geometry(cell.model).takes else ())]
     begin = time.monotonic()

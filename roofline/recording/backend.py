@@ -9,8 +9,8 @@ from typing import Protocol
 
 from roofline import plugins
 from roofline.core.step import Mode, Step
-from roofline.errors import InputError
 from roofline.core.switch import Switch
+from roofline.errors import InputError
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 #: From threads, device and the options given to the variables that must be set before a framework is imported.
@@ -55,8 +55,8 @@ class Backend:
     those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
     `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
     given to what the models are told. without_data: while active, arrays have no data, so that models of any size can
-    be counted; None where there is no such thing. refuses: modes that no model of ours has on it, each with the sentence
-    that says so, for what is refused before anything is built.
+    be counted; None where there is no such thing. refuses: modes that no model of ours has on it, each with the
+    sentence that says so before anything is built.
     """
 
     framework: str

@@ -35,10 +35,10 @@ def write(size: str) -> Path | None:
     parts = [
         f"# {_TITLES[size]}\n",
         f"Made by `make cells`, {' to '.join(dict.fromkeys((days[0], days[-1])))}: {devices}; {known}.\n",
-        f"One command per cell, few plain steps{', one thread' if size == 'tiny' else ''}, on a machine that others use",
-        "too: the times say that a cell runs and roughly how fast, and are no comparison. GFLOP are model FLOPs of contractions; `unknown work` names the ops",
-        "whose FLOPs are not known; `placed` is the share of busy time with a known block; `above` counts ops above a",
-        "ceiling.\n",
+        f"One command per cell, few plain steps{', one thread' if size == 'tiny' else ''}, on a machine that others",
+        "use too: the times say that a cell runs and roughly how fast, and are no comparison. GFLOP are model FLOPs of",
+        "contractions; `unknown work` names the ops whose FLOPs are not known; `placed` is the share of busy time with",
+        "a known block; `above` counts ops above a ceiling.\n",
         *(_overview(found) if size == "tiny" else ()),
     ]
     for name in MODELS:

@@ -28,7 +28,7 @@ class Version(Protocol):
         """The published classifier on a backbone, such as that of "Bert"."""
 
     def language_model(self, family: str, backbone: Any, generates: bool = False, /) -> Any:
-        """The published language model on a backbone, such as that of "GPT2"; generates: whether its `generate` runs."""
+        """The published language model on a backbone, such as that of "GPT2"; generates: as one that can."""
 
     def attention(self, dropout: float, /) -> str:
         """How multi-head attention that was made with this rate computes."""

@@ -125,6 +125,25 @@ def test_a_loop_runs_its_ops_several_times_and_costs_so_much():
     assert [(step.own[0, 0] * 1e9).round() for step in steps] == [15, 15]
 
 
+def test_a_step_without_the_events_of_a_cheap_op_does_not_say_that_it_did_not_run():
+    """TensorFlow writes none of an op that it has found cheap; of one that takes 20 us it would."""
+    us = 1000
+    seen = [("a/MatMul:MatMul", 1, 10 * us, 11 * us), ("a/Relu:Relu", 1, 20 * us, 40 * us)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100 * us), *seen, (f"{PREFIX}#1", 0, 200 * us, 300 * us))
+    assert [ran.times for ran in executed([one], PREFIX, SIMPLE)] == [1, 0.5]
+
+
+def test_in_a_loop_cheap_ops_run_as_often_as_the_others():
+    """Found cheap after two of four turns: every other op of the body says how often it ran."""
+    body = "w/while/body/_1/w/while"
+    some = graphs(matmul(f"{body}/MatMul"), relu(f"{body}/Relu", f"{body}/MatMul"), relu("a/Relu", f"{body}/MatMul"))
+    turns = [(f"{body}/MatMul:MatMul", 1, 10 * turn, 10 * turn + 3) for turn in range(1, 3)]
+    turns += [(f"{body}/Relu:Relu", 1, 10 * turn + 4, 10 * turn + 6) for turn in range(1, 5)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100), *turns, ("a/Relu:Relu", 1, 60, 61))
+    counted, _ = timed(one, some)
+    assert [op.times for op in counted.ops] == [4, 4, 1]
+
+
 def test_what_lies_in_the_event_of_an_op_is_part_of_it_and_a_call_gives_way_to_what_it_calls():
     call = Node("f", "PartitionedCall", (("x", 0),), (A,), (A,))
     some = graphs(matmul(), relu(), call)

@@ -11,7 +11,7 @@ get one again. So steps that lack such a node's events do not say that it did no
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass
 
 import numpy as np
@@ -80,7 +80,19 @@ def executed(traces: Sequence[XTrace], prefix: str, graphs: Graphs) -> list[Ran]
         name: turns.get(_part(name), max(seen)) if shortest[name] < _CHEAP else sum(seen) / steps
         for name, seen in counts.items()
     }
-    return [Ran(name, *found[name], times[name]) for name in counts if name in found]
+    ran = [Ran(name, *found[name], times[name]) for name in counts if name in found]
+    written = {name.rpartition(":")[0] for trace in traces for name in trace.names}
+    return [*ran, *_unwritten(ran, written, turns, graphs)]
+
+
+def _unwritten(ran: Sequence[Ran], written: Set[str], turns: Mapping[str | None, int], graphs: Graphs) -> Iterator[Ran]:
+    """Nodes in the bodies of loops that ran, and of which no trace has an event: all of a body's run in each turn."""
+    bodies = {(one.function, part) for one in ran if "/body/" in (part := _part(one.event) or "")}
+    for function in dict.fromkeys(function for function, _ in bodies):
+        for node in graphs.functions[function].after:
+            body = _part(node.name)
+            if (function, body) in bodies and node.name not in written:
+                yield Ran(f"{node.name}:{node.op}", function, node, turns[body])
 
 
 def _part(name: str) -> str | None:

@@ -144,6 +144,22 @@ def test_in_a_loop_cheap_ops_run_as_often_as_the_others():
     assert [op.times for op in counted.ops] == [4, 4, 1]
 
 
+def test_an_op_of_a_loop_that_no_trace_shows_ran_in_each_turn():
+    """Its siblings in the body ran three times; what XLA compiled has an event, and is not the executor's."""
+    body = "w/while/body/_1/w/while"
+    some = graphs(matmul(f"{body}/MatMul"), relu(f"{body}/Relu"), matmul(f"{body}/Xla", "XlaDot"), matmul("a/MatMul"))
+    turns = [(f"{body}/Relu:Relu", 1, 10 * turn, 10 * turn + 3) for turn in range(1, 4)]
+    inner = [(f"{body}/Xla:XlaDot", 1, 50, 60), ("dot.1", 1, 52, 58)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100), *turns, *inner, hlo={"dot.1": "dot.1"})
+    counted, (step,) = timed(one, some)
+    assert [(name, op.times) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)] == [
+        ("Relu", 3),
+        ("MatMul", 3),
+    ]
+    assert counted.ops[1].costed.cost.flops == 3 * 2 * 3 * 5 * 7
+    assert step.unseen == 1
+
+
 def test_what_lies_in_the_event_of_an_op_is_part_of_it_and_a_call_gives_way_to_what_it_calls():
     call = Node("f", "PartitionedCall", (("x", 0),), (A,), (A,))
     some = graphs(matmul(), relu(), call)

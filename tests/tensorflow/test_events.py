@@ -347,6 +347,15 @@ def test_what_xla_took_into_a_cluster_is_not_put_on_the_nodes_beside_it():
     assert [(asked.name, asked.times) for asked in model.missing] == [("b/MatMul", None)]
 
 
+def test_what_is_gone_outside_of_a_loop_was_asked_for_once_however_many_nodes_the_loop_has():
+    body = "w/while/body/_1/w/while"
+    inside = [relu(f"{body}/{name}") for name in ("Relu", "Relu_1", "Relu_2")]
+    ran = [Ran(f"{node.name}:Relu", 0, node, 32.0) for node in inside]
+    kept, gone = matmul("a/MatMul"), matmul("b/MatMul")
+    model = model_flops([*ran, Ran("a/MatMul:MatMul", 0, kept, 1.0)], graphs(kept, *inside, before=(kept, gone)))
+    assert [(asked.name, asked.times) for asked in model.missing] == [("b/MatMul", 1)]
+
+
 def test_a_branch_that_was_not_taken_is_not_asked_for():
     taken, other = matmul("c/then/_3/c/MatMul"), matmul("c/else/_4/c/MatMul")
     some = graphs(taken, other, before=(matmul("c/then/_0/c/MatMul"), matmul("c/else/_0/c/MatMul")))

@@ -76,12 +76,12 @@ def _overview(found: dict[Cell, kept.Found]) -> list[str]:
                     reasons.append(reason)
                 lacking.setdefault(reasons.index(reason) + 1, []).append(_SHORT[mode])
             for number, modes in lacking.items():
-                words.append(f"({number})" if len(lacking) == 1 and not words else f"{' '.join(modes)} ({number})")
+                words.append(f"({number})" if len(lacking) == 1 and not words else f"no {' '.join(modes)} ({number})")
             row.append(" ".join(words))
         rows.append(row)
     return [
         "## Where each model runs\n",
-        "i: infer, t: train, g: generate; a number: why it does not run there, below.\n",
+        "i: infer, t: train, g: generate; a number: why it does not run there, or a mode of it does not, below.\n",
         *_table(("model", *BACKENDS), rows),
         "",
         *(f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)),

@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 
+import absent
 import kept
 from cell import BACKENDS, MODELS, ROOT, Cell
 
-from roofline import models, plugins
-from roofline.recording.backend import load as backend_of
+from roofline import models
 
 PAGES = {size: ROOT / "docs" / f"{name}.md" for size, name in (("tiny", "cells"), ("base", "cells-base"))}
 _TITLES = {
@@ -36,10 +35,10 @@ def write(size: str) -> Path | None:
     parts = [
         f"# {_TITLES[size]}\n",
         f"Made by `make cells`, {' to '.join(dict.fromkeys((days[0], days[-1])))}: {devices}; {known}.\n",
-        "One command per cell, few plain steps, on a machine that others use too: the times say that a cell runs and",
-        "roughly how fast, and are no comparison. GFLOP are model FLOPs of contractions; `unknown work` names the ops",
-        "whose FLOPs are not known; `placed` is the share of busy time with a known block; `above` counts ops above a",
-        "ceiling.\n",
+        f"One command per cell, few plain steps{', one thread' if size == 'tiny' else ''}, on a machine that others",
+        "use too: the times say that a cell runs and roughly how fast, and are no comparison. GFLOP are model FLOPs of",
+        "contractions; `unknown work` names the ops whose FLOPs are not known; `placed` is the share of busy time with",
+        "a known block; `above` counts ops above a ceiling.\n",
         *(_overview(found) if size == "tiny" else ()),
     ]
     for name in MODELS:
@@ -70,35 +69,24 @@ def _overview(found: dict[Cell, kept.Found]) -> list[str]:
                 if cell in found and not found[cell].failed:
                     words.append(_SHORT[mode])
                     continue
-                reason = f"it fails: {found[cell].failed}" if cell in found else why(cell)
+                reason = (
+                    f"it fails: {found[cell].failed}" if cell in found else absent.reason(cell) or "not measured yet"
+                )
                 if reason not in reasons:
                     reasons.append(reason)
                 lacking.setdefault(reasons.index(reason) + 1, []).append(_SHORT[mode])
             for number, modes in lacking.items():
-                words.append(f"({number})" if len(lacking) == 1 and not words else f"{' '.join(modes)} ({number})")
+                words.append(f"({number})" if len(lacking) == 1 and not words else f"no {' '.join(modes)} ({number})")
             row.append(" ".join(words))
         rows.append(row)
     return [
         "## Where each model runs\n",
-        "i: infer, t: train, g: generate; a number: why it does not run there, below.\n",
+        "i: infer, t: train, g: generate; a number: why it does not run there, or a mode of it does not, below.\n",
         *_table(("model", *BACKENDS), rows),
         "",
         *(f"{number}. {reason[0].upper()}{reason[1:]}." for number, reason in enumerate(reasons, 1)),
         "",
     ]
-
-
-def why(cell: Cell) -> str:
-    """The reason of absent.toml that fits first, of a model that is not built there; says so where there is none."""
-    if cell.model in plugins.names(backend_of(cell.backend).models, sorted_by_kind=True) and cell.mode != "generate":
-        return "not measured yet"
-    entries = tomllib.loads((Path(__file__).parent / "absent.toml").read_text(encoding="utf-8"))["absent"]
-    for entry in entries:
-        fits = (cell.model, "*"), (cell.backend, "*"), (cell.mode, "*")
-        lists = entry["models"], entry["backends"], entry.get("modes", ["*"])
-        if all(set(words) & set(listed) for words, listed in zip(fits, lists, strict=True)):
-            return str(entry["reason"])
-    return "not measured yet"
 
 
 def _table(head: Sequence[str], rows: list[list[str]]) -> list[str]:

@@ -13,23 +13,24 @@ import sys
 import time
 from datetime import date
 
+import absent
 import kept
 import one_layer
 import page
 from cell import BACKENDS, FOLDER, MODELS, ROOT, SIZES, Cell, asked
 from row import row
 
-from roofline import models, plugins
+from roofline import models
 from roofline.analysis.analysis import analyze
 from roofline.core.schema import load
 from roofline.errors import RooflineError
-from roofline.recording.backend import load as backend_of
 
 #: Few steps: the table shows that and what every cell counts; what is compared is measured with the default ones.
 STEPS = {"tiny": 10, "base": 5, "one-layer": 5}
-#: A layer takes seconds a step: one sample, few tokens, in the arithmetic that every CPU has, on a thread that nobody
-#: waits for.
-ONE_LAYER = ("--batch", "1", "--precision", "fp32", "--threads", "1")
+#: A thread that nobody waits for, where others use the machine too.
+THREAD = ("--threads", "1")
+#: A layer takes seconds a step: one sample, few tokens, in the arithmetic that every CPU has.
+ONE_LAYER = ("--batch", "1", "--precision", "fp32")
 TOKENS = ("--seq", "32")
 
 
@@ -45,9 +46,8 @@ def main() -> None:
     FOLDER.mkdir(exist_ok=True)
     end = time.monotonic() + 60 * wanted.minutes
     for cell in asked(wanted.sizes, wanted.models, wanted.backends):
-        there = cell.model in plugins.names(backend_of(cell.backend).models, sorted_by_kind=True)
         known = cell in kept.load() and not wanted.again
-        if there and not known and not wanted.table and time.monotonic() < end:
+        if absent.reason(cell) is None and not known and not wanted.table and time.monotonic() < end:
             kept.keep(measure(cell))
     for written in (*map(page.write, page.PAGES), one_layer.write()):
         if written is not None:
@@ -58,6 +58,8 @@ def measure(cell: Cell) -> kept.Found:
     """What one cell gives."""
     command = [sys.executable, "-m", "roofline", "profile", cell.model, "--backend", cell.backend, "--mode", cell.mode]
     command += ["--size", cell.size, "--steps", str(STEPS[cell.size]), "-o", str(cell.profile), "--force"]
+    if cell.size != "base":
+        command += THREAD
     if cell.size == "one-layer":
         command += [*ONE_LAYER, *(TOKENS if "seq" in models.geometry(cell.model).takes else ())]
     begin = time.monotonic()

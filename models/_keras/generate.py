@@ -1,7 +1,7 @@
-"""A step that generates text: keras_hub's own `generate`, greedily, with a cache of keys and values.
+"""A step that generates text: the own `generate` of keras_hub or KerasNLP, greedily, with a cache of keys and values.
 
 The cache is made in the phase of prefill by a pass over the prompt and all of the room for new tokens behind it, since
-keras_hub pads a prompt to the length of the result. Every new token is a turn of the sampler's loop in the phase of
+both pad a prompt to the length of the result. Every new token is a turn of the sampler's loop in the phase of
 decode, also the first one. Nothing ends a text early.
 """
 
@@ -20,7 +20,7 @@ from roofline.models._step import generation_switches, transformer_switches
 
 
 def generation(version: Version, workload: Workload, dims: Mapping[str, Any], model: Any, attention: str) -> Step:
-    """One call of `generate`: `new_tokens` for each of `batch` prompts of `seq` tokens. InputError on Keras 2.
+    """One call of `generate`: `new_tokens` for each of `batch` prompts of `seq` tokens.
 
     attention: the form that the model computes it in.
     """
@@ -33,7 +33,7 @@ def generation(version: Version, workload: Workload, dims: Mapping[str, Any], mo
     }
 
     def called(arrived: Any) -> object:
-        return model.generate(arrived, stop_token_ids=None)
+        return version.generated(model, arrived)
 
     step = own_step(
         version,

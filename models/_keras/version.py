@@ -27,14 +27,17 @@ class Version(Protocol):
     def classifier(self, family: str, backbone: Any, classes: int, dropout: float, /) -> Any:
         """The published classifier on a backbone, such as that of "Bert"."""
 
-    def language_model(self, family: str, backbone: Any, /) -> Any:
-        """The published language model on a backbone, such as that of "GPT2"."""
+    def language_model(self, family: str, backbone: Any, generates: bool = False, /) -> Any:
+        """The published language model on a backbone, such as that of "GPT2"; generates: as one that can."""
 
     def attention(self, dropout: float, /) -> str:
         """How multi-head attention that was made with this rate computes."""
 
     def generates_greedily(self, model: Any, /) -> None:
-        """Has a compiled language model take the likeliest token and mark its phases. InputError where none can."""
+        """Has a compiled language model take the likeliest token and mark its phases."""
+
+    def generated(self, model: Any, inputs: Any, /) -> Any:
+        """One call of the model's `generate`, which nothing ends early."""
 
     def optimizer(self, adam: Adam, /) -> Any:
         """An optimizer with these arguments."""

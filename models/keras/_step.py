@@ -47,8 +47,8 @@ def classifier(family: str, backbone: Any, classes: int, dropout: float) -> Any:
     return kind(backbone=backbone, num_classes=classes, preprocessor=None, dropout=dropout, compile=False)
 
 
-def language_model(family: str, backbone: Any) -> Any:
-    """The published language model on a backbone, such as GPT2CausalLM."""
+def language_model(family: str, backbone: Any, generates: bool = False) -> Any:
+    """The published language model on a backbone, such as GPT2CausalLM, which has its `generate` in any case."""
     return getattr(library().models, f"{family}CausalLM")(backbone=backbone, preprocessor=None, compile=False)
 
 
@@ -81,6 +81,11 @@ def generates_greedily(model: Any) -> None:
             return generate_step(*args, **kwargs)
 
     model.sampler, model.generate_step = Decoding(), marked
+
+
+def generated(model: Any, inputs: Any) -> Any:
+    """One call of the model's `generate`, which no token ends early."""
+    return model.generate(inputs, stop_token_ids=None)
 
 
 class AdamW(keras.optimizers.AdamW):

@@ -11,6 +11,7 @@ import numpy as np
 import tensorflow as tf
 import tf_keras as keras
 
+from roofline.core.step import scope
 from roofline.errors import InputError, MissingError
 from roofline.models._adam import Adam
 from roofline.models._keras import prepare
@@ -52,9 +53,10 @@ def classifier(family: str, backbone: Any, classes: int, dropout: float) -> Any:
     return _plain(getattr(library().models, f"{family}Classifier")(backbone, classes, dropout=dropout), family)
 
 
-def language_model(family: str, backbone: Any) -> Any:
-    """The published language model on a backbone, such as GPT2CausalLM."""
-    return _plain(getattr(library().models, f"{family}CausalLM")(backbone), family)
+def language_model(family: str, backbone: Any, generates: bool = False) -> Any:
+    """The published language model on a backbone, such as GPT2CausalLM; generates: the task with its `generate`."""
+    kind = getattr(library().models, f"{family}CausalLM")
+    return kind(backbone, preprocessor=None) if generates else _plain(kind(backbone), family)
 
 
 def _plain(task: keras.Model, family: str) -> Any:
@@ -74,8 +76,26 @@ def attention(dropout: float) -> str:
 
 
 def generates_greedily(model: keras.Model) -> None:
-    """Raises InputError."""
-    raise InputError("The models of Keras 2 generate nothing yet: use --backend keras-tensorflow, or --mode infer.")
+    """Gives a compiled language model the greedy sampler, whose loop is decode; all before it is prefill."""
+
+    class Decoding(library().samplers.GreedySampler):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            with scope("decode"):
+                return super().__call__(*args, **kwargs)
+
+    generate_step = model.generate_step
+
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        with scope("prefill"):
+            return generate_step(*args, **kwargs)
+
+    # Compiling gives the model its sampler under this name, and no other way than by compiling it anew.
+    model._sampler, model.generate_step = Decoding(), marked
+
+
+def generated(model: keras.Model, inputs: Any) -> Any:
+    """One call of the model's `generate`, which no token ends early: that one would be the preprocessor's."""
+    return model.generate(inputs)
 
 
 def optimizer(adam: Adam) -> Any:
@@ -84,8 +104,12 @@ def optimizer(adam: Adam) -> Any:
 
 
 def compiled(model: keras.Model, optimizer: Any, loss: Any, jit: bool | None) -> None:
-    """Compiles the model; jit None: a graph, without XLA. Without an optimizer Keras takes one, which nothing uses."""
-    model.compile(**({} if optimizer is None else {"optimizer": optimizer}), loss=loss, jit_compile=jit)
+    """Compiles the model; jit None: as it does by itself, a graph without XLA, or with it where it generates.
+
+    Without an optimizer Keras takes one, which nothing uses.
+    """
+    given = {"optimizer": optimizer, "jit_compile": jit}
+    model.compile(loss=loss, **{name: value for name, value in given.items() if value is not None})
 
 
 def tensor(value: np.ndarray, dtype: str | None) -> tf.Tensor:

@@ -35,5 +35,11 @@ BACKEND = Backend(
     turn=turn,
     model_options=of_models,
     environment=environment,
+    refuses={
+        "generate": (
+            "TorchScript traces functions of tensors, and a model that generates hands on its cache: "
+            "use --backend torch, or --mode infer."
+        )
+    },
     recorder=_Recorder(),
 )

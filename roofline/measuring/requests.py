@@ -12,7 +12,7 @@ from roofline.core.schema import Profile, slug
 from roofline.core.step import Workload
 from roofline.errors import InputError
 from roofline.measuring import own_steps
-from roofline.recording.backend import load
+from roofline.recording.backend import check_mode, load
 from roofline.recording.request import Request
 
 
@@ -90,6 +90,7 @@ def checked(request: Request) -> Request:
     if request.file is None:
         plugins.require(backend.models, request.workload.model, "model", sorted_by_kind=True)
         dimensions(request.workload)
+        check_mode(backend, request.workload.mode)
     return request
 
 

@@ -8,8 +8,9 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from roofline import plugins
-from roofline.core.step import Step
+from roofline.core.step import Mode, Step
 from roofline.core.switch import Switch
+from roofline.errors import InputError
 from roofline.recording.recording import Check, Plan, Recording, Say
 
 #: From threads, device and the options given to the variables that must be set before a framework is imported.
@@ -54,7 +55,8 @@ class Backend:
     those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
     `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
     given to what the models are told. without_data: while active, arrays have no data, so that models of any size can
-    be counted; None where there is no such thing.
+    be counted; None where there is no such thing. refuses: modes that no model of ours has on it, each with the
+    sentence that says so before anything is built.
     """
 
     framework: str
@@ -70,6 +72,13 @@ class Backend:
     turn: Turn | None = None
     without_data: Callable[[], AbstractContextManager[None]] | None = None
     model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
+    refuses: Mapping[Mode, str] = field(default_factory=dict)
+
+
+def check_mode(backend: Backend, mode: Mode) -> None:
+    """Raises InputError for a mode in which no model of ours runs on this backend."""
+    if mode in backend.refuses:
+        raise InputError(backend.refuses[mode])
 
 
 def load(name: str) -> Backend:

@@ -88,6 +88,11 @@ def _contracts(node: Node) -> bool:
     return base(node.op) in CONTRACTIONS
 
 
+def _is_conditional(name: str) -> bool:
+    """Whether a node is in a loop or in a branch."""
+    return any(mark in canonical(name) + "/" for mark in _CONDITIONAL)
+
+
 class _Search:
     """Looks for the contractions of one function among its nodes that ran (`rows`: name -> place in `ran`)."""
 
@@ -104,8 +109,9 @@ class _Search:
                 self._consumers.setdefault(source, []).append(node)
         self.by_row = {row: 0.0 for row in rows.values() if _contracts(ran[row].node)}
         self._clusters = any(base(node.op) in _CLUSTERS for node in function.after)
-        times = [ran[row].times for row in rows.values()]
-        self._runs = float(round(median(times)))
+        # A step runs what is in no loop and in no branch as often as it calls the function.
+        outside = [row for name, row in rows.items() if not _is_conditional(name)]
+        self._runs = float(round(median(ran[row].times for row in outside or rows.values())))
 
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
@@ -140,9 +146,8 @@ class _Search:
             if flops is None:
                 flops = cost.cost(twin).cost.flops  # some shapes are known only where it runs
         else:
-            name = canonical(node.name) + "/"
             # One that XLA took into a cluster is counted where the cluster's instructions are.
-            times = None if self._clusters or any(mark in name for mark in _CONDITIONAL) else self._runs
+            times = None if self._clusters or _is_conditional(node.name) else self._runs
         return ModelContraction(
             function=self._number,
             name=canonical(node.name),

@@ -69,11 +69,11 @@ def residual(side: int, width_in: int, width_out: int, times: int) -> int:
 
 
 def autoencoder(d: dict[str, Any]) -> dict[str, Work]:
-    batch, side, widths = d["batch"], d["image"], d["encoder_widths"]
+    batch, side, widths, more = d["batch"], d["image"], d["encoder_widths"], d["layers"] - 1
     first = same_convolution(side, 3, widths[0], batch)  # nobody asks for the gradient of the image
     residuals = sampling = filled_up = 0
     for level, (before, width) in enumerate(pairwise([widths[0], *widths])):
-        residuals += residual(side, before, width, batch) + residual(side, width, width, batch)
+        residuals += residual(side, before, width, batch) + more * residual(side, width, width, batch)
         if level < 3:
             side //= 2  # behind the image lie a row and a column of zeros, which are multiplied and not asked for
             sampling += 2 * batch * width * width * (3 * side - 1) ** 2
@@ -108,7 +108,7 @@ def denoiser(d: dict[str, Any]) -> dict[str, Work]:
 
     left, before = [widths[0]], widths[0]
     for level, width in enumerate(widths):
-        for _ in range(2):
+        for _ in range(d["layers"]):
             block(before, width, level < 3)
             before = width
             left.append(width)
@@ -119,7 +119,7 @@ def denoiser(d: dict[str, Any]) -> dict[str, Work]:
     block(before, before, True)
     block(before, before, False)
     for level, width in reversed([*enumerate(widths)]):
-        for _ in range(3):
+        for _ in range(d["layers"] + 1):
             block(before + left.pop(), width, level < 3)
             before = width
         if level > 0:
@@ -169,7 +169,7 @@ def parameters_of_stable_diffusion(d: dict[str, Any], mode: str) -> int:
     if mode == "train":
         widths = d["encoder_widths"]
         last = widths[-1]
-        levels = sum(residual(i, o) + residual(o, o) for i, o in pairwise([widths[0], *widths]))
+        levels = sum(residual(i, o) + (d["layers"] - 1) * residual(o, o) for i, o in pairwise([widths[0], *widths]))
         halving = sum(pair(width, width, 9) for width in widths[:3])
         middle = 2 * residual(last, last) + 2 * last + 4 * pair(last, last)
         return pair(3, widths[0], 9) + levels + halving + middle + 2 * last + pair(last, 2 * d["latent"], 9)
@@ -187,13 +187,13 @@ def parameters_of_stable_diffusion(d: dict[str, Any], mode: str) -> int:
     total = pair(d["latent"], widths[0], 9) + pair(widths[0], time) + pair(time, time)
     left, before = [widths[0]], widths[0]
     for level, width in enumerate(widths):
-        total += block(before, width, level < 3) + block(width, width, level < 3)
+        total += block(before, width, level < 3) + (d["layers"] - 1) * block(width, width, level < 3)
         total += pair(width, width, 9) if level < 3 else 0
-        left += [width] * (3 if level < 3 else 2)
+        left += [width] * (d["layers"] + (level < 3))
         before = width
     total += block(before, before, True) + block(before, before, False)
     for level, width in reversed([*enumerate(widths)]):
-        for _ in range(3):
+        for _ in range(d["layers"] + 1):
             total += block(before + left.pop(), width, level < 3)
             before = width
         total += pair(width, width, 9) if level > 0 else 0

@@ -103,6 +103,11 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
             "There is no mode 'learn'; there are: infer, train, generate.",
         ),
         ((*MLP, "--mode", "generate"), "mlp has no mode 'generate' yet: use --mode with one of infer, train."),
+        (
+            ("profile", "gpt2", "--backend", "torchscript", "--mode", "generate"),
+            "TorchScript traces functions of tensors, and a model that generates hands on its cache: "
+            "use --backend torch, or --mode infer.",
+        ),
         ((*MLP, "--device", "tpu"), "There is no device 'tpu'; there are: auto, cpu, cuda."),
         ((*MLP, "--precision", "fp7"), "There is no precision 'fp7'; there are: default, fp32, tf32, bf16, fp16, "),
         ((*MLP, "--input", "disk"), "There is no input 'disk'; there are: device, host."),

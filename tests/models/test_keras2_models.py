@@ -1,7 +1,7 @@
 """The models in Keras 2, in one process of their own: TensorFlow reads TF_USE_LEGACY_KERAS only once.
 
 `python test_keras2_models.py all` is what it runs; it prints its answers as JSON. `... compare NAME` compares any
-model with PyTorch's by hand, `... build NAME MODE [JIT]` builds and runs one.
+model with PyTorch's by hand, `... tokens NAME` what it generates, `... build NAME MODE [JIT]` builds and runs one.
 """
 
 from __future__ import annotations
@@ -91,6 +91,15 @@ def test_stable_diffusion_is_torchs(answers: Any) -> None:
     assert answers["denoising"]["difference"] < 1e-4 * answers["denoising"]["size"]
 
 
+def test_the_same_tokens_are_generated_as_in_torch(answers: Any) -> None:
+    answer = answers["tokens"]
+    assert answer["tokens"] == answer["torch tokens"]
+    assert answer["again"]
+    assert answer["new"] > 2
+    names = ("decode passes", "kv cache", "sampling", "jit")
+    assert tuple(answer["switches"][name] for name in names) == ("5", "static", "greedy", "on")
+
+
 @pytest.mark.parametrize("name", ["lenet5", "mlp"])
 def test_the_small_models_infer_and_train(answers: Any, name: str) -> None:
     infer, train = answers["infer"][name], answers["train"][name]
@@ -148,7 +157,7 @@ def test_without_the_legacy_switch_the_cure_is_said() -> None:
 def everything() -> dict[str, Any]:
     """All that the tests ask."""
     import tf_keras
-    from test_keras_models import build, compare, denoising, workload
+    from test_keras_models import build, compare, denoising, tokens, workload
 
     from roofline.errors import RooflineError
     from roofline.models import dimensions
@@ -172,6 +181,7 @@ def everything() -> dict[str, Any]:
         if find_spec("diffusers"):
             answer["autoencoder"] = compare(PACKAGE, weights_keras2, "stable-diffusion")
             answer["denoising"] = denoising(PACKAGE, weights_keras2)
+    answer["tokens"] = tokens(PACKAGE, weights_keras2, "gpt2")
     answer["sizes"] = {
         name: module.network(dimensions(workload(name, size="base"))).count_params()
         for name, module in (("lenet5", lenet5), ("mlp", mlp))
@@ -250,11 +260,12 @@ def main(arguments: list[str]) -> None:
     """Answers one question of the tests."""
     gc.disable()  # what the process leaves goes with it, and most of what it makes stays to its end
     import weights_keras2
-    from test_keras_models import compare
+    from test_keras_models import compare, tokens
 
     questions: dict[str, Callable[..., Any]] = {
         "all": everything,
         "compare": lambda name: compare(PACKAGE, weights_keras2, name),
+        "tokens": lambda name: tokens(PACKAGE, weights_keras2, name),
         "build": built,
     }
     print(json.dumps(questions[arguments[0]](*arguments[1:])))

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections import Counter
 from contextlib import nullcontext
 from math import prod
+from pathlib import Path
 
 import pytest
 
@@ -19,6 +21,9 @@ from roofline.models.torch._step import user_state_kept
 from roofline.pytorch.recording import shapes
 from roofline.recording.backend import NeedsData
 from roofline.recording.recording import Plan, Recording
+
+sys.path.append(str(Path(__file__).parent.parent / "backends"))
+from work_of_images import parameters_of_stable_diffusion, stable_diffusion
 
 PLAN = Plan(device="cpu", threads=1, steps=1, count_only=True)
 
@@ -88,3 +93,18 @@ def test_a_model_of_billions_of_parameters() -> None:
 def test_who_asks_for_numbers_is_told_apart() -> None:
     with pytest.raises(NeedsData), shapes.without_data():
         torch.ones(3).sum().item()
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("size", ["one-layer", "published"])
+def test_stable_diffusion_in_full_width(size: str, mode: str) -> None:
+    """One residual block a level instead of two, and one more on the way up; counted without data."""
+    pytest.importorskip("diffusers")
+    workload = Workload(model="stable-diffusion", size=size, mode=mode)  # type: ignore[arg-type]
+    recording, dims = counted(workload, data=False), dimensions(workload)
+    assert dims["layers"] == {"one-layer": 1, "published": 2}[size]
+    assert recording.parameters == parameters_of_stable_diffusion(dims, mode)
+    work = stable_diffusion(dims, mode)
+    total = sum(recording.signatures[op.signature].cost.model_flops or 0 for op in recording.ops)
+    assert total == sum(each.forward + (each.backward if mode == "train" else 0) for each in work.values())

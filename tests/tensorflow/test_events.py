@@ -125,6 +125,41 @@ def test_a_loop_runs_its_ops_several_times_and_costs_so_much():
     assert [(step.own[0, 0] * 1e9).round() for step in steps] == [15, 15]
 
 
+def test_a_step_without_the_events_of_a_cheap_op_does_not_say_that_it_did_not_run():
+    """TensorFlow writes none of an op that it has found cheap; of one that takes 20 us it would."""
+    us = 1000
+    seen = [("a/MatMul:MatMul", 1, 10 * us, 11 * us), ("a/Relu:Relu", 1, 20 * us, 40 * us)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100 * us), *seen, (f"{PREFIX}#1", 0, 200 * us, 300 * us))
+    assert [ran.times for ran in executed([one], PREFIX, SIMPLE)] == [1, 0.5]
+
+
+def test_in_a_loop_cheap_ops_run_as_often_as_the_others():
+    """Found cheap after two of four turns: every other op of the body says how often it ran."""
+    body = "w/while/body/_1/w/while"
+    some = graphs(matmul(f"{body}/MatMul"), relu(f"{body}/Relu", f"{body}/MatMul"), relu("a/Relu", f"{body}/MatMul"))
+    turns = [(f"{body}/MatMul:MatMul", 1, 10 * turn, 10 * turn + 3) for turn in range(1, 3)]
+    turns += [(f"{body}/Relu:Relu", 1, 10 * turn + 4, 10 * turn + 6) for turn in range(1, 5)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100), *turns, ("a/Relu:Relu", 1, 60, 61))
+    counted, _ = timed(one, some)
+    assert [op.times for op in counted.ops] == [4, 4, 1]
+
+
+def test_an_op_of_a_loop_that_no_trace_shows_ran_in_each_turn():
+    """Its siblings in the body ran three times; what XLA compiled has an event, and is not the executor's."""
+    body = "w/while/body/_1/w/while"
+    some = graphs(matmul(f"{body}/MatMul"), relu(f"{body}/Relu"), matmul(f"{body}/Xla", "XlaDot"), matmul("a/MatMul"))
+    turns = [(f"{body}/Relu:Relu", 1, 10 * turn, 10 * turn + 3) for turn in range(1, 4)]
+    inner = [(f"{body}/Xla:XlaDot", 1, 50, 60), ("dot.1", 1, 52, 58)]
+    one = trace((f"{PREFIX}#0", 0, 0, 100), *turns, *inner, hlo={"dot.1": "dot.1"})
+    counted, (step,) = timed(one, some)
+    assert [(name, op.times) for name, op in zip(counted.names_of_ops, counted.ops, strict=True)] == [
+        ("Relu", 3),
+        ("MatMul", 3),
+    ]
+    assert counted.ops[1].costed.cost.flops == 3 * 2 * 3 * 5 * 7
+    assert step.unseen == 1
+
+
 def test_what_lies_in_the_event_of_an_op_is_part_of_it_and_a_call_gives_way_to_what_it_calls():
     call = Node("f", "PartitionedCall", (("x", 0),), (A,), (A,))
     some = graphs(matmul(), relu(), call)
@@ -310,6 +345,15 @@ def test_what_xla_took_into_a_cluster_is_not_put_on_the_nodes_beside_it():
     model = model_flops([Ran("a/MatMul:MatMul", 0, rest, 1.0)], graphs(rest, cluster, before=(rest, taken)))
     assert model.by_row == {0: 2 * 3 * 5 * 7}
     assert [(asked.name, asked.times) for asked in model.missing] == [("b/MatMul", None)]
+
+
+def test_what_is_gone_outside_of_a_loop_was_asked_for_once_however_many_nodes_the_loop_has():
+    body = "w/while/body/_1/w/while"
+    inside = [relu(f"{body}/{name}") for name in ("Relu", "Relu_1", "Relu_2")]
+    ran = [Ran(f"{node.name}:Relu", 0, node, 32.0) for node in inside]
+    kept, gone = matmul("a/MatMul"), matmul("b/MatMul")
+    model = model_flops([*ran, Ran("a/MatMul:MatMul", 0, kept, 1.0)], graphs(kept, *inside, before=(kept, gone)))
+    assert [(asked.name, asked.times) for asked in model.missing] == [("b/MatMul", 1)]
 
 
 def test_a_branch_that_was_not_taken_is_not_asked_for():

@@ -23,15 +23,15 @@ from roofline.models._keras.version import Version
 from roofline.models._step import transformer_switches
 
 
-def network(version: Version, dims: Mapping[str, Any]) -> Any:
-    """GPT2CausalLM; token numbers and mask (batch, seq) to (batch, seq, vocabulary)."""
-    return version.language_model("GPT2", backbone(version, "GPT2", dims))
+def network(version: Version, dims: Mapping[str, Any], generates: bool = False) -> Any:
+    """GPT2CausalLM; token numbers and mask (batch, seq) to (batch, seq, vocabulary). generates: with `generate`."""
+    return version.language_model("GPT2", backbone(version, "GPT2", dims), generates)
 
 
 def build(version: Version, workload: Workload) -> Step:
     """One forward pass, one training step (next-token cross entropy, AdamW) or one `generate` of GPT-2."""
     dims = prepare(version, workload)
-    model = network(version, dims)
+    model = network(version, dims, workload.mode == "generate")
     if workload.mode == "generate":
         return generation(version, workload, dims, model, version.attention(dims["dropout"]))
     tokens = generator().integers(dims["vocabulary"], size=(dims["batch"], dims["seq"]), dtype=np.int32)

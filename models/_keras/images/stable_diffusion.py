@@ -51,7 +51,7 @@ def encoder(version: Version, dims: Mapping[str, Any]) -> Any:
         padded(widths[0], 3, padding=1, name="conv_in"),
     ]
     for level, width in enumerate(widths):
-        layers += [residual(width, name=f"down_{level}_resnets_{number}") for number in range(2)]
+        layers += [residual(width, name=f"down_{level}_resnets_{number}") for number in range(dims["layers"])]
         if level < LEVELS - 1:
             behind = ((0, 1), (0, 1))  # one row and one column of zeros
             layers.append(padded(width, 3, padding=behind, strides=2, name=f"down_{level}_samplers"))
@@ -95,7 +95,7 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
     x = padded(widths[0], 3, padding=1, name="conv_in")(inputs["latent"])
     left = [x]
     for level, width in enumerate(widths):
-        for number in range(2):
+        for number in range(dims["layers"]):
             x = block(x, width, level < LEVELS - 1, f"down_{level}", number)
             left.append(x)
         if level < LEVELS - 1:
@@ -104,7 +104,7 @@ def network(version: Version, dims: Mapping[str, Any]) -> Any:
     x = block(x, widths[-1], True, "mid", 0)
     x = block(x, widths[-1], False, "mid", 1)
     for level, width in enumerate(reversed(widths)):
-        for number in range(3):
+        for number in range(dims["layers"] + 1):
             x = keras.layers.Concatenate(name=f"up_{level}_resnets_{number}_skip")([x, left.pop()])
             x = block(x, width, level > 0, f"up_{level}", number)
         if level < LEVELS - 1:

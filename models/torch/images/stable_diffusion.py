@@ -102,6 +102,7 @@ def network(dims: Mapping[str, Any]) -> nn.Module:
             in_channels=dims["latent"],
             out_channels=dims["latent"],
             block_out_channels=tuple(dims["widths"]),
+            layers_per_block=dims["layers"],
             attention_head_dim=dims["heads"],  # how many there are, in spite of the name
             norm_num_groups=dims["groups"],
             cross_attention_dim=dims["context"],
@@ -117,7 +118,7 @@ def encoder(dims: Mapping[str, Any]) -> nn.Module:
             down_block_types=("DownEncoderBlock2D",) * LEVELS,
             up_block_types=("UpDecoderBlock2D",) * LEVELS,
             block_out_channels=tuple(dims["encoder_widths"]),
-            layers_per_block=2,
+            layers_per_block=dims["layers"],
             latent_channels=dims["latent"],
             norm_num_groups=dims["groups"],
         )

@@ -40,6 +40,7 @@ def make_request(
     Raises InputError for what cannot be, MissingError for a device that is not there.
     """
     from roofline.devices import calibration, cpu
+    from roofline.recording.backend import check_mode
     from roofline.recording.request import Request
 
     name, described, options = parse_backend(backend)
@@ -68,6 +69,7 @@ def make_request(
         from roofline.models import dimensions
 
         dimensions(workload)
+        check_mode(described, workload.mode)
     return Request(
         backend=name,
         workload=workload,

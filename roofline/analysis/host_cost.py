@@ -19,6 +19,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.core.executor import ASLEEP, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
+from roofline.core.schema import Profile
 
 #: The largest cache that a core has to itself.
 _OF_A_CORE = "l2"
@@ -89,9 +90,13 @@ def dispatched(analysis: Analysis) -> Dispatched | None:
     profile = analysis.profile
     if not profile.ops or any(op.host_calls is None for op in profile.ops) or OP_ALONE not in profile.conditions:
         return None
-    calls = sum(op.host_calls or 0 for op in profile.ops)
-    reads = min(calls, round(profile.conditions.get(READS, 0.0)))
-    return Dispatched(sum(max(1, op.launches) for op in profile.ops), calls - reads, reads)
+    calls, reads = _calls(profile)
+    return Dispatched(sum(max(1, op.launches) for op in profile.ops), max(0, calls - reads), reads)
+
+
+def _calls(profile: Profile) -> tuple[int, int]:
+    """Calls of the framework before its ops that run none, and results read: more of these are after the last op."""
+    return sum(op.host_calls or 0 for op in profile.ops), round(profile.conditions.get(READS, 0.0))
 
 
 def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
@@ -108,7 +113,9 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     scale = analysis.gap / analysis.idle
     reading = min(seconds_of(INPUT, profile.profiled.idle_causes), analysis.idle)
     after_last = analysis.idle - reading - 1e-9 * sum(sum(op.host_ns or ()) for op in profile.ops)
-    beyond = float(_before_ops(analysis, alone, in_layers).sum()) + max(0.0, after_last - in_layers)
+    calls, reads = _calls(profile)
+    usual = in_layers + alone * max(0, reads - calls)
+    beyond = float(_before_ops(analysis, alone, in_layers).sum()) + max(0.0, after_last - usual)
     rest, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
     beyond = min(beyond * scale, rest)
     # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for

@@ -94,6 +94,14 @@ def test_results_read_are_calls_but_no_views() -> None:
     assert cost(profile).dispatched.words == "28 ops, 3 views and 2 results read"
 
 
+def test_more_results_than_calls_before_ops_are_read_after_the_last_op() -> None:
+    """Seven results there may take 7 µs beside the 12 of an op: of 50 µs 31 are something else."""
+    profile = calibrated(step(ROWS, extra_gap=50, conditions={"host_reads_per_step": 7.0}))
+    assert cost(profile).dispatched.words == "28 ops and 7 results read"
+    assert cost(profile).other == near(50 - 12 - 7)
+    assert cost(calibrated(profile, views={3: 5})).other == near(50 - 12 - 2)
+
+
 def test_nothing_is_said_of_what_was_not_recorded() -> None:
     for profile in (step(ROWS), step()):
         assert host_cost(analyze(profile)) is None

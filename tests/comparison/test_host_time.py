@@ -189,10 +189,11 @@ def test_drift_is_not_waited_for() -> None:
 
 def test_what_no_op_and_no_idle_time_of_the_profiled_steps_shows_has_no_cause() -> None:
     # 1 ms of 6480 us in the plain steps of a CPU: a host that does anything does it in the profiled steps as well
-    a, b = drifted(step(recorded()), 1e-3), step(recorded())
+    a, b = drifted(step(recorded()), 1e-3), drifted(step(recorded()), 1e-12)
     assert found(a, b) == {}
     doubts = [each for each in compare(a, b).parity.differences if each.what == "drift"]
     assert [(each.severity, each.seconds) for each in doubts] == [("warning", near(1000))]
+    assert (doubts[0].a, doubts[0].b) == ("1.00 ms", "0 s")  # below a nanosecond it is rounding
     # one of 5480 + 500 us is less than a tenth
     few = compare(drifted(step(recorded()), 5e-4), b).parity.differences
     assert [each.what for each in few] == []

@@ -36,6 +36,10 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "phases-unresolved": ("named", "Forward, backward and optimizer are not told apart"),
 }
 
+#: How threads wait for each other: it changes nothing where there is one, and a measurement on contended cores sets it.
+_WAITING = frozenset(("OMP_WAIT_POLICY",))
+#: Times are recorded in whole nanoseconds: what is less is rounding [s].
+_CLOCK = 1e-9
 #: Variables that change what runs in every framework.
 _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")
 
@@ -102,7 +106,7 @@ def _machine_speed(pair: Pair) -> list[Difference]:
 
 def _drift(pair: Pair) -> list[Difference]:
     """seconds: by how much more plain steps of one run were slower than its profiled ones than those of the other."""
-    found = pair.each(lambda run: drift(run) * run.gap)
+    found = [seconds if seconds >= _CLOCK else 0.0 for seconds in pair.each(lambda run: drift(run) * run.gap)]
     much = [seconds > MOST * run.wall for seconds, run in zip(found, (pair.a, pair.b), strict=True)]
     if not any(much):
         return []
@@ -123,6 +127,8 @@ def _environment(pair: Pair) -> list[Difference]:
     a, b = pair.a.profile, pair.b.profile
     one = framework(a) == framework(b)
     names = {*a.environment, *b.environment} - {"threads"} if one else {"cpus", *_EVERYWHERE}
+    if a.environment.get("threads") == b.environment.get("threads") == "1":
+        names -= _WAITING
     found = []
     for name in sorted(names):
         values = (a.environment.get(name, "not set"), b.environment.get(name, "not set"))

@@ -62,16 +62,16 @@ def _mode(pair: Pair) -> list[Difference]:
 def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
     """Models of different names are comparable where their work is the same.
 
-    The name of a trace or of a user's own step says nothing: it is no difference where the work is known to be the
-    same, and is named as long as none is known to differ.
+    The name of a trace or of a user's own step says nothing: it is a difference only as long as the work is neither
+    known to be the same nor known to differ, which is the reason then.
     """
     a, b = pair.a.profile, pair.b.profile
     if a.model == b.model:
         return []
     says = not any(each.imported is not None or each.size == "-" or ":" in each.model for each in (a, b))
-    if same and not says:
+    if not says and (same or different):
         return []
-    if same or not (says or different):
+    if same or not says:
         return [pair.differ("model", (a.model, b.model), "The models have different names")]
     return [pair.differ("model", (a.model, b.model), "The models differ, and not in name only", "refused")]
 

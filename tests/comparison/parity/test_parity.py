@@ -333,6 +333,10 @@ def test_models_of_other_names() -> None:
         assert one(base(), unnamed, "model").severity == "named"
     mine = [base(model=f"file:{name}") for name in ("one", "other")]
     assert "model" not in whats(judged(*mine).differences)
+    # Nor where it differs: then that is the reason.
+    less = judged(mine[0], changed(mine[1], ADDMM, cost=matrix(100e6)))
+    assert less.verdict == "not comparable"
+    assert "model" not in whats(less.differences)
 
 
 # ------------------------------------------------------------------------------------------------ work not known
@@ -627,6 +631,14 @@ def test_environments() -> None:
     environment = {"threads": "2", "cpus": "2", "NPROC": "2"}
     other = base(backend="jax", versions={"jax": "0.10.2"}, environment=environment)
     assert "environment NPROC" not in whats(judged(plain, other).differences)
+
+
+def test_one_thread_waits_for_no_other() -> None:
+    """A measurement on contended cores sets how threads wait: that is a difference only where there are several."""
+    for threads, found in (("1", []), ("2", ["environment OMP_WAIT_POLICY"])):
+        plain = base(environment={"threads": threads})
+        passive = base(environment={"threads": threads, "OMP_WAIT_POLICY": "PASSIVE"})
+        assert whats(judged(plain, passive).differences) == found
 
 
 def test_protocols() -> None:

@@ -68,8 +68,10 @@ LORA = ("gemma", "mistral")  # training learns low-rank updates of two projectio
 UNDROPPED = {"ctrl", *LORA}  # nothing is dropped in their attention
 WRITTEN_OUT = {"openai-gpt", "transformer-xl", "xlm", "xlnet"}  # there is no other form of their attention
 CASES = [(name, mode) for name in SMALL for mode in ("infer", "train")]
-#: What `make test` records too: training, whose forward pass is that of inference, but of what takes longest.
-BRIEF = {("bert", "infer"), ("gpt2", "infer"), *((name, "train") for name in SMALL if name != "stable-diffusion")}
+#: Recorded by `make test-all` alone: what takes longest, and transformers of which another one has every op.
+THOROUGH = {"ctrl", "distilbert", "mistral", "openai-gpt", "roberta", "stable-diffusion", "xlm", "xlnet"}
+#: What `make test` records too: training, whose forward pass is that of inference.
+BRIEF = {("bert", "infer"), ("gpt2", "infer"), *((name, "train") for name in SMALL if name not in THOROUGH)}
 every_case = pytest.mark.parametrize(
     ("name", "mode"),
     [pytest.param(*case, marks=() if case in BRIEF else pytest.mark.thorough, id="-".join(case)) for case in CASES],

@@ -90,6 +90,7 @@ def site(tmp_path_factory: pytest.TempPathFactory) -> Callable[[str], dict[str, 
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @needs("torch")
 def test_another_interpreter_measures(process: Run, tmp_path: Path, script: Any) -> None:
     """A script stands for it: it leaves a mark and goes on as a Python that says it is another version."""
@@ -585,7 +586,7 @@ def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
 @pytest.mark.parametrize(
     ("backend", "what"),
     [
-        pytest.param("jax", "18 products of jit_infer ", marks=needs("flax")),
+        pytest.param("jax", "18 products of jit_infer ", marks=[needs("flax"), pytest.mark.thorough]),
         pytest.param("tensorflow", "all products asked for ", marks=[needs("tensorflow", "jax"), pytest.mark.thorough]),
         pytest.param(
             "tensorflow-xla",

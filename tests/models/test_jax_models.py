@@ -231,7 +231,7 @@ def test_the_same_state_gives_the_same_steps_and_dropout_differs_between_them() 
         pytest.param("mistral", 7_241_732_096, marks=pytest.mark.thorough),
         ("lenet5", 44_426),
         ("mlp", (4 * 32 + 32) + (32 * 16 + 16) + (16 * 4 + 4)),
-        ("segment-anything", 637_026_048),
+        pytest.param("segment-anything", 637_026_048, marks=pytest.mark.thorough),
     ],
 )
 def test_published_sizes(name: str, parameters: int) -> None:
@@ -471,7 +471,7 @@ def test_a_window_hides_what_lies_before_it() -> None:
     assert not np.allclose(got[:, 5:], wide[:, 5:], atol=1e-3)
 
 
-@pytest.mark.parametrize("name", ["bert", "gpt2", "mistral"])
+@pytest.mark.parametrize("name", ["bert", "gpt2", pytest.param("mistral", marks=pytest.mark.thorough)])
 def test_masked_tokens_are_left_out_as_in_pytorch(name: str) -> None:
     torch = pytest.importorskip("torch")
     step, model, inputs = pair(name, "infer")

@@ -30,6 +30,8 @@ import weights_tensorflow as weights
 
 #: distilgpt2 is gpt2 with other dimensions.
 NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow", sorted_by_kind=True) if name != "distilgpt2")
+#: DistilBERT is BERT without the types of tokens, by the same code.
+EACH = [pytest.param(name, marks=pytest.mark.thorough) if name == "distilbert" else name for name in NAMES]
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
 SMALL = {
     "bert": {"batch": 2, "seq": 16},
@@ -195,7 +197,7 @@ def test_one_training_step_as_in_torch(name: str, jit: str) -> None:
 
 
 @pytest.mark.usefixtures("no_dropout")
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_same_gradients_as_torch(name: str) -> None:
     step = build(name, mode="train", optimizer=False)
     other = twin(name, step)
@@ -279,7 +281,7 @@ def test_distilgpt2_is_gpt2_with_other_dimensions() -> None:
 # Steps
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_training_moves_the_parameters(name: str) -> None:
     step = build(name, mode="train")
     before = weights.get_weights(step.model)
@@ -343,7 +345,7 @@ def scope_of(name: str) -> str:
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_every_node_has_a_block(name: str, mode: str) -> None:
     step, _, nodes = ran(name, mode)
     scopes = {node: scope_of(node) for node in nodes}
@@ -410,7 +412,7 @@ def test_what_xla_compiles_keeps_the_scopes(mode: str) -> None:
 # Precision and switches
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 @pytest.mark.parametrize("precision", ["bf16", "fp16"])
 def test_pure_casts_reach_weights_and_results(name: str, precision: str) -> None:
     dtype = {"bf16": tf.bfloat16, "fp16": tf.float16}[precision]
@@ -435,7 +437,7 @@ def test_training_in_bf16_moves_all_but_the_norms() -> None:
     assert step.switches["optimizer kernel"] == "written out"
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_mixed_precision_keeps_the_weights(name: str) -> None:
     step = build(name, precision="mixed-bf16", mode="train")
     loss = float(step.run())
@@ -470,7 +472,7 @@ def test_switches_say_what_was_resolved() -> None:
     assert (lenet["optimizer"], lenet["optimizer lr"]) == ("Adam", "0.0003")
 
 
-@pytest.mark.parametrize("name", NAMES)
+@pytest.mark.parametrize("name", EACH)
 def test_the_switches_are_those_of_torch(name: str) -> None:
     mine = build(name, mode="train").switches
     theirs = model(name, "torch").build(workload(name, mode="train")).switches

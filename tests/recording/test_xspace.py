@@ -304,10 +304,10 @@ def test_why_no_op_of_tensorflow_is_seen() -> None:
 
 
 def test_a_jax_step_whose_results_nobody_holds(monkeypatch: pytest.MonkeyPatch) -> None:
-    # While the profiler runs, a call of the program is half a second of products (2^10 of 256^3 are 34 GFLOP) and
+    # While the profiler runs, a call of the program is two seconds of products (2^12 of 256^3 are 137 GFLOP) and
     # returns in microseconds: on a busy machine, too, the profiler has stopped before they are done
     started, stopped, turns = jax.profiler.start_trace, jax.profiler.stop_trace, [1]
-    monkeypatch.setattr(jax.profiler, "start_trace", lambda *args, **kw: (turns.append(2**10), started(*args, **kw)))
+    monkeypatch.setattr(jax.profiler, "start_trace", lambda *args, **kw: (turns.append(2**12), started(*args, **kw)))
     monkeypatch.setattr(jax.profiler, "stop_trace", lambda: (turns.append(1), stopped()))
     slow = jax.jit(lambda n, x: jax.lax.fori_loop(0, n, lambda _, y: jnp.tanh(y @ x), x))
     program, x = jax.jit(lambda x: jnp.tanh(x @ x)), jnp.ones((256, 256))

@@ -354,6 +354,7 @@ def test_hostile_names_do_nothing(opened: Callable[..., Opened]) -> None:
 @pytest.mark.parametrize("name", ["one", "devices", "hostile"])
 def test_a_telephone_shows_it_without_moving_sideways(opened: Callable[..., Opened], name: str) -> None:
     found = opened(name, viewport={"width": 360, "height": 740})
+    sync_api.expect(found.page.locator("section:not(.laid-out)")).to_have_count(0)
     assert found.run("document.documentElement.scrollWidth") <= 360
 
 

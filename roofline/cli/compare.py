@@ -185,8 +185,8 @@ def _refuse_beside_preset(given: dict[str, bool]) -> None:
     """What belongs to two runs, and not to the rows of a preset."""
     for option in (option for option, there in given.items() if there):
         raise InputError(
-            f"{option} is not for --preset of saved profiles, which says of each pair whether it is comparable: leave it "
-            "out, or compare the runs that it is for without --preset."
+            f"{option} is not for --preset of saved profiles, which says of each pair whether it is comparable: leave "
+            "it out, or compare the runs that it is for without --preset."
         )
 
 

@@ -29,7 +29,8 @@ class PublishedPair:
     """Two columns of a row on one published machine [s]; of a column that was run several times, the mean of its runs.
 
     a, b: of the slower and the faster run here. same_device: whether both of ours ran on a device of that kind.
-    same_step: whether both ran the step that was published. citable: whether somebody read all of the figures in a source that is named.
+    same_step: whether both ran the step that was published. citable: whether somebody read all of the figures in a
+    source that is named.
     """
 
     hardware: str

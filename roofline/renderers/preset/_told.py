@@ -172,7 +172,7 @@ def means(found: PresetRows) -> list[str]:
             continue
         geometric, arithmetic = map(_comparing.factor, (each.mean.geometric, each.mean.arithmetic))
         lines.append(
-            f"{names[0]} is {geometric} as fast as {names[1]} by the geometric mean of {counted(each.mean.rows, 'row')}, "
-            f"{arithmetic} by the arithmetic one.{tail}"
+            f"{names[0]} is {geometric} as fast as {names[1]} by the geometric mean of "
+            f"{counted(each.mean.rows, 'row')}, {arithmetic} by the arithmetic one.{tail}"
         )
     return lines

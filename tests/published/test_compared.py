@@ -86,7 +86,7 @@ def test_a_backend_without_a_column_has_nothing_published() -> None:
 def test_means_of_factors_and_what_they_leave_out() -> None:
     """torch / keras-jax: 40/10 = 4 in fit, 10/20 = 0.5 in predict: (4 + 0.5)/2 = 2.25, and sqrt(4 x 0.5) = 1.414.
 
-    Left out: batch 1 of fit, of other precisions in both; batch 2, with two runs of keras-jax; batch 4, with torch only.
+    Left out: batch 1 of fit, in two precisions; batch 2, with two runs of keras-jax; batch 4, with torch only.
     """
     predict: dict[str, Any] = {"mode": "infer", "batch": 256}
     found = rows(

@@ -94,7 +94,10 @@ def _interval(pair: PresetPair) -> Iterator[str]:
     ci95 = pair.ranked.comparison.speedup_ci95
     if ci95 is not None and pair.ranked.comparison.resolved:
         low, high = ci95 if pair.ranked.comparison.difference > 0 else (1 / ci95[1], 1 / ci95[0])
-        yield f"The factor's 95 % interval is {_comparing.factor(low)} to {_comparing.factor(high)}."
+        told = [_comparing.factor(low), _comparing.factor(high)]
+        if told[0] == told[1]:
+            told = [f"{low:.4f}x", f"{high:.4f}x"]
+        yield f"The factor's 95 % interval is {' to '.join(told)}."
 
 
 def _causes(found: RankedPair) -> Iterator[str]:

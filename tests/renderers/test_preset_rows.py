@@ -6,6 +6,7 @@ in six ops: 180 µs instead of 30 and 5 launches more, which is 4 x (150 + 50) =
 
 from __future__ import annotations
 
+import dataclasses
 import json
 import re
 from collections.abc import Callable
@@ -130,9 +131,25 @@ def test_hostile_names_stay_text(name: str, hostile: str) -> None:
     inside = replace(profile, **FIT | {"model": "bert", "options": {hostile: hostile}})
     other = step(**FIT, device=device, backend=f"{hostile}2", switches={"input": hostile}, size=hostile)
     alone = replace(inside, batch=7, precision=hostile)
-    out = plugins.load("roofline.renderers.preset", name, "format").render(
-        rows("keras-benchmark", [inside, other, alone, profile])
-    )
+    check(name, rows("keras-benchmark", [inside, other, alone, profile]))
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("name", FORMATS)
+def test_hostile_findings_stay_text(name: str, hostile: str) -> None:
+    """Nobody's rules decide here what is said: the names stand in sentences too."""
+    found = rows("keras-benchmark", [step(UNFUSED, **FIT), step(backend=hostile, **FIT)])
+    (row,) = found.compared
+    (pair,) = row.ranking.pairs
+    assert pair.comparison.parity.verdict != "not comparable"
+    told = tuple(replace(each, text=hostile, advice=hostile, rule=hostile, label=hostile) for each in pair.findings)
+    ranking = dataclasses.replace(row.ranking, pairs=(dataclasses.replace(pair, findings=told, smaller=told),))
+    check(name, dataclasses.replace(found, compared=(dataclasses.replace(row, ranking=ranking),)))
+
+
+def check(name: str, found: PresetRows) -> None:
+    """What a format prints holds no control characters, and nothing that acts."""
+    out = plugins.load("roofline.renderers.preset", name, "format").render(found)
     assert all(c.isprintable() or c == "\n" for c in out)
     if name == "text":
         assert max(map(len, out.splitlines())) <= 100

@@ -57,7 +57,7 @@ PLACES = {
     "devices": Box(4.8, 1.45, "ceilings: datasheets,\nmeasurements", "make"),
     "models": Box(6.45, 1.45, "bert, gpt2, ... in each\nframework", "make"),
     "renderers": Box(8.4, 6.75, "one file per format", "read"),
-    "published": Box(5.65, 3.7, "benchmarks of others:\nwhat they imply", "read"),
+    "published": Box(5.45, 4.45, "benchmarks of others:\nwhat they imply", "read"),
     "regression": Box(7.55, 5.0, "what check does", "read"),
     "projection": Box(9.25, 5.0, "what whatif does", "read"),
     "comparison": Box(7.55, 3.3, "two profiles: parity,\nterms, causes, proof", "read"),

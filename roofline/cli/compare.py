@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from roofline.recording.request import Request
 
 _RENDERERS = "roofline.renderers.comparison"
+_OF_PRESETS = "roofline.renderers.preset"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 
@@ -64,7 +65,14 @@ def command(
     no_optimizer: Annotated[
         bool, typer.Option("--no-optimizer", help="With --backends: leave the optimizer out of training.")
     ] = False,
-    preset: Annotated[str | None, typer.Option(metavar="NAME", help=f"With --backends: {presets.HELP}")] = None,
+    preset: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME",
+            help=f"With --backends: {presets.HELP} With profiles: tell them by the rows of that benchmark, a paragraph "
+            "each, in the formats text, markdown and json.",
+        ),
+    ] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
@@ -98,7 +106,8 @@ def command(
     Checks first that the runs do the same work. Two profiles are compared in the order given, A - B; of more, each is
     compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
     """
-    renderer = plugins.load(_RENDERERS, format, "format")
+    by_rows = preset is not None and backends is None
+    renderer = plugins.load(_OF_PRESETS if by_rows else _RENDERERS, format, "format")
     _check_key(by)
     more = tables.arguments(renderer, format, width=width, columns=columns, caption=caption)
     asked: dict[str, Any] = {
@@ -117,9 +126,16 @@ def command(
     }
     requests: dict[int, Request] = {}
     if backends is None:
-        _refuse_options({**asked, "rounds": rounds, "preset": preset, "output": output, "force": force})
+        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
+        if preset is not None:
+            _refuse_beside_preset({"--allow": allow, "--prove": prove, "--by": by is not None})
         paths = [Path(run) for run in runs]
-        profiles = _load(paths)
+        profiles = _load(paths, preset)
+        if preset is not None:
+            from roofline.published.presets import compared
+
+            tables.write(renderer.render(compared.rows(preset, profiles), **more), more)
+            return
     else:
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
@@ -165,9 +181,22 @@ def _refuse_options(given: dict[str, Any]) -> None:
             )
 
 
-def _load(paths: list[Path]) -> list[Profile]:
+def _refuse_beside_preset(given: dict[str, bool]) -> None:
+    """What belongs to two runs, and not to the rows of a preset."""
+    for option in (option for option, there in given.items() if there):
+        raise InputError(
+            f"{option} is not for --preset of saved profiles, which says of each pair whether it is comparable: leave "
+            "it out, or compare the runs that it is for without --preset."
+        )
+
+
+def _load(paths: list[Path], preset: str | None = None) -> list[Profile]:
     from roofline.comparison.ranking import check_timed
 
+    if preset is not None:
+        from roofline.published import presets as known
+
+        known.load(preset)
     check_once(paths)
     for path in paths:
         if path.is_dir():

@@ -81,8 +81,12 @@ class Ranking(Shown):
         return tuple(tuple(found[one, other] for other in range(len(self.runs))) for one in range(len(self.runs)))
 
 
-def rank(profiles: Sequence[Profile], *, as_given: bool = False, by: str | None = None) -> Ranking:
+def rank(
+    profiles: Sequence[Profile], *, as_given: bool = False, by: str | None = None, fastest: int | None = None
+) -> Ranking:
     """Compare runs with the fastest of them; as_given: of two, the first with the second; by: a key for their ops.
+
+    fastest: the number of the run that counts as the fastest, by another statistic than our median.
 
     Raises InputError for fewer than two runs and for one without times of ops.
     """
@@ -94,7 +98,8 @@ def rank(profiles: Sequence[Profile], *, as_given: bool = False, by: str | None 
     # Every pair must be under the same ceilings, or a run would have another floor in each.
     profiles = on_common_ceilings(profiles)
     runs = tuple(analyze(profile) for profile in profiles)
-    fastest = min(range(len(runs)), key=lambda number: runs[number].wall)
+    if fastest is None:
+        fastest = min(range(len(runs)), key=lambda number: runs[number].wall)
     if len(runs) == 2 and as_given:
         order = [(0, 1)]
     else:

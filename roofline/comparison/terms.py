@@ -196,6 +196,12 @@ class Comparison:
         return self.a.wall / self.b.wall
 
     @cached_property
+    def speedup_ci95(self) -> Interval | None:
+        """The 95 % interval of the speedup; None below three steps, plain or profiled, of either run."""
+        a, b = self.work.a.resamples, self.work.b.resamples
+        return interval(a.wall / b.wall, a, b)
+
+    @cached_property
     def hardware_differs(self) -> bool:
         """Whether A and B ran on different devices, each under its own ceilings."""
         return not same_device(self.a.profile, self.b.profile)

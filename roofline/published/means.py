@@ -6,7 +6,7 @@ A/B is one over that of B/A.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from statistics import fmean, geometric_mean
 
@@ -34,9 +34,13 @@ def speedups(publication: Publication) -> tuple[Mean, ...]:
         times = _by_row(cell for cell in cells if cell.column == column)
         ratios = [base[row] / times[row] for row in base if row in times]
         if ratios:
-            mean = Mean(column=column, rows=len(ratios), arithmetic=fmean(ratios), geometric=geometric_mean(ratios))
-            means.append(mean)
+            means.append(mean(column, ratios))
     return tuple(means)
+
+
+def mean(column: str, ratios: Sequence[float]) -> Mean:
+    """The means of a column's ratios, one per row. Raises ValueError for none."""
+    return Mean(column=column, rows=len(ratios), arithmetic=fmean(ratios), geometric=geometric_mean(ratios))
 
 
 def _by_row(cells: Iterable[Cell]) -> dict[tuple[str, str, str], float]:

@@ -7,7 +7,10 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import handmade
 import pytest
+
+from roofline.core.schema import Wall, save
 
 torch = pytest.importorskip("torch")
 Run = Callable[..., Any]
@@ -49,10 +52,54 @@ def test_a_model_that_it_does_not_have(roofline: Run, words: tuple[str, str]) ->
     assert "simplechains did not run bert; it has: lenet5, mlp." in ended.err
 
 
-def test_a_preset_is_for_measuring(roofline: Run) -> None:
-    ended = roofline("compare", "a.json", "b.json", "--preset", "hf2019")
+def profiles(folder: Path) -> list[str]:
+    """Two of BERT fit, 12.5 and 25 ms, and one of BERT predict."""
+    fit = {"preset": "keras-benchmark", "model": "bert", "mode": "train", "batch": 32, "seq": 512}
+    names = []
+    for name, milliseconds, changed in (
+        ("a.json", 12.5, {"backend": "torch"}),
+        ("b.json", 25, {"backend": "keras-jax"}),
+        ("c.json", 12.5, {"backend": "torch", "mode": "infer", "batch": 256}),
+    ):
+        steps = tuple(milliseconds * 1e-3 * (1 + n / 1000) for n in (-2, -1, 0, 1, 2))
+        save(handmade.profile(wall=Wall(steps=steps), **{**fit, **changed}), folder / name)
+        names.append(name)
+    return names
+
+
+def test_saved_profiles_are_told_by_the_rows_of_a_preset(roofline: Run, tmp_path: Path) -> None:
+    ended = roofline("compare", "--preset", "keras-benchmark", *profiles(tmp_path))
+    assert ended.code == 0, ended.err
+    told = " ".join(ended.out.split())
+    assert "BERT fit — bert train, b32 s512 on Round Device" in told
+    assert "torch has the least mean, 12.5 ms of 5 plain steps. keras-jax takes 25.0 ms, 2.00x as long" in told
+    assert "BERT predict, bert infer b256 s512 on Round Device: only torch, nothing to compare it with." in told
+    found = json.loads(roofline("compare", "--preset", "keras-benchmark", *profiles(tmp_path), "--format", "json").out)
+    assert [row["pairs"][0]["factor"] for row in found["rows"]] == pytest.approx([2.0])
+    written = roofline("compare", "--preset", "keras-benchmark", *profiles(tmp_path), "--format", "markdown").out
+    assert "**BERT fit — bert train" in written
+
+
+@pytest.mark.parametrize(
+    ("words", "part"),
+    [
+        (("--allow",), "--allow is not for --preset of saved profiles"),
+        (("--prove",), "--prove is not for --preset of saved profiles"),
+        (("--by", "class"), "--by is not for --preset of saved profiles"),
+        (("--batch", "2"), "--batch is for measuring"),
+        (("--format", "csv"), "There is no format called 'csv'; there are: json, markdown, text."),
+    ],
+)
+def test_what_is_not_for_rows_is_refused(roofline: Run, tmp_path: Path, words: tuple[str, ...], part: str) -> None:
+    ended = roofline("compare", "--preset", "keras-benchmark", *profiles(tmp_path), *words)
+    assert (ended.code, ended.out) == (2, "")
+    assert part in ended.err
+
+
+def test_an_unknown_preset_of_saved_profiles(roofline: Run, tmp_path: Path) -> None:
+    ended = roofline("compare", "--preset", "mlperf", *profiles(tmp_path))
     assert ended.code == 2
-    assert "--preset is for measuring" in ended.err
+    assert "There is no preset called 'mlperf'; there are: hf2019, keras-benchmark, simplechains." in ended.err
 
 
 def test_an_unknown_preset_names_the_known_ones(roofline: Run) -> None:

@@ -71,8 +71,11 @@ def _range(seconds: list[float]) -> str:
 def document(analysis: Analysis) -> dict[str, Any] | None:
     """What `told` says, for JSON; None without a preset."""
     found = beside(analysis.profile)
-    if found is None:
-        return None
+    return None if found is None else document_of(found)
+
+
+def document_of(found: Beside) -> dict[str, Any]:
+    """The same of a profile that was held against its preset already."""
     return {
         "name": found.preset.name,
         "task": found.row.task or None,

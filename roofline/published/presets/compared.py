@@ -1,0 +1,202 @@
+"""Saved profiles of a preset, row by row: who is fastest by the publication's statistic, and what its table says of it.
+
+A row here is a row of the preset with one batch, length and number of new tokens, on one device: what a claim of the
+publication is about. The runs of one row are ranked and explained as `compare` explains any others.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import cached_property
+from itertools import groupby
+from statistics import fmean
+
+import msgspec
+
+from roofline import published
+from roofline.comparison.ranking import RankedPair, Ranking, rank
+from roofline.core.schema import Profile
+from roofline.errors import InputError
+from roofline.published import presets
+from roofline.published.presets.beside import Beside, beside
+from roofline.published.presets.preset import Preset, Row
+from roofline.published.publication import Note, Publication
+
+
+@dataclass(frozen=True, slots=True)
+class PublishedPair:
+    """Two columns of a row on one published machine [s]; of a column that was run several times, the mean of its runs.
+
+    a, b: of the slower and the faster run here. same_device: whether both of ours ran on a device of that kind.
+    same_step: whether both ran the step that was published. citable: whether somebody read all of the figures in a
+    source that is named.
+    """
+
+    hardware: str
+    a: float
+    b: float
+    same_device: bool
+    same_step: bool
+    citable: bool
+
+    @property
+    def ratio(self) -> float:
+        """How many times as long A's column takes."""
+        return self.a / self.b
+
+
+@dataclass(frozen=True, slots=True)
+class PresetPair:
+    """A run and the fastest of its row: their numbers there, why they differ, and what is published of the two.
+
+    factor: how many times as long A takes as B, by the publication's statistic.
+    """
+
+    a: int
+    b: int
+    factor: float
+    ranked: RankedPair
+    published: tuple[PublishedPair, ...]
+
+    @property
+    def comparable(self) -> bool:
+        """Whether parity lets anything be said of the two."""
+        return self.ranked.comparison.parity.verdict != "not comparable"
+
+
+@dataclass(frozen=True)
+class ComparedRow:
+    """The runs of a row, at least two; `ranking.fastest` is that by the publication's statistic.
+
+    Of each run, in the order of `ranking.runs`: besides, what the preset has for it; recorded, whether it was measured
+    with the preset; means, the publication's statistic [s].
+    """
+
+    row: Row
+    ranking: Ranking
+    besides: tuple[Beside, ...]
+    recorded: tuple[bool, ...]
+    means: tuple[float, ...]
+
+    @property
+    def fastest_by_median(self) -> int:
+        """The number of the run with the least median."""
+        return min(range(len(self.means)), key=lambda number: self.ranking.runs[number].wall)
+
+    @cached_property
+    def pairs(self) -> tuple[PresetPair, ...]:
+        """Each other run with the fastest."""
+        best, *others = self.ranking.order
+        return tuple(
+            PresetPair(
+                number,
+                best,
+                self.means[number] / self.means[best],
+                ranked,
+                _published(self.besides[number], self.besides[best]),
+            )
+            for number, ranked in zip(others, self.ranking.pairs, strict=True)
+        )
+
+    @property
+    def notes(self) -> tuple[Note, ...]:
+        """What is known of the published figures that are shown."""
+        shown = {number for pair in self.pairs if pair.published for number in (pair.a, pair.b)}
+        return tuple(dict.fromkeys(note for number in sorted(shown) for note in self.besides[number].notes))
+
+    def of(self, backend: str) -> list[int]:
+        """The numbers of a backend's runs."""
+        return [number for number, run in enumerate(self.ranking.runs) if run.profile.backend == backend]
+
+
+@dataclass(frozen=True, slots=True)
+class Alone:
+    """A row with one profile, which has nothing to be compared with."""
+
+    row: Row
+    profile: Profile
+
+
+@dataclass(frozen=True, slots=True)
+class Stranger:
+    """A profile that is of no row, and why."""
+
+    profile: Profile
+    reason: str
+
+
+@dataclass(frozen=True, slots=True)
+class PresetRows:
+    """Profiles of a preset by its rows, in their order: those with two or more, those with one, and of no row."""
+
+    preset: Preset
+    publication: Publication
+    compared: tuple[ComparedRow, ...]
+    alone: tuple[Alone, ...]
+    strangers: tuple[Stranger, ...]
+
+
+def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
+    """Group profiles by the rows of the preset `name` and compare those of each row.
+
+    Raises InputError for a preset that is not known and for a profile without times of ops.
+    """
+    preset = presets.load(name)
+    strangers, placed = [], []
+    for profile in profiles:
+        try:
+            row = preset.find(profile.model, profile.mode, profile.device.kind, profile.batch)
+        except InputError as error:
+            strangers.append(Stranger(profile, str(error)))
+            continue
+        sizes = (profile.batch or 0, profile.seq or 0, profile.new_tokens or 0)
+        placed.append(((preset.row.index(row), *sizes, profile.device.name), profile))
+    found: list[ComparedRow | Alone] = []
+    for key, group in groupby(sorted(placed, key=lambda each: each[0]), key=lambda each: each[0]):
+        runs = [profile for _, profile in group]
+        row = preset.row[key[0]]
+        found.append(Alone(row, runs[0]) if len(runs) == 1 else _compared(name, row, runs))
+    return PresetRows(
+        preset,
+        published.load(preset.publication),
+        tuple(each for each in found if isinstance(each, ComparedRow)),
+        tuple(each for each in found if isinstance(each, Alone)),
+        tuple(strangers),
+    )
+
+
+def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
+    means = tuple(fmean(profile.wall.steps) for profile in profiles)
+    besides = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    return ComparedRow(
+        row,
+        rank(profiles, fastest=means.index(min(means))),
+        tuple(each for each in besides if each is not None),  # all of them: the row was found by the same rule
+        tuple(profile.preset == name for profile in profiles),
+        means,
+    )
+
+
+def _published(a: Beside, b: Beside) -> tuple[PublishedPair, ...]:
+    """What the table has of both columns, machine by machine."""
+    found = []
+    for hardware in dict.fromkeys(figure.cell.hardware for figure in a.figures):
+        sides = [[figure for figure in some.figures if figure.cell.hardware == hardware] for some in (a, b)]
+        # Per step where both are known so; else of the whole run, which is the same work in both columns.
+        whole = any(figure.seconds is None for side in sides for figure in side)
+        times = [[figure.cell.seconds if whole else figure.seconds for figure in side] for side in sides]
+        slower, faster = ([time for time in side if time] for side in times)
+        if slower and faster:
+            both = [figure for side in sides for figure in side]
+            found.append(
+                PublishedPair(
+                    hardware,
+                    fmean(slower),
+                    fmean(faster),
+                    all(figure.measured_on for figure in both),
+                    a.same_step and b.same_step,
+                    all(figure.cell.citable for figure in both),
+                )
+            )
+    return tuple(found)

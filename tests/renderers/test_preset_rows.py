@@ -1,0 +1,169 @@
+"""What `compare --preset` prints of saved profiles: a paragraph per row, and nothing that is not in them.
+
+In BERT fit, keras-jax runs the four layers of synthetic.py, 4 x (1200 + 7 x 10) = 5.08 ms; torch runs their layer norms
+in six ops: 180 µs instead of 30 and 5 launches more, which is 4 x (150 + 50) = 800 µs.
+"""
+
+from __future__ import annotations
+
+import dataclasses
+import json
+import re
+from collections.abc import Callable
+from typing import Any
+
+import handmade
+import pytest
+from msgspec.structs import replace
+from synthetic import LAYER, UNFUSED_NORM, instead, step
+
+from roofline import plugins
+from roofline.core.schema import Profile, Wall
+from roofline.published.presets.compared import PresetRows, rows
+from roofline.renderers.preset import json as as_json
+from roofline.renderers.preset import markdown, text
+
+Golden = Callable[[str, str], None]
+FORMATS = plugins.names("roofline.renderers.preset")
+FIT: dict[str, Any] = {"preset": "keras-benchmark", "model": "bert", "mode": "train", "batch": 32, "seq": 512}
+PREDICT = FIT | {"mode": "infer", "batch": 256}
+UNFUSED = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
+
+
+def longer(profile: Profile, number: int, factor: float) -> Profile:
+    """The same with one plain step that took longer."""
+    steps = list(profile.wall.steps)
+    steps[number] *= factor
+    return replace(profile, wall=Wall(steps=tuple(steps)))
+
+
+def benchmark() -> PresetRows:
+    """Fit: a cause, and a run that is not comparable. Predict: another fastest by the median, and no cause."""
+    return rows(
+        "keras-benchmark",
+        [
+            step(UNFUSED, **FIT),
+            step(backend="keras-jax", **FIT),
+            step(backend="keras-tensorflow", **FIT | {"precision": "bf16"}),
+            longer(step(**PREDICT), 9, 3.0),
+            step(backend="keras-jax", host=11, **PREDICT),
+            step(backend="keras2", model="gemma", mode="train", batch=8, seq=128, preset="keras-benchmark"),
+            step(backend="jax", model="mlp"),
+        ],
+    )
+
+
+def joined(found: PresetRows) -> str:
+    return " ".join(text.render(found).split())
+
+
+@pytest.mark.parametrize(("name", "ending"), [("text", "txt"), ("markdown", "md")])
+def test_output(name: str, ending: str, golden: Golden) -> None:
+    golden(f"preset-rows.{ending}", plugins.load("roofline.renderers.preset", name, "format").render(benchmark()))
+
+
+def test_the_paragraph_is_made_of_the_findings() -> None:
+    found = benchmark()
+    told = joined(found)
+    findings = found.compared[0].pairs[1].ranked.findings
+    assert [finding.seconds for finding in findings] == pytest.approx([600e-6, 200e-6])
+    for finding in findings:
+        assert finding.text.rstrip(".") in told
+    assert "torch takes 5.88 ms, 1.16x as long; the two are comparable." in told
+    assert "keras-jax is 1.16x faster than torch: 5.08 ms instead of 5.88 ms per step (difference 800 µs" in told
+    assert "Native PyTorch (eager) 693 ms, Keras 3 (JAX) 222 ms, 3.12x as long; that is another device" in told
+
+
+def test_a_pair_that_is_not_comparable_says_why_and_gets_no_cause() -> None:
+    found = benchmark()
+    told = joined(found)
+    assert "keras-tensorflow takes 5.08 ms and is not comparable with it, so that no cause is told: Different" in told
+    pair = json.loads(as_json.render(found))["rows"][0]["pairs"][0]
+    assert (pair["comparison"], pair["factor"], pair["median_factor_ci95"]) == (None, None, None)
+    assert pair["parity"]["verdict"] == "not comparable"
+
+
+def test_where_the_median_says_otherwise_it_is_told() -> None:
+    """torch: nine steps of 5.08 ms and one of thrice that, 6.1 ms on average; keras-jax: 28 launches of 1 µs more."""
+    told = joined(benchmark())
+    assert (
+        "keras-jax has the least mean, 5.11 ms of 10 plain steps; the least median is that of torch, 5.08 ms against "
+        "5.11 ms. torch takes 6.10 ms, 1.19x as long" in told
+    )
+
+
+def test_without_a_finding_that_is_said() -> None:
+    alike = [step(**FIT), step(backend="keras-jax", **FIT)]
+    assert "No cause is resolved" in joined(rows("keras-benchmark", alike))
+    few = [replace(run, wall=Wall(steps=run.wall.steps[:2])) for run in alike]
+    told = joined(rows("keras-benchmark", few))
+    assert "No cause is told: that takes 3 plain and 3 profiled steps of each." in told
+    assert "Why:" not in told
+
+
+def test_the_document_holds_the_numbers() -> None:
+    """The median's factor of fit, 5.88 / 5.08, lies in its interval; its pair closes as in the JSON of `compare`."""
+    found = json.loads(as_json.render(benchmark()))
+    fit, predict = found["rows"]
+    assert [run["backend"] for run in fit["runs"]] == ["torch", "keras-jax", "keras-tensorflow"]
+    assert (fit["fastest"], predict["fastest"], predict["fastest_by_median"]) == (1, 1, 0)
+    pair = fit["pairs"][1]
+    assert pair["factor"] == pytest.approx(5.88 / 5.08)
+    low, high = pair["median_factor_ci95"]
+    assert low <= pair["comparison"]["speedup"] <= high
+    closing = sum(each["seconds"] for each in pair["comparison"]["findings"]) + pair["comparison"]["rest"]
+    assert closing == pytest.approx(pair["comparison"]["difference"])
+    assert fit["runs"][0]["preset"]["column"] == "Native PyTorch (eager)"
+    assert [each["backend"] for each in found["alone"]] == ["keras2"]
+    assert [each["backend"] for each in found["of_no_row"]] == ["jax"]
+    # torch / keras-jax: 1.157 in fit, and 6.1 / 5.11 in predict
+    (mean,) = found["means"]
+    assert mean["arithmetic"] == pytest.approx((pair["factor"] + predict["pairs"][0]["factor"]) / 2)
+    assert mean["geometric"] == pytest.approx((pair["factor"] * predict["pairs"][0]["factor"]) ** 0.5)
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("name", FORMATS)
+def test_hostile_names_stay_text(name: str, hostile: str) -> None:
+    """Wherever a file can put a name: of the backend, the device, blocks, switches, and a model that is of no row."""
+    profile = handmade.hostile(hostile)
+    device = replace(profile.device, name=hostile)
+    inside = replace(profile, **FIT | {"model": "bert", "options": {hostile: hostile}})
+    other = step(**FIT, device=device, backend=f"{hostile}2", switches={"input": hostile}, size=hostile)
+    alone = replace(inside, batch=7, precision=hostile)
+    check(name, rows("keras-benchmark", [inside, other, alone, profile]))
+
+
+@pytest.mark.parametrize("hostile", handmade.HOSTILE)
+@pytest.mark.parametrize("name", FORMATS)
+def test_hostile_findings_stay_text(name: str, hostile: str) -> None:
+    """Nobody's rules decide here what is said: the names stand in sentences too."""
+    found = rows("keras-benchmark", [step(UNFUSED, **FIT), step(backend=hostile, **FIT)])
+    (row,) = found.compared
+    (pair,) = row.ranking.pairs
+    assert pair.comparison.parity.verdict != "not comparable"
+    told = tuple(replace(each, text=hostile, advice=hostile, rule=hostile, label=hostile) for each in pair.findings)
+    ranking = dataclasses.replace(row.ranking, pairs=(dataclasses.replace(pair, findings=told, smaller=told),))
+    check(name, dataclasses.replace(found, compared=(dataclasses.replace(row, ranking=ranking),)))
+
+
+def check(name: str, found: PresetRows) -> None:
+    """What a format prints holds no control characters, and nothing that acts."""
+    out = plugins.load("roofline.renderers.preset", name, "format").render(found)
+    assert all(c.isprintable() or c == "\n" for c in out)
+    if name == "text":
+        assert max(map(len, out.splitlines())) <= 100
+    elif name == "json":
+        assert out.isascii()
+        json.loads(out)
+    else:
+        assert "<script" not in out
+        body = out.replace("\\\\", "")
+        assert not re.search(r"(?<!\\)[`\[|]", body)
+        assert "://" not in body
+
+
+def test_a_row_is_one_paragraph_in_markdown() -> None:
+    found = benchmark()
+    paragraphs = markdown.render(found).split("\n\n")
+    assert [part.startswith("**") for part in paragraphs] == [False, True, True, False, False]

@@ -47,7 +47,7 @@ def test_the_shell_completes(roofline: Run, variables: dict[str, str], monkeypat
 
 
 def test_the_script_for_a_shell_is_printed(tmp_path: Path, variables: dict[str, str]) -> None:
-    """Of a shell that is named: typer would find out which one started this, and that may be one it knows nothing of."""
+    """Of a shell that is named: typer would find out which one started this, maybe one that it does not know."""
     named = {"_TYPER_COMPLETE_TEST_DISABLE_SHELL_DETECTION": "1"}
     command = [sys.executable, "-m", "roofline", "--show-completion", "bash"]
     done = subprocess.run(

@@ -13,12 +13,21 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.compiled import taken_apart
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening, ops
+from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, piece_by_piece, small
 from roofline.comparison.segments import Segments
 
 #: What a tensor is whose layout nothing is said of, and what sentences call the formats.
 _PLAIN = "contiguous"
 _TOLD = {"contiguous": "contiguous (NCHW)", "channels_last": "channels_last (NHWC)"}
+#: How each keeps one layout, by what the program is written with.
+_KEEP = {
+    "torch": "keep one layout from layer to layer (all NCHW or all channels_last, no .contiguous() in between)",
+    "jax": "keep one order of axes from layer to layer (dimension_numbers of einsum and convolutions take any)",
+    "tensorflow": "keep one data_format from layer to layer (on a CPU NHWC)",
+    "keras": "keep one data_format from layer to layer, and permute as little as possible",
+    "tf_keras": "keep one data_format from layer to layer, and permute as little as possible",
+}
 #: How much more traffic of copies is another layout. By choice: one copy more among several is none.
 _TWICE = 2.0
 #: From this share of a stretch's vector work on, copies are a cause of their own. By choice.
@@ -102,10 +111,8 @@ def advice(facts: Facts) -> str:
         if facts.about_less == _PLAIN:
             return "leave the tensors of model and input contiguous, without memory_format=torch.channels_last"
         return "keep model and input in channels_last (.to(memory_format=torch.channels_last), once, both of them)"
-    return (
-        "copy less: keep one layout from layer to layer (NHWC or NCHW, no .contiguous() in between), and write into a "
-        "buffer instead of concatenating or cloning"
-    )
+    keep = in_words_of(facts.run_more.profile, _KEEP, "keep one order of axes from layer to layer")
+    return f"copy less: {keep}, and write into a buffer instead of concatenating or cloning"
 
 
 def label(facts: Facts) -> str:

@@ -43,6 +43,14 @@ _AT_ONCE = {
     "keras": "let the optimizer do it in the compiled step (use_ema=True)",
     "tf_keras": "let the optimizer do it in the compiled step (use_ema=True)",
 }
+#: How each asks for no gradients of what is not trained, by what the program is written with.
+_FREEZE = {
+    "torch": "freeze what is not trained (requires_grad_(False)), inputs too",
+    "jax": "differentiate with respect to the trained parameters alone (argnums of jax.grad, jax.lax.stop_gradient)",
+    "tensorflow": "ask the tape for gradients of the trained variables alone (tf.stop_gradient before them)",
+    "keras": "freeze what is not trained (layer.trainable = False before compile)",
+    "tf_keras": "freeze what is not trained (layer.trainable = False before compile)",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -197,10 +205,8 @@ def advice(facts: Facts) -> str:
     if _no_products(facts):
         return "leave them out where they are not needed"
     if facts.about.get("asked") == "backward" and not facts.does_less.flops:
-        return (
-            "no gradients are asked for there in the other run: freeze what is not trained (requires_grad_(False), "
-            "no_grad, stop_gradient), or compare steps that train the same"
-        )
+        freeze = in_words_of(facts.run_more.profile, _FREEZE, "take gradients of the trained parameters alone")
+        return f"no gradients are asked for there in the other run: {freeze}, or compare steps that train the same"
     if "asked" in facts.about:
         return "the runs do not ask for the same work: compare equal models first"
     return "both programs ask for these products, and the other run left them out: see whether they are needed"

@@ -29,6 +29,16 @@ def test_copies_are_another_layout() -> None:
     assert {rule: finding.seconds for rule, finding in told.items()} == {"layout": near(4 * 2 * 110)}
 
 
+@pytest.mark.parametrize(
+    ("framework", "advised"),
+    [("torch", ".contiguous()"), ("tensorflow", "data_format"), ("another", "order of axes")],
+)
+def test_copies_are_left_out_in_the_words_of_the_framework(framework: str, advised: str) -> None:
+    told = found(step(before(GELU.name, COPY, COPY), framework=framework), step(framework=framework))
+    assert advised in told["layout"].advice
+    assert (".contiguous()" in told["layout"].advice) == (framework == "torch")
+
+
 @pytest.mark.parametrize(("programs", "rule"), [(1.0, "layout"), (9.0, "host-bound"), (60.0, "jit-not-in-effect")])
 def test_small_copies_between_programs_are_there_for_them(programs: float, rule: str) -> None:
     """Ten copies of 2 µs in each of four layers, 10 µs of the host before each; of 68 ops 60 may be programs."""

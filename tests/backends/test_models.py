@@ -69,7 +69,10 @@ UNDROPPED = {"ctrl", *LORA}  # nothing is dropped in their attention
 WRITTEN_OUT = {"openai-gpt", "transformer-xl", "xlm", "xlnet"}  # there is no other form of their attention
 CASES = [(name, mode) for name in SMALL for mode in ("infer", "train")]
 #: Recorded by `make test-all` alone: what takes longest, and transformers of which another one has every op.
-THOROUGH = {"ctrl", "distilbert", "mistral", "openai-gpt", "roberta", "stable-diffusion", "xlm", "xlnet"}
+THOROUGH = {
+    *("ctrl", "distilbert", "mistral", "openai-gpt", "roberta", "transformer-xl", "xlm", "xlnet"),
+    *("segment-anything", "stable-diffusion"),
+}
 #: What `make test` records too: training, whose forward pass is that of inference.
 BRIEF = {("bert", "infer"), ("gpt2", "infer"), *((name, "train") for name in SMALL if name not in THOROUGH)}
 every_case = pytest.mark.parametrize(
@@ -465,7 +468,14 @@ def idle(name: str, d: dict[str, Any]) -> int:
 MOMENTS = {"Adam": 2, "AdamW": 2, "SGD": 0}
 
 
-@pytest.mark.parametrize("name", [name for name in SMALL if name != "matmul"])
+@pytest.mark.parametrize(
+    "name",
+    [
+        pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name
+        for name in SMALL
+        if name != "matmul"
+    ],
+)
 def test_the_optimizer_touches_every_parameter(name: str) -> None:
     """It updates in place: at least parameter, gradient and moments are read, all but the gradient written, in fp32."""
     recording, analysis = recorded(name, "train")
@@ -579,6 +589,7 @@ def test_the_step_closes_and_can_be_saved(name: str, mode: str) -> None:
     assert all(len(op.own_ns) == len(recording.profiled.corrected) for op in recording.ops)  # type: ignore[union-attr]
 
 
+@pytest.mark.thorough
 def test_twelve_layers_of_training_are_saved_in_less_than_a_megabyte() -> None:
     """The rows of BERT base: as many ops, of smaller tensors."""
     asked = Workload(model="bert", mode="train", size="tiny", batch=1, seq=16, layers=12)

@@ -26,7 +26,10 @@ def checks_of(model: str, mode: str) -> dict[tuple[str, str], tuple[float | None
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])
-@pytest.mark.parametrize("model", MODELS)
+@pytest.mark.parametrize(
+    "model",
+    [pytest.param(name, marks=pytest.mark.thorough) if name == "stable-diffusion" else name for name in MODELS],
+)
 def test_no_count_differs(model: str, mode: str) -> None:
     checks = checks_of(model, mode)
     assert [key for key, (_, _, verdict) in checks.items() if verdict == "differs"] == []

@@ -41,7 +41,7 @@ THOROUGH = (
 EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else name for name in BACKENDS]
 OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
-INFER = ["jax", "tensorflow", pytest.param("keras-tensorflow:jit=on", marks=pytest.mark.thorough)]
+INFER = [pytest.param(name, marks=pytest.mark.thorough) for name in ("jax", "tensorflow", "keras-tensorflow:jit=on")]
 #: Those whose training step is measured with all that a child measures beside the steps; one per profiler.
 WHOLE = ["torch", "jax", "tensorflow"]
 #: Dictionaries whose keys are names of things, not of fields.

@@ -282,6 +282,7 @@ def test_a_tf_function(process: Run, roofline: Run, brief: dict[str, str]) -> No
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.usefixtures("mine")
 @needs("keras", "jax")
 def test_a_compiled_model(process: Run, roofline: Run, brief: dict[str, str]) -> None:

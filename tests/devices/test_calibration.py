@@ -123,6 +123,7 @@ def test_a_short_calibration_and_its_cache(cache, monkeypatch):
 
 
 @pytest.mark.slow
+@pytest.mark.thorough
 @pytest.mark.xdist_group("timing")
 def test_a_damaged_calibration_is_told_and_replaced(cache, monkeypatch):
     pytest.importorskip("torch")

@@ -52,8 +52,8 @@ INFERRED = tuple(name for name in NAMES if name != "segment-anything")  # which 
 
 
 def short(names: tuple[str, ...]) -> list[Any]:
-    """The names for what every model does by the same code: others are Gemma, BERT and GPT-2 with other dimensions."""
-    others = ("distilbert", "distilgpt2", "mistral")
+    """The names, of which `make test` takes those whose code the others share; the others are longer or larger."""
+    others = ("distilbert", "distilgpt2", "gpt2", "mistral", "segment-anything")
     return [pytest.param(name, marks=pytest.mark.thorough) if name in others else name for name in names]
 
 
@@ -177,7 +177,7 @@ def test_the_forward_pass_alone_may_follow_a_step_that_took_over_its_parameters(
     assert not jnp.array_equal(before, step.forward())
 
 
-@pytest.mark.parametrize("name", ["distilbert", "lenet5", "mlp"])
+@pytest.mark.parametrize("name", [pytest.param("distilbert", marks=pytest.mark.thorough), "lenet5", "mlp"])
 def test_without_optimizer_the_parameters_stay_and_gradients_come_out(name: str) -> None:
     step = ready(name, "train", optimizer=False)
     before, held = leaves(step), jax.tree.leaves(step.model.parameters)

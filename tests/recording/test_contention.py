@@ -109,6 +109,7 @@ def test_a_thread_that_another_program_pushes_aside_waits_in_the_queue() -> None
             other.kill()
 
 
+@pytest.mark.thorough
 def test_a_step_that_maps_its_memory_anew_shows_its_page_faults() -> None:
     """48 MB of results are above malloc's mmap threshold (32 MiB at most): 11,719 pages, or fewer huge ones."""
     x = torch.ones(12_000_000)

@@ -303,6 +303,7 @@ def test_why_no_op_of_tensorflow_is_seen() -> None:
         counted(lambda: None, native_tensorflow(compiled=False))
 
 
+@pytest.mark.thorough
 def test_a_jax_step_whose_results_nobody_holds(monkeypatch: pytest.MonkeyPatch) -> None:
     # While the profiler runs, a call of the program is two seconds of products (2^12 of 256^3 are 137 GFLOP) and
     # returns in microseconds: on a busy machine, too, the profiler has stopped before they are done

@@ -38,7 +38,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
 
 #: How threads wait for each other: it changes nothing where there is one, and a measurement on contended cores sets it.
 _WAITING = frozenset(("OMP_WAIT_POLICY",))
-#: Times are recorded in whole nanoseconds: what is less is rounding [s].
+#: Times are recorded in whole nanoseconds, so that what is less is rounding by definition [s].
 _CLOCK = 1e-9
 #: Variables that change what runs in every framework.
 _EVERYWHERE = ("NVIDIA_TF32_OVERRIDE", "CUDA_LAUNCH_BLOCKING")

@@ -30,8 +30,9 @@ import weights_tensorflow as weights
 
 #: distilgpt2 is gpt2 with other dimensions.
 NAMES = tuple(name for name in plugins.names("roofline.models.tensorflow", sorted_by_kind=True) if name != "distilgpt2")
-#: DistilBERT is BERT without the types of tokens, by the same code.
-EACH = [pytest.param(name, marks=pytest.mark.thorough) if name == "distilbert" else name for name in NAMES]
+#: Of the transformers, which are written alike, `make test` takes BERT.
+OTHERS = ("distilbert", "gpt2")
+EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in OTHERS else name for name in NAMES]
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
 SMALL = {
     "bert": {"batch": 2, "seq": 16},

@@ -49,7 +49,7 @@ def test_the_folder_is_the_list() -> None:
 
 @kinds
 @pytest.mark.parametrize("width", [3.3, 7.0])
-@pytest.mark.parametrize("number", [1, 2, pytest.param(4, marks=pytest.mark.thorough), 10])
+@pytest.mark.parametrize("number", [1, *(pytest.param(n, marks=pytest.mark.thorough) for n in (2, 4)), 10])
 def test_text_is_legible_and_the_figure_fits_a_page(kind: str, width: float, number: int) -> None:
     from matplotlib.text import Text
 

@@ -27,7 +27,11 @@ _OF_A_CORE = "l2"
 
 @dataclass(frozen=True, slots=True)
 class Dispatched:
-    """What the host of a step gets to run: ops, and calls of the framework that run none (views, results read)."""
+    """What the host of a step gets to run: ops, and calls of the framework that run none (views, results read).
+
+    Calls are recorded before ops, and results read for the whole step. As many of the calls as can be are taken for
+    results read, so that `views` is the least number of views.
+    """
 
     ops: int
     views: int

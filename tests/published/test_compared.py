@@ -10,6 +10,7 @@ from synthetic import step
 
 from roofline import devices
 from roofline.core.schema import Profile, Wall
+from roofline.errors import InputError
 from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import PublishedPair, rows
 
@@ -123,3 +124,9 @@ def test_of_two_rows_that_are_not_comparable_there_is_no_mean() -> None:
     (mean,) = averages(found)
     assert (mean.mean, mean.not_comparable) == (None, 2)
     assert averages(rows("keras-benchmark", [run("torch"), run("keras-jax")])) == (), "of one row"
+
+
+def test_a_profile_that_was_only_counted_is_told_so() -> None:
+    counted = replace(run("jax"), profiled=None, wall=Wall(steps=()))
+    with pytest.raises(InputError, match="counted and not timed"):
+        rows("keras-benchmark", [run("torch"), counted])

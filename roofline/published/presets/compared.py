@@ -15,7 +15,7 @@ from statistics import fmean
 import msgspec
 
 from roofline import published
-from roofline.comparison.ranking import RankedPair, Ranking, rank
+from roofline.comparison.ranking import RankedPair, Ranking, check_timed, rank
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.published import presets
@@ -167,6 +167,8 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
 
 
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
+    for profile in profiles:
+        check_timed(profile, profile.backend)
     means = tuple(fmean(profile.wall.steps) for profile in profiles)
     besides = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
     return ComparedRow(

@@ -27,6 +27,7 @@ import numpy as np
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.segments import Segments
+from roofline.core.cost import BY_INDEX
 from roofline.core.vocabulary import CLASSES, PRODUCTS
 
 #: FLOPs of a product agree to this part of them. By choice, above the rounding of sums of whole numbers.
@@ -43,6 +44,7 @@ def conserved(some: Segments) -> Segments:
     products, attention = _of_products(some), some.op_class == CLASSES.index("attention")
     givers = np.flatnonzero(products & (flops > 0) & (model > flops * (1 + ROUNDING)))
     takers = np.flatnonzero(products & ~(attention & (model > 0)) & (flops > model * (1 + ROUNDING)))
+    takers = takers[~by_index(some, takers)]
     if not len(givers) or not len(takers):
         return some
     phases, blocks = (_numbered([place[part] for place in some.places]) for part in (0, 1))
@@ -74,8 +76,13 @@ def _give(model: Array, flops: Array, giver: int, takers: Rows, equal: bool) -> 
 
 
 def again(some: Segments, rows: Rows) -> Bools:
-    """Which of some segments are products that ran and were not asked for."""
-    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+    """Which of some segments are products that ran and were not asked for, and that no index would do."""
+    return np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0) & ~by_index(some, rows), bool)
+
+
+def by_index(some: Segments, rows: Rows) -> Bools:
+    """Which of some segments are products with a one-hot matrix."""
+    return np.asarray([some.flops[row] > 0 and BY_INDEX in some.whole[row].cost.note for row in rows.tolist()], bool)
 
 
 def asked_and_done(some: Segments) -> Array:

@@ -15,6 +15,9 @@ import msgspec
 
 from roofline.core.vocabulary import Quality
 
+#: The note of a product with a one-hot matrix, which an index does without a product: it runs, and nobody asks for it.
+BY_INDEX = "one factor is one-hot: it picks rows, or adds them up, by their index, and no product is asked for"
+
 
 def _add(a: float | None, b: float | None) -> float | None:
     return None if a is None or b is None else a + b
@@ -37,6 +40,7 @@ class Cost(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     bytes_read    compulsory reads of main memory: each distinct element once [byte]
     bytes_written compulsory writes [byte]
     quality       exact, assumed (`note` says what) or unknown (`note` says why)
+    note          besides, what else there is to know of it (`BY_INDEX`)
 
     >>> roofline.Cost(flops=2.0 * 64**3, bytes_read=2 * 4.0 * 64**2, bytes_written=4.0 * 64**2)
     """
@@ -113,6 +117,11 @@ def matrix(model: float, executed: float | None = None, useful: float | None = N
     """The matrix work of a contraction [FLOP]; what ran and what was of use default to what was asked for."""
     ran = model if executed is None else executed
     return Cost(model_flops=model, flops=ran, useful_flops=ran if useful is None else useful)
+
+
+def by_index(cost: Cost) -> Cost:
+    """The work of a product that runs where the program asks for rows by their index (`BY_INDEX`)."""
+    return msgspec.structs.replace(cost, model_flops=0.0, note=BY_INDEX)
 
 
 def unknown(why: str) -> Cost:

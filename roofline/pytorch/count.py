@@ -15,10 +15,12 @@ import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.core.cost import by_index
 from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
+from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
 
@@ -104,7 +106,7 @@ def count(
     number = np.full(len(nodes), -1, np.int64)
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
-    same, padded = Interner(), ZeroPadding()
+    same, padded, one_hot = Interner(), ZeroPadding(), OneHot()
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
         if one is not None:
@@ -119,7 +121,9 @@ def count(
         if costed.view:
             view[root] = True
             continue
-        if costed.cost.model_flops:
+        if costed.cost.model_flops and one_hot.picks(call):
+            costed = same(replace(costed, cost=by_index(costed.cost)))
+        elif costed.cost.model_flops:
             # The forward pass asked once for what is done again.
             asked = 0.0 if again[root] else padded.flops(call)
             if asked is not None:
@@ -129,6 +133,7 @@ def count(
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))
         reads, writes = (_storages(accesses, arguments, results) for accesses in (costed.reads, costed.writes))
         padded.follow(call, writes)
+        one_hot.follow(call, writes)
         number[root] = len(ops)
         ops.append(CountedOp(root, costed, reads, writes))
     op_of = np.where(unit >= 0, number[unit], -1)

@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 
 import msgspec
 
+from roofline.core.cost import BY_INDEX, by_index
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.counted import Counted, CountedOp, Interner
 
@@ -35,17 +36,18 @@ def with_model_flops(counted: Counted, eager: Counted) -> Counted:
     multiplication); to the largest product of the nearest scope in the phase; to any op.
 
     Where the eager step does not know its own model FLOPs, the ops of that phase and scope keep theirs. Ops of unknown
-    work keep None but for the case named.
+    work keep None but for the case named. A product with a one-hot matrix is known again by its place and its FLOPs.
     """
     wanted, open_ended = _asked(eager)
     executed = _executed(counted)
+    indexing = _by_index(eager, executed)
     model: dict[int, float] = {}
     rest: list[tuple[tuple[int, str], float]] = []
     for key, here in executed.items():
         if key in open_ended:
             model |= {one.row: float(counted.ops[one.row].costed.cost.model_flops or 0.0) for one in here}
     for key, asked in wanted.items():
-        running = [one for one in executed.get(key, ()) if one.flops > 0]
+        running = [one for one in executed.get(key, ()) if one.flops > 0 and one.row not in indexing]
         if running and key not in open_ended:
             for row, share in _shares(counted, running, asked).items():
                 model[row] = model.get(row, 0.0) + share
@@ -57,7 +59,11 @@ def with_model_flops(counted: Counted, eager: Counted) -> Counted:
         if carrier is not None:
             model[carrier] = model.get(carrier, 0.0) + asked
     same = Interner()
-    return replace(counted, ops=tuple(_with(op, model.get(row), same) for row, op in enumerate(counted.ops)))
+    ops = [_with(op, model.get(row), same) for row, op in enumerate(counted.ops)]
+    for row in indexing - model.keys():
+        costed = ops[row].costed
+        ops[row] = replace(ops[row], costed=same(replace(costed, cost=by_index(costed.cost))))
+    return replace(counted, ops=tuple(ops))
 
 
 def _asked(eager: Counted) -> tuple[dict[tuple[int, str], float], set[tuple[int, str]]]:
@@ -71,6 +77,16 @@ def _asked(eager: Counted) -> tuple[dict[tuple[int, str], float], set[tuple[int,
         elif op.costed.cost.model_flops:
             wanted[key] = wanted.get(key, 0.0) + op.costed.cost.model_flops
     return wanted, unknown
+
+
+def _by_index(eager: Counted, executed: dict[tuple[int, str], list[_Executed]]) -> set[int]:
+    """The rows that do a product with a one-hot matrix: it has that place and FLOPs, and no other product has them."""
+    alike: dict[tuple[tuple[int, str], float], set[bool]] = {}
+    for op, scope, phase in zip(eager.ops, eager.scope.tolist(), eager.phase.tolist(), strict=True):
+        if op.costed.cost.flops:
+            one = (phase, eager.scopes[scope]), op.costed.cost.flops
+            alike.setdefault(one, set()).add(BY_INDEX in op.costed.cost.note)
+    return {one.row for key, here in executed.items() for one in here if alike.get((key, one.flops)) == {True}}
 
 
 def _executed(counted: Counted) -> dict[tuple[int, str], list[_Executed]]:

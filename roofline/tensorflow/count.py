@@ -8,6 +8,7 @@ from dataclasses import replace
 import msgspec
 import numpy as np
 
+from roofline.core.cost import by_index
 from roofline.costs.counted import Costed, Counted, CountedOp
 from roofline.tensorflow import model_flops
 from roofline.tensorflow.events import Ran, every_node, executed, owned
@@ -57,6 +58,8 @@ def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] 
         if costed.cost.quality == "unknown":
             unknown[title(node)] = costed.cost.note
         reads, writes = buffers.of(one.function, one.node, costed)
+        if number in model.by_index:
+            costed = replace(costed, cost=by_index(costed.cost))
         costed = executions.of(costed, one.times, model.by_row.get(number))
         rows.append(CountedOp(number, costed, reads, writes, max(1, round(one.times))))
         names.append(title(node))

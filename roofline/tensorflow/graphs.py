@@ -29,7 +29,10 @@ _PARTS = {"f": "", "cond": "cond/_0/", "body": "body/_0/", "then_branch": "then/
 #: From our names of element types to TensorFlow's.
 _TENSORFLOW = {ours: theirs for theirs, (ours, _) in reversed(DTYPES.items())}
 #: Tensors in attributes that are kept: such as tell how an image is padded.
-_WHOLE, _SMALL = (tf.int32.as_datatype_enum, tf.int64.as_datatype_enum), 16
+_NUMBERS = tuple(
+    one.as_datatype_enum for one in (tf.int32, tf.int64, tf.float32, tf.float64, tf.float16, tf.bfloat16, tf.bool)
+)
+_SMALL = 16
 #: Calls in calls beyond this depth are damage.
 _DEEPEST = 32
 
@@ -154,7 +157,7 @@ def _at(shapes: Mapping[str, Outputs], name: str, place: int) -> Tensor:
 
 
 def _plain(value: Any) -> Any:
-    """An attribute as a plain value, a small tensor of whole numbers flat; None for a large one, and for a type or a
+    """An attribute as a plain value, a small tensor of numbers flat; None for a large one, and for a type or a
     shape, which the edges tell."""
     which = value.WhichOneof("value")
     if which in ("i", "f", "b"):
@@ -168,7 +171,7 @@ def _plain(value: Any) -> Any:
         texts = tuple(one.decode("utf-8", "replace") for one in items.s)
         names = tuple(one.name for one in items.func)
         return texts or names or tuple(items.i) or tuple(items.f) or tuple(items.b)
-    if which == "tensor" and value.tensor.dtype in _WHOLE:
+    if which == "tensor" and value.tensor.dtype in _NUMBERS:
         shape = tf.TensorShape(value.tensor.tensor_shape)
         if (shape.num_elements() or 0) <= _SMALL:
             return tuple(tf.make_ndarray(value.tensor).ravel().tolist())

@@ -8,13 +8,13 @@ all one that executes so much more than was asked for.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from statistics import median
 
 from roofline.costs.counted import PHASES
 from roofline.tensorflow.events import Ran
-from roofline.tensorflow.graph import cost, zero_padding
+from roofline.tensorflow.graph import cost, one_hot, zero_padding
 from roofline.tensorflow.graph.graph import Function, Graphs, Node
 from roofline.tensorflow.graph.tables import CONTRACTIONS, base
 from roofline.tensorflow.places import Places
@@ -48,10 +48,15 @@ class ModelContraction:
 
 @dataclass(frozen=True, slots=True)
 class Model:
-    """What a step asks for. by_row: model FLOPs per step of the nodes that ran, by their place in the list of these."""
+    """What a step asks for.
+
+    by_row: model FLOPs per step of the nodes that ran, by their place in the list of these. by_index: which of them are
+    products with a one-hot matrix, for which none is asked.
+    """
 
     contractions: tuple[ModelContraction, ...]
     by_row: Mapping[int, float]
+    by_index: Set[int] = frozenset()
 
     @property
     def missing(self) -> tuple[ModelContraction, ...]:
@@ -75,13 +80,15 @@ def assign(ran: Sequence[Ran], graphs: Graphs, places: Sequence[Places]) -> Mode
     """
     asked: list[ModelContraction] = []
     by_row: dict[int, float] = {}
+    by_index: set[int] = set()
     for number, function in enumerate(graphs.functions):
         rows = {one.node.name: row for row, one in enumerate(ran) if one.function == number}
         if rows and len(function.before):
             search = _Search(number, function, places[number], ran, rows)
             asked += search.contractions()
             by_row |= search.by_row
-    return Model(tuple(asked), by_row)
+            by_index |= search.by_index
+    return Model(tuple(asked), by_row, by_index)
 
 
 def _contracts(node: Node) -> bool:
@@ -108,6 +115,8 @@ class _Search:
             for source, _ in node.inputs:
                 self._consumers.setdefault(source, []).append(node)
         self.by_row = {row: 0.0 for row in rows.values() if _contracts(ran[row].node)}
+        #: Products with a one-hot matrix: they run, and stand for nothing that was asked for.
+        self.by_index: set[int] = set()
         self._clusters = any(base(node.op) in _CLUSTERS for node in function.after)
         # A step runs what is in no loop and in no branch as often as it calls the function.
         outside = [row for name, row in rows.items() if not _is_conditional(name)]
@@ -115,7 +124,12 @@ class _Search:
 
     def contractions(self) -> list[ModelContraction]:
         """All contractions, with the model FLOPs put on the rows that stand for them."""
-        found = [self._asked(node) for node in self._before if _contracts(node)]
+        found = []
+        for node in filter(_contracts, self._before):
+            if one_hot.picks(node, self._before):
+                self._leave_out(node)
+            else:
+                found.append(self._asked(node))
         # What has a twin first: what is left then is what nobody asked for by name.
         for one in sorted(found, key=lambda one: one.twin is None):
             if one.twin is not None:
@@ -132,6 +146,14 @@ class _Search:
                 elif row in self.by_row:
                     self.by_row[row] += one.flops * one.times
         return found
+
+    def _leave_out(self, node: Node) -> None:
+        """Nothing is asked for of what runs a node."""
+        twin = self._twin(node)
+        row = None if twin is None else self._rows.get(twin.name)
+        if row is not None:
+            self.by_row.pop(row, None)
+            self.by_index.add(row)
 
     def _asked(self, node: Node) -> ModelContraction:
         twin = self._twin(node)

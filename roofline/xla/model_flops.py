@@ -17,15 +17,16 @@ from dataclasses import dataclass, field, replace
 
 import msgspec
 
+from roofline.core.cost import by_index
 from roofline.costs.counted import Interner
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
 from roofline.xla.executed import Executed
-from roofline.xla.hlo import loops, zero_padding
+from roofline.xla.hlo import loops, one_hot, zero_padding
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.schedule import contractions, joined, live, schedule
-from roofline.xla.places import Placing
+from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import FORWARD, is_recomputed, place
 
 #: Set where no unoptimised program was found: model FLOPs are then derived from the optimised one.
@@ -38,12 +39,15 @@ class ModelWork:
 
     fixed: per execution of the program. as_executed: names inside loops whose trips only a run can tell, and inside
     branches: what ran counts. once: all of them, per execution of the product itself, zeros around images included:
-    by that a product is known again.
+    by that a product is known again. products, by_index: (op_name, FLOPs of one execution) of those that are asked for,
+    and of those with a one-hot matrix, for which none is.
     """
 
     fixed: dict[str, float] = field(default_factory=dict)
     as_executed: set[str] = field(default_factory=set)
     once: dict[str, float] = field(default_factory=dict)
+    products: set[tuple[str, float]] = field(default_factory=set)
+    by_index: set[tuple[str, float]] = field(default_factory=set)
 
 
 def asked(module: hlo.Module) -> ModelWork:
@@ -68,6 +72,10 @@ def asked(module: hlo.Module) -> ModelWork:
             name = unit.op_name if own else joined(unit.op_name, op_name)
             if not is_recomputed(name):
                 found.once[name] = found.once.get(name, 0.0) + flops
+            picks = one_hot.picks(unit.instruction, unit.path)
+            (found.by_index if picks else found.products).add((name, flops))
+            if picks:
+                continue
             if times is None:
                 found.as_executed.add(name)
             else:
@@ -133,6 +141,8 @@ def assign(
             derived |= any(executed.values())
             result |= {row: _with(op, _asked_of_itself(executed[row]), same) for row, op in mine.items()}
         else:
+            indexing = _by_index(module, mine, wanted, placing)
+            result |= {row: _noted(mine.pop(row), same) for row in indexing}
             shares = _shares(module, mine, executed, wanted, runs.get(program, 1.0), placing)
             result |= {row: _with(op, shares[row], same) for row, op in mine.items()}
     return [result.get(row, op) for row, op in enumerate(ops)], (OPTIMISED_ONLY,) if derived else ()
@@ -188,6 +198,28 @@ def _executed(module: hlo.Module, op: Executed) -> dict[str, float]:
     return sums
 
 
+def _by_index(module: hlo.Module, ops: Mapping[int, Executed], source: ModelWork, placing: Placing) -> list[int]:
+    """The ops (rows) whose products are all such that an index would do: by name and FLOPs, since names are shared.
+
+    One that XLA called otherwise, as a gradient that took in a transpose, is known by its phase and FLOPs, where no
+    product that is asked for has these.
+    """
+    alone = source.by_index - source.products
+    phases = {(placing(name).phase, flops) for name, flops in alone}
+    phases -= {(placing(name).phase, flops) for name, flops in source.products}
+    named = {name for name, _ in source.products}
+    found = []
+    for row, op in ops.items() if alone else ():
+        here = {(op_name, flops) for _, op_name, flops in xla_names.products(module, op.instruction)}
+        phase = place_of(module, op.instruction, placing).phase
+        if here and all(
+            one in alone or (one[0] not in named and (phase, one[1]) in phases and not is_recomputed(one[0]))
+            for one in here
+        ):
+            found.append(row)
+    return found
+
+
 def _asked_of_itself(executed: Mapping[str, float]) -> float:
     return sum(flops for op_name, flops in executed.items() if not is_recomputed(op_name))
 
@@ -203,6 +235,7 @@ def _shares(
     """Model FLOPs of each op (by row) of one program that a step runs `runs` times."""
     fixed = {op_name: flops * runs for op_name, flops in source.fixed.items()}
     model = dict.fromkeys(ops, 0.0)
+    executed = {row: executed[row] for row in ops}
     whole: dict[str, float] = {}
     for sums in executed.values():
         for op_name, flops in sums.items():
@@ -218,6 +251,12 @@ def _shares(
     if left:
         Carriers(module, ops, executed, model, placing).give(left)
     return model
+
+
+def _noted(op: Executed, same: Interner) -> Executed:
+    if op.costed.cost.model_flops is None:
+        return op
+    return replace(op, costed=same(replace(op.costed, cost=by_index(op.costed.cost))))
 
 
 def _with(op: Executed, model: float, same: Interner) -> Executed:

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.core.cost import Cost, unknown
+from roofline.core.cost import BY_INDEX, Cost, unknown
 from roofline.costs.counted import NOTHING, PHASES, Costed, Counted, CountedOp
 from roofline.pytorch.eager_twin import with_model_flops, with_scopes
 
@@ -26,6 +26,7 @@ class Op(NamedTuple):
     writes: tuple[int, ...] = ()
     flops: float | None = 0.0
     model: float | None = None  # None: as executed
+    note: str = ""
     shapes: str = ""
     vector: float = 0.0
     parts: tuple[Op, ...] = ()
@@ -40,7 +41,7 @@ def _costed(op: Op) -> Costed:
         cost = unknown("a test")
     else:
         model = op.flops if op.model is None else op.model
-        cost = Cost(flops=op.flops, model_flops=model, vector_flops=op.vector)
+        cost = Cost(flops=op.flops, model_flops=model, vector_flops=op.vector, note=op.note)
     parts = tuple(_costed(part) for part in op.parts)
     return Costed(cost, op.kind, op.op_class, op.shapes, "fp32", "fp32", parts=parts)
 
@@ -222,6 +223,16 @@ def test_a_repeated_product_executes_more_than_is_asked_for():
 def test_shares_of_counts_are_counts():
     found = with_model_flops(step([mm("a", flops=3)] * 3), step([mm("a", flops=10)]))
     assert model_of(found) == [3, 3, 4]
+
+
+def test_a_product_that_an_index_would_do_is_asked_for_nothing():
+    """One place asks for a product of 8 FLOP and picks rows by one of 16; the twin runs both."""
+    picks = mm("a", 16, model=0, note=BY_INDEX)
+    counted = with_model_flops(step([mm("a", 16), mm("a", 8)]), step([picks, mm("a", 8)]))
+    assert [(op.costed.cost.model_flops, op.costed.cost.note) for op in counted.ops] == [(0, BY_INDEX), (8, "")]
+    # Of two that execute the same, nobody knows which: what is asked for is divided.
+    counted = with_model_flops(step([mm("a", 8), mm("a", 8)]), step([picks._replace(flops=8), mm("a", 8)]))
+    assert [(op.costed.cost.model_flops, op.costed.cost.note) for op in counted.ops] == [(4, ""), (4, "")]
 
 
 def test_merged_products_carry_what_each_asked_for():

@@ -13,6 +13,7 @@ import pytest
 jax = pytest.importorskip("jax")
 import jax.numpy as jnp
 
+from roofline.core.cost import BY_INDEX
 from roofline.costs.counted import PHASES, Counted
 from roofline.timing import executor
 from roofline.traces.xplane import reader
@@ -274,3 +275,25 @@ def test_a_loop_over_layers_touches_the_weights_of_all() -> None:
     # One layer at a time, and another one each time: what a step reads of the stack is the stack.
     assert stack in sizes or layers not in {op.times for op in counted.ops}
     assert max(sizes) <= stack
+
+
+def test_a_product_with_a_one_hot_matrix_is_asked_for_nothing() -> None:
+    """12 indices of 11 rows of 4, and a product of 4 by 4 of the same name: 2*12*11*4 FLOP run each way, not asked for.
+
+    XLA gives the gradient of the table another name.
+    """
+    table, weight = jnp.ones((11, 4)), jnp.ones((4, 4))
+    indices = jnp.arange(12) % 11
+
+    @jax.jit
+    def step(table: Any, weight: Any) -> Any:
+        def loss(table: Any, weight: Any) -> Any:
+            return jnp.sum(jnp.tanh(jax.nn.one_hot(indices, 11) @ table) @ weight)
+
+        return jax.grad(loss, argnums=(0, 1))(table, weight)
+
+    counted = ran(step, table, weight)
+    picks, product = 2 * 12 * 11 * 4, 2 * 12 * 4 * 4
+    noted = [op.costed.cost for op in counted.ops if op.costed.cost.note == BY_INDEX]
+    assert [(cost.model_flops, cost.flops) for cost in noted] == [(0, picks)] * 2
+    assert total(counted, "model_flops") == 2 * product  # of the second product itself, its gradients need nothing

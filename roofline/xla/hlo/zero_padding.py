@@ -7,21 +7,16 @@ it can. In the gradient of the image the margins are cut off again: what is cut 
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
 from roofline.xla.hlo import custom_calls
 from roofline.xla.hlo.module import Instruction, Module
+from roofline.xla.hlo.origin import COPIES, MAX_CHAIN, Path, number, origin
 from roofline.xla.hlo.schedule import live
 
 #: Elements before and behind an image, in each of its dimensions.
 Margins = tuple[tuple[int, int], ...]
-Path = tuple[Instruction, ...]
-
-#: A chain of copies and calls longer than this is damage.
-_MAX_CHAIN = 1000
-_PASSED_ON = frozenset("copy bitcast convert opt-barrier".split())
 
 
 def flops(module: Module, convolution: Instruction, path: Path) -> float | None:
@@ -60,8 +55,8 @@ def _without(shape: Any, margins: Margins | None) -> Any:
 
 def _filled_up(value: Instruction, path: Path) -> Margins | None:
     """The zeros that a `pad` put around a value; None where none did."""
-    value, path = _origin(value, path)
-    if value.opcode != "pad" or not _is_zero(_origin(value.operands[1], path)[0]):
+    value, path = origin(value, path)
+    if value.opcode != "pad" or number(value.operands[1], path) != 0:
         return None
     margins = _margins(value)
     return margins if margins and min(min(edges) for edges in margins) >= 0 else None
@@ -71,11 +66,11 @@ def _cut_off(module: Module, value: Instruction) -> Margins | None:
     """What all that uses a value cuts off of it, the same everywhere; None where something takes the whole."""
     found: set[Margins | None] = set()
     waiting = [value]
-    for _ in range(_MAX_CHAIN):
+    for _ in range(MAX_CHAIN):
         if not waiting:
             break
         for user, place in _users(module).get(waiting.pop(), ()):
-            if user.opcode in _PASSED_ON:
+            if user.opcode in COPIES:
                 waiting.append(user)
             elif user.opcode == "call" and place in user.called[0].parameters:
                 waiting.append(user.called[0].parameters[place])
@@ -103,30 +98,6 @@ def _margins(pad: Instruction) -> Margins | None:
     if any(each.interior_padding for each in dimensions):
         return None
     return tuple((each.edge_padding_low, each.edge_padding_high) for each in dimensions)
-
-
-def _origin(value: Instruction, path: Path) -> tuple[Instruction, Path]:
-    """The instruction that made a value, through copies, into calls and out of their parameters."""
-    for _ in range(_MAX_CHAIN):
-        if value.opcode in _PASSED_ON:
-            value = value.operands[0]
-        elif value.opcode == "call":
-            value, path = value.called[0].root, (*path, value)
-        elif value.opcode == "parameter" and path and path[-1].opcode == "call":
-            value, path = path[-1].operands[value.number], path[:-1]
-        else:
-            break
-    return value, path
-
-
-def _is_zero(value: Instruction) -> bool:
-    if value.opcode == "broadcast":
-        value = value.operands[0]
-    if value.opcode != "constant" or value.shape.elements != 1:
-        return False
-    literal = value.message.literal
-    numbers: Sequence[float] = [*literal.f32s, *literal.f64s, *literal.s32s, *literal.s64s, *literal.u32s]
-    return not any(numbers) and not any((*literal.u16s, *literal.s16s, *literal.u8s, *literal.s8s))
 
 
 def _users(module: Module) -> dict[Instruction, list[tuple[Instruction, int]]]:

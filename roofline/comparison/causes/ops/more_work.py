@@ -28,7 +28,7 @@ from roofline.comparison.causes.select import (
     of_phase,
     together,
 )
-from roofline.comparison.conservation import asks_alike, other_work
+from roofline.comparison.conservation import asks_alike, by_index, other_work
 from roofline.comparison.segments import Segments
 from roofline.core.vocabulary import PRODUCTS
 
@@ -51,6 +51,14 @@ _FREEZE = {
     "keras": "freeze what is not trained (layer.trainable = False before compile)",
     "tf_keras": "freeze what is not trained (layer.trainable = False before compile)",
 }
+#: How to take rows by their index, by what the program is written with.
+_INDEX = {
+    "torch": "index the table (torch.nn.functional.embedding, or table[indices])",
+    "jax": "index the table (table[indices])",
+    "tensorflow": "index the table (tf.gather)",
+    "keras": "index the table (keras.layers.Embedding, or keras.ops.take)",
+    "tf_keras": "index the table (layers.Embedding, or tf.gather)",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -60,6 +68,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     products are unknown work, and in blocks that are computed again, recomputation. Other ops that are no products are
     claimed in fusion.py.
     """
+    yield from _by_index(attribution)
     yield from _kept_up_to_date(attribution)
     yield from _written_in_full(attribution)
     phases: dict[str, list[tuple[Rows, Rows]]] = {}
@@ -93,6 +102,16 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 yield Claim(name, a, b, host=True, about={"asked": phase} if other else {})
             elif len(a) != len(b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _by_index(attribution: Attribution) -> Iterator[Claim]:
+    """Products with a one-hot matrix that one run alone does, and what both do between the same neighbours."""
+    for stretch in attribution.matching.unmatched:
+        whole = attribution.free(stretch.a, stretch.b)
+        part = [rows[by_index(some, rows)] for some, rows in zip(both(attribution), whole, strict=True)]
+        if bool(len(part[0])) != bool(len(part[1])):
+            a, b = whole if attribution.matching.alike else part
+            yield Claim("more-work", a, b, host=True, about={"indexed": stretch.phase})
 
 
 def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
@@ -169,6 +188,11 @@ def sentence(facts: Facts) -> str:
     if "kept" in facts.about:
         what = "updating what is kept from step to step outside of the optimizer, such as averages of weights"
         return f"{opening(facts, what)}: {_done(facts)}{host_and_after(facts)}."
+    if "indexed" in facts.about:
+        return (
+            f"{opening(facts, 'products with one-hot matrices')}: {ops(facts.does_more)}, {flop(facts.does_more)}, for "
+            f"rows that {facts.less} takes by their index{host_and_after(facts)}."
+        )
     if "written" in facts.about:
         return (
             f"{opening(facts, listed(facts.does_more.names))}: {ops(facts.does_more)} that write "
@@ -198,6 +222,8 @@ def advice(facts: Facts) -> str:
     if "kept" in facts.about:
         every = "update it every few steps"
         return f"{every}, or {in_words_of(facts.run_more.profile, _AT_ONCE, 'in few large ops')}"
+    if "indexed" in facts.about:
+        return in_words_of(facts.run_more.profile, _INDEX, "take the rows by their index")
     if "written" in facts.about:
         return "write no more than the step needs (of embeddings: sparse gradients, where the optimizer takes them)"
     if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:

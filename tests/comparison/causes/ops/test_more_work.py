@@ -16,7 +16,7 @@ from synthetic import (
 )
 
 from roofline.comparison.causes.kept_state import updates
-from roofline.core.cost import unknown
+from roofline.core.cost import by_index, unknown
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import OpClass
 
@@ -64,6 +64,21 @@ def test_products_that_a_loop_does_are_no_more_work() -> None:
     each = change(LINEAR, name="aten::mm", own=300, flops=20e6)
     told = found(step(before(GELU.name, each)), step((whole, *LAYER * 4)))
     assert {rule: finding.seconds for rule, finding in told.items()} == {"tiny-ops": near(4 * 310 - 910)}
+
+
+@pytest.mark.parametrize(("framework", "advised"), [("torch", "functional.embedding"), ("jax", "table[indices]")])
+def test_products_with_a_one_hot_matrix(framework: str, advised: str) -> None:
+    """No FLOPs are asked for in either run; one picks rows by a product of 900 µs, the other by an index, in 20 µs."""
+    product = change(LINEAR, name="aten::mm", own=900, flops=80e6)
+    rows = Row("aten::index", "embedding", 20, bytes=2e5)
+    by_product = step(before(GELU.name, product), framework=framework)
+    table = tuple(
+        replace(one, cost=by_index(one.cost)) if one.name == product.name else one for one in by_product.signatures
+    )
+    told = found(replace(by_product, signatures=table), step(before(GELU.name, rows), framework=framework))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(4 * (900 - 20))}
+    assert "one-hot matrices: 4 launches, 320 MFLOP" in told["more-work"].text
+    assert advised in told["more-work"].advice
 
 
 def averaging(profile: Profile, name: str) -> Profile:

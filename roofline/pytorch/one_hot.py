@@ -1,0 +1,100 @@
+"""Products of which one factor is one-hot: each row, or column, has a single 1, and the rest of it are zeros.
+
+Such a product picks rows of the other factor, and its gradient adds rows up by their index: what `embedding` and
+`index_add` do without a product. It runs, but what the program asks for is no product. One-hot is what `one_hot` makes,
+what `scatter_` writes into zeros, rows of an `eye`, and indices compared with `arange`.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Iterator
+from typing import Any, Literal
+
+from roofline.costs.calls import Call, Tensor, tensors
+from roofline.pytorch.aten.tables import ADDED, base
+
+#: What a storage holds, as far as it matters here. counting: 0, 1, 2, ... along one dimension.
+_Holds = Literal["zeros", "identity", "counting", "one-hot"]
+
+#: Products of two tensors; those that add something have it as their first argument.
+_PRODUCTS = frozenset("mm bmm matmul mv dot linear einsum tensordot inner addmm baddbmm addmv addbmm".split())
+#: Ops whose result is their first argument in another place, type or layout.
+_COPIES = frozenset(("clone", "_to_copy", "contiguous"))
+_ZEROS = frozenset(("zeros", "zeros_like", "new_zeros", "zero"))
+_ROWS_OF = frozenset(("index", "index_select", "embedding"))
+
+
+class OneHot:
+    """Follows the calls of a step: which storages hold such a matrix."""
+
+    def __init__(self) -> None:
+        """Nothing is known of any storage yet."""
+        self._holds: dict[int, _Holds] = {}
+
+    def follow(self, call: Call, writes: Collection[int]) -> None:
+        """Take note of a call. writes: the storages that it writes, whose former contents are gone."""
+        holds = self._made_by(call)
+        for storage in writes:
+            self._holds.pop(storage, None)
+        result = next(tensors(call.outputs or ()), None)
+        if holds is not None and result is not None and result.storage >= 0:
+            self._holds[result.storage] = holds
+
+    def picks(self, call: Call) -> bool:
+        """Whether a call is a product with such a matrix."""
+        name = base(call.name)
+        if name not in _PRODUCTS:
+            return False
+        factors = call.inputs[1:] if name in ADDED else call.inputs
+        return any(self._holding(one) == "one-hot" for one in tensors(factors))
+
+    def _made_by(self, call: Call) -> _Holds | None:
+        name, values = base(call.name), call.inputs
+        if name == "one_hot":
+            return "one-hot"
+        if name in _ZEROS:
+            return "zeros"
+        if name == "arange":
+            return "counting" if _counts_up(values) else None
+        if name == "eye":
+            return "identity"
+        first = self._holding(values[0]) if values else None
+        if name in _COPIES:
+            return first
+        if name in _ROWS_OF:
+            return "one-hot" if first == "identity" else None
+        if name == "scatter" and first == "zeros":
+            return "one-hot" if _writes_one_per_row(values) else None
+        if name == "eq":
+            return "one-hot" if any(self._names_each(*pair) for pair in _both_ways(values)) else None
+        return None
+
+    def _names_each(self, numbers: Any, indices: Any) -> bool:
+        """Whether `numbers` counts along a dimension in which each of `indices` is repeated."""
+        if self._holding(numbers) != "counting" or not isinstance(indices, Tensor):
+            return False
+        along = [place for place, size in enumerate(reversed(numbers.shape)) if size != 1]
+        return len(along) == 1 and (tuple(reversed(indices.shape)) + (1,) * along[0] + (1,))[along[0]] == 1
+
+    def _holding(self, value: Any) -> _Holds | None:
+        return self._holds.get(value.storage) if isinstance(value, Tensor) and value.storage >= 0 else None
+
+
+def _counts_up(values: tuple[Any, ...]) -> bool:
+    """Whether all steps of an `arange` are apart by one, or by what it was not told: 1."""
+    numbers = [value for value in values[:3] if type(value) in (int, float)]
+    return len(numbers) < 3 or numbers[2] == 1
+
+
+def _writes_one_per_row(values: tuple[Any, ...]) -> bool:
+    """Whether `scatter` writes a 1 at one place of each row: (self, dim, index, value)."""
+    dim, index, value = values[1:4] if len(values) > 3 else (None, None, None)
+    if not isinstance(dim, int) or not isinstance(index, Tensor) or isinstance(value, Tensor):
+        return False
+    return value == 1 and -len(index.shape) <= dim < len(index.shape) and index.shape[dim] == 1
+
+
+def _both_ways(values: tuple[Any, ...]) -> Iterator[tuple[Any, Any]]:
+    if len(values) > 1:
+        yield values[0], values[1]
+        yield values[1], values[0]

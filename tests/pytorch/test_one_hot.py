@@ -1,0 +1,76 @@
+"""Products with a one-hot matrix: they run, and stand for rows picked by their index.
+
+12 indices of 11 rows of 4: one product of 2 * 12 * 11 * 4 = 1,056 FLOP forward, and one for the gradient of the table.
+"""
+
+from __future__ import annotations
+
+import pytest
+
+torch = pytest.importorskip("torch")
+
+from torch.nn import functional
+
+from roofline.core.cost import BY_INDEX
+from roofline.core.step import Step
+from roofline.pytorch import count
+from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.recording import counting
+
+PRODUCT = 2 * 12 * 11 * 4
+INDICES = torch.tensor([[1, 10, 3, 0, 3, 7], [2, 2, 9, 4, 5, 6]])
+TABLE = torch.randn(11, 4, requires_grad=True)
+
+
+def products(make):
+    """(model FLOPs, FLOPs, note) of the product of what `make` gives with a table, and of the gradient of the table."""
+    counted = count.count(counting.record(Step(run=lambda: make().sum().backward())), Engine())
+    costs = [op.costed.cost for op in counted.ops if op.costed.cost.flops]
+    return [(cost.model_flops, cost.flops, cost.note) for cost in costs]
+
+
+def one_hot():
+    return functional.one_hot(INDICES, 11).float()
+
+
+PICKS = {
+    "one_hot": lambda: one_hot() @ TABLE,
+    "linear": lambda: functional.linear(one_hot().to(torch.float32), TABLE.t()),
+    "einsum": lambda: torch.einsum("bsv,vh->bsh", one_hot(), TABLE),
+    "bias": lambda: torch.addmm(torch.zeros(4), one_hot().reshape(12, 11), TABLE),
+    "compared": lambda: (INDICES[..., None] == torch.arange(11)).float() @ TABLE,
+    "compared the other way": lambda: (torch.arange(11) == INDICES[..., None]).float() @ TABLE,
+    "scattered": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 1.0) @ TABLE,
+    "identity": lambda: torch.eye(11)[INDICES] @ TABLE,
+}
+ASKS = {
+    "any other": lambda: torch.rand(2, 6, 11) @ TABLE,
+    "scaled": lambda: (one_hot() * 2) @ TABLE,
+    "scaled in place": lambda: one_hot().mul_(2) @ TABLE,
+    "smoothed": lambda: torch.full((2, 6, 11), 0.1).scatter_(2, INDICES[..., None], 1.0) @ TABLE,
+    "twos": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 2.0) @ TABLE,
+    "several per row": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[:, None].expand(2, 6, 6), 1.0) @ TABLE,
+    "even numbers": lambda: (INDICES[..., None] == torch.arange(0, 22, 2)).float() @ TABLE,
+    "indices against indices": lambda: (
+        (torch.arange(12).view(2, 6, 1) == torch.arange(132).view(2, 6, 11)).float() @ TABLE
+    ),
+}
+
+
+@pytest.mark.parametrize("make", PICKS.values(), ids=PICKS)
+def test_rows_picked_by_a_product_are_not_asked_for(make) -> None:
+    assert products(make) == [(0, PRODUCT, BY_INDEX)] * 2
+
+
+@pytest.mark.parametrize("make", ASKS.values(), ids=ASKS)
+def test_what_is_not_one_hot_is_a_product(make) -> None:
+    assert products(make) == [(PRODUCT, PRODUCT, "")] * 2
+
+
+def test_what_is_added_may_be_one_hot() -> None:
+    asked = torch.rand(12, 11)
+
+    def added():
+        return torch.addmm(functional.one_hot(INDICES.view(12) % 4, 4).float(), asked, TABLE)
+
+    assert products(added) == [(PRODUCT, PRODUCT, "")] * 2

@@ -42,8 +42,8 @@ EACH = [pytest.param(name, marks=pytest.mark.thorough) if name in THOROUGH else 
 OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
 INFER = [pytest.param(name, marks=pytest.mark.thorough) for name in ("jax", "tensorflow", "keras-tensorflow:jit=on")]
-#: Those whose training step is measured with all that a child measures beside the steps; one per profiler.
-WHOLE = ["torch", "jax", "tensorflow"]
+#: Those whose training step is measured with all that a child measures beside the steps.
+WHOLE = ["torch", "jax"]
 #: Dictionaries whose keys are names of things, not of fields.
 NAMED = {
     *("options", "versions", "switches", "device.ceilings", "gap_causes", "classes", "groups", "phases", "blocks"),

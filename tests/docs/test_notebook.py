@@ -58,6 +58,7 @@ def test_it_is_saved_with_its_outputs_and_small(saved: Any) -> None:
     assert FILE.stat().st_size < 200_000
 
 
+@pytest.mark.thorough
 def test_it_runs(
     saved: Any, tmp_path: Path, variables: dict[str, str], brief: dict[str, str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

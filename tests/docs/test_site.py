@@ -152,7 +152,7 @@ def test_it_is_read_and_searched_from_a_disk(site: Path, browser: Any) -> None:
     page.close()
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("scheme", ["light", pytest.param("dark", marks=pytest.mark.thorough)])
 def test_axe_finds_no_serious_fault(site: Path, browser: Any, scheme: str) -> None:
     axe = files("axe_playwright_python").joinpath("axe.min.js").read_text(encoding="utf-8")
     page = browser.new_page(viewport={"width": 1280, "height": 900}, color_scheme=scheme)

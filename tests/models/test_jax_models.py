@@ -51,10 +51,13 @@ IMAGES = ("lenet5", "segment-anything")
 INFERRED = tuple(name for name in NAMES if name != "segment-anything")  # which is trained only, here
 
 
+#: Models of which others share the code, or that are longer or larger.
+OTHERS = ("distilbert", "distilgpt2", "gpt2", "mistral", "segment-anything")
+
+
 def short(names: tuple[str, ...]) -> list[Any]:
-    """The names, of which `make test` takes those whose code the others share; the others are longer or larger."""
-    others = ("distilbert", "distilgpt2", "gpt2", "mistral", "segment-anything")
-    return [pytest.param(name, marks=pytest.mark.thorough) if name in others else name for name in names]
+    """The names, of which `make test` takes those whose code the others share."""
+    return [pytest.param(name, marks=pytest.mark.thorough) if name in OTHERS else name for name in names]
 
 
 TRANSFORMERS = ("bert", "distilbert", "gpt2")
@@ -316,7 +319,10 @@ def test_switches_have_the_names_that_the_models_in_pytorch_give_them(name: str,
 # --------------------------------------------------------------------------------------------- scopes and blocks
 
 
-@every_case
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [pytest.param(*case, marks=pytest.mark.thorough) if case[0] in OTHERS else case for case in CASES],
+)
 def test_every_scope_has_a_block(name: str, mode: str) -> None:
     step = ready(name, mode)
     found = op_names(step)

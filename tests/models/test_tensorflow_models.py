@@ -173,7 +173,10 @@ def test_padding_is_masked_as_in_torch(name: str) -> None:
 
 
 @pytest.mark.usefixtures("no_dropout")
-@pytest.mark.parametrize(("name", "jit"), JITS)
+@pytest.mark.parametrize(
+    ("name", "jit"),
+    [pytest.param(*case, marks=pytest.mark.thorough) if case[1] == "compile" else case for case in JITS],
+)
 def test_one_training_step_as_in_torch(name: str, jit: str) -> None:
     step = build(name, jit, mode="train")
     other = twin(name, step)
@@ -393,7 +396,7 @@ def test_nodes_are_in_the_block_of_their_meaning(name: str, mode: str) -> None:
         assert len(products) == 2 * dense
 
 
-@pytest.mark.parametrize("mode", ["infer", "train"])
+@pytest.mark.parametrize("mode", ["infer", pytest.param("train", marks=pytest.mark.thorough)])
 def test_what_xla_compiles_keeps_the_scopes(mode: str) -> None:
     step = build("bert", "compile", mode=mode, layers=1)
     text = step.run.function.experimental_get_compiler_ir(*step.run.arguments)(stage="optimized_hlo")

@@ -89,7 +89,13 @@ def work(recording: Recording, by: str) -> dict[str, tuple[float, float]]:
 
 
 @pytest.mark.filterwarnings("ignore:.*loss_type.*")
-@pytest.mark.parametrize(("name", "mode"), CASES, ids=[f"{name}-{mode}" for name, mode in CASES])
+@pytest.mark.parametrize(
+    ("name", "mode"),
+    [
+        pytest.param(*one, marks=pytest.mark.thorough if one == ("gpt2", "train") else (), id="-".join(one))
+        for one in CASES
+    ],
+)
 def test_a_traced_model_is_counted_as_the_eager_one(name: str, mode: str) -> None:
     eager = record.record(built(name, mode), Plan(device="cpu", threads=1, count_only=True), silent)
     step = built(name, mode)

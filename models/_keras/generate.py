@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from roofline.core.step import Step, Workload
+from roofline.core.step import Step, Workload, scope
 from roofline.models._keras.prepare import generator
 from roofline.models._keras.step import own_step
 from roofline.models._keras.version import Version
@@ -45,5 +45,26 @@ def generation(version: Version, workload: Workload, dims: Mapping[str, Any], mo
         switches=transformer_switches(workload, dims, attention=attention, mask="all ones, causal")
         | generation_switches(kv_cache="static", passes=new),
     )
-    version.generates_greedily(model)  # compiling has given it the library's default sampler, which draws
+    _generates_greedily(version, model)
     return step
+
+
+def _generates_greedily(version: Version, model: Any) -> None:
+    """Gives a compiled language model the greedy sampler, whose loop is decode; all before it is prefill.
+
+    Compiling has given it the library's default sampler, which draws.
+    """
+
+    class Decoding(version.library().samplers.GreedySampler):  # type: ignore[misc]
+        def __call__(self, *args: Any, **kwargs: Any) -> Any:
+            with scope("decode"):
+                return super().__call__(*args, **kwargs)
+
+    generate_step = model.generate_step
+
+    def marked(*args: Any, **kwargs: Any) -> Any:
+        with scope("prefill"):
+            return generate_step(*args, **kwargs)
+
+    model.generate_step = marked
+    version.samples(model, Decoding())

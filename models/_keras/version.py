@@ -33,8 +33,8 @@ class Version(Protocol):
     def attention(self, dropout: float, /) -> str:
         """How multi-head attention that was made with this rate computes."""
 
-    def generates_greedily(self, model: Any, /) -> None:
-        """Has a compiled language model take the likeliest token and mark its phases."""
+    def samples(self, model: Any, sampler: Any, /) -> None:
+        """Gives a compiled language model its sampler."""
 
     def generated(self, model: Any, inputs: Any, /) -> Any:
         """One call of the model's `generate`, which nothing ends early."""

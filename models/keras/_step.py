@@ -10,7 +10,6 @@ from typing import Any
 import keras
 import numpy as np
 
-from roofline.core.step import scope
 from roofline.errors import MissingError
 from roofline.models._adam import Adam
 from roofline.models._keras import prepare
@@ -66,21 +65,9 @@ def attention(dropout: float) -> str:
 # Steps
 
 
-def generates_greedily(model: Any) -> None:
-    """Gives a compiled language model the greedy sampler, whose loop is decode; all before it is prefill."""
-
-    class Decoding(library().samplers.GreedySampler):  # type: ignore[misc]
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            with scope("decode"):
-                return super().__call__(*args, **kwargs)
-
-    generate_step = model.generate_step
-
-    def marked(*args: Any, **kwargs: Any) -> Any:
-        with scope("prefill"):
-            return generate_step(*args, **kwargs)
-
-    model.sampler, model.generate_step = Decoding(), marked
+def samples(model: Any, sampler: Any) -> None:
+    """Gives a compiled language model its sampler."""
+    model.sampler = sampler
 
 
 def generated(model: Any, inputs: Any) -> Any:

@@ -11,7 +11,6 @@ import numpy as np
 import tensorflow as tf
 import tf_keras as keras
 
-from roofline.core.step import scope
 from roofline.errors import InputError, MissingError
 from roofline.models._adam import Adam
 from roofline.models._keras import prepare
@@ -75,22 +74,9 @@ def attention(dropout: float) -> str:
 # Steps
 
 
-def generates_greedily(model: keras.Model) -> None:
-    """Gives a compiled language model the greedy sampler, whose loop is decode; all before it is prefill."""
-
-    class Decoding(library().samplers.GreedySampler):  # type: ignore[misc]
-        def __call__(self, *args: Any, **kwargs: Any) -> Any:
-            with scope("decode"):
-                return super().__call__(*args, **kwargs)
-
-    generate_step = model.generate_step
-
-    def marked(*args: Any, **kwargs: Any) -> Any:
-        with scope("prefill"):
-            return generate_step(*args, **kwargs)
-
-    # Compiling gives the model its sampler under this name, and no other way than by compiling it anew.
-    model._sampler, model.generate_step = Decoding(), marked
+def samples(model: keras.Model, sampler: Any) -> None:
+    """Gives a compiled language model its sampler, as only compiling it anew does otherwise."""
+    model._sampler = sampler
 
 
 def generated(model: keras.Model, inputs: Any) -> Any:

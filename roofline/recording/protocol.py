@@ -15,8 +15,10 @@ CPU_STEPS, CPU_LEAST, GPU_STEPS = 20, 3, 100
 SINGLE_STEPS = 3
 #: Settling steps may take so long together [s], and are never more than so many.
 _TIME, _MOST = 0.03, 6
-#: So many steps are profiled; of steps that are no longer than this [s], so many.
+#: So many steps are profiled; of steps that are no longer than this [s], so many. By choice.
 _FEW, _SHORT, _MANY = 5, 0.02, 10
+#: Of steps of so long [s] or more no more are profiled than are timed plain: each costs what a plain one does. By choice.
+_LONG = 1.0
 #: In steps longer than this [s] nobody asks whether the host sleeps: its time is little of them. By choice.
 HOST_MATTERS = 0.2
 #: What a step is told that starts a profiler itself.
@@ -46,6 +48,8 @@ def profiled_steps(typical: float, plain: int) -> int:
 
     Short steps lie further apart, and cost little.
     """
+    if typical >= _LONG:
+        return max(CPU_LEAST, min(_FEW, plain))
     return _MANY if typical <= _SHORT and plain >= _MANY else _FEW
 
 

@@ -17,7 +17,13 @@ def test_short_steps_settle_longer(typical: float, steps: int) -> None:
 
 
 @pytest.mark.parametrize(
-    ("typical", "plain", "steps"), [(0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (5.0, 20, 5)]
+    ("typical", "plain", "steps"),
+    [
+        *((0.02, 10, 10), (0.021, 10, 5), (0.001, 9, 5), (0.001, 3, 5), (0.99, 3, 5)),
+        *((5.0, 20, 5), (5.0, 4, 4), (1.0, 3, 3), (30.0, 1, 3)),
+    ],
 )
-def test_short_steps_are_profiled_more_often(typical: float, plain: int, steps: int) -> None:
+def test_short_steps_are_profiled_more_often_and_long_ones_no_more_than_timed(
+    typical: float, plain: int, steps: int
+) -> None:
     assert profiled_steps(typical, plain) == steps

@@ -17,7 +17,7 @@ SINGLE_STEPS = 3
 _TIME, _MOST = 0.03, 6
 #: So many steps are profiled; of steps that are no longer than this [s], so many. By choice.
 _FEW, _SHORT, _MANY = 5, 0.02, 10
-#: Of steps of so long [s] or more no more are profiled than are timed plain: each costs what a plain one does. By choice.
+#: Of steps of so long [s] or more no more are profiled than are timed plain, since each costs as much. By choice.
 _LONG = 1.0
 #: In steps longer than this [s] nobody asks whether the host sleeps: its time is little of them. By choice.
 HOST_MATTERS = 0.2

@@ -50,13 +50,14 @@ def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api
 
 def _tensorflow() -> ModuleType:
     try:
-        found = import_module("tensorflow")
+        import tensorflow
     except ModuleNotFoundError as error:
         if error.name != "tensorflow":
             raise
         raise MissingError(
             "tf.data feeds it, and TensorFlow is not installed: run `pip install 'roofline[tensorflow]'`"
         ) from None
+    found: ModuleType = tensorflow
     return found
 
 

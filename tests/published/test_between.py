@@ -20,14 +20,14 @@ def test_its_parts_add_up() -> None:
     found = between(api(0.14, 0.15, 0.16, waiting=0.02), WALL)
     assert found.seconds == pytest.approx(0.05)
     assert found.resolved
-    assert found.host == pytest.approx(0.03)
+    assert found.rest == pytest.approx(0.03)
     low, high = found.ci95 or (0, 0)
     assert 0.03 < low < 0.05 < high < 0.07, "no draw is outside of 140 - 110 and 160 - 90 ms"
 
 
 def test_what_the_library_hides_is_one_number() -> None:
     found = between(api(0.14, 0.15, 0.16), WALL)
-    assert (found.input, found.host) == (None, None)
+    assert (found.input, found.rest) == (None, None)
 
 
 def test_less_than_the_bare_step_is_resolved_too() -> None:

@@ -91,14 +91,20 @@ def test_what_the_benchmark_timed_stands_beside_its_figure(golden: Callable[[str
     assert (api["mean"], api["median"]) == pytest.approx((0.9, 0.9))
     assert (found["mean"], figure["ratio"], figure["api_ratio"]) == pytest.approx((0.8, 0.8 / 0.22237, 0.9 / 0.22237))
     between = api["between"]
-    assert (between["seconds"], between["input"], between["host"]) == pytest.approx((0.1, 0.02, 0.08))
+    assert (between["seconds"], between["input"], between["rest"]) == pytest.approx((0.1, 0.02, 0.08))
     assert between["resolved"]
 
 
 def test_waiting_that_the_library_hides_is_not_told_apart() -> None:
     words = told(with_api(waiting=None, alone=0.005))
-    assert "ms): data input and host time; tf.data alone, read without a model, takes 5.00 ms a batch" in words
+    assert "Python); tf.data alone, read without a model, takes 5.00 ms a batch" in words
     assert "in which it waits" not in words
+
+
+def test_what_a_trainer_does_besides_is_not_called_host_time_alone() -> None:
+    profile = with_api("Trainer.train", "torch", data="a DataLoader")
+    words = told(msgspec.structs.replace(profile, options={"attention": "eager"}, size="base"))
+    assert "in which it waits for a DataLoader, and +80.0 ms host time and its own work (callbacks, gradient" in words
 
 
 def test_a_difference_that_is_not_resolved_is_not_split() -> None:

@@ -11,7 +11,7 @@ from roofline.core.schema import Api, Wall
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Between:
-    """Data input and host time: how much longer a step takes in the function [s per step]; less than 0: shorter.
+    """Data input, host time and what else: how much longer a step takes in the function [s]; less than 0: shorter.
 
     seconds: the mean of its steps less that of the plain steps. ci95: by resampling both; the plain steps that were
     timed again behind it are a second sample of the same, so that what the machine changed meanwhile is in it.
@@ -28,8 +28,11 @@ class Between:
         return self.ci95 is not None and not self.ci95[0] <= 0 <= self.ci95[1]
 
     @property
-    def host(self) -> float | None:
-        """The rest: callbacks, metrics, progress, Python; None where it cannot be told from the data's."""
+    def rest(self) -> float | None:
+        """Host time (callbacks, metrics, progress, Python), and what work the function does besides, as a Trainer does.
+
+        None where it cannot be told from the data's.
+        """
         return None if self.input is None else self.seconds - self.input
 
 

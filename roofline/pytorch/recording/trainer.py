@@ -99,7 +99,9 @@ def _library() -> ModuleType:
             if error.name != name:
                 raise
             raise MissingError(f"the Trainer needs {name}: run `pip install {name}`") from None
-    return import_module("transformers")
+    import transformers
+
+    return transformers
 
 
 def _arguments(library: ModuleType, step: Step, folder: str, **more: Any) -> Any:

@@ -14,6 +14,10 @@ from roofline.published.presets.beside import Beside, Figure, beside
 from roofline.renderers._signed import signed
 from roofline.renderers._words import between, counted, plain
 
+#: What a function does besides waiting for data, where that is not the host's alone.
+_BESIDES = {
+    "Trainer.train": "host time and its own work (callbacks, gradient clipping, schedule, its own loss and optimizer)"
+}
 #: What a reader must know of a figure to hold another beside it.
 _KINDS = ("precision", "jit", "batch", "timing")
 
@@ -59,10 +63,11 @@ def between_words(found: Beside) -> str:
     told += f" (95 % interval {signed(rest.ci95[0])} to {signed(rest.ci95[1])})"
     if not rest.resolved:
         return f"{told}: not resolved{_alone(api)}"
-    if rest.input is None or rest.host is None:
-        return f"{told}: data input and host time{_alone(api)}"
+    words = _BESIDES.get(api.name, "host time (callbacks, metrics, progress, Python)")
+    if rest.input is None or rest.rest is None:
+        return f"{told}: data input and {words}{_alone(api)}"
     waits = f"{signed(rest.input)} data input, in which it waits for {plain(api.data)}"
-    return f"{told}: {waits}, and {signed(rest.host)} host time (callbacks, metrics, progress, Python)"
+    return f"{told}: {waits}, and {signed(rest.rest)} {words}"
 
 
 def _alone(api: Api) -> str:
@@ -163,7 +168,7 @@ def _api_document(found: Beside) -> dict[str, Any] | None:
             "ci95": None if rest.ci95 is None else list(rest.ci95),
             "resolved": rest.resolved,
             "input": rest.input,
-            "host": rest.host,
+            "rest": rest.rest,
         },
         "data": api.data,
         "data_alone": api.alone,

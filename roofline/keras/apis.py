@@ -37,7 +37,7 @@ def _timed(library: str, name: str, step: Step, steps: int, cached: bool) -> Api
         data = _dataset(tensorflow, step, steps + 1, cached)
     clock, waits = Clock(), Waits()
     with _seen(type(iter(data)), waits):
-        getattr(step.model, name)(data, callbacks=[_callback(keras, clock)])
+        getattr(step.model, name)(data, callbacks=[_callback(keras, tensorflow, clock)])
     waiting = waits.per_step(clock)
     return Api(
         name=name,
@@ -95,8 +95,14 @@ def _on_the_host(keras: ModuleType, tensorflow: ModuleType) -> Iterator[None]:
         yield
 
 
-def _callback(keras: Any, clock: Clock) -> Any:
-    """The benchmark's clock as a callback: from the begin of batch 1 to the end of the last one."""
+def _callback(keras: Any, tensorflow: Any, clock: Clock) -> Any:
+    """The benchmark's clock as a callback: from the begin of batch 1 to the end of the last one.
+
+    Keras makes the logs of `fit` numbers for such a callback, and so waits for the step. The results of `predict` it
+    hands on before the device is done with them, so that the clock would stop before the work does, as the benchmark's
+    did: here they are fetched first, which the bare step does, too.
+    """
+    fetch = keras.ops.convert_to_numpy if hasattr(keras, "ops") else np.asarray
 
     class Callback(keras.callbacks.Callback):  # type: ignore[misc]
         def on_train_batch_begin(self, batch: int, logs: object = None) -> None:
@@ -105,7 +111,13 @@ def _callback(keras: Any, clock: Clock) -> Any:
         def on_train_batch_end(self, batch: int, logs: object = None) -> None:
             clock.end(batch)
 
-        on_predict_batch_begin, on_predict_batch_end = on_train_batch_begin, on_train_batch_end
+        def on_predict_batch_begin(self, batch: int, logs: object = None) -> None:
+            clock.begin(batch)
+
+        def on_predict_batch_end(self, batch: int, logs: object = None) -> None:
+            for result in tensorflow.nest.flatten(logs):
+                fetch(result)
+            clock.end(batch)
 
     return Callback()
 

@@ -11,6 +11,7 @@ import subprocess
 import sys
 import time
 from importlib.util import find_spec
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -55,6 +56,22 @@ def test_fit_and_predict_are_run_as_the_benchmark_ran_them(engine: str) -> None:
     assert found["learned"], "fit is training"
     assert found["batches"] == {"cached": ["float32", [8, 4]], "images": ["float64", [8, 4]]}
     assert found["restored"], "the iterator of tf.data is what it was"
+
+
+def test_the_clock_of_predict_waits_for_the_results() -> None:
+    """Before the end of each batch, whose results may be several."""
+    from roofline.keras import apis
+
+    told: list[object] = []
+    clock = SimpleNamespace(begin=lambda batch: told.append(("begin", batch)), end=lambda batch: told.append(batch))
+    keras = SimpleNamespace(
+        callbacks=SimpleNamespace(Callback=object), ops=SimpleNamespace(convert_to_numpy=told.append)
+    )
+    flatten = SimpleNamespace(nest=SimpleNamespace(flatten=lambda logs: list(logs.values())))
+    callback = apis._callback(keras, flatten, clock)  # type: ignore[arg-type]
+    callback.on_predict_batch_begin(3)
+    callback.on_predict_batch_end(3, {"masks": "first", "scores": "second"})
+    assert told == [("begin", 3), "first", "second", 3]
 
 
 # --------------------------------------------------------------------------------- what the processes run

@@ -51,6 +51,7 @@ SLOW = (
     "docs/test_action.py",
     "cli/test_stable_diffusion.py",
     "renderers/test_figure_layout.py",
+    "models/test_keras_apis.py",
     "api/test_callbacks.py",
     "api/test_public_names.py",
     "api/test_step_profiler.py",

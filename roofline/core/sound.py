@@ -34,6 +34,7 @@ _WHOLE = 1 + 1e-6
 
 _COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
 _TIMES = ("steps", "single", "first")
+_API = ("steps", "after", "waiting", "alone")
 _PROFILED = ("walls", "corrected", "idle", "event_cost", "events", "dropped")
 _COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
@@ -54,6 +55,8 @@ def check(profile: Profile, source: str) -> None:
     ):
         raise InputError(f"{source} is damaged: its profiled steps have no times.")
     check_device(profile.device, source)
+    if profile.api and not profile.api.steps:
+        raise InputError(f"{source} is damaged: {profile.api.name!r} has no times of steps.")
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, _WHOLE)
     if not _ops_fit(profile):
@@ -106,6 +109,8 @@ def _numbers(profile: Profile) -> Named:
     if profile.profiled:
         yield from _of("profiled", profile.profiled, _PROFILED)
         yield from _each("idle time by", profile.profiled.idle_causes)
+    if profile.api:
+        yield from _of("api", profile.api, _API)
     if profile.imported:
         yield from _of("imported", profile.imported, _IMPORTED)
     if profile.compilation:

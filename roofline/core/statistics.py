@@ -42,6 +42,22 @@ def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]
     return float(low), float(high)
 
 
+def mean_difference_interval(values: Sequence[float], *others: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of mean(values) - mean(other); None below 3 values of `values` or of all others.
+
+    others: the same measured at several times, between which a machine becomes faster or slower: each draw takes one of
+    them, so that what they differ by is in the interval.
+    """
+    kept = [other for other in others if len(other) >= 3]
+    if len(values) < 3 or not kept:
+        return None
+    rng = generator()
+    means = [resample(each, rng).mean(axis=1) for each in kept]
+    other = np.stack(means, axis=1)[np.arange(RESAMPLES), rng.integers(0, len(means), RESAMPLES)]
+    low, high = np.percentile(resample(values, rng).mean(axis=1) - other, (2.5, 97.5))
+    return float(low), float(high)
+
+
 def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of median(walls) - scale * mean(busy); None below 3 of either.
 

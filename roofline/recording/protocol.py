@@ -53,6 +53,14 @@ def profiled_steps(typical: float, plain: int) -> int:
     return _MANY if typical <= _SHORT and plain >= _MANY else _FEW
 
 
+def steps_after(plain: int) -> int:
+    """How many plain steps are timed again behind a loop of a library's own; plain: how many were before it.
+
+    A fifth, by choice: they are to show whether the machine became faster or slower meanwhile.
+    """
+    return min(plain, max(CPU_LEAST, plain // 5))
+
+
 def settling(typical: float) -> int:
     """The number of steps before a profiled one; typical: what a step takes [s]. Of steps of a second or more, none."""
     if typical >= 1:

@@ -70,7 +70,8 @@ class ComparedRow:
     """The runs of a row, at least two; `ranking.fastest` is that by the publication's statistic.
 
     Of each run, in the order of `ranking.runs`: besides, what the preset has for it; recorded, whether it was measured
-    with the preset; means, the publication's statistic [s].
+    with the preset; means, the publication's statistic [s]. as_timed: whether that is of what the benchmark timed, such
+    as Keras's `fit`, which all of the runs then have; else it is of the bare steps.
     """
 
     row: Row
@@ -78,6 +79,7 @@ class ComparedRow:
     besides: tuple[Beside, ...]
     recorded: tuple[bool, ...]
     means: tuple[float, ...]
+    as_timed: bool
 
     @property
     def fastest_by_median(self) -> int:
@@ -169,14 +171,18 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
     for profile in profiles:
         check_timed(profile, profile.backend)
-    means = tuple(fmean(profile.wall.steps) for profile in profiles)
-    besides = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    found = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    besides = tuple(each for each in found if each is not None)  # all of them: the row was found by the same rule
+    timed = [time for each in besides if (time := each.timed) is not None]
+    as_timed = len(timed) == len(profiles) and any(each.api for each in besides)
+    means = tuple(timed if as_timed else (fmean(profile.wall.steps) for profile in profiles))
     return ComparedRow(
         row,
         rank(profiles, fastest=means.index(min(means))),
-        tuple(each for each in besides if each is not None),  # all of them: the row was found by the same rule
+        besides,
         tuple(profile.preset == name for profile in profiles),
         means,
+        as_timed,
     )
 
 

@@ -1,7 +1,7 @@
 """Saved profiles of a preset, row by row: who is fastest by the publication's statistic, and what its table says of it.
 
-A row here is a row of the preset with one batch, length and number of new tokens, on one device: what a claim of the
-publication is about. The runs of one row are ranked and explained as `compare` explains any others.
+A row here is a row of the preset with one size, batch, length and number of new tokens, on one device: what a claim of
+the publication is about. The runs of one row are ranked and explained as `compare` explains any others.
 """
 
 from __future__ import annotations
@@ -153,7 +153,7 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
             strangers.append(Stranger(profile, str(error)))
             continue
         sizes = (profile.batch or 0, profile.seq or 0, profile.new_tokens or 0)
-        placed.append(((preset.row.index(row), *sizes, profile.device.name), profile))
+        placed.append(((preset.row.index(row), profile.size, *sizes, profile.device.name), profile))
     found: list[ComparedRow | Alone] = []
     for key, group in groupby(sorted(placed, key=lambda each: each[0]), key=lambda each: each[0]):
         runs = [profile for _, profile in group]

@@ -179,6 +179,16 @@ class Analysis(Shown):
         return int(longest.any(axis=1).sum())
 
     @property
+    def beyond_together(self) -> float | None:
+        """How many times as long as the profiled steps the ops of one ran, each by its share; None where not longer."""
+        profiled = self.profile.profiled
+        if profiled is None or not profiled.walls or not self.profile.ops:
+            return None
+        ran = float((self.table.columns.own - self.table.columns.overlap).sum())
+        longer = ran / float(np.mean(profiled.walls))
+        return longer if longer > 1 + _CLOCK else None
+
+    @property
     def roofs(self) -> dict[str, float | None]:
         """Least times of the step [s].
 
@@ -344,7 +354,7 @@ class Analysis(Shown):
             flags.append("few-traced-steps" if self.profile.imported else "few-steps")
         if self.above_ceiling:
             flags.append("above-ceiling")
-        if self.beyond_step:
+        if self.beyond_step or self.beyond_together is not None:
             flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
 

@@ -39,7 +39,7 @@ def test_arguments_of_all_kinds(make_kineto):
 def test_lists_of_lists_are_no_arguments(make_kineto, value):
     made = make_kineto.Trace()
     made.op("aten::x", 0, 5, ([2, 3], "float", [3, 1]), value)
-    found = nodes(made).call(0).args[1]
+    found = nodes(made).call(0).inputs[1]
     assert found is None or found == value
 
 

@@ -66,3 +66,14 @@ def test_of_many_gzip_members_no_more_is_held_than_of_one():
         tracemalloc.stop()
     assert told == b'{"a": 1}'
     assert most < 10 << 20
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_what_the_header_says_can_be_written(whole):
+    """A lone surrogate, which JSON can escape and no encoding has, is a question mark, as in the names of events."""
+    made = (
+        b'{"deviceProperties": [{"name": "a\\ud800b\\ud83d\\ude00"}], "traceEvents": [\n{"ph": "X", "ts": 1, "dur": 1}'
+    )
+    read = reader.Reader(made + (b"]}" if whole else b""), "a trace", 1 << 20, {})
+    assert list(read.chunks())
+    assert read.header["deviceProperties"] == [{"name": "a?b\U0001f600"}]

@@ -8,6 +8,7 @@ step of BERT-base below 1 MB.
 from __future__ import annotations
 
 import gc
+import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -320,7 +321,10 @@ def encode(profile: Profile) -> bytes:
     plain = msgspec.to_builtins(profile)
     _refuse_non_finite(plain, "$")
     sound.check(profile, "The profile")
-    return msgspec.json.encode(plain) + b"\n"
+    try:
+        return msgspec.json.encode(plain) + b"\n"
+    except UnicodeEncodeError:  # names of files are bytes, of which not all are text: what is none becomes "?"
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def decode(data: bytes, source: str = "the profile") -> Profile:

@@ -27,6 +27,8 @@ LARGEST, SMALLEST = 1e30, 1e-30
 _LONGEST = 10**16
 #: [ns] of a start, and the number of a buffer, on either side of 0: a small number that 64 bits hold.
 _FARTHEST = 1 << 62
+#: [ns] What runs beside other ops runs: more of it than an op's own time is no rounding of the two.
+_ROUNDED = 1
 #: Launches of an op and results that a host reads before it, far more than a step has time for.
 _MOST = 1 << 40
 #: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
@@ -181,6 +183,8 @@ def _ops_fit(profile: Profile) -> bool:
     if any(inside):
         return False
     steps = len(profile.profiled.corrected) if profile.profiled else of.steps[0]
+    if (of.steps == steps).all() and steps and (of.overlap > of.own.reshape(-1, steps).mean(axis=1) + _ROUNDED).any():
+        return False
     sizes = np.asarray([(len(signature.reads), len(signature.writes)) for signature in signatures], np.int64)
     return bool(
         (of.steps == steps).all()
@@ -226,6 +230,8 @@ def _refuse_op(profile: Profile, source: str) -> None:
     for name, values, most in _columns([op]):
         if not _within(values, most):
             raise InputError(f"{source} is damaged: {name} of op {low} is {max(values, key=abs)}.")
+    if op.own_ns and op.overlap_ns > sum(op.own_ns) / len(op.own_ns) + _ROUNDED:
+        raise InputError(f"{source} is damaged: op {low} ran beside others for longer than it ran.")
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
     if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
         raise InputError(f"{source} is damaged: the buffers of op {low} do not fit its signature.")

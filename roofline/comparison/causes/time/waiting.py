@@ -11,7 +11,8 @@ from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_part, listed, opening, ops
-from roofline.comparison.causes.program import in_words_of, written_in
+from roofline.comparison.causes.program import in_words_of
+from roofline.core.framework import written_in
 
 #: What a step spends on compiling programs anew [s], where that was recorded.
 _COMPILING = "compiling_seconds_per_step"

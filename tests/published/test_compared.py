@@ -42,6 +42,16 @@ def test_runs_of_another_size_are_another_row() -> None:
     assert [[one.profile.size for one in row.ranking.runs] for row in found.compared] == [["base"] * 2, ["tiny"] * 2]
 
 
+def test_the_sizes_of_the_columns_are_one_row() -> None:
+    """Native BERT is `base`, KerasNLP's `base-tanh`, as the preset asks: what they differ in is parity's to say."""
+    sizes = {"torch": "base", "keras-jax": "base-tanh"}
+    found = rows("keras-benchmark", [run(backend, size=size) for backend, size in sizes.items()])
+    (row,) = found.compared
+    assert {one.profile.backend: one.profile.size for one in row.ranking.runs} == sizes
+    assert not any(difference.what == "size" for each in row.besides for difference in each.differences)
+    assert [each.comparable for each in row.pairs] == [True]
+
+
 def test_a_row_is_a_model_a_mode_its_sizes_and_a_device() -> None:
     found = rows(
         "keras-benchmark",

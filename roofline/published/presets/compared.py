@@ -1,7 +1,8 @@
 """Saved profiles of a preset, row by row: who is fastest by the publication's statistic, and what its table says of it.
 
 A row here is a row of the preset with one size, batch, length and number of new tokens, on one device: what a claim of
-the publication is about. The runs of one row are ranked and explained as `compare` explains any others.
+the publication is about. Where the benchmark's columns have sizes of their own, these are one. The runs of one row are
+ranked and explained as `compare` explains any others.
 """
 
 from __future__ import annotations
@@ -153,7 +154,7 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
             strangers.append(Stranger(profile, str(error)))
             continue
         sizes = (profile.batch or 0, profile.seq or 0, profile.new_tokens or 0)
-        placed.append(((preset.row.index(row), profile.size, *sizes, profile.device.name), profile))
+        placed.append(((preset.row.index(row), _size(preset, row, profile), *sizes, profile.device.name), profile))
     found: list[ComparedRow | Alone] = []
     for key, group in groupby(sorted(placed, key=lambda each: each[0]), key=lambda each: each[0]):
         runs = [profile for _, profile in group]
@@ -166,6 +167,13 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
         tuple(each for each in found if isinstance(each, Alone)),
         tuple(strangers),
     )
+
+
+def _size(preset: Preset, row: Row, profile: Profile) -> str:
+    """Its size, "" for each that the benchmark ran in a row: its columns of BERT differ in the form of GELU."""
+    columns = (*preset.column, None)
+    ran = {preset.resolve(row, column, threads=None).size or "base" for column in columns}
+    return "" if profile.size in ran else profile.size
 
 
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:

@@ -70,6 +70,17 @@ def test_the_flag_that_never_reached_the_model() -> None:
     assert KERAS.resolve(row, KERAS.of("keras-tensorflow"), threads=1).options == {"jit": "on"}
 
 
+@pytest.mark.parametrize("mode", ["infer", "train"])
+def test_native_segment_anything_writes_attention_out(mode: str) -> None:
+    """Meta's code has no fused attention; compiled, it is the same code. That of Stable Diffusion is PyTorch's own."""
+    row = KERAS.find("segment-anything", mode, "cuda")
+    assert KERAS.resolve(row, KERAS.of("torch"), threads=1).options == {"attention": "eager"}
+    compiled = KERAS.resolve(row, KERAS.of("torch-compile"), threads=1)
+    assert compiled.options == {"attention": "eager", "mode": "reduce-overhead"}
+    other = KERAS.find("stable-diffusion", mode, "cuda")
+    assert KERAS.resolve(other, KERAS.of("torch"), threads=1).options == {}
+
+
 @pytest.mark.parametrize(
     ("model", "mode", "backend", "api"),
     [

@@ -18,8 +18,8 @@ _HEAD = """# A layer of the large models
 
 `--size one-layer` is a published model in full width with as few layers as it can have, so that a machine which cannot
 hold the whole shows what bounds its parts. One sample, 32 tokens (images in full), float32, one thread, five plain
-steps: more than that and these would take hours. Of a large language model it is then mostly the head that runs: of
-Gemma {gemma} of the FLOPs.
+steps: more than that and these would take hours. Of a large language model much of it is then the head: of Gemma
+{gemma} of the FLOPs, of Mistral {mistral}.
 
 Made by `make cells` on {date}: {device}; {versions}.
 
@@ -48,7 +48,8 @@ def write() -> Path | None:
         date=date.today().isoformat(),
         device=any_one.profile.device.name,
         versions=", ".join(f"{name} {version}" for name, version in sorted(versions.items())),
-        gemma=_of_head(there),
+        gemma=_of_head(there, "gemma"),
+        mistral=_of_head(there, "mistral"),
     )
     parts = []
     for name in MODELS:
@@ -64,12 +65,12 @@ def write() -> Path | None:
     return PAGE
 
 
-def _of_head(there: dict[Cell, Analysis]) -> str:
-    """The share of the head in Gemma's FLOPs, in words; of the first run that has blocks."""
+def _of_head(there: dict[Cell, Analysis], model: str) -> str:
+    """The share of the head in a model's FLOPs, in words; of the first run that has blocks."""
     for cell, analysis in there.items():
-        if (cell.model, cell.mode) == ("gemma", "infer") and "head" in analysis.by("block"):
+        if (cell.model, cell.mode) == (model, "infer") and "head" in analysis.by("block"):
             return units.percent(analysis.by("block")["head"].flops / analysis.total.flops)
-    return "most"
+    return "an unknown share"
 
 
 def _row(backend: str, analysis: Analysis) -> list[str]:

@@ -90,6 +90,10 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
             f"There is no model called 'elmo'; there are: {listed('roofline.models.torch', sorted_by_kind=True)}.",
         ),
         (
+            ("profile", "gemma", "--backend", "keras2"),
+            f"keras2 has no model called 'gemma'; it has: {listed('roofline.models.keras2', sorted_by_kind=True)}.",
+        ),
+        (
             ("profile", "mlp", "--backend", "tensorfow"),
             f"There is no backend called 'tensorfow'; there are: {listed('roofline.backends')}.",
         ),

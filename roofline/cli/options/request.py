@@ -62,7 +62,7 @@ def make_request(
             raise InputError(f"--{option} {value} is not possible: give at most {_MOST}.")
     if asked.get("new_tokens") is not None and asked.get("mode") != "generate":
         raise InputError("--new-tokens is for steps that generate: add --mode generate, or leave it out.")
-    file, function, title = _model(model, described)
+    file, function, title = _model(model, name, described)
     workload = Workload(model=title, device=calibration.resolve(device), options=options, **asked)
     if threads is None:
         threads = cpu.detect().cores  # what the frameworks take by default: one per physical core
@@ -106,8 +106,8 @@ def parse_backend(text: str) -> tuple[str, Backend, dict[str, str]]:
     return name, backend, options
 
 
-def _model(model: str, backend: Backend) -> tuple[str | None, str | None, str]:
-    """(file, function, name) of what the user wants to run."""
+def _model(model: str, asked: str, backend: Backend) -> tuple[str | None, str | None, str]:
+    """(file, function, name) of what the user wants to run; asked: the backend's name."""
     from pathlib import Path
 
     from roofline import plugins
@@ -119,6 +119,9 @@ def _model(model: str, backend: Backend) -> tuple[str | None, str | None, str]:
         if not Path(file).is_file():
             raise InputError(f"There is no file {file}.")
         return file, function, f"{Path(file).stem}:{function}"
+    known = plugins.names(backend.models, sorted_by_kind=True)
+    if model not in known and model in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):
+        raise InputError(f"{asked} has no model called {model!r}; it has: {', '.join(known)}.")
     plugins.require(backend.models, model, "model", sorted_by_kind=True)
     return None, None, model
 

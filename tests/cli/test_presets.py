@@ -71,6 +71,15 @@ def test_core_is_the_bare_step_alone() -> None:
         assert words in " ".join(lines)
 
 
+def test_the_published_size_is_what_the_benchmark_ran() -> None:
+    asked = {"mode": "train", "device": "cpu", "batch": None, "threads": 1, "size": "published"}
+    given = ("mode", "device", "size")
+    for backend, differs in (("torch", False), ("keras-jax", True)):  # Keras ran the tanh form of GELU
+        _, _, lines = presets.filled("keras-benchmark", "bert", backend, asked, given, True)
+        assert ("--size published instead of base-tanh" in " ".join(lines)) == differs
+        assert "--size published instead of base;" not in " ".join(lines)
+
+
 def test_core_without_a_preset_is_refused(roofline: Run) -> None:
     for words in (("profile", "mlp", "--backend", "torch"), ("compare", "mlp", "--backends", "torch,jax")):
         ended = roofline(*words, "--core")

@@ -186,6 +186,15 @@ def test_fewer_steps_are_the_same_step() -> None:
     assert found.ratio(found.figures[0]) is not None
 
 
+def test_the_published_size_is_base() -> None:
+    found = beside(bert_fit(size="published"))
+    assert found is not None
+    assert found.differences == ()
+    other = beside(bert_fit(size="published", backend="keras-jax", options={"jit": "on"}))
+    assert other is not None
+    assert ("size", "base", "base-tanh") in [(one.what, one.here, one.there) for one in other.differences]
+
+
 def test_another_device_has_no_ratio() -> None:
     for name in ("a100-80gb", "h100-sxm"):
         device = devices.load(name)

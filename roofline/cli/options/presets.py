@@ -53,7 +53,9 @@ def filled(
     column = loaded.of(name)
     wanted = loaded.resolve(row, column, threads=asked["threads"] or cpu.detect().cores, batch=asked["batch"])
     result, said, apart = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
-    also = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides
+    also: dict[str, tuple[Any, ...]] = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides
+    if wanted.size == "base":
+        also["size"] = ("published",)  # another name of it
     for option in _FILLS:
         there = getattr(wanted, option)
         if there is None:

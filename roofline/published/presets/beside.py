@@ -154,13 +154,18 @@ def _is_here(profile: Profile, publication: Publication, hardware: str) -> bool:
     return name is not None and sheet is not None and sheet.name == devices.load(name).name
 
 
+def size_of(profile: Profile) -> str:
+    """The name of its size; `published` is another one of `base`."""
+    return "base" if profile.size == "published" else profile.size
+
+
 def _differences(profile: Profile, row: Row, asked: Asked) -> tuple[Difference, ...]:
     found = {
         "batch": (profile.batch, asked.batch, row.batches),
         "seq": (profile.seq, asked.seq, row.seqs),
         "new tokens": (profile.new_tokens, asked.new_tokens, ()),
         "layers": (profile.layers, None, ()),
-        "size": (profile.size, asked.size or "base", ()),
+        "size": (size_of(profile), asked.size or "base", ()),
         "precision": (profile.precision, asked.precision, ()),
         "input": (profile.switches.get("input"), asked.input, ()),
         "steps": (len(profile.wall.steps), asked.steps, ()),

@@ -20,7 +20,7 @@ from roofline.comparison.ranking import RankedPair, Ranking, check_timed, rank
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 from roofline.published import presets
-from roofline.published.presets.beside import Beside, beside
+from roofline.published.presets.beside import Beside, beside, size_of
 from roofline.published.presets.preset import Preset, Row
 from roofline.published.publication import Note, Publication
 
@@ -173,7 +173,8 @@ def _size(preset: Preset, row: Row, profile: Profile) -> str:
     """Its size, "" for each that the benchmark ran in a row: its columns of BERT differ in the form of GELU."""
     columns = (*preset.column, None)
     ran = {preset.resolve(row, column, threads=None).size or "base" for column in columns}
-    return "" if profile.size in ran else profile.size
+    size = size_of(profile)
+    return "" if size in ran else size
 
 
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
 from fnmatch import fnmatch
 from functools import cache
 from itertools import pairwise
@@ -25,9 +26,11 @@ from roofline.core.step import Workload
 from roofline.measuring import session
 from roofline.models import dimensions, geometry
 from roofline.models.torch import _step
+from roofline.models.torch._step import user_state_kept
 from roofline.models.torch._transformers import tuned
-from roofline.pytorch.recording import profiler
+from roofline.pytorch.recording import profiler, shapes
 from roofline.recording import record
+from roofline.recording.backend import NeedsData
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.request import Request
 from roofline.timing.timed import EventCost
@@ -435,6 +438,27 @@ def test_matrix_flops_equal_the_closed_form(name: str, mode: str) -> None:
     for count, blocks in whole.items():
         found = {block: getattr(sums, count) for block, sums in analysis.by("block").items()}
         assert {block: flops for block, flops in found.items() if flops} == blocks
+
+
+@pytest.mark.thorough
+@pytest.mark.parametrize(("name", "mode"), [(name, mode) for name in CLOSED for mode in ("infer", "train")])
+def test_published_sizes_ask_for_the_closed_form(name: str, mode: str) -> None:
+    """As `--count-only` counts them: by shapes alone, but where the model reads numbers of its input."""
+    module(name)
+    asked = Workload(model=name, mode=mode, size="published", batch=1)  # type: ignore[arg-type]
+    try:
+        recording = counted(asked, data=False)
+    except NeedsData:
+        recording = counted(asked, data=True)
+    expected = CLOSED[name](dimensions(asked), mode).values()
+    total = sum(recording.signatures[op.signature].cost.model_flops or 0.0 for op in recording.ops)
+    assert total == sum(work.forward + (work.backward if mode == "train" else 0) for work in expected)
+
+
+def counted(asked: Workload, *, data: bool) -> Recording:
+    with nullcontext() if data else shapes.without_data(), user_state_kept():
+        plan = Plan(device="cpu", threads=1, steps=1, count_only=True)
+        return BACKEND.recorder.record(module(asked.model).build(asked), plan, lambda text: None)
 
 
 @pytest.mark.parametrize("mode", ["infer", "train"])

@@ -20,12 +20,14 @@ def described(
     parameters: int,
     trainable: int,
     switches: Mapping[str, str],
+    batches: Any = None,
 ) -> Step:
     """The step with how much it works on and the blocks of its scopes.
 
     framework: whose rows of the model's geometry map scopes to blocks ("torch").
     parameters, trainable: numbers of elements.
     switches: all of them.
+    batches: see `Step`.
     """
     batch, seq = dims.get("batch"), dims.get("seq")
     length = dims["new_tokens"] if workload.mode == "generate" else seq
@@ -43,6 +45,7 @@ def described(
         batch=batch,
         seq=seq,
         switches=dict(switches),
+        batches=batches,
     )
 
 

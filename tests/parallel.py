@@ -51,6 +51,7 @@ SLOW = (
     "docs/test_action.py",
     "cli/test_stable_diffusion.py",
     "renderers/test_figure_layout.py",
+    "models/test_keras_apis.py",
     "api/test_callbacks.py",
     "api/test_public_names.py",
     "api/test_step_profiler.py",
@@ -72,6 +73,126 @@ SLOW = (
 #: The longest of the others.
 LONG = ("cli/test_bad_input.py", "comparison/causes/test_planted.py")
 
+#: Beginnings of tests that `make test` leaves to `make test-all`, beside those that are marked where they stand: each
+#: takes a second or more, and the same code runs in a test that stays. Models are left out that others stand for: of
+#: the transformers BERT, of images LeNet5.
+LEFT_OUT = (
+    *(
+        f"models/test_jax_models.py::test_{name}"
+        for name in (
+            "inference[dlrm]",
+            "inference[gemma]",
+            "inference[lenet5]",
+            "training_moves_the_parameters_and_takes_over_their_memory[gemma]",
+            "training_moves_the_parameters_and_takes_over_their_memory[dlrm]",
+            "training_moves_the_parameters_and_takes_over_their_memory[lenet5]",
+            "the_second_step_compiles_nothing[lenet5]",
+            "ops_are_in_the_block_of_their_meaning[distilbert]",
+            "pure_casts_reach_weights_and_inputs[fp16]",
+            "published_sizes[gemma",
+            "published_sizes[gpt2",
+            "switches_have_the_names_that_the_models_in_pytorch_give_them[segment-anything",
+            "masked_tokens_are_left_out_as_in_pytorch[gpt2]",
+            "one_training_step_equals_pytorchs[dlrm]",
+            "the_users_precision_comes_back[None]",
+            "mixed_precision_computes_low_and_keeps_the_weights[bert]",
+        )
+    ),
+    *(
+        f"models/test_tensorflow_models.py::test_{name}"
+        for name in (
+            "one_training_step_as_in_torch[distilbert",
+            "one_training_step_as_in_torch[gpt2",
+            "nodes_are_in_the_block_of_their_meaning[distilbert",
+            "nodes_are_in_the_block_of_their_meaning[gpt2",
+            "published_sizes[gpt2",
+            "training_in_bf16_moves_all_but_the_norms",
+        )
+    ),
+    *(
+        f"backends/test_models.py::test_every_op_is_joined_counted_and_placed[{case}]"
+        for case in (
+            "bert-layer-train",
+            "gpt2-train",
+            "gpt2-infer",
+            "lenet5-train",
+            "matmul-train",
+            "mlp-train",
+        )
+    ),
+    *(
+        f"backends/test_models.py::test_every_layer_has_all_its_parts_in_both_directions[{name}"
+        for name in (
+            "roberta",
+            "ctrl",
+            "openai-gpt",
+            "distilbert",
+            "mistral",
+        )
+    ),
+    *(
+        f"backends/test_models.py::test_attention_is_fused_where_the_library_can[{name}"
+        for name in (
+            "transformer-xl",
+            "mistral",
+            "xlm",
+            "ctrl",
+            "distilbert",
+            "openai-gpt",
+            "roberta",
+        )
+    ),
+    *(
+        f"backends/test_verify.py::test_no_count_differs[{name}"
+        for name in (
+            "bert-layer",
+            "segment-anything",
+            "transformer-xl",
+            "xlnet",
+            "xlm",
+            "ctrl",
+            "distilbert",
+            "openai-gpt",
+        )
+    ),
+    *(
+        f"models/test_generate.py::test_{name}"
+        for name in (
+            "prefill_reads_the_prompt_and_decode_a_token_at_a_time[gpt2",
+            "prefill_reads_the_prompt_and_decode_a_token_at_a_time[mistral",
+            "both_generate_the_same_tokens[mistral",
+        )
+    ),
+    *(
+        f"models/test_torch_models.py::test_{name}[stable-diffusion"
+        for name in (
+            "training_moves_the_parameters",
+            "images_come_out_the_same_whatever_computes_their_attention",
+        )
+    ),
+    *(
+        f"pytorch/torchscript/test_record.py::test_{name}"
+        for name in (
+            "from_the_command_line",
+            "a_traced_model_is_counted_as_the_eager_one[gpt2",
+            "a_traced_model_is_counted_as_the_eager_one[mlp",
+        )
+    ),
+    "cli/test_children.py::test_a_tf_function",
+    "cli/test_children.py::test_jax_in_this_process[2]",
+    "measuring/test_experiments.py::test_a_file_of_the_user_s_is_run_where_the_caller_asked_for_it",
+    "api/test_callbacks.py::test_a_trainer_of_hugging_face",
+    "benchmarks/test_ranges.py",
+    "renderers/tables/test_names.py::test_no_two_kernels_of_real_traces_are_alike",
+    "renderers/test_figures.py::test_text_is_legible_and_the_figure_fits_a_page[10-3.3",
+    *(
+        f"renderers/test_figure_layout.py::test_texts_stand_clear[{kind}]"
+        for kind in ("breakdown", "timeline", "devices")
+    ),
+    "xla/test_carriers.py::test_each_product_of_an_h100_is_asked_for_what_it_executes",
+    "docs/test_site.py::test_axe_finds_no_serious_fault",
+)
+
 
 def set_variables() -> None:
     """Before a framework is loaded; what the developer set stays."""
@@ -84,14 +205,16 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 
 
 def mark_and_sort(items: list[pytest.Item]) -> None:
-    """The longest files first; the tests of slow ones, and those that read a recorded trace, marked."""
-    slow, order = _paths(SLOW), _paths((*SLOW, *LONG))
+    """The longest files first; the tests of slow ones, those that read a recorded trace, and those left out, marked."""
+    slow, order, here = _paths(SLOW), _paths((*SLOW, *LONG)), Path(__file__).parent
     if gone := [path.name for path in order if not path.is_file()]:
         raise pytest.UsageError(f"tests/parallel.py names files that are not there: {', '.join(gone)}.")
     for item in items:
         # A recorded trace is read in a second or two; those made by hand have the same events.
         if item.path in slow or "recorded" in getattr(item, "fixturenames", ()):
             item.add_marker("slow")
+        if f"{item.path.relative_to(here)}::{item.name}".startswith(LEFT_OUT):
+            item.add_marker("thorough")
     items.sort(key=lambda item: order.index(item.path) if item.path in order else len(order))
 
 

@@ -61,7 +61,8 @@ def step(
             return model.train_on_batch(x, *batch)
 
         decided |= version.optimizer_switches(model.optimizer)
-    return _described(version, workload, dims, model, run, forward, {**switches, **decided})
+    batches = tuple(value for value in (inputs, targets, weights) if value is not None)
+    return _described(version, workload, dims, model, run, forward, {**switches, **decided}, batches)
 
 
 def own_step(
@@ -92,6 +93,7 @@ def _described(
     run: Callable[[], object],
     forward: Callable[[], object],
     switches: Mapping[str, str],
+    batches: tuple[Any, ...] | None = None,
 ) -> Step:
     return described(
         workload,
@@ -108,6 +110,7 @@ def _described(
             "input": workload.input,
             **backend.float32_switches(version.KERAS.backend.backend(), workload),
         },
+        batches=batches,
     )
 
 

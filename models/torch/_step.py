@@ -119,6 +119,7 @@ def step(
     optimizer: MakeOptimizer | None = torch.optim.AdamW,
     differentiable: Sequence[str] = (),
     switches: Mapping[str, str],
+    batches: Inputs | None = None,
 ) -> Step:
     """The step that `workload` asks for, of `model` called as `model(**inputs)`.
 
@@ -129,13 +130,14 @@ def step(
         the framework's defaults unless the model says otherwise; None: the model has nothing to learn.
     differentiable: names of inputs whose gradients are computed too.
     switches: what the model decided; for training, without optimizer, which is added here.
+    batches: what a Trainer of the transformers library gives the model, labels included; None for other models.
     """
     _place(workload, model)
     if workload.mode == "train":
         parts = training(workload, model, inputs, targets, loss, optimizer, differentiable)
     else:
         parts = inference(workload, model, inputs, model)
-    return _described(workload, dims, model, parts, switches)
+    return _described(workload, dims, model, parts, switches, batches)
 
 
 def own_step(
@@ -153,7 +155,12 @@ def own_step(
 
 
 def _described(
-    workload: Workload, dims: Mapping[str, Any], model: nn.Module, parts: Parts, switches: Mapping[str, str]
+    workload: Workload,
+    dims: Mapping[str, Any],
+    model: nn.Module,
+    parts: Parts,
+    switches: Mapping[str, str],
+    batches: Inputs | None = None,
 ) -> Step:
     run, forward, decided = parts
     parameters = list(model.parameters())
@@ -167,6 +174,7 @@ def _described(
         parameters=sum(p.numel() for p in parameters),
         trainable=sum(p.numel() for p in parameters if p.requires_grad),
         switches={**switches, "input": workload.input, **float32.switches(), **decided},
+        batches=batches,
     )
 
 

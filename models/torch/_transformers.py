@@ -30,17 +30,20 @@ def classifier(workload: Workload, dims: Mapping[str, Any], model: nn.Module, *,
     first_token: the lowest number of a token, where lower ones mean something to the model, such as padding.
     """
     shape = (dims["batch"], dims["seq"])
+    inputs = {
+        "input_ids": torch.randint(first_token, dims["vocabulary"], shape),
+        "attention_mask": torch.ones(shape, dtype=torch.long),
+    }
+    labels = torch.randint(dims["classes"], shape[:1])
     return step(
         workload,
         dims,
         model,
-        {
-            "input_ids": torch.randint(first_token, dims["vocabulary"], shape),
-            "attention_mask": torch.ones(shape, dtype=torch.long),
-        },
-        targets=torch.randint(dims["classes"], shape[:1]),
+        inputs,
+        targets=labels,
         loss=class_loss,
         switches=transformer_switches(workload, dims, attention=model.config._attn_implementation),
+        batches={**inputs, "labels": labels},
     )
 
 
@@ -56,11 +59,12 @@ def language_model(workload: Workload, dims: Mapping[str, Any], model: nn.Module
     tokens = torch.randint(dims["vocabulary"], (dims["batch"], dims["seq"]))
     # Shifting the labels and not the logits saves a copy of the logits, as the library's own loss does.
     following = functional.pad(tokens[:, 1:], (0, 1), value=IGNORED)
+    inputs = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)}
     return step(
         workload,
         dims,
         model,
-        {"input_ids": tokens, "attention_mask": torch.ones_like(tokens)},
+        inputs,
         targets=following,
         loss=next_token_loss,
         switches=transformer_switches(
@@ -71,6 +75,7 @@ def language_model(workload: Workload, dims: Mapping[str, Any], model: nn.Module
             kv_cache="off",
             loss="next-token cross entropy",
         ),
+        batches={**inputs, "labels": tokens},  # which the model shifts itself
     )
 
 

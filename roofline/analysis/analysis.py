@@ -17,6 +17,7 @@ import numpy as np
 
 from roofline.analysis import totals
 from roofline.analysis.accesses import accesses, external_bytes
+from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.cache_traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
@@ -36,8 +37,6 @@ from roofline.shown import Shown
 _WAITS = 0.1
 #: Model and executed FLOPs that differ by less than this share are the same in the four digits that are shown.
 _SAME_WORK = 5e-5
-#: A step and its ops are timed by one clock, and both are rounded.
-_CLOCK = 1e-3
 #: A final uniform scale below this marks the profile `inflated`.
 INFLATED = 0.95
 
@@ -172,11 +171,12 @@ class Analysis(Shown):
     @property
     def beyond_step(self) -> int:
         """Ops that took longer in a profiled step than that step: their times are not those of the step."""
-        profiled = self.profile.profiled
-        if profiled is None or not profiled.walls or not self.profile.ops:
-            return 0
-        longest = self.table.columns.steps > np.asarray(profiled.walls) * (1 + _CLOCK)
-        return int(longest.any(axis=1).sum())
+        return ops_beyond(self.profile)
+
+    @property
+    def beyond_together(self) -> float | None:
+        """How many times as long as the profiled steps the ops of one ran, each by its share; None where not longer."""
+        return together_beyond(self.profile)
 
     @property
     def roofs(self) -> dict[str, float | None]:
@@ -344,7 +344,7 @@ class Analysis(Shown):
             flags.append("few-traced-steps" if self.profile.imported else "few-steps")
         if self.above_ceiling:
             flags.append("above-ceiling")
-        if self.beyond_step:
+        if self.beyond_step or self.beyond_together is not None:
             flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
 

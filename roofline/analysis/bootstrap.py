@@ -71,7 +71,7 @@ def draw(analysis: Analysis, beside: Analysis | None = None) -> Resamples:
     chosen = rng.integers(0, number, (RESAMPLES, number))
     steps = np.zeros((RESAMPLES, number))
     np.add.at(steps, (np.arange(RESAMPLES)[:, None], chosen), 1 / number)
-    plain = np.median(statistics.resample(profile.wall.steps, rng, RESAMPLES), axis=1)
+    plain = statistics.medians(profile.wall.steps, rng, RESAMPLES)
     mean = steps @ taken(profile, profiled)
     scale = np.minimum(1.0, np.divide(plain, mean, out=np.ones_like(plain), where=mean > 0))
     # The whole process, its ops and its gap alike, is as fast as another one would have been.

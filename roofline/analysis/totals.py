@@ -122,9 +122,10 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
     """The sums over the ops at `rows` of the profile."""
     of = table.columns
     signature = of.signature[rows]
-    times = np.bincount(signature, minlength=len(profile.signatures))
-    numbers = np.flatnonzero(times)
-    costs = [(profile.signatures[number].cost, int(times[number])) for number in numbers.tolist()]
+    numbers, times = _often(signature, len(profile.signatures))
+    costs = [
+        (profile.signatures[number].cost, many) for number, many in zip(numbers.tolist(), times.tolist(), strict=True)
+    ]
     own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
     functions: dict[str, float] = {}
     for cost, many in costs:
@@ -172,3 +173,12 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         unknown_bytes=own_where(lambda cost: cost.bytes is None),
         costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
     )
+
+
+def _often(numbers: NDArray[np.int64], kinds: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Which of so many kinds are there, ascending, and how often: in the time of the fewer, kinds or numbers."""
+    if len(numbers) < kinds:
+        return np.unique(numbers, return_counts=True)
+    times = np.bincount(numbers, minlength=kinds)
+    present = np.flatnonzero(times)
+    return present, times[present]

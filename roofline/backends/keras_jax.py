@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
-from roofline.keras import libraries, optimizers
+from roofline.keras import apis, libraries, optimizers
 from roofline.keras.environment import with_keras
 from roofline.recording.backend import Backend
 from roofline.xla import jax_environment
@@ -18,5 +18,6 @@ BACKEND = Backend(
     options={"jit": ("on", "off"), "dropout": ("off",), "command_buffers": ("on", "off")},
     switches=(JIT, COMMAND_BUFFERS, DROPOUT),
     environment=with_keras({"KERAS_BACKEND": "jax"}, jax_environment.variables),
+    apis=apis.apis("keras"),
     recorder=JaxRecorder(optimizers.SCOPES, libraries.KERAS_3),
 )

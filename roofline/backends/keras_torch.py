@@ -6,6 +6,7 @@ from collections.abc import Mapping
 
 from roofline.core.step import Step
 from roofline.core.switch import DROPOUT
+from roofline.keras import apis
 from roofline.keras.environment import with_keras
 from roofline.pytorch.recording import process
 from roofline.pytorch.recording.recorder import TorchRecorder
@@ -42,5 +43,6 @@ BACKEND = Backend(
     options={"jit": ("off",), "dropout": ("off",)},
     switches=(DROPOUT,),
     environment=with_keras({"KERAS_BACKEND": "torch"}, _environment),
+    apis=apis.apis("keras"),
     recorder=_Recorder(),
 )

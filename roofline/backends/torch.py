@@ -5,6 +5,7 @@ from __future__ import annotations
 from contextlib import AbstractContextManager
 
 from roofline.core.switch import ATTENTION, COMPILED_AWAY, DROPOUT, OPTIMIZER, OWN_OPTIMIZERS, Switch
+from roofline.pytorch.recording import trainer
 from roofline.pytorch.recording.process import MODEL_OPTIONS, environment
 from roofline.pytorch.recording.recorder import TorchRecorder, turn
 from roofline.recording.backend import Backend
@@ -50,5 +51,6 @@ BACKEND = Backend(
     turn=turn,
     without_data=_without_data,
     environment=environment,
+    apis=trainer.APIS,
     recorder=TorchRecorder(),
 )

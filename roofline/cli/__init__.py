@@ -13,7 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from typing import Any, NoReturn
 
 import typer
@@ -166,7 +166,8 @@ def _print_version(wanted: bool) -> None:
 
 def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
     """Say one line on standard error, below the traceback if it is asked for, and exit."""
-    if debug:
-        traceback.print_exc()
-    print("roofline:", printable(" ".join(message.splitlines())), file=sys.stderr)
+    with suppress(OSError):  # where nothing can be said, the code still tells a broken input from a failed gate
+        if debug:
+            traceback.print_exc()
+        print("roofline:", printable(" ".join(message.splitlines())), file=sys.stderr, flush=True)
     sys.exit(code)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from inspect import signature
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, NamedTuple
 
 import typer
 
@@ -21,6 +21,15 @@ if TYPE_CHECKING:
     from roofline.core.schema import Profile
     from roofline.measuring.rounds import Candidate
     from roofline.recording.request import Request
+
+
+class _Filling(NamedTuple):
+    """What a preset fills: its name, the options that the user gave, and whether the bare step is measured alone."""
+
+    name: str
+    given: frozenset[str]
+    core: bool
+
 
 _RENDERERS = "roofline.renderers.comparison"
 _OF_PRESETS = "roofline.renderers.preset"
@@ -73,6 +82,7 @@ def command(
             "each, in the formats text, markdown and json.",
         ),
     ] = None,
+    core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
@@ -126,7 +136,7 @@ def command(
     }
     requests: dict[int, Request] = {}
     if backends is None:
-        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force})
+        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force, "core": core})
         if preset is not None:
             _refuse_beside_preset({"--allow": allow, "--prove": prove, "--by": by is not None})
         paths = [Path(run) for run in runs]
@@ -139,7 +149,8 @@ def command(
     else:
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
-        filling = None if preset is None else (preset, presets.given(context, asked))
+        presets.check_core(core, preset)
+        filling = None if preset is None else _Filling(preset, presets.given(context, asked), core)
         paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling)
 
     from roofline.api.compare import refusal
@@ -223,7 +234,7 @@ def _measured(
     rounds: int,
     output: str | None,
     force: bool,
-    preset: tuple[str, frozenset[str]] | None,
+    preset: _Filling | None,
 ) -> tuple[list[Path], list[Profile], dict[int, Request]]:
     """Measure a model on each backend and save the profiles; all that can be refused is refused before.
 
@@ -266,9 +277,7 @@ def split_backends(text: str) -> list[str]:
     return found
 
 
-def _candidates(
-    model: str, names: list[str], asked: dict[str, Any], preset: tuple[str, frozenset[str]] | None
-) -> list[Candidate]:
+def _candidates(model: str, names: list[str], asked: dict[str, Any], preset: _Filling | None) -> list[Candidate]:
     """Those backends that know the model; the others are named."""
     from roofline.measuring.rounds import Candidate, leave_out
 
@@ -284,13 +293,13 @@ def _candidates(
     return kept
 
 
-def _request(model: str, backend: str, asked: dict[str, Any], preset: tuple[str, frozenset[str]] | None) -> Request:
+def _request(model: str, backend: str, asked: dict[str, Any], preset: _Filling | None) -> Request:
     if preset is None:
         return make_request(model, backend, **asked)
-    backend, asked, lines = presets.filled(preset[0], model, backend, asked, preset[1])
+    backend, asked, lines = presets.filled(preset.name, model, backend, asked, preset.given, preset.core)
     for line in lines:
         say(line)
-    return make_request(model, backend, **asked, preset=preset[0])
+    return make_request(model, backend, **asked, preset=preset.name)
 
 
 def _folder(output: str | None, first: Candidate) -> Path:

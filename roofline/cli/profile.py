@@ -50,6 +50,7 @@ def command(
     no_optimizer: Annotated[bool, typer.Option("--no-optimizer", help="Leave the optimizer out of training.")] = False,
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help=presets.HELP)] = None,
+    core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
     ] = None,
@@ -88,8 +89,10 @@ def command(
         "input": input,
         "optimizer": not no_optimizer,
     }
+    presets.check_core(core, preset)
     if preset is not None:
-        backend, asked, lines = presets.filled(preset, model, backend, asked, presets.given(context, asked))
+        bare = core or count_only
+        backend, asked, lines = presets.filled(preset, model, backend, asked, presets.given(context, asked), bare)
         for line in lines:
             words.say(line)
     request = make_request(model, backend, **asked, count_only=count_only, python=python, preset=preset)

@@ -8,6 +8,7 @@ step of BERT-base below 1 MB.
 from __future__ import annotations
 
 import gc
+import json
 import math
 import os
 from collections.abc import Callable, Mapping
@@ -122,6 +123,23 @@ class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     processes: tuple[tuple[float, ...], ...] = ()
 
 
+class Api(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """How long the step took in the function of a library that a published benchmark timed (`name`), such as "fit" [s].
+
+    steps: of each batch but the first, from the end of the batch before it, the first of them from its own begin: their
+    mean is what the benchmark's clock says. after: plain steps right behind them, by the protocol of `Wall`.
+    data: what hands it the batches. waiting: per step, how long it waited for the next batch; None: it hides that.
+    alone: of a batch that is taken from the same data and given to no model; None: not measured.
+    """
+
+    name: str
+    steps: tuple[float, ...]
+    after: tuple[float, ...] = ()
+    data: str = ""
+    waiting: float | None = None
+    alone: float | None = None
+
+
 class Profiled(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What the profiled steps (the P run) say about themselves. Times in seconds per step.
 
@@ -212,7 +230,8 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     framework: the distribution that ran the ops; None: not recorded. written_in: of a library that lies on it and that
     the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
-    folder. preset: the published benchmark whose set-up was asked for; None: none.
+    folder. preset: the published benchmark whose set-up was asked for; None: none. api: the step in the function that
+    it timed; None: not measured, or that is the bare step.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -258,6 +277,7 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     imported: Imported | None = None
     sources: Mapping[str, str] = {}
     preset: str | None = None
+    api: Api | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"
@@ -301,7 +321,10 @@ def encode(profile: Profile) -> bytes:
     plain = msgspec.to_builtins(profile)
     _refuse_non_finite(plain, "$")
     sound.check(profile, "The profile")
-    return msgspec.json.encode(plain) + b"\n"
+    try:
+        return msgspec.json.encode(plain) + b"\n"
+    except UnicodeEncodeError:  # names of files are bytes, of which not all are text: what is none becomes "?"
+        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def decode(data: bytes, source: str = "the profile") -> Profile:

@@ -27,6 +27,8 @@ LARGEST, SMALLEST = 1e30, 1e-30
 _LONGEST = 10**16
 #: [ns] of a start, and the number of a buffer, on either side of 0: a small number that 64 bits hold.
 _FARTHEST = 1 << 62
+#: [ns] What runs beside other ops runs: more of it than an op's own time is no rounding of the two.
+_ROUNDED = 1
 #: Launches of an op and results that a host reads before it, far more than a step has time for.
 _MOST = 1 << 40
 #: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
@@ -34,6 +36,7 @@ _WHOLE = 1 + 1e-6
 
 _COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
 _TIMES = ("steps", "single", "first")
+_API = ("steps", "after", "waiting", "alone")
 _PROFILED = ("walls", "corrected", "idle", "event_cost", "events", "dropped")
 _COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
@@ -54,6 +57,8 @@ def check(profile: Profile, source: str) -> None:
     ):
         raise InputError(f"{source} is damaged: its profiled steps have no times.")
     check_device(profile.device, source)
+    if profile.api and not profile.api.steps:
+        raise InputError(f"{source} is damaged: {profile.api.name!r} has no times of steps.")
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, _WHOLE)
     if not _ops_fit(profile):
@@ -106,6 +111,8 @@ def _numbers(profile: Profile) -> Named:
     if profile.profiled:
         yield from _of("profiled", profile.profiled, _PROFILED)
         yield from _each("idle time by", profile.profiled.idle_causes)
+    if profile.api:
+        yield from _of("api", profile.api, _API)
     if profile.imported:
         yield from _of("imported", profile.imported, _IMPORTED)
     if profile.compilation:
@@ -176,6 +183,8 @@ def _ops_fit(profile: Profile) -> bool:
     if any(inside):
         return False
     steps = len(profile.profiled.corrected) if profile.profiled else of.steps[0]
+    if (of.steps == steps).all() and steps and (of.overlap > of.own.reshape(-1, steps).mean(axis=1) + _ROUNDED).any():
+        return False
     sizes = np.asarray([(len(signature.reads), len(signature.writes)) for signature in signatures], np.int64)
     return bool(
         (of.steps == steps).all()
@@ -221,6 +230,8 @@ def _refuse_op(profile: Profile, source: str) -> None:
     for name, values, most in _columns([op]):
         if not _within(values, most):
             raise InputError(f"{source} is damaged: {name} of op {low} is {max(values, key=abs)}.")
+    if op.own_ns and op.overlap_ns > sum(op.own_ns) / len(op.own_ns) + _ROUNDED:
+        raise InputError(f"{source} is damaged: op {low} ran beside others for longer than it ran.")
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
     if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
         raise InputError(f"{source} is damaged: the buffers of op {low} do not fit its signature.")

@@ -12,6 +12,8 @@ Floats = Sequence[float] | NDArray[np.float64]
 
 RESAMPLES = 2000
 _SEED = 20240229
+#: More values than these are not drawn one by one. By choice: so many take 160 MB.
+_MANY = 10_000
 
 
 def generator(*of: Floats | str) -> np.random.Generator:
@@ -26,6 +28,26 @@ def resample(values: Sequence[float], rng: np.random.Generator, resamples: int =
     return array[rng.integers(0, len(array), (resamples, len(array)))]
 
 
+def medians(values: Sequence[float], rng: np.random.Generator, resamples: int = RESAMPLES) -> NDArray[np.float64]:
+    """The medians of resamples, shape (resamples,).
+
+    Of many values a resample is not drawn as a whole: its middle one is the value whose rank is the middle one of as
+    many even draws, and those are beta-distributed (David and Nagaraja, Order Statistics, 2003, chapter 2). That is the
+    same distribution, without a table of all resamples.
+    """
+    number = len(values)
+    if number <= _MANY:
+        return np.asarray(np.median(resample(values, rng, resamples), axis=1), np.float64)
+    ordered = np.sort(np.asarray(values, np.float64))
+    below = (number + 1) // 2  # the rank of the middle draw, or of the lower one of two
+    lower = rng.beta(below, number + 1 - below, resamples)
+    # Above that one there are as many draws as are left, evenly: the next is the least of them.
+    upper = lower + (1 - lower) * rng.beta(1, number - below, resamples)
+    ranks = (lower, lower if number % 2 else upper)
+    one, other = (ordered[np.minimum((rank * number).astype(np.int64), number - 1)] for rank in ranks)
+    return np.asarray((one + other) / 2, np.float64)
+
+
 def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]] = ()) -> tuple[float, float] | None:
     """The 95 % bootstrap interval of the median; None below 3 values.
 
@@ -35,10 +57,26 @@ def median_interval(values: Sequence[float], processes: Sequence[Sequence[float]
     if len(values) < 3:
         return None
     rng = generator()
-    medians = [np.median(resample(each, rng), axis=1) for each in (values, *processes) if len(each)]
-    chosen = rng.integers(0, len(medians), (RESAMPLES, len(medians)))
-    drawn = np.stack(medians, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
+    each = [medians(one, rng) for one in (values, *processes) if len(one)]
+    chosen = rng.integers(0, len(each), (RESAMPLES, len(each)))
+    drawn = np.stack(each, axis=1)[np.arange(RESAMPLES)[:, None], chosen]
     low, high = np.percentile(np.median(drawn, axis=1), (2.5, 97.5))
+    return float(low), float(high)
+
+
+def mean_difference_interval(values: Sequence[float], *others: Sequence[float]) -> tuple[float, float] | None:
+    """The 95 % bootstrap interval of mean(values) - mean(other); None below 3 values of `values` or of all others.
+
+    others: the same measured at several times, between which a machine becomes faster or slower: each draw takes one of
+    them, so that what they differ by is in the interval.
+    """
+    kept = [other for other in others if len(other) >= 3]
+    if len(values) < 3 or not kept:
+        return None
+    rng = generator()
+    means = [resample(each, rng).mean(axis=1) for each in kept]
+    other = np.stack(means, axis=1)[np.arange(RESAMPLES), rng.integers(0, len(means), RESAMPLES)]
+    low, high = np.percentile(resample(values, rng).mean(axis=1) - other, (2.5, 97.5))
     return float(low), float(high)
 
 
@@ -50,7 +88,7 @@ def gap_interval(walls: Sequence[float], busy: Floats, taken: Floats) -> tuple[f
     if len(walls) < 3 or len(busy) < 3:
         return None
     rng = generator()
-    wall = np.median(resample(walls, rng), axis=1)
+    wall = medians(walls, rng)
     chosen = rng.integers(0, len(busy), (RESAMPLES, len(busy)))
     mean = np.asarray(taken, np.float64)[chosen].mean(axis=1)
     # Steps that took nothing are not scaled: there is nothing to scale.

@@ -53,6 +53,7 @@ class Step:
     batch, seq: what the step really uses, or None where the model has no such dimension.
     new_tokens: that each sample gets in mode generate, behind `seq` tokens of its prompt.
     switches: what the model decided that changes its work (attention form, GELU variant, dropout, optimizer).
+    batches: what the model's library is fed in its own loops (Keras's `fit`), one batch on the host; None: not known.
 
     >>> step = roofline.Step(run=lambda: model(x), model=model, samples=32)
     """
@@ -70,6 +71,7 @@ class Step:
     seq: int | None = None
     new_tokens: int | None = None
     switches: dict[str, str] = field(default_factory=dict)
+    batches: Any = None
 
 
 class _ScopeHook:

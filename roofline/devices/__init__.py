@@ -102,7 +102,7 @@ def _expanded(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str
 def _sheet(path: Path) -> _Sheet:
     try:
         return msgspec.convert(tomllib.loads(files.read(path, _LARGEST, "a device file").decode("utf-8")), _Sheet)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError) as error:
+    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(
             f"{path} is not a device file ({error}); the files in roofline/devices show the form."
         ) from error

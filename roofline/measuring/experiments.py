@@ -188,7 +188,7 @@ class _Form:
         from roofline.recording import contention
 
         try:
-            recording = _record(msgspec.structs.replace(self.request, plain_only=True), self.variables)
+            recording = _record(session.plainly(self.request), self.variables)
         except RooflineError as error:
             self.why = str(error)
             return

@@ -105,7 +105,7 @@ def _steps(request: Request, profile: Profile) -> tuple[float, ...]:
     variables = {name: profile.environment[name] for name in _KEPT if name in profile.environment}
     variables = {name: value for name, value in variables.items() if name not in os.environ}
     backend, request = session.ready(request)
-    return session.record(msgspec.structs.replace(request, plain_only=True), backend, variables).wall.steps
+    return session.record(session.plainly(request), backend, variables).wall.steps
 
 
 def _with_process(profile: Profile, steps: tuple[float, ...]) -> Profile:

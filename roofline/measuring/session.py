@@ -61,7 +61,7 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     others = []
     for number in range(2, rounds + 1):
         say(f"Round {number} of {rounds}.")
-        others.append(record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared).wall.steps)
+        others.append(record(plainly(request), backend, variables, shared).wall.steps)
     if not others:
         return recording
     return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others)))
@@ -102,9 +102,9 @@ def require(name: str, backend: Backend) -> None:
 
 def _record_apart(request: Request, backend: Backend, variables: Mapping[str, str], shared: Path) -> Recording:
     """One recording; where the profiled run needs an environment of its own, the plain one gets its own process."""
-    recording = record(request, backend, variables, shared)
     if request.count_only or not backend.recorder.profiled_environment(request.workload.device):
-        return recording
+        return record(request, backend, variables, shared)
+    recording = record(msgspec.structs.replace(request, api=None), backend, variables, shared)
     plain = record(msgspec.structs.replace(request, plain_only=True), backend, variables, shared)
     # What is compared are plain steps: theirs is the environment, too.
     return msgspec.structs.replace(
@@ -113,7 +113,14 @@ def _record_apart(request: Request, backend: Backend, variables: Mapping[str, st
         conditions=plain.conditions,
         memory=plain.memory,
         environment=plain.environment,
+        notes=(*recording.notes, *plain.notes),
+        api=plain.api,
     )
+
+
+def plainly(request: Request) -> Request:
+    """The request for a further process, which times plain steps and nothing else."""
+    return msgspec.structs.replace(request, plain_only=True, api=None)
 
 
 def record(
@@ -186,6 +193,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         compilation=recording.compilation,
         sources=recording.sources,
         preset=request.preset,
+        api=recording.api,
     )
 
 

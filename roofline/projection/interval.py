@@ -27,11 +27,15 @@ _MOST = 0.99
 
 
 def kernels(here: Device, there: Device) -> float:
-    """How many times faster or slower the kernels there may be: 1 where all ceilings of both are the same."""
-    alike = {name: ceiling.value for name, ceiling in here.ceilings.items()} == {
-        name: ceiling.value for name, ceiling in there.ceilings.items()
-    }
-    if alike and here.kind == there.kind:
+    """How many times faster or slower the kernels there may be: 1 where all that carries ops is the same on both.
+
+    Launch floors carry nothing on a GPU (startup.py), and that of a trace is its own: it makes no other device.
+    """
+    ours, theirs = (
+        {name: c.value for name, c in side.ceilings.items() if side.kind == "cpu" or not name.startswith("launch.")}
+        for side in (here, there)
+    )
+    if ours == theirs and here.kind == there.kind:
         return 1.0
     return _SAME_KIND if here.kind == there.kind else _OTHER_KIND
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass, field
 from typing import Protocol
 
 from roofline import plugins
+from roofline.core.schema import Api
 from roofline.core.step import Mode, Step
 from roofline.core.switch import Switch
 from roofline.errors import InputError
@@ -17,6 +18,8 @@ from roofline.recording.recording import Check, Plan, Recording, Say
 Environment = Callable[[int | None, str, Mapping[str, str]], dict[str, str]]
 #: From what builds a step, the name of a switch and what it is set to, to the step that is run then.
 Turn = Callable[[Callable[[], Step], str, str], Step]
+#: From a step, how many steps are timed, and whether the data lies in memory as batches.
+TimedApi = Callable[[Step, int, bool], Api]
 
 
 class NeedsData(Exception):
@@ -55,7 +58,8 @@ class Backend:
     those of a step that is the user's own, which takes no options. turn: sets one of the latter, by its name in
     `Switch.in_step`, in the measuring process, where it builds the step or after that. model_options: from the options
     given to what the models are told. without_data: while active, arrays have no data, so that models of any size can
-    be counted; None where there is no such thing. refuses: modes that no model of ours has on it, each with the
+    be counted; None where there is no such thing. apis: functions of a library that published benchmarks timed, by the
+    names that presets have for them. refuses: modes that no model of ours has on it, each with the
     sentence that says so before anything is built.
     """
 
@@ -72,6 +76,7 @@ class Backend:
     turn: Turn | None = None
     without_data: Callable[[], AbstractContextManager[None]] | None = None
     model_options: Callable[[Mapping[str, str]], dict[str, str]] = _as_given
+    apis: Mapping[str, TimedApi] = field(default_factory=dict)
     refuses: Mapping[Mode, str] = field(default_factory=dict)
 
 

@@ -105,6 +105,9 @@ def _run(request: Request) -> dict[str, Any]:
         plain_only=request.plain_only,
         options=request.workload.options,
     )
+    if request.api is not None:
+        timed = backend.apis[request.api]
+        plan = replace(plan, api=(request.api, lambda step, steps: timed(step, steps, request.cached)))
     try:
         if request.without_data and (counted := _counted_without_data(request, backend, plan)) is not None:
             return counted

@@ -17,7 +17,7 @@ SINGLE_STEPS = 3
 _TIME, _MOST = 0.03, 6
 #: So many steps are profiled; of steps that are no longer than this [s], so many. By choice.
 _FEW, _SHORT, _MANY = 5, 0.02, 10
-#: Of steps of so long [s] or more no more are profiled than are timed plain: each costs what a plain one does. By choice.
+#: Of steps of so long [s] or more no more are profiled than are timed plain, since each costs as much. By choice.
 _LONG = 1.0
 #: In steps longer than this [s] nobody asks whether the host sleeps: its time is little of them. By choice.
 HOST_MATTERS = 0.2
@@ -51,6 +51,14 @@ def profiled_steps(typical: float, plain: int) -> int:
     if typical >= _LONG:
         return max(CPU_LEAST, min(_FEW, plain))
     return _MANY if typical <= _SHORT and plain >= _MANY else _FEW
+
+
+def steps_after(plain: int) -> int:
+    """How many plain steps are timed again behind a loop of a library's own; plain: how many were before it.
+
+    A fifth, by choice: they are to show whether the machine became faster or slower meanwhile.
+    """
+    return min(plain, max(CPU_LEAST, plain // 5))
 
 
 def settling(typical: float) -> int:

@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import gc
-from collections.abc import Callable, Mapping
+import io
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import contextmanager, redirect_stderr, redirect_stdout
 from dataclasses import replace
 from statistics import median
 from typing import Generic
+
+import msgspec
 
 from roofline.core.device import Ceiling
 from roofline.core.schema import Wall
@@ -15,7 +19,7 @@ from roofline.costs.counted import NOTHING
 from roofline.recording import clocks, contention, protocol
 from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
-from roofline.recording.recording import Plan, Recording, Say
+from roofline.recording.recording import Plan, Recording, RunApi, Say
 from roofline.recording.step_recorder import Plain, StepRecorder, Trace, Work
 from roofline.recording.user_step import refuse_unrun
 from roofline.units import seconds
@@ -39,7 +43,49 @@ def record(step: Step, plan: Plan, say: Say, recorder: StepRecorder[Trace]) -> R
         recorder.note_memory(step)
         plain, traces = _run(step, plan, recorder, first, typical, steps, profiled)
         work = Work(NOTHING) if plan.plain_only else recorder.work(traces, median(plain.wall.steps))
-        return assemble(step, plan, recorder, plain, work)
+        recording = assemble(step, plan, recorder, plain, work)
+        # Last: what it takes of memory is not the step's, and its libraries may be loaded for it alone.
+        return recording if plan.api is None else _with_api(recording, plan.api, step, recorder, say)
+
+
+def _with_api(
+    recording: Recording, api: tuple[str, RunApi], step: Step, recorder: StepRecorder[Trace], say: Say
+) -> Recording:
+    """The recording with as many steps in the function as plain ones, and plain ones again behind these.
+
+    What fails here leaves the recording as it is, with a note of the reason: the bare step was measured.
+    """
+    name, run = api
+    steps = len(recording.wall.steps)
+    say(f"{steps + 1} steps of {name}, the first one not timed")
+    try:
+        with _quiet():
+            found = run(step, steps)
+        after = _again(step, recorder, protocol.steps_after(steps))
+    except Exception as error:
+        reason = str(error).strip().partition("\n")[0][:300] or type(error).__name__
+        return msgspec.structs.replace(recording, notes=(*recording.notes, f"how long {name} takes ({reason})"))
+    return msgspec.structs.replace(recording, api=msgspec.structs.replace(found, after=tuple(after)))
+
+
+def _again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
+    """Plain steps as before, after one that does not count."""
+    recorder.timed(step)
+    gc.collect()
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return recorder.steady(step, steps)
+    finally:
+        if collecting:
+            gc.enable()
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """Progress bars, which the benchmarks had, write to memory: in a terminal they would cover what stands there."""
+    with redirect_stdout(io.StringIO()), redirect_stderr(io.StringIO()):
+        yield
 
 
 def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:

@@ -9,9 +9,12 @@ from typing import NamedTuple
 import msgspec
 
 from roofline.core.device import Ceiling
-from roofline.core.schema import Compilation, Memory, Op, Profiled, Signature, Wall
+from roofline.core.schema import Api, Compilation, Memory, Op, Profiled, Signature, Wall
+from roofline.core.step import Step
 
 Say = Callable[[str], None]
+#: Runs a step and the given number of others behind it in a function of a library, and times the others.
+RunApi = Callable[[Step, int], Api]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -20,7 +23,8 @@ class Plan:
 
     steps None: the default of the device, within `budget` [s] of plain steps. profiled_steps None: 5, or 10 short ones
     (`protocol`). count_only: the C run alone; plain_only: the T run alone (a further round). in_process: the user's
-    process, not a child of ours. options: of the backend, as the user gave them.
+    process, not a child of ours. options: of the backend, as the user gave them. api: its name, and how it is run,
+    where a function of a library is to be timed besides.
     """
 
     device: str
@@ -32,6 +36,7 @@ class Plan:
     plain_only: bool = False
     in_process: bool = False
     options: Mapping[str, str] = field(default_factory=dict)
+    api: tuple[str, RunApi] | None = None
 
 
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
@@ -66,6 +71,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     notes: tuple[str, ...] = ()
     compilation: Compilation | None = None
     sources: Mapping[str, str] = {}
+    api: Api | None = None
 
 
 class Check(NamedTuple):

@@ -13,7 +13,8 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     without_data: where only counted, weights and inputs have shapes alone. workload: what is run, its options as the
     user gave them to the backend. file, function: a user's own `path/to/file.py:function` instead of a model. python:
     the interpreter of the measuring process, None for this one. turned: switches that are turned in the step once it
-    is built, by the names of `Backend.turn`. preset: the published benchmark whose set-up it is, None for none.
+    is built, by the names of `Backend.turn`. preset: the published benchmark whose set-up it is, None for none. api:
+    what that timed, one of `Backend.apis`; None for the bare step. cached: whether its data lay in memory as batches.
     """
 
     backend: str
@@ -30,3 +31,5 @@ class Request(msgspec.Struct, frozen=True, kw_only=True):
     python: str | None = None
     turned: dict[str, str] = {}
     preset: str | None = None
+    api: str | None = None
+    cached: bool = False

@@ -56,7 +56,8 @@ FLAGS = {
     "their work is unknown. An import gets them with --capture.",
     "replays-by-order": "The profiler of this PyTorch writes no ids of graph nodes, so the ops of kernels that a CUDA "
     "graph replayed rest on the kernels' order, names, grids and blocks.",
-    "beyond-step": "Some ops took longer than the whole step they ran in, which is a defect of the recorded times.",
+    "beyond-step": "Some ops, or all of them together, took longer than the whole step they ran in, which is a "
+    "defect of the recorded times.",
     "throttled": "The driver held the device's clock back during the measurement; the ceilings assume that it does "
     "not.",
 }

@@ -72,6 +72,8 @@ def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
     """What a table may show that needs a word: columns that do not add up to the time, more than a roof allows."""
     if by not in _tables.LONG and (words := notes.overlap(analysis)):
         yield "overlap", words
+    if words := notes.beyond(analysis):
+        yield "beyond", words
     if words := notes.above(analysis):
         yield "above", words
 

@@ -77,12 +77,14 @@ class EventCost:
 
 def profiled(timed: Timed, mechanism: str) -> Profiled:
     """What a profile keeps of a profiled run."""
+    # Ops that fill their step take by rounding longer than it: nothing was put back for them.
+    cost = max(0.0, float(np.mean(timed.walls - timed.corrected)))
     return Profiled(
         walls=tuple(timed.walls.tolist()),
         corrected=tuple(timed.corrected.tolist()),
         dropped=timed.dropped,
         events=timed.events,
-        event_cost=float(np.mean(timed.walls - timed.corrected)) / timed.events if timed.events else 0.0,
+        event_cost=cost / timed.events if timed.events else 0.0,
         idle=tuple(timed.idle.tolist()),
         idle_causes=timed.causes,
         joined=timed.joined,

@@ -43,7 +43,7 @@ OTHERS = [each for each in EACH if each != "torch"]
 #: Those whose forward pass alone is measured too: one per reader of traces.
 INFER = [pytest.param(name, marks=pytest.mark.thorough) for name in ("jax", "tensorflow", "keras-tensorflow:jit=on")]
 #: Those whose training step is measured with all that a child measures beside the steps.
-WHOLE = ["torch", "jax"]
+WHOLE = ["torch"]
 #: Dictionaries whose keys are names of things, not of fields.
 NAMED = {
     *("options", "versions", "switches", "device.ceilings", "gap_causes", "classes", "groups", "phases", "blocks"),

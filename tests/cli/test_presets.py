@@ -10,6 +10,7 @@ from typing import Any
 import handmade
 import pytest
 
+from roofline.cli.options import presets
 from roofline.core.schema import Wall, save
 
 torch = pytest.importorskip("torch")
@@ -35,6 +36,46 @@ def test_what_is_given_wins_and_is_said(measuring: Run, tmp_path: Path) -> None:
     assert found["mode"] == "train"
     assert found["preset"]["mean"] == pytest.approx(sum(steps) / 3)
     assert all(figure["ratio"] is None for figure in found["preset"]["published"])
+
+
+TINY = (*SMALL, "--preset", "keras-benchmark", "--mode", "train", "--size", "tiny", "--batch", "2", "--seq", "8")
+
+
+def test_what_the_benchmark_timed_is_run_too(measuring: Run, tmp_path: Path) -> None:
+    """Native BERT fit is a Trainer. Three steps of it, and at least three plain ones behind them."""
+    pytest.importorskip("accelerate", reason="the Trainer needs accelerate")
+    ended = measuring("profile", "bert", *TINY, "-o", "out.json")
+    assert ended.code == 0, ended.err
+    assert "Beside the bare step Trainer.train is timed, as the benchmark timed it; --core leaves it out." in ended.err
+    assert "it/s" not in ended.err, "its progress bar"
+    api = json.loads((tmp_path / "out.json").read_text())["api"]
+    assert (api["name"], api["data"], len(api["steps"]), len(api["after"])) == ("Trainer.train", "a DataLoader", 3, 3)
+    assert 0 < api["waiting"] < sum(api["steps"]), "some of it is waiting for data, and not all"
+    told = " ".join(measuring("show", "out.json").out.split())
+    assert "api Trainer.train, which the benchmark timed: mean of 3 steps" in told
+    assert "per step than the bare step (95 % interval" in told
+    assert "apart" not in told
+
+
+def test_core_is_the_bare_step_alone() -> None:
+    asked = {"mode": "train", "device": "cpu", "batch": None, "threads": 1}
+    for backend, core, api, words in (
+        ("keras-jax", False, "fit", "Beside the bare step fit is timed"),
+        ("keras-jax", True, None, ""),
+        ("torch-compile", False, None, "The benchmark timed Trainer.train, which is not run on torch-compile"),
+        ("jax", False, None, ""),
+    ):
+        _, filled, lines = presets.filled("keras-benchmark", "bert", backend, asked, ("mode", "device"), core)
+        assert filled.get("api") == api
+        assert ("is timed" in " ".join(lines)) == (api is not None)
+        assert words in " ".join(lines)
+
+
+def test_core_without_a_preset_is_refused(roofline: Run) -> None:
+    for words in (("profile", "mlp", "--backend", "torch"), ("compare", "mlp", "--backends", "torch,jax")):
+        ended = roofline(*words, "--core")
+        assert (ended.code, ended.out) == (2, "")
+        assert "--core is for --preset: without one the bare step alone is measured anyway." in ended.err
 
 
 def test_the_default_given_by_hand_wins_too(measuring: Run) -> None:
@@ -87,6 +128,7 @@ def test_saved_profiles_are_told_by_the_rows_of_a_preset(roofline: Run, tmp_path
         (("--prove",), "--prove is not for --preset of saved profiles"),
         (("--by", "class"), "--by is not for --preset of saved profiles"),
         (("--batch", "2"), "--batch is for measuring"),
+        (("--core",), "--core is for measuring"),
         (("--format", "csv"), "There is no format called 'csv'; there are: json, markdown, text."),
     ],
 )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import shlex
+import shutil
 import subprocess
 import sys
 from collections.abc import Callable
@@ -14,8 +15,8 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
-from roofline.cli.options.words import quoted
-from roofline.core.schema import save
+from roofline.cli.options.words import quoted, say
+from roofline.core.schema import load, save
 
 Run = Callable[..., Any]
 LONG = "n" * 300
@@ -144,3 +145,47 @@ def test_names_of_files_do_not_act_on_a_terminal(roofline: Run, tmp_path: Path, 
     assert ended.code == 0
     assert "Next: roofline plot $'" in ended.out
     assert all(character.isprintable() or character == "\n" for character in ended.out)
+
+
+def test_a_file_whose_name_is_no_text_is_imported(tmp_path: Path, variables: dict[str, str]) -> None:
+    """As one that was made where names are Latin-1: what is no UTF-8 is a question mark in the profile."""
+    pytest.importorskip("torch")
+    name = b"caf\xe9.json"
+    shutil.copy(
+        Path(__file__).parents[1] / "data" / "synthetic_gpu_train.json", os.fsdecode(bytes(tmp_path) + b"/" + name)
+    )
+    ended = subprocess.run(
+        [sys.executable.encode(), b"-m", b"roofline", b"import", name, b"-o", b"p.json"],
+        cwd=tmp_path,
+        env={**os.environ, **variables},
+        capture_output=True,
+        check=False,
+    )
+    assert ended.returncode == 0, ended.stderr
+    facts = load(tmp_path / "p.json").imported
+    assert facts is not None
+    assert facts.files == ("caf?.json",)
+
+
+def test_an_error_that_cannot_be_told_keeps_its_code(tmp_path: Path, variables: dict[str, str]) -> None:
+    ended = shell("roofline check absent.json absent.json 2> /dev/full", tmp_path, variables)
+    assert ended.returncode == 2  # and not 1: a failed gate
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("a = " + "[" * 5000 + "]" * 5000, "is not a device file"),
+        ('name = "\\u001b[31mred"\nkind = "cuda"\ndate = "2026-01-01"\n', "is not a device file"),
+    ],
+)
+def test_a_device_file_says_what_it_is_not(roofline: Run, tmp_path: Path, text: str, words: str) -> None:
+    (tmp_path / "d.toml").write_text(text)
+    ended = roofline("devices", "d.toml")
+    assert (ended.code, ended.err.count("\n")) == (2, 1)
+    assert words in ended.err
+
+
+def test_warnings_do_not_act_on_a_terminal(capsys: pytest.CaptureFixture[str]) -> None:
+    say("the trace is of \x1b[31mred\nroofline: all is well")
+    assert capsys.readouterr().err == "the trace is of ?[31mred?roofline: all is well\n"

@@ -15,7 +15,7 @@ from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import schema as module
-from roofline.core.schema import SCHEMA, Compilation, Profile, Wall, decode, encode, load, save, slug
+from roofline.core.schema import SCHEMA, Api, Compilation, Profile, Wall, decode, encode, load, save, slug
 from roofline.errors import InputError
 
 
@@ -58,6 +58,17 @@ def test_what_a_compiler_did_round_trips() -> None:
     assert "compilation" not in json.loads(encode(handmade.profile()))
     old = changed(lambda p: [op.pop() for op in p["ops"]])
     assert decode(old) == handmade.profile()
+
+
+def test_the_function_that_a_benchmark_timed_round_trips() -> None:
+    """Profiles from before there was one have no such field, and neither has one that measured none."""
+    api = Api(name="fit", steps=(0.25, 0.5), after=(0.125,), data="tf.data", waiting=0.0625, alone=0.03125)
+    profile = handmade.profile(api=api)
+    assert decode(encode(profile)) == profile
+    assert "api" not in json.loads(encode(handmade.profile()))
+    assert decode(encode(handmade.profile())).api is None
+    with pytest.raises(InputError, match="'fit' has no times of steps"):
+        decode(changed(lambda plain: plain.update(api={"name": "fit", "steps": []})))
 
 
 def changed(change: Callable[[dict[str, Any]], object]) -> bytes:

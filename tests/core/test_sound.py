@@ -39,6 +39,10 @@ PLACES: dict[str, Put] = {
     "profiled event_cost": at("profiled", "event_cost"),
     "idle time by 'data input'": at("profiled", "idle_causes", "data input"),
     "profiled joined": at("profiled", "joined"),
+    "api steps": lambda plain, value: at("api")(plain, {"name": "fit", "steps": [value]}),
+    "api after": lambda plain, value: at("api")(plain, {"name": "fit", "steps": [0.1], "after": [value]}),
+    "api waiting": lambda plain, value: at("api")(plain, {"name": "fit", "steps": [0.1], "waiting": value}),
+    "api alone": lambda plain, value: at("api")(plain, {"name": "fit", "steps": [0.1], "alone": value}),
     "memory peak": at("memory", "peak"),
     "conditions 'clock'": lambda plain, value: at("conditions")(plain, {"clock": value}),
     "signature 1: flops": at("signatures", 1, "cost", "flops"),
@@ -133,4 +137,16 @@ def test_ops_have_a_time_in_each_step() -> None:
     del plain["profiled"]
     plain["ops"][2][4] = plain["ops"][2][4][:2]
     with pytest.raises(InputError, match="not all of its ops have a time in each of its steps"):
+        decode(json.dumps(plain).encode(), "p.json")
+
+
+def test_no_op_runs_beside_others_for_longer_than_it_runs() -> None:
+    """Its share of the step would be less than nothing, and the gap more than the step."""
+    plain = json.loads(encode(handmade.profile()))
+    row = plain["ops"][4]
+    # Own times of 1980, 2000 and 2020 µs: their mean, and the nanosecond that rounding may add.
+    row[5] = 2_000_001
+    assert decode(json.dumps(plain).encode()).ops[4].overlap_ns == 2_000_001
+    row[5] = 2_000_002
+    with pytest.raises(InputError, match="op 4 ran beside others for longer than it ran"):
         decode(json.dumps(plain).encode(), "p.json")

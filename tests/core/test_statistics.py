@@ -35,3 +35,22 @@ def test_the_gap_of_steps_that_took_nothing_is_the_wall() -> None:
     nothing = np.zeros(4)
     interval = statistics.gap_interval((1.0, 1.0, 1.0), nothing, nothing)
     assert interval == (1.0, 1.0)
+
+
+@pytest.mark.parametrize("number", [100, 101])
+def test_medians_of_many_values_are_drawn_as_those_of_few(number: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    values = np.random.default_rng(1).lognormal(size=number)
+    few = statistics.medians(values, statistics.generator(), 20_000)
+    monkeypatch.setattr(statistics, "_MANY", 0)
+    many = statistics.medians(values, statistics.generator(), 20_000)
+    points = (2.5, 25, 50, 75, 97.5)
+    # Between neighbours of a hundred values a point of the distribution may jump, by 3 % of its width.
+    width = np.ptp(np.percentile(few, (2.5, 97.5)))
+    assert np.percentile(many, points) == pytest.approx(np.percentile(few, points), abs=0.08 * width)
+    assert many.std() == pytest.approx(few.std(), rel=0.03)
+
+
+def test_a_million_steps_take_no_table_of_their_resamples() -> None:
+    # Evenly between 0 and 1: the median of n of them is 1/2, with a standard deviation of 1 / (2 sqrt(n)) = 0.5e-3.
+    low, high = statistics.median_interval(np.linspace(0, 1, 1_000_001)) or (0.0, 0.0)
+    assert (low, high) == pytest.approx((0.5 - 1.96 * 0.5e-3, 0.5 + 1.96 * 0.5e-3), abs=1e-4)

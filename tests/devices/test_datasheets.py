@@ -112,18 +112,23 @@ def test_a100_variants_differ_in_bandwidth_alone():
     assert small.family("matrix") == large.family("matrix")
 
 
-def test_caches_are_what_was_measured_or_what_the_driver_reports():
-    # as torch.cuda.get_device_properties prints them: 50 and 60 MiB; of the first 45 were seen to keep their speed
-    assert 0.9 * 50 * 2**20 < devices.load("h100-sxm").llc < 50 * 2**20
-    assert devices.load("h200").llc == 60 * 2**20
+@pytest.mark.parametrize(
+    ("name", "whole"), [("h100-sxm", 50), ("h100-pcie", 50), ("h200", 60), ("a100-sxm", 40), ("a100-40gb", 40)]
+)
+def test_of_a_measured_cache_what_keeps_its_speed_is_usable(name, whole):
+    # whole: as torch.cuda.get_device_properties prints it [MiB]; what two halves of a cache both keep is there twice
+    device = devices.load(name)
+    assert 0.6 * whole * 2**20 < device.llc < whole * 2**20
+    # A last-level cache is two to three times as fast as the memory behind it.
+    assert 1.9 < device.rate("cache.llc") / device.rate("dram.read") < 3.6
 
 
 def test_a_cache_of_unknown_speed_serves_nothing():
-    assert devices.load("h200").serves is None
+    assert devices.load("mi300x").serves is None
     assert devices.load("b200").serves is None
     assert devices.load("h100-sxm").serves == devices.load("h100-sxm").llc
-    # 5120 bytes per clock at 1410 MHz, and 2048 at 1530
-    assert devices.load("a100-sxm").rate("cache.llc") == pytest.approx(5120 * 1.41e9, rel=1e-3)
+    # Measured, and less than the 5120 bytes per clock of the hardware at 1410 MHz; of the V100 its 2048 at 1530
+    assert 0.7 < devices.load("a100-sxm").rate("cache.llc") / (5120 * 1.41e9) < 1
     assert devices.load("v100-sxm2").rate("cache.llc") == pytest.approx(2048 * 1.53e9, rel=1e-3)
 
 

@@ -57,6 +57,20 @@ def test_the_same_device_gives_the_measured_wall() -> None:
     assert 12.183e-3 * 0.97 < found.interval[0] < 12.183e-3 < found.interval[1] < 12.183e-3 * 1.03
 
 
+def test_the_launch_floor_of_a_trace_makes_no_other_device() -> None:
+    """A trace's shortest kernel is a floor of the profile's device that its datasheet has not: on a GPU nothing is
+    carried by it, and its kernels are those that ran. A CPU's launch floor is what its small ops take."""
+    for kind, kernels in (("cuda", 1.0), ("cpu", 1.3)):
+        here = replace(handmade.device(), kind=kind)
+        sheet = replace(here, ceilings={**here.ceilings, "launch.torch-eager": handmade.ceiling(9e-6)})
+        found = carried(sheet, handmade.profile(device=here))
+        assert found.kernels == kernels
+    here = replace(handmade.device(), kind="cuda")
+    found = carried(replace(here, ceilings=without("launch").ceilings), handmade.profile(device=here))
+    assert found.kernels == 1
+    assert found.speedup == pytest.approx(1)
+
+
 def test_everything_twice_as_fast_leaves_the_gap() -> None:
     rates = {name: c.value for name, c in handmade.device().ceilings.items()}
     twice = {name: value / 2 if name.startswith("launch") else value * 2 for name, value in rates.items()}

@@ -36,6 +36,12 @@ def test_the_statistic_decides_and_the_median_is_kept() -> None:
     assert pair.ranked.comparison.speedup == pytest.approx(10 / 15)
 
 
+def test_runs_of_another_size_are_another_row() -> None:
+    """A small model is not the fastest of the large ones, with which nothing compares."""
+    found = rows("keras-benchmark", [run(each, size=size) for each in ("torch", "jax") for size in ("tiny", "base")])
+    assert [[one.profile.size for one in row.ranking.runs] for row in found.compared] == [["base"] * 2, ["tiny"] * 2]
+
+
 def test_a_row_is_a_model_a_mode_its_sizes_and_a_device() -> None:
     found = rows(
         "keras-benchmark",

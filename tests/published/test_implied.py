@@ -128,7 +128,8 @@ def test_the_notes_that_a_cell_carries() -> None:
     assert [n.kind for n in cell("Gemma generate", "Native PyTorch (compiled)", "1").notes] == ["eager"]
     assert [n.kind for n in cell("Gemma generate", "Keras 3 (PyTorch eager)", "1").notes] == ["asterisk"]
     assert [n.kind for n in cell("SAM fit", "Native PyTorch (eager)").notes] == ["timing"]
-    assert cell("BERT fit", "Native PyTorch (eager)").notes == ()
+    assert [n.kind for n in cell("BERT fit", "Native PyTorch (eager)").notes] == ["timing"]
+    assert cell("BERT fit", "Keras 3 (PyTorch eager)").notes == ()
 
 
 def test_means_of_ratios() -> None:

@@ -34,6 +34,8 @@ def test_every_name_in_a_preset_is_known(name: str) -> None:
             asked = preset.resolve(row, column, threads=1)
             options = load(column.backend).options
             assert all(value in options[option] for option, value in asked.options.items())
+            # A Trainer that compiles is not run.
+            assert asked.api is None or asked.api in load(column.backend).apis or column.backend == "torch-compile"
             if row.model in known:
                 size = asked.size or "base"
                 dimensions(Workload(model=row.model, mode=row.mode, size=size, batch=asked.batch, seq=asked.seq))  # type: ignore[arg-type]
@@ -66,6 +68,25 @@ def test_the_flag_that_never_reached_the_model() -> None:
     row = KERAS.find("segment-anything", "infer", "cuda")
     assert KERAS.resolve(row, KERAS.of("keras2"), threads=1).options == {"jit": "off"}
     assert KERAS.resolve(row, KERAS.of("keras-tensorflow"), threads=1).options == {"jit": "on"}
+
+
+@pytest.mark.parametrize(
+    ("model", "mode", "backend", "api"),
+    [
+        ("bert", "train", "keras-jax", "fit"),
+        ("bert", "infer", "keras2", "predict"),
+        ("bert", "train", "torch", "Trainer.train"),
+        ("bert", "infer", "torch", "Trainer.predict"),
+        ("gemma", "train", "torch", "Trainer.train"),
+        ("gemma", "generate", "keras-torch", None),  # a step is a call of `generate`
+        ("segment-anything", "train", "torch", None),  # a plain loop
+        ("stable-diffusion", "infer", "keras-tensorflow", None),  # the library's loop calls predict_on_batch
+        ("bert", "train", "jax", None),  # no column
+    ],
+)
+def test_the_function_that_the_benchmark_timed(model: str, mode: str, backend: str, api: str | None) -> None:
+    asked = KERAS.resolve(KERAS.find(model, mode, "cuda"), KERAS.of(backend), threads=1)
+    assert asked.api == api
 
 
 def test_rows_are_found_by_mode_batch_and_device() -> None:

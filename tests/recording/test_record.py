@@ -8,7 +8,7 @@ from typing import Any
 
 import pytest
 
-from roofline.core.schema import Memory
+from roofline.core.schema import Api, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
 from roofline.errors import InputError
@@ -208,3 +208,40 @@ def test_a_step_of_which_calling_it_runs_nothing(step: Any, sentence: str) -> No
     with pytest.raises(InputError) as refused:
         record.record(Step(run=step), Plan(device="cpu"), lambda text: None, Calls(in_turns=True))
     assert str(refused.value) == sentence
+
+
+def timed(run: Any, steps: int = 4) -> tuple[Notes, Any]:
+    """What is recorded with a function of a library that `run` stands for."""
+    recorder = Notes(True)
+    plan = Plan(device="cpu", steps=steps, profiled_steps=1, api=("fit", run))
+    return recorder, record.record(STEP, plan, lambda text: None, recorder)  # type: ignore[arg-type]
+
+
+def test_the_function_of_a_library_is_last_with_plain_steps_behind_it() -> None:
+    """As many steps as plain ones, and a fifth of them again: of 20 steps 4. Its progress bar is not shown."""
+
+    def run(step: Step, steps: int) -> Api:
+        print("progress")
+        recorder.asked.append(("fit", steps))
+        return Api(name="fit", steps=(0.5,) * steps)
+
+    recorder = Notes(True)
+    plan = Plan(device="cpu", steps=20, profiled_steps=1, api=("fit", run))
+    found = record.record(STEP, plan, lambda text: None, recorder)  # type: ignore[arg-type]
+    assert recorder.asked[-4:] == [("work", 1, 0.01), ("fit", 20), "timed", ("plain", 4)]
+    assert found.api == Api(name="fit", steps=(0.5,) * 20, after=(0.01,) * 4)
+    assert gc.isenabled()
+
+
+def test_what_fails_in_it_leaves_the_bare_step(capsys: pytest.CaptureFixture[str]) -> None:
+    def run(step: Step, steps: int) -> Api:
+        print("progress")
+        raise ValueError("no such\nthing")
+
+    _, found = timed(run)
+    assert found.api is None
+    assert found.notes == ("how long fit takes (no such)",)
+    assert len(found.wall.steps) == 4
+    assert capsys.readouterr().out == ""
+    _, whole = timed(lambda step, steps: Api(name="fit", steps=(0.5,) * steps), steps=3)
+    assert whole.api.after == (0.01,) * 3, "a fifth, but three at least"

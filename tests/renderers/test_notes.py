@@ -56,6 +56,27 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
 
+def test_ops_that_fill_more_than_their_step_are_told_where_their_shares_stand() -> None:
+    """Each is shorter than the step of 13.75 ms, and all of them, 10.7 ms of shares, five times: 53.5 ms."""
+    analysis = analyze(handmade.profile(ops=handmade.OPS * 5))
+    assert analysis.beyond_step == 0
+    assert analysis.beyond_together == pytest.approx(53.5 / 13.75)
+    assert "beyond-step" in _document.document(analysis)["flags"]
+    words = "all ops together took 3.89 times as long as the step they ran in, so that the recorded times cannot be"
+    assert notes.beyond(analysis) == words
+    for by in (None, "class", "op"):
+        told = " ".join(text.render(analysis, by).split())
+        assert ("beyond-step: Some ops, or all of them" if by is None else f"beyond {words}") in told
+    assert words in bound.figure([analysis], 7.0)[1].long
+    assert "All ops together took 3.89 times" in notes.caption(analysis)
+    plain = analyze(handmade.profile())
+    assert (plain.beyond_together, notes.beyond(plain)) == (None, "")
+    longest = tuple(replace(op, own_ns=(14_000_000,) * 3, overlap_ns=0) for op in handmade.OPS[:1])
+    assert "1 op took longer than the whole step and all ops together" in notes.beyond(
+        analyze(handmade.profile(ops=longest))
+    )
+
+
 def test_a_scale_that_takes_ops_below_their_floors_is_named() -> None:
     # Steps of 12.5 ms beside the profiler and of 8 ms without: 0.64 of 2500 µs is less than the 2000 µs of the floor.
     plain = handmade.profile()

@@ -53,6 +53,8 @@ class Recorded(msgspec.Struct):
     conditions: Any = None
     memory: Any = None
     environment: str = ""
+    notes: tuple[str, ...] = ()
+    api: Any = None
 
 
 @pytest.mark.filterwarnings("ignore:os.fork:RuntimeWarning")  # from JAX, where another test has loaded it

@@ -15,6 +15,7 @@ from roofline.errors import InputError
 _FILES = (plugins.folder("roofline.published") / "presets").glob("*.toml")
 NAMES = tuple(sorted(file.stem.replace("_", "-") for file in _FILES))
 HELP = f"Run what a published benchmark ran: {', '.join(NAMES)}. What else is given wins, and is said."
+CORE = "With --preset: the bare step alone, without Keras's fit or predict or the Trainer that the benchmark timed."
 #: What a preset fills, by the names of the command line.
 _FILLS = ("batch", "seq", "new_tokens", "size", "precision", "input", "steps")
 
@@ -25,13 +26,20 @@ def given(context: typer.Context, names: Collection[str]) -> frozenset[str]:
     return frozenset(name for name, source in sources.items() if source is not None and source.name == "COMMANDLINE")
 
 
+def check_core(core: bool, preset: str | None) -> None:
+    """Raises InputError for --core where there is nothing that it leaves out."""
+    if core and preset is None:
+        raise InputError("--core is for --preset: without one the bare step alone is measured anyway.")
+
+
 def filled(
-    preset: str, model: str, backend: str, asked: Mapping[str, Any], given: Collection[str]
+    preset: str, model: str, backend: str, asked: Mapping[str, Any], given: Collection[str], core: bool
 ) -> tuple[str, dict[str, Any], list[str]]:
     """The backend with its options, what is asked for, and sentences for the user.
 
-    asked: as the verb has it; given: the names in it that the user gave, which stay. Raises InputError where the preset
-    has no such model or mode.
+    asked: as the verb has it; given: the names in it that the user gave, which stay; core: whether the bare step is
+    measured alone, without the function of a library that the benchmark timed. Raises InputError where the preset has
+    no such model or mode.
     """
     from roofline.devices import calibration, cpu
     from roofline.published import presets
@@ -39,7 +47,7 @@ def filled(
     loaded = presets.load(preset)
     if ":" in model:
         raise InputError(f"--preset {preset} is for its models, not for a file: {', '.join(loaded.models)}.")
-    name, _, options = parse_backend(backend)
+    name, described, options = parse_backend(backend)
     device = calibration.resolve(asked["device"])
     row = loaded.find(model, asked["mode"] if "mode" in given else None, device, asked["batch"])
     column = loaded.of(name)
@@ -69,6 +77,12 @@ def filled(
     lines = [f"{where}, {who} {' '.join(said)}."]
     if apart:
         lines.append(f"{name} differs from the preset: {'; '.join(apart)}.")
+    api = None if core else wanted.api
+    if api in described.apis:
+        result |= {"api": api, "cached": bool(wanted.cached)}
+        lines.append(f"Beside the bare step {api} is timed, as the benchmark timed it; --core leaves it out.")
+    elif api is not None:
+        lines.append(f"The benchmark timed {api}, which is not run on {name}: the bare step alone is measured.")
     return text, result, lines
 
 

@@ -33,6 +33,8 @@ def make_request(
     count_only: bool = False,
     python: str | None = None,
     preset: str | None = None,
+    api: str | None = None,
+    cached: bool = False,
     **asked: Any,
 ) -> Request:
     """The request for `model` on `backend`; asked: further fields of the `Workload` as the user gave them.
@@ -81,6 +83,8 @@ def make_request(
         without_data=count_only and file is None and described.without_data is not None,
         python=python,
         preset=preset,
+        api=api,
+        cached=cached,
     )
 
 

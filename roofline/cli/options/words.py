@@ -12,7 +12,7 @@ from contextlib import contextmanager
 
 def say(text: str) -> None:
     """A line of progress, on standard error."""
-    print(text, file=sys.stderr, flush=True)
+    print(printable(text), file=sys.stderr, flush=True)
 
 
 @contextmanager

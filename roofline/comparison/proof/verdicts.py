@@ -40,10 +40,7 @@ def gain(original: Sequence[Sequence[float]], flipped: Sequence[Sequence[float]]
         return seconds, None
     rng = statistics.generator(*(times for pair in rounds for times in pair))
     drawn = np.stack(
-        [
-            np.median(statistics.resample(a, rng), axis=1) - np.median(statistics.resample(b, rng), axis=1)
-            for a, b in rounds
-        ],
+        [statistics.medians(a, rng) - statistics.medians(b, rng) for a, b in rounds],
         axis=1,
     )
     chosen = rng.integers(0, len(rounds), (statistics.RESAMPLES, len(rounds)))

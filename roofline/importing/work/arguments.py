@@ -193,13 +193,15 @@ def _whole(value: Any) -> bool:
 
 
 def _concrete(text: Any) -> Any:
-    """A recorded scalar or list: "True", "0.1", "[1, 2]"; "" is not recorded or None."""
+    """A recorded scalar or list of scalars: "True", "0.1", "[1, 2]"; "" is not recorded or None."""
     if not isinstance(text, str) or text == "" or len(text) > 10_000:
         return None
     if text in ("True", "False"):
         return text == "True"
     if text.startswith("[") and text.endswith("]"):
         inner = text[1:-1].strip()
+        if "[" in inner:
+            return None  # no argument of an op is a list of lists
         return tuple(_concrete(part.strip()) for part in inner.split(",")) if inner else ()
     for convert in (int, float):
         try:

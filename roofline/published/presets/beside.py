@@ -6,9 +6,10 @@ from dataclasses import dataclass
 from statistics import fmean
 
 from roofline import devices, published
-from roofline.core.schema import Profile
+from roofline.core.schema import Api, Profile
 from roofline.errors import InputError
 from roofline.published import presets
+from roofline.published.presets.between import Between, between
 from roofline.published.presets.preset import Asked, Column, Preset, Row
 from roofline.published.publication import Cell, Note, Publication
 
@@ -39,7 +40,9 @@ class Beside:
     """The benchmark that a profile reproduces, and how far it does.
 
     column: None where the benchmark has none for the backend. mean: of the plain steps [s], None where none was timed.
-    figures: of that row and column in the published table. notes: what is known of them.
+    asked_api: the function of a library that the benchmark timed there, None where that is the bare step. api: the same
+    here, None where it was not measured; between: what lies between it and the bare step. figures: of that row and
+    column in the published table. notes: what is known of them.
     """
 
     preset: Preset
@@ -48,6 +51,9 @@ class Beside:
     column: Column | None
     differences: tuple[Difference, ...]
     mean: float | None
+    asked_api: str | None
+    api: Api | None
+    between: Between | None
     figures: tuple[Figure, ...]
     notes: tuple[Note, ...]
 
@@ -59,13 +65,31 @@ class Beside:
     @property
     def apart(self) -> tuple[str, ...]:
         """What of the benchmark a step here does otherwise, in sentences."""
-        return (*self.preset.apart, *self.row.apart)
+        bare = (self.preset.core,) if self.asked_api and self.api is None and self.preset.core else ()
+        return (*bare, *self.preset.apart, *self.row.apart)
+
+    @property
+    def api_mean(self) -> float | None:
+        """The publication's statistic of the function that the benchmark timed [s]; None where it was not measured."""
+        return None if self.api is None else fmean(self.api.steps)
+
+    @property
+    def timed(self) -> float | None:
+        """The publication's statistic of what the benchmark timed, the bare step included where it timed that [s]."""
+        return self.mean if self.column is not None and not self.asked_api else self.api_mean
 
     def ratio(self, figure: Figure) -> float | None:
         """The mean over the published time; None where step or device are others, or the time is not known."""
-        if not self.same_step or not figure.measured_on or self.mean is None or not figure.seconds:
+        return self._over(figure, self.mean)
+
+    def api_ratio(self, figure: Figure) -> float | None:
+        """The same of the function that the benchmark timed; None where it was not measured, too."""
+        return self._over(figure, self.api_mean)
+
+    def _over(self, figure: Figure, mean: float | None) -> float | None:
+        if not self.same_step or not figure.measured_on or mean is None or not figure.seconds:
             return None
-        return self.mean / figure.seconds
+        return mean / figure.seconds
 
 
 def beside(profile: Profile) -> Beside | None:
@@ -82,6 +106,7 @@ def beside(profile: Profile) -> Beside | None:
     asked = preset.resolve(row, column, threads=int(threads) if threads.isdecimal() else None, batch=profile.batch)
     publication = published.load(preset.publication)
     cells = _cells(publication, row, column, asked)
+    api = profile.api if profile.api is not None and profile.api.name == asked.api else None
     return Beside(
         preset=preset,
         publication=publication,
@@ -89,6 +114,9 @@ def beside(profile: Profile) -> Beside | None:
         column=column,
         differences=_differences(profile, row, asked),
         mean=fmean(profile.wall.steps) if profile.profiled is not None and profile.wall.steps else None,
+        asked_api=asked.api,
+        api=api,
+        between=None if api is None else between(api, profile.wall),
         figures=tuple(
             Figure(cell, _per_step(cell, row), _is_here(profile, publication, cell.hardware)) for cell in cells
         ),

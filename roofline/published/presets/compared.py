@@ -1,7 +1,7 @@
 """Saved profiles of a preset, row by row: who is fastest by the publication's statistic, and what its table says of it.
 
-A row here is a row of the preset with one batch, length and number of new tokens, on one device: what a claim of the
-publication is about. The runs of one row are ranked and explained as `compare` explains any others.
+A row here is a row of the preset with one size, batch, length and number of new tokens, on one device: what a claim of
+the publication is about. The runs of one row are ranked and explained as `compare` explains any others.
 """
 
 from __future__ import annotations
@@ -70,7 +70,8 @@ class ComparedRow:
     """The runs of a row, at least two; `ranking.fastest` is that by the publication's statistic.
 
     Of each run, in the order of `ranking.runs`: besides, what the preset has for it; recorded, whether it was measured
-    with the preset; means, the publication's statistic [s].
+    with the preset; means, the publication's statistic [s]. as_timed: whether that is of what the benchmark timed, such
+    as Keras's `fit`, which all of the runs then have; else it is of the bare steps.
     """
 
     row: Row
@@ -78,6 +79,7 @@ class ComparedRow:
     besides: tuple[Beside, ...]
     recorded: tuple[bool, ...]
     means: tuple[float, ...]
+    as_timed: bool
 
     @property
     def fastest_by_median(self) -> int:
@@ -151,7 +153,7 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
             strangers.append(Stranger(profile, str(error)))
             continue
         sizes = (profile.batch or 0, profile.seq or 0, profile.new_tokens or 0)
-        placed.append(((preset.row.index(row), *sizes, profile.device.name), profile))
+        placed.append(((preset.row.index(row), profile.size, *sizes, profile.device.name), profile))
     found: list[ComparedRow | Alone] = []
     for key, group in groupby(sorted(placed, key=lambda each: each[0]), key=lambda each: each[0]):
         runs = [profile for _, profile in group]
@@ -169,14 +171,18 @@ def rows(name: str, profiles: Sequence[Profile]) -> PresetRows:
 def _compared(name: str, row: Row, profiles: Sequence[Profile]) -> ComparedRow:
     for profile in profiles:
         check_timed(profile, profile.backend)
-    means = tuple(fmean(profile.wall.steps) for profile in profiles)
-    besides = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    found = [beside(msgspec.structs.replace(profile, preset=name)) for profile in profiles]
+    besides = tuple(each for each in found if each is not None)  # all of them: the row was found by the same rule
+    timed = [time for each in besides if (time := each.timed) is not None]
+    as_timed = len(timed) == len(profiles) and any(each.api for each in besides)
+    means = tuple(timed if as_timed else (fmean(profile.wall.steps) for profile in profiles))
     return ComparedRow(
         row,
         rank(profiles, fastest=means.index(min(means))),
-        tuple(each for each in besides if each is not None),  # all of them: the row was found by the same rule
+        besides,
         tuple(profile.preset == name for profile in profiles),
         means,
+        as_timed,
     )
 
 

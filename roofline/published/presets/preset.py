@@ -20,6 +20,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     """What the benchmark asked for, by the names of the command line; None: nothing, or not known.
 
     options: of the backend. switches: what a step records of itself (`Profile.switches`), where there is no option.
+    api: the function of a library that the benchmark timed, one of the backend's `apis`; "" or None: a loop around the
+    bare step, or a mode that is such a function itself (generate). cached: whether its data lay in memory as batches.
     """
 
     batch: int | None = None
@@ -29,6 +31,8 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     precision: str | None = None
     input: str | None = None
     steps: int | None = None
+    api: str | None = None
+    cached: bool | None = None
     options: dict[str, str] = {}
     switches: dict[str, str] = {}
 
@@ -78,7 +82,8 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What a benchmark ran.
 
     publication: where its figures stand. statistic: how it made a figure of the times of its steps.
-    asked: of every row. apart: what of it a step here does otherwise, in sentences.
+    asked: of every row. apart: what of it a step here does otherwise, in sentences; core: the same of a bare step
+    alone, where the benchmark timed a function of a library.
     """
 
     publication: str
@@ -87,6 +92,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     column: tuple[Column, ...]
     asked: Asked = Asked()
     apart: tuple[str, ...] = ()
+    core: str = ""
     name: str = ""
 
     @property
@@ -129,7 +135,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
             found["batch"] = row.per_thread * threads
         if passes := row.passes(batch or found.get("batch")):
             found["steps"] = passes
-        return Asked(**found)
+        if column is None:  # functions are those of the libraries that the columns are of
+            found.pop("api", None)
+        return Asked(**{**found, "api": found.get("api") or None})
 
 
 def read(folder: Path, name: str, known: tuple[str, ...]) -> Preset:

@@ -19,7 +19,8 @@ _FEW = 3  # ceilings that are named, those with the most ops first
 
 def caption(analysis: Analysis) -> str:
     """What stands under a table."""
-    more = "".join(f"{told[0].upper()}{told[1:]}. " for told in (overlap(analysis), above(analysis)) if told)
+    notes = (overlap(analysis), beyond(analysis), above(analysis))
+    more = "".join(f"{told[0].upper()}{told[1:]}. " for told in notes if told)
     return (
         "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
         "device; loss: own time − floor; attained: floor / own time. "
@@ -35,6 +36,16 @@ def overlap(analysis: Analysis) -> str:
         f"ops ran at once for {units.seconds(analysis.total.overlap)}: floor and loss in the table are of the time "
         "that each op took, and together more than the time of the step that they took"
     )
+
+
+def beyond(analysis: Analysis) -> str:
+    """Why shares of the step are more than all of it; "" where they are not."""
+    told = []
+    if number := analysis.beyond_step:
+        told.append(f"{counted(number, 'op')} took longer than the whole step")
+    if (times := analysis.beyond_together) is not None:
+        told.append(f"all ops together took {units.significant(times)} times as long as the step")
+    return f"{' and '.join(told)} they ran in, so that the recorded times cannot be" if told else ""
 
 
 def above(analysis: Analysis) -> str:

@@ -91,8 +91,7 @@ def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
         short.append(_words.verdict(analysis))
         if _words.is_range(analysis):
             told.append(f"Between solid and pale: {_words.CACHES}.{_turning(analysis)}")
-        if above := notes.above(analysis):
-            told.append(f"{above}.")
+        told += [f"{words}." for words in (notes.beyond(analysis), notes.above(analysis)) if words]
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
     if len(items) > 1:

@@ -11,6 +11,7 @@ from roofline import units
 from roofline.comparison.ranking import RankedPair
 from roofline.published.presets.averages import averages
 from roofline.published.presets.compared import ComparedRow, PresetPair, PresetRows, PublishedPair
+from roofline.renderers._facts import preset
 from roofline.renderers._signed import signed
 from roofline.renderers._words import conjunction, counted, plain
 from roofline.renderers.comparison import _comparing
@@ -25,8 +26,9 @@ def opening(found: PresetRows) -> str:
     """What the figures and the times before the causes are."""
     return (
         f"{found.preset.name}: {found.publication.title}. Its statistic is {found.preset.statistic}; here it is the "
-        "mean of the plain steps. Causes are parts of the difference of the medians; the time before each is what the "
-        "run takes more (+) or less (-) for it than the fastest."
+        "mean of what the benchmark timed where all runs of a row have that, else of the plain steps. Causes are parts "
+        "of the difference of the medians of plain steps; the time before each is what the run takes more (+) or less "
+        "(-) for it than the fastest."
     )
 
 
@@ -38,7 +40,7 @@ def head(row: ComparedRow) -> str:
 
 def paragraph(row: ComparedRow) -> list[str]:
     """Who wins, by what, and why; what is published of the same pairs; how far this is the benchmark's step."""
-    told = [_fastest(row)]
+    told = [_fastest(row), *_timed(row)]
     for pair in row.pairs:
         told += _pair(row, pair)
         told += [_published(row, pair, each) for each in pair.published]
@@ -60,7 +62,7 @@ def _fastest(row: ComparedRow) -> str:
     """By the publication's statistic, and by our median where that is another run."""
     best, median = row.ranking.fastest, row.fastest_by_median
     runs = row.ranking.runs
-    steps = counted(len(runs[best].profile.wall.steps), "plain step")
+    steps = _steps(row, best)
     told = f"{_name(row, best)} has the least mean, {units.seconds(row.means[best])} of {steps}"
     if median != best:
         told += (
@@ -68,6 +70,34 @@ def _fastest(row: ComparedRow) -> str:
             f"{units.seconds(runs[best].wall)}"
         )
     return f"{told}."
+
+
+def _steps(row: ComparedRow, number: int) -> str:
+    """What the mean of a run is of."""
+    api = row.besides[number].api
+    if row.as_timed and api is not None:
+        return f"{counted(len(api.steps), 'step')} of {plain(api.name, 40)}"
+    return counted(len(row.ranking.runs[number].profile.wall.steps), "plain step")
+
+
+def _timed(row: ComparedRow) -> Iterator[str]:
+    """Whether the means are of what the benchmark timed, and what lies between that and the bare step."""
+    having = [number for number, beside in enumerate(row.besides) if beside.api is not None]
+    if not having:
+        return
+    if row.as_timed:
+        parts = [f"{_name(row, number)} {_loop(row, number)}" for number in range(len(row.besides))]
+        yield f"The means are of what the benchmark timed: {conjunction(parts)}."
+    else:
+        names = conjunction([_name(row, number) for number in having])
+        yield f"What the benchmark timed was measured of {names} alone, so that the means are of the bare steps."
+    for number in having:
+        yield f"Of {_name(row, number)}, {preset.between_words(row.besides[number])}."
+
+
+def _loop(row: ComparedRow, number: int) -> str:
+    api = row.besides[number].api
+    return "a loop around the bare step" if api is None else plain(api.name, 40)
 
 
 def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
@@ -84,7 +114,7 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
     yield from (f"{words[0].upper()}{words[1:]}" for words in differences[:_FEW])
     if len(differences) > _FEW:
         yield f"{counted(len(differences) - _FEW, 'more difference')}: compare the two alone."
-    yield f"By the medians, {_comparing.verdict(found)}"
+    yield f"By the medians{' of the bare steps' if row.as_timed else ''}, {_comparing.verdict(found)}"
     yield from _interval(pair)
     yield from _causes(found)
 

@@ -37,6 +37,7 @@ def _row(row: ComparedRow) -> dict[str, Any]:
     return {
         "task": row.row.task or None,
         "text": " ".join(_told.paragraph(row)),
+        "as_timed": row.as_timed,
         "runs": [_run(row, number, run) for number, run in enumerate(ranking.runs)],
         "fastest": ranking.fastest,
         "fastest_by_median": row.fastest_by_median,
@@ -49,7 +50,8 @@ def _run(row: ComparedRow, number: int, run: Analysis) -> dict[str, Any]:
     return {
         "name": row.ranking.names[number],
         **_what(run.profile),
-        "mean": row.means[number],
+        "mean": row.besides[number].mean,
+        "compared": row.means[number],
         "median": run.wall,
         "with_preset": row.recorded[number],
         "preset": preset.document_of(row.besides[number]),

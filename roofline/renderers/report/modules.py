@@ -19,6 +19,9 @@ from roofline.renderers.report.parts.sums import Sums, per_op, summed
 MOST = 3000
 #: Levels that are unfolded at first.
 _OPEN = 2
+#: Levels of the tree, of which each is an element in an element; the rest of a path is one name. By choice: models have
+#: some twenty.
+_DEEPEST = 100
 #: What ops outside of all modules are called.
 OUTSIDE = "(outside of all modules)"
 
@@ -72,7 +75,7 @@ def tree(analysis: Analysis) -> tuple[Module, Sums]:
     for op in np.sort(first).tolist():
         number = int(scope[op])
         at = top
-        for part in profile.scopes[number].split("/") if profile.scopes[number] else [OUTSIDE]:
+        for part in profile.scopes[number].split("/", _DEEPEST - 1) if profile.scopes[number] else [OUTSIDE]:
             if part not in at.below:
                 at.below[part] = Module(part, len(parents))
                 parents.append(at.row)

@@ -87,11 +87,16 @@ def plain(value: Any) -> str:
     return str(value).encode("utf-8", "replace").decode()
 
 
+def _encodable(value: Any) -> Any:
+    """The same of a value of JSON, and of all that is in it; RecursionError of one that is too deep."""
+    return json.loads(json.dumps(value, ensure_ascii=False).encode("utf-8", "replace"))
+
+
 def header_of(text: bytes) -> dict[str, Any] | None:
     """The header's fields of an object, None if it is damaged."""
     try:
         top = _OBJECT.decode(text)
-        return {key: msgspec.json.decode(top[key]) for key in HEADER if key in top}
+        return {key: _encodable(msgspec.json.decode(top[key])) for key in HEADER if key in top}
     except BROKEN:
         return None
 
@@ -176,7 +181,8 @@ def salvage_header(text: bytes) -> dict[str, Any]:
         if match:
             piece = text[match.end() : match.end() + (1 << 16)].decode("utf-8", "replace")
             try:
-                header[key], _ = json.JSONDecoder().raw_decode(piece)
+                value, _ = json.JSONDecoder().raw_decode(piece)
+                header[key] = _encodable(value)
             except (ValueError, RecursionError):
                 continue
     return header

@@ -86,15 +86,31 @@ def _until_damaged(stream: Iterator[bytes], what: str, report: Report) -> Iterat
         report(f"damaged blocks of {what}, the events after them missing", 1)
 
 
-def _members(feeds: Iterator[bytes]) -> Iterator[bytes]:
+class _Feeds(Iterator[bytes]):
+    """Feeds, of which the last one can be given back."""
+
+    def __init__(self, feeds: Iterator[bytes]) -> None:
+        self._feeds, self._back = feeds, b""
+
+    def __next__(self) -> bytes:
+        fed, self._back = self._back, b""
+        return fed or next(self._feeds)
+
+    def give_back(self, fed: bytes) -> None:
+        """What the next call gives."""
+        self._back = fed
+
+
+def _members(given: Iterator[bytes]) -> Iterator[bytes]:
     """What gzip members in a row hold; zlib.error or EOFError once all before it was given."""
+    feeds = _Feeds(given)  # and no chain of chains, which as many members as fit a file would make too deep
     while True:
         behind = yield from _member(feeds, 31)
         if len(behind) < len(_GZIP):
             behind += next(feeds, b"")
         if not behind.startswith(_GZIP):  # the end, or padding behind it
             return
-        feeds = chain([behind], feeds)
+        feeds.give_back(behind)
 
 
 def _member(feeds: Iterator[bytes], wrapping: int) -> Generator[bytes, None, bytes]:

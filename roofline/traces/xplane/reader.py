@@ -34,6 +34,8 @@ _DAY = 86_400 * 10**12  # [ps] no trace lasts a day: what lies further off is da
 _SINCE_1970 = 10**17  # [ns] a line's time is since 1970 if it is later than this, else since the profiler started
 _OWN_NUMBERS = -(1 << 62)  # programs get numbers from here on where theirs is another's
 _PIECE = 1 << 16  # events that are decoded at a time
+# Devices are tens and threads hundreds; each plane and line costs, whatever is on it. By choice.
+_PLANES, _LINES = 1000, 10_000
 _LISTENER = b"ThreadpoolListener::"
 _ENVIRONMENT = "Task Environment"  # the plane that tells when the profiler started
 _HLO = {b"Hlo Proto", b"hlo_proto"}
@@ -174,9 +176,10 @@ class _Metadata:
 def _read(data: bytes, accept: Callable[[str], bool]) -> XTrace:
     space = XSpace.FromString(data)
     said = [f"The profiler reported: {_text(text)[:200]}" for text in (*space.errors, *space.warnings)]
-    planes = list(space.planes)[::-1]
+    planes = list(space.planes)[:_PLANES][::-1]
+    found, genuine, room = _Found(), False, _LINES
+    found.mended[f"planes beyond the first {_PLANES:,}"] += len(space.planes) - len(planes)
     del space, data
-    found, genuine = _Found(), False
     while planes:  # each is let go before the next is decoded
         plane = XPlane.FromString(planes.pop())
         name = _text(plane.name)
@@ -189,7 +192,9 @@ def _read(data: bytes, accept: Callable[[str], bool]) -> XTrace:
             found.devices[name] = xplane_stats.device(plane, stat_names)
         if plane.lines and accept(name):
             metadata = _metadata(plane, stat_names, found)
-            lines = list(plane.lines)[::-1]
+            lines = list(plane.lines)[:room][::-1]
+            found.mended[f"lines beyond the first {_LINES:,}"] += len(plane.lines) - len(lines)
+            room -= len(lines)
             del plane
             while lines:
                 _take_line(name, XLine.FromString(lines.pop()), metadata, found)

@@ -35,6 +35,14 @@ def test_arguments_of_all_kinds(make_kineto):
     )
 
 
+@pytest.mark.parametrize("value", ["[" * 3000 + "]" * 3000, "[[1, 2], [3]]", "[[", "[" * 4000])
+def test_lists_of_lists_are_no_arguments(make_kineto, value):
+    made = make_kineto.Trace()
+    made.op("aten::x", 0, 5, ([2, 3], "float", [3, 1]), value)
+    found = nodes(made).call(0).inputs[1]
+    assert found is None or found == value
+
+
 def test_equal_calls_are_one_object(make_kineto):
     made = make_kineto.Trace()
     for start in (0, 10):

@@ -270,6 +270,20 @@ def test_a_module_is_the_sum_of_what_is_below_it() -> None:
     assert by_scope["toy/layer.0/ffn"].seconds == pytest.approx(float(sums.seconds[toy.below["layer.0"].row]))
 
 
+def test_a_path_of_many_parts_has_an_end() -> None:
+    deep = "/".join(f"part{number}" for number in range(5000))
+    profile = handmade.profile(scopes=(deep, *handmade.SCOPES[1:]))
+    top, sums = tree(analyze(profile))
+    at, levels = top, 0
+    while at.below:
+        at, levels = next(iter(at.below.values())), levels + 1
+    # A hundred levels, the last of which is the rest of the path.
+    assert (levels, at.name.partition("/")[0]) == (100, "part99")
+    assert at.name.endswith("/part4999")
+    assert float(sums.seconds[at.row]) == pytest.approx(400e-6)
+    assert "part98" in report([profile])
+
+
 def test_a_module_of_unknown_work_has_none() -> None:
     signatures = tuple(replace(each, cost=unknown("no formula")) for each in handmade.SIGNATURES)
     _, sums = tree(analyze(handmade.profile(signatures=signatures)))

@@ -451,6 +451,20 @@ def test_impossible_events_are_left_out_and_told():
     ]
 
 
+def test_planes_and_lines_without_end_are_left_out_and_told(monkeypatch):
+    monkeypatch.setattr(reader, "_PLANES", 3)
+    monkeypatch.setattr(reader, "_LINES", 5)
+    w = Writer()
+    for number in range(5):
+        plane = w.plane(f"/device:GPU:{number}")
+        for stream in range(4):
+            w.event(plane, plane.lines.add(name=f"Stream #{stream}"), "kernel", 10 * stream, 5)
+    trace = reader.read(w.encoded())
+    # The first device whole, of the second one stream, of the third none.
+    assert [(line.plane[-1], line.name[-1]) for line in trace.lines] == [*(("0", str(n)) for n in range(4)), ("1", "0")]
+    assert trace.warnings == ("Left out 2 planes beyond the first 3.", "Left out 7 lines beyond the first 5.")
+
+
 def test_events_before_the_time_of_their_line_are_kept():
     w = Writer()
     plane = w.plane("/host:CPU")

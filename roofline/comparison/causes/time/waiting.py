@@ -11,9 +11,21 @@ from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_part, listed, opening, ops
+from roofline.comparison.causes.program import in_words_of
+from roofline.core.framework import written_in
 
 #: What a step spends on compiling programs anew [s], where that was recorded.
 _COMPILING = "compiling_seconds_per_step"
+#: What makes a compiler compile in a step, by what the program is written with.
+_ANEW = {
+    "torch": "look for graph breaks (roofline show), and for shapes and Python values that change (mark them dynamic)",
+    "jax": "jit the function once, outside of the step, and keep its shapes and static arguments: a new function is "
+    "compiled anew (JAX_LOG_COMPILES=1 names them)",
+    "tensorflow": "make the tf.function once, outside of the step, give it tensors and no Python numbers, and keep "
+    "their shapes (or say input_signature)",
+    "keras": "compile the model once, outside of the step, and keep the shapes of what it is given",
+    "tf_keras": "compile the model once, outside of the step, and keep the shapes of what it is given",
+}
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -44,7 +56,15 @@ def sentence_of_input(facts: Facts) -> str:
 
 def sentence_of_compilation(facts: Facts) -> str:
     """How much longer it compiles."""
-    return f"{facts.more} spends {units.seconds(facts.seconds)} more on guards and compiling inside the step."
+    what = "guards and compiling" if written_in(facts.run_more.profile) == "torch" else "compiling"
+    return f"{facts.more} spends {units.seconds(facts.seconds)} more on {what} inside the step."
+
+
+def advice_on_compilation(facts: Facts) -> str:
+    """Where each compiler compiles anew."""
+    return in_words_of(
+        facts.run_more.profile, _ANEW, "compile once, before the step, and keep the shapes of what it is given"
+    )
 
 
 CAUSES = (
@@ -60,7 +80,7 @@ CAUSES = (
     Cause(
         name="compilation",
         sentence=sentence_of_compilation,
-        advice="look for graph breaks (roofline show), shapes that change, and functions that each step jits anew",
+        advice=advice_on_compilation,
         label="compiling inside the step",
         same_work="of as many ops",
     ),

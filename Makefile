@@ -5,6 +5,7 @@
 # make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/cells-base.md
 #             (takes hours; goes on where it was broken off)
+# make reference  profiles a row of each preset, for profiles/ (half an hour; what is there stays)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
@@ -19,7 +20,7 @@ WORKERS ?= 2
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench cells claims plants gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench cells reference claims plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -56,6 +57,9 @@ bench: .venv/installed
 
 cells: .venv/installed
 	$(BIN)/python benchmarks/cells/run.py
+
+reference: .venv/installed
+	$(BIN)/python benchmarks/reference_profiles.py
 
 claims: .venv/installed
 	$(BIN)/python benchmarks/claims.py

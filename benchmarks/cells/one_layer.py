@@ -17,9 +17,9 @@ PAGE = ROOT / "docs" / "one-layer.md"
 _HEAD = """# A layer of the large models
 
 `--size one-layer` is a published model in full width with as few layers as it can have, so that a machine which cannot
-hold the whole shows what bounds its parts. One sample, 32 tokens (images in full), float32, one thread, five plain
-steps: more than that and these would take hours. Of a large language model much of it is then the head: of Gemma
-{gemma} of the FLOPs, of Mistral {mistral}.
+hold the whole shows what bounds its parts. One sample, 32 tokens (images in full), float32, one thread, three to
+five plain steps: more than that and these would take hours. Of a large language model much of it is then the head: of
+Gemma {gemma} of the FLOPs, of Mistral {mistral}.
 
 Made by `make cells` on {date}: {device}; {versions}.
 

@@ -44,7 +44,8 @@ class Wanted:
         row = self.row
         if row.per_thread is not None:
             return row.per_thread * THREADS
-        return row.batch or 1 if row.samples is not None or row.mode == "generate" else 1
+        as_published = row.samples is not None or row.mode == "generate"
+        return row.batch if as_published and row.batch is not None else 1
 
     @property
     def path(self) -> Path:
@@ -82,6 +83,7 @@ def main() -> None:
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     parser.add_argument("--models", nargs="+", help="only these")
     asked = parser.parse_args()
+    failed = []
     for wanted in rows():
         if (wanted.path.exists() and not asked.again) or (asked.models and wanted.row.model not in asked.models):
             continue
@@ -89,7 +91,10 @@ def main() -> None:
         # The command is recorded, with its output as it would be named in any folder.
         command = [sys.executable, "-m", "roofline", *wanted.command(), "-o", wanted.path.name, "--force"]
         print(" ".join(["roofline", *command[3:]]), flush=True)
-        subprocess.run(command, cwd=wanted.path.parent, check=False)
+        if subprocess.run(command, cwd=wanted.path.parent, check=False).returncode:
+            failed.append(f"{wanted.path.relative_to(ROOT)}")
+    if failed:
+        sys.exit(f"Not measured: {', '.join(failed)}.")
 
 
 if __name__ == "__main__":

@@ -207,7 +207,8 @@ def pytest_ignore_collect(collection_path: Path, config: pytest.Config) -> bool 
 def mark_and_sort(items: list[pytest.Item]) -> None:
     """The longest files first; the tests of slow ones, those that read a recorded trace, and those left out, marked."""
     slow, order, here = _paths(SLOW), _paths((*SLOW, *LONG)), Path(__file__).parent
-    if gone := [path.name for path in order if not path.is_file()]:
+    named = (*order, *_paths(tuple({name.partition("::")[0] for name in LEFT_OUT})))
+    if gone := [path.name for path in named if not path.is_file()]:
         raise pytest.UsageError(f"tests/parallel.py names files that are not there: {', '.join(gone)}.")
     for item in items:
         # A recorded trace is read in a second or two; those made by hand have the same events.

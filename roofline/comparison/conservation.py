@@ -82,7 +82,9 @@ def again(some: Segments, rows: Rows) -> Bools:
 
 def by_index(some: Segments, rows: Rows) -> Bools:
     """Which of some segments are products with a one-hot matrix."""
-    return np.asarray([some.flops[row] > 0 and BY_INDEX in some.whole[row].cost.note for row in rows.tolist()], bool)
+    found = np.asarray((some.model_flops[rows] == 0) & (some.flops[rows] > 0), bool)
+    found[found] = [BY_INDEX in some.whole[row].cost.note for row in rows[found].tolist()]
+    return found
 
 
 def asked_and_done(some: Segments) -> Array:

@@ -55,7 +55,7 @@ class OneHot:
         if name in _ZEROS:
             return "zeros"
         if name == "arange":
-            return "counting" if _counts_up(values) else None
+            return "counting" if call.overload != "start_step" or values[2] == 1 else None
         if name == "eye":
             return "identity"
         first = self._holding(values[0]) if values else None
@@ -78,12 +78,6 @@ class OneHot:
 
     def _holding(self, value: Any) -> _Holds | None:
         return self._holds.get(value.storage) if isinstance(value, Tensor) and value.storage >= 0 else None
-
-
-def _counts_up(values: tuple[Any, ...]) -> bool:
-    """Whether all steps of an `arange` are apart by one, or by what it was not told: 1."""
-    numbers = [value for value in values[:3] if type(value) in (int, float)]
-    return len(numbers) < 3 or numbers[2] == 1
 
 
 def _writes_one_per_row(values: tuple[Any, ...]) -> bool:

@@ -40,6 +40,10 @@ PICKS = {
     "bias": lambda: torch.addmm(torch.zeros(4), one_hot().reshape(12, 11), TABLE),
     "compared": lambda: (INDICES[..., None] == torch.arange(11)).float() @ TABLE,
     "compared the other way": lambda: (torch.arange(11) == INDICES[..., None]).float() @ TABLE,
+    "compared with numbers of another type": lambda: (
+        (INDICES[..., None] == torch.arange(0, 11, dtype=torch.int32)).float() @ TABLE
+    ),
+    "compared with each": lambda: (INDICES[..., None] == torch.arange(0, 11, 1, dtype=torch.int64)).float() @ TABLE,
     "scattered": lambda: torch.zeros(2, 6, 11).scatter_(2, INDICES[..., None], 1.0) @ TABLE,
     "identity": lambda: torch.eye(11)[INDICES] @ TABLE,
 }

@@ -10,7 +10,7 @@ from roofline import units
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.kept_state import updates
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening, ops
@@ -111,7 +111,7 @@ def _by_index(attribution: Attribution) -> Iterator[Claim]:
         part = [rows[by_index(some, rows)] for some, rows in zip(both(attribution), whole, strict=True)]
         if bool(len(part[0])) != bool(len(part[1])):
             a, b = whole if attribution.matching.alike else part
-            yield Claim("more-work", a, b, host=True, about={"indexed": stretch.phase})
+            yield Claim("more-work", a, b, host=True, about={"rows": "by index"})
 
 
 def _kept_up_to_date(attribution: Attribution) -> Iterator[Claim]:
@@ -187,11 +187,12 @@ def sentence(facts: Facts) -> str:
     """FLOPs of both runs, or the ops of the one."""
     if "kept" in facts.about:
         what = "updating what is kept from step to step outside of the optimizer, such as averages of weights"
-        return f"{opening(facts, what)}: {_done(facts)}{host_and_after(facts)}."
-    if "indexed" in facts.about:
+        return f"{opening(facts, what)}: {_done(facts.does_more)}{host_and_after(facts)}."
+    if "rows" in facts.about:
+        instead = f", where {facts.less} has {_done(facts.does_less)}" if facts.does_less.ops else ""
         return (
             f"{opening(facts, 'products with one-hot matrices')}: {ops(facts.does_more)}, {flop(facts.does_more)}, for "
-            f"rows that {facts.less} takes by their index{host_and_after(facts)}."
+            f"rows that an index takes without a product{instead}{host_and_after(facts)}."
         )
     if "written" in facts.about:
         return (
@@ -202,10 +203,12 @@ def sentence(facts: Facts) -> str:
     if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
         return (
             f"{opening(facts, listed(facts.does_more.names))}: {moved(facts.does_more)}, where {facts.less} has "
-            f"{moved(facts.does_less)} ({listed(facts.does_less.names)}){host_and_after(facts)}."
+            f"{_done(facts.does_less)}{host_and_after(facts)}."
         )
     if _no_products(facts):
-        return f"{opening(facts, 'ops that the other run does not do')}: {_done(facts)}{host_and_after(facts)}."
+        return (
+            f"{opening(facts, 'ops that the other run does not do')}: {_done(facts.does_more)}{host_and_after(facts)}."
+        )
     text = (
         f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
         f"{flop(facts.does_less)} in their place{host_and_after(facts)}"
@@ -213,8 +216,8 @@ def sentence(facts: Facts) -> str:
     return f"{text}."
 
 
-def _done(facts: Facts) -> str:
-    return f"{moved(facts.does_more)} ({listed(facts.does_more.names)})"
+def _done(work: Work) -> str:
+    return f"{moved(work)} ({listed(work.names)})"
 
 
 def advice(facts: Facts) -> str:
@@ -222,7 +225,7 @@ def advice(facts: Facts) -> str:
     if "kept" in facts.about:
         every = "update it every few steps"
         return f"{every}, or {in_words_of(facts.run_more.profile, _AT_ONCE, 'in few large ops')}"
-    if "indexed" in facts.about:
+    if "rows" in facts.about:
         return in_words_of(facts.run_more.profile, _INDEX, "take the rows by their index")
     if "written" in facts.about:
         return "write no more than the step needs (of embeddings: sparse gradients, where the optimizer takes them)"

@@ -77,7 +77,10 @@ def test_products_with_a_one_hot_matrix(framework: str, advised: str) -> None:
     )
     told = found(replace(by_product, signatures=table), step(before(GELU.name, rows), framework=framework))
     assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(4 * (900 - 20))}
-    assert "one-hot matrices: 4 launches, 320 MFLOP" in told["more-work"].text
+    assert "one-hot matrices: 4 launches, 320 MFLOP, for rows that an index takes" in told["more-work"].text
+    assert "(aten::index)" in told["more-work"].text
+    alone = found(replace(by_product, signatures=table), step(framework=framework))["more-work"].text
+    assert "where" not in alone  # the other run does nothing in its place, and nobody says that it does
     assert advised in told["more-work"].advice
 
 

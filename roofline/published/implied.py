@@ -26,9 +26,9 @@ class Implied:
 
     rate: [FLOP/s] over the whole time; speed: [byte/s] of what must be read.
     floors: arithmetic -> least time of the products in it [s]; floor_memory: least time of reading [s].
-    shares: of the roofs: of the slowest arithmetic whose ceiling is above the rate, and of "memory", as far as FLOPs and
-    bytes are known. roof: the one with the larger share, "" where none is known; share: of it. longer: how many times as
-    long a step took as its figure says, by the notes. faster: than the stated arithmetic can be.
+    shares: of the roofs: of the slowest arithmetic whose ceiling is above the rate, and of "memory", as far as FLOPs
+    and bytes are known. roof: the one with the larger share, "" where none is known; share: of it. longer: how many
+    times as long a step took as its figure says, by the notes. faster: than the stated arithmetic can be.
     """
 
     cell: Cell

@@ -70,8 +70,8 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
 
     kind: the page's own asterisk, or what is the matter: jit, eager, timing, precision, layout, batch, machine, unread.
     evidence: how it is known: read (in which code or page), inferred (from what was read), measured.
-    tasks, columns, hardware: which cells, all of them where empty. uncounted: it is not known what they did. longer: how
-    many times as long as the figure says a step took, where a clock is known to hold something else.
+    tasks, columns, hardware: which cells, all of them where empty. uncounted: it is not known what they did. longer:
+    how many times as long as the figure says a step took, where a clock is known to hold something else.
     """
 
     kind: str

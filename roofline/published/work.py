@@ -22,7 +22,8 @@ class Work:
     """What one published figure stands for.
 
     flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
-    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in counting, "" for nothing.
+    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
+    counting, "" for nothing.
     """
 
     flops: float | None = None
@@ -32,8 +33,8 @@ class Work:
     assumed: str = ""
 
 
-#: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of five
-#: words takes five or, with a mark of its beginning, six). transformers: 45 new ones, the first from the prompt's pass.
+#: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of
+#: five words takes five or, with a mark of its beginning, six). transformers: 45 new ones, one of them from prefill.
 PASSES = 44
 #: Tokens of the prompt in transformers, at least; all that Keras's cache has room for, and that its prefill reads.
 PROMPT, ROOM = 5, 50

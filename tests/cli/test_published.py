@@ -43,7 +43,9 @@ def test_what_a_row_says(roofline: Run) -> None:
     assert task[1] == "9.28 TFLOP (3 x forward: each product has two gradients), stated fp32"
     assert task[2].startswith("least time on NVIDIA A100 40 GB: 476 ms in IEEE FP32 (19.5 TFLOP/s), 59.5 ms in TF32")
     assert any(
-        line.startswith("Native PyTorch (eager) 693.37 ms 13.4 TFLOP/s 68.6 % within IEEE FP32; corrected 13.2 TFLOP/s [")
+        line.startswith(
+            "Native PyTorch (eager) 693.37 ms 13.4 TFLOP/s 68.6 % within IEEE FP32; corrected 13.2 TFLOP/s ["
+        )
         for line in task
     )
     assert "Keras 3 (PyTorch eager) 808.68 ms 11.5 TFLOP/s 58.8 % within IEEE FP32" in task

@@ -98,8 +98,8 @@ DECODERS = {"gemma": (28, 3072, 16, 16, 256, 24_576, 256_000), "mistral": (32, 4
 def test_a_call_of_generate(name: str, batch: int) -> None:
     """A token takes 2 FLOP for each weight of a layer, and for each token that it attends to 4 per head and its width.
 
-    transformers: 5 + 44 tokens; the prompt attends to 5, the passes to 6, 7, ... 49; the head runs 45 times. Keras: 50 +
-    44 tokens attend to 50 each; the head runs 44 times, op by op in prefill too, 50 times more.
+    transformers: 5 + 44 tokens; the prompt attends to 5, the passes to 6, 7, ... 49; the head runs 45 times. Keras:
+    50 + 44 tokens attend to 50 each; the head runs 44 times, op by op in prefill too, 50 times more.
     """
     layers, hidden, heads, kv_heads, width, ffn, words = DECODERS[name]
     weights = hidden * width * (2 * heads + 2 * kv_heads) + 3 * hidden * ffn

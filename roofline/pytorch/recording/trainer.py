@@ -113,11 +113,9 @@ def _arguments(library: ModuleType, step: Step, folder: str, **more: Any) -> Any
 
         @property
         def n_gpu(self) -> int:
-            return min(super().n_gpu, 1)
+            return min(int(super().n_gpu), 1)
 
-    return OneDevice(
-        output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **more
-    )
+    return OneDevice(output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **more)
 
 
 def _seconds(run: partial[Any]) -> float:

@@ -30,8 +30,9 @@ UNKNOWN = 25.0
 class Row:
     """One profile of a row and a column of a preset.
 
-    seq: of a sample, None where it has none; largest: whether it is the benchmark's and not the preset's. published: of one step there [s], None
-    where no figure is of this row. needs: modules beside PyTorch, JAX and transformers. first: of its first step [s].
+    seq: of a sample, None where it has none. largest: whether batch and seq are the largest that the benchmark ran, and
+    not those of the preset. published: of one step there [s], None where no figure is of this row. needs: modules
+    beside PyTorch, JAX and transformers. first: of its first step [s].
     """
 
     preset: str

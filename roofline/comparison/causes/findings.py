@@ -22,7 +22,7 @@ from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work,
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.smaller import is_smaller
-from roofline.comparison.causes.tendencies import is_tendency, surely_of_one_run
+from roofline.comparison.causes.tendencies import is_tendency, surely_other_work
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
@@ -75,7 +75,7 @@ def explained(comparison: Comparison) -> Explained:
     made: list[Finding] = []
     certain: list[Finding] = []
     for cause, entry in _merged(attribution):
-        least = surely_of_one_run(attribution, entry)
+        least = surely_other_work(attribution, entry)
         matters = abs(least) >= MATERIAL * attribution.wall
         finding = _finding(attribution, cause, entry, least if matters else 0.0)
         if finding is not None:

@@ -34,24 +34,34 @@ def is_tendency(comparison: Comparison, seconds: float, ci95: Interval) -> bool:
     return _CONTENDED in flags and low <= 0 <= high
 
 
-def surely_of_one_run(attribution: Attribution, entry: Entry) -> float:
-    """What ops that the other run lacks surely take, where they are most of an entry: A - B [s]; else 0.
+def surely_other_work(attribution: Attribution, entry: Entry) -> float:
+    """What ops that the other run lacks surely take more than what it has in their place: A - B [s].
 
-    How long such ops take is told by the run that has them: however far apart the walls of both runs may be, the other
-    one spends nothing on them. What makes a process slower multiplies their times, so that under the flag `contended`
-    the lower end of their interval is taken to be as many times lower again.
+    0 where they are not most of an entry, or where it is about ops that both runs have. How long an op takes is told by
+    the run that has it, however far apart the walls of both runs may be: the lower end of the interval of what takes
+    more, less the upper end of what takes less, which is often nothing. What makes a process slower multiplies times,
+    so that under the flag `contended` both ends are taken to be as many times farther off again.
     """
     alone, pairs = entry.alone, attribution.matching
-    if bool(len(alone.a)) == bool(len(alone.b)):
+    ends, own = [], []
+    for side, rows, parts, paired in (
+        (attribution.a, alone.a, alone.parts_a, pairs.pairs_a),
+        (attribution.b, alone.b, alone.parts_b, pairs.pairs_b),
+    ):
+        ci95 = interval(side.drawn(rows, parts), side.resamples)
+        if ci95 is None or np.isin(rows, paired).any():
+            return 0.0
+        own.append(float((side.seconds[rows] * parts).sum()))
+        ends.append(_widened(own[-1], ci95, _CONTENDED in map(slug, side.analysis.flags)))
+    seconds, more = attribution.seconds(entry), own[0] - own[1]
+    if not more or abs(more) < _MOST * abs(seconds) or more * seconds <= 0:
         return 0.0
-    first = bool(len(alone.a))
-    side, rows, parts = (attribution.a, alone.a, alone.parts_a) if first else (attribution.b, alone.b, alone.parts_b)
-    if np.isin(rows, pairs.pairs_a if first else pairs.pairs_b).any():
-        return 0.0
-    own, ci95 = float((side.seconds[rows] * parts).sum()), interval(side.drawn(rows, parts), side.resamples)
-    sign = 1 if first else -1
-    seconds = attribution.seconds(entry) * sign
-    if ci95 is None or seconds <= 0 or own < _MOST * seconds:
-        return 0.0
-    times = min(1.0, max(0.0, ci95[0]) / own)
-    return sign * own * times * (times if _CONTENDED in map(slug, side.analysis.flags) else 1.0)
+    return max(0.0, ends[0][0] - ends[1][1]) if more > 0 else min(0.0, ends[0][1] - ends[1][0])
+
+
+def _widened(own: float, ci95: Interval, contended: bool) -> Interval:
+    """The ends of the interval of a time [s], which contain it; squared as multiples of it in a disturbed run."""
+    if own <= 0:
+        return 0.0, max(0.0, ci95[1])
+    low, high = min(1.0, max(0.0, ci95[0] / own)), max(1.0, ci95[1] / own)
+    return (own * low * low, own * high * high) if contended else (own * low, own * high)

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
+from explained import slower
 from msgspec.structs import replace
-from synthetic import ADD, LAYER, UNFUSED_NORM, Row, instead, step
+from synthetic import ADD, LAYER, NORM, UNFUSED_NORM, Row, instead, step
 
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.findings import explained
@@ -54,12 +55,20 @@ def told(a: Profile, b: Profile) -> tuple[list[str], list[str]]:
 
 
 def test_what_one_run_alone_does_is_found_whatever_the_walls_are() -> None:
-    """The other run spends nothing on it, so its own time says enough; what does the same in other ops needs both."""
+    """The other run spends nothing on it, so its own time says enough; the same ops, slower, need both walls."""
     plain = step(wall=UNEVEN)
     assert told(step((*LAYER * 4, CALL), wall=UNEVEN), plain) == (["host-idle"], [])
     assert told(plain, step((*LAYER * 4, CALL), wall=UNEVEN)) == (["host-idle"], [])
+    assert told(step(slower(1.3), wall=UNEVEN), plain)[0] == []
+
+
+def test_other_work_in_one_place_is_found_by_what_it_surely_takes_more() -> None:
+    """A norm in pieces takes 4 x 180 µs, in one 4 x 30. Of 4 x 60 and 4 x 30 little is certain."""
     in_pieces = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
-    assert told(step(in_pieces, wall=UNEVEN), plain) == ([], ["fusion"])
+    assert told(step(in_pieces, wall=UNEVEN), step(wall=UNEVEN)) == (["fusion"], [])
+    assert told(step(wall=UNEVEN), step(in_pieces, wall=UNEVEN)) == (["fusion"], [])
+    nearly = instead(LAYER * 4, "aten::native_layer_norm", (change(NORM, name="mine::norm", own=60, bytes=0.4e6),))
+    assert told(step(nearly, wall=UNEVEN), step(wall=UNEVEN))[0] == []
 
 
 def test_what_one_run_alone_does_must_surely_matter() -> None:

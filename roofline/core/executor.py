@@ -19,6 +19,8 @@ AWAY = "away_seconds_per_step"
 ASLEEP = "asleep_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
+#: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
+MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
 #: From more than a program for every second op on, a step is compiled op by op. By choice.
 _PROGRAMS_PER_OP = 0.5
 #: How the names of executors begin that run compiled programs.

@@ -26,7 +26,8 @@ from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
-from roofline.xla.places import Placing, place_of
+from roofline.xla.places import UPDATE, Placing, place_of, updates
+from roofline.xla.scopes import BACKWARD, FORWARD
 from roofline.xla.tails import Tails, tails
 
 #: Program id -> its optimised module.
@@ -256,6 +257,10 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
     same = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
     unknown: dict[str, str] = {}
     rows, scope, phase = [], [], []
+    places = [place_of(programs[op.key[0]], op.instruction, place) for op in ops]
+    updated: frozenset[hlo.Instruction] = frozenset()
+    if {BACKWARD} <= {one.phase for one in places} <= {FORWARD, BACKWARD}:
+        updated = frozenset().union(*(updates(module, place) for module in programs.values()))
 
     def buffer(program: int, number: int) -> int:
         whole = (program, number)
@@ -263,7 +268,7 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
 
     for row, op in enumerate(ops):
         program = op.key[0]
-        where = place_of(programs[program], op.instruction, place)
+        where = UPDATE if op.instruction in updated else places[row]
         scope.append(scopes.setdefault(where.scope or "", len(scopes)))
         phase.append(where.phase)
         rows.append(

@@ -17,6 +17,8 @@ READS = "host_reads_per_step"
 AWAY = "away_seconds_per_step"
 #: The same without waiting for threads of its own ops, of PyTorch's steps that are not long [s].
 ASLEEP = "asleep_seconds_per_step"
+#: Time in which that thread wanted a core and another program had it [s]: no part of the two above.
+QUEUED = "waiting_for_a_core_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
 #: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].

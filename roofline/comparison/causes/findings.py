@@ -22,7 +22,7 @@ from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work,
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.smaller import is_smaller
-from roofline.comparison.causes.tendencies import is_tendency, surely_other_work
+from roofline.comparison.causes.tendencies import is_tendency, surely_other_work, without_waiting
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
@@ -74,6 +74,7 @@ def explained(comparison: Comparison) -> Explained:
     attribution = claimed(comparison)
     made: list[Finding] = []
     certain: list[Finding] = []
+    doubtful: list[Finding] = []
     for cause, entry in _merged(attribution):
         least = surely_other_work(attribution, entry)
         matters = abs(least) >= MATERIAL * attribution.wall
@@ -81,12 +82,14 @@ def explained(comparison: Comparison) -> Explained:
         if finding is not None:
             made.append(finding)
             certain += [finding] if matters else []
+            rest = without_waiting(attribution, entry)
+            doubtful += [finding] if abs(rest) < MATERIAL * attribution.wall else []
     findings: list[Finding] = []
     smaller: list[Finding] = []
     tendencies: list[Finding] = []
     for each in sorted(made, key=lambda each: -abs(each.seconds)):
         larger = sum(finding.seconds for finding in findings)
-        if is_tendency(comparison, each.seconds, each.ci95) and each not in certain:
+        if each in doubtful or (is_tendency(comparison, each.seconds, each.ci95) and each not in certain):
             tendencies.append(each)
         elif is_smaller(comparison.difference, larger, each.seconds):
             smaller.append(each)

@@ -8,6 +8,7 @@ from roofline.analysis.bootstrap import Interval, interval
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.claim import Entry
 from roofline.comparison.terms import Comparison
+from roofline.core.executor import QUEUED
 from roofline.core.schema import slug
 
 #: The flag of runs that other programs disturbed while they were measured.
@@ -32,6 +33,18 @@ def is_tendency(comparison: Comparison, seconds: float, ci95: Interval) -> bool:
     flags = {slug(flag) for run in (comparison.a, comparison.b) for flag in run.flags}
     low, high = (seconds + _WIDER * (end - seconds) for end in ci95)
     return _CONTENDED in flags and low <= 0 <= high
+
+
+def without_waiting(attribution: Attribution, entry: Entry) -> float:
+    """What is left of an entry if its hosts' time is what they waited for a core that others had: A - B [s].
+
+    How much of that waiting was while no op ran is not known: as much as there is of such time in the entry.
+    """
+    seconds, gap = attribution.seconds(entry), attribution.gap_seconds(entry)
+    a, b = (run.profile.conditions.get(QUEUED) for run in (attribution.comparison.a, attribution.comparison.b))
+    if a is None or b is None or (a - b) * gap <= 0:
+        return seconds
+    return seconds - (min(a - b, gap) if gap > 0 else max(a - b, gap))
 
 
 def surely_other_work(attribution: Attribution, entry: Entry) -> float:

@@ -12,6 +12,7 @@ from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.findings import explained
 from roofline.comparison.causes.tendencies import is_tendency
 from roofline.comparison.terms import compare
+from roofline.core.executor import QUEUED
 from roofline.core.schema import Profile, Wall
 
 MORE = (*LAYER, ADD, ADD) * 4
@@ -83,3 +84,26 @@ def test_what_one_run_alone_does_must_surely_matter() -> None:
     assert 120e-6 < finding.ci95[0] < 300e-6 * (120 / 300) ** 0.5
     disturbed = (replace(run, flags=("contended",)) for run in runs)
     assert told(*disturbed)[0] == []
+
+
+def waiting(seconds: float | None, more: bool) -> Profile:
+    """One thread that waits so long for a core in each step; 2 ms of a longer one it runs no op in."""
+    known = {"away_seconds_per_step": 0.0} | ({} if seconds is None else {QUEUED: seconds})
+    return step(extra_gap=2000 if more else 0, conditions=known, environment={"threads": "1"})
+
+
+def test_a_host_that_others_had_the_core_of_is_not_said_to_do_more() -> None:
+    """2 ms more in which no op runs: all of it, or all but 5 µs, may be the 2 ms that it waited longer for a core."""
+
+    def of(a: float | None, b: float | None) -> tuple[list[str], list[str]]:
+        found = explained(compare(waiting(a, more=True), waiting(b, more=False)))
+        return [each.rule for each in found.findings], [each.rule for each in found.tendencies]
+
+    assert of(0.0, 0.0) == (["host-idle"], [])
+    assert of(None, 0.0) == (["host-idle"], [])
+    assert of(2.5e-3, 0.0) == ([], ["host-idle"])
+    assert of(1.995e-3, 0.0) == ([], ["host-idle"])
+    # 1 ms of it is more than the waiting; and who waits more in the faster run says nothing of the slower one.
+    assert of(1e-3, 0.0) == (["host-idle"], [])
+    assert of(0.0, 2.5e-3) == (["host-idle"], [])
+    assert of(3e-3, 2.8e-3) == (["host-idle"], [])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-import jax
+import jax.stages
 
 from roofline.recording.xspace.framework import Read
 from roofline.traces.xplane.reader import XTrace
@@ -12,7 +12,7 @@ from roofline.xla import flags as xla_flags
 from roofline.xla.hlo import module as hlo
 from roofline.xla.hlo.proto import HloModuleProto
 from roofline.xla.jax import Jax
-from roofline.xla.shapes import programs
+from roofline.xla.shapes import executor
 from roofline.xla.shapes.arrays import Shapes
 
 
@@ -27,7 +27,8 @@ class JaxWithoutData(Jax):
 
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which builds what the model has not built yet."""
-        return run()
+        with self._shapes.step():
+            return run()
 
     def wait(self, outputs: object) -> None:
         """Nothing runs."""
@@ -36,10 +37,10 @@ class JaxWithoutData(Jax):
         """XSpace bytes that hold no events, but the programs that a step starts: XLA tells its profiler what it compiles."""
 
         def compiled() -> None:
-            with self._shapes.noted() as lowered:
+            with self._shapes.step() as programs:
                 run()
-            with jax.core.eval_context():
-                self._started = [program.compile() for program in lowered]
+            each = {program: program.compiled() for program in dict.fromkeys(programs)}
+            self._started = [each[program] for program in programs]
 
         return super().profiled(compiled)
 
@@ -49,7 +50,7 @@ class JaxWithoutData(Jax):
         modules = {number: found for trace in traces for number, found in trace.modules.items()}
         read = {number: hlo.read(modules[number][1], f"the program {modules[number][0]}") for number in set(started)}
         before = xla_flags.before_optimizations()
-        return Read(programs.counted(read, started, before, self._optimizers), ())
+        return Read(executor.counted(read, started, before, self._optimizers), ())
 
 
 def _number(program: jax.stages.Compiled) -> int:

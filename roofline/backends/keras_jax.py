@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from contextlib import AbstractContextManager
+from collections.abc import Iterator
+from contextlib import contextmanager
 
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
 from roofline.keras import apis, libraries, optimizers
@@ -12,11 +13,14 @@ from roofline.xla import jax_environment
 from roofline.xla.recorder import JaxRecorder
 
 
-def _without_data() -> AbstractContextManager[None]:
-    """Keras makes numpy arrays of what a step returns."""
+@contextmanager
+def _without_data() -> Iterator[None]:
+    """Keras ends its steps by making numpy arrays of what they return."""
+    from roofline.keras import names
     from roofline.xla.shapes import arrays
 
-    return arrays.without_data(hands_over=True)
+    with names.anew(), arrays.without_data(hands_over=True):
+        yield
 
 
 BACKEND = Backend(

@@ -25,7 +25,7 @@ from roofline.xla.shapes.program import Program
 _FEW = 65_536
 
 
-class ArrayWithoutData(Tracer):  # type: ignore[misc]
+class ArrayWithoutData(Tracer[Any]):
     """What an op made. Raises NeedsData where somebody asks for its numbers."""
 
     __slots__ = ()
@@ -35,10 +35,11 @@ class ArrayWithoutData(Tracer):  # type: ignore[misc]
         """Where JAX would put it."""
         return jax.devices()[0]
 
-    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+    def __array__(self, dtype: Any = None, context: None = None, copy: bool | None = None) -> np.ndarray:
         """Zeros, which take no memory, where a step hands over its results."""
-        self._trace.hand_over(self.aval)
-        return np.broadcast_to(np.zeros((), dtype or self.aval.dtype), self.aval.shape)
+        aval: Any = self.aval
+        self._trace.hand_over(aval)
+        return np.broadcast_to(np.zeros((), dtype or aval.dtype), aval.shape)
 
     def _numbers(self, *_: object, **__: object) -> NoReturn:
         raise NeedsData(f"the numbers of {self.aval.str_short()}")
@@ -46,7 +47,7 @@ class ArrayWithoutData(Tracer):  # type: ignore[misc]
     __bool__ = __int__ = __float__ = __complex__ = __index__ = tolist = _numbers
 
 
-class Shapes(Trace):  # type: ignore[misc]
+class Shapes(Trace):
     """Makes arrays without data, and notes the programs that a step starts."""
 
     #: That in which arrays are made now.
@@ -54,7 +55,7 @@ class Shapes(Trace):  # type: ignore[misc]
 
     def __init__(self, hands_over: bool = False) -> None:
         """hands_over: whether a step ends by making numpy arrays of its results, whose numbers nobody looks at."""
-        super().__init__()
+        super().__init__()  # type: ignore[no-untyped-call]
         self._hands_over = hands_over
         self._started: list[Program] | None = None
         self._ended = False
@@ -91,7 +92,7 @@ class Shapes(Trace):  # type: ignore[misc]
                 with set_current_trace(self):
                     return _alone(primitive, **params)(*tracers)
             if self._ended:
-                raise NeedsData("the numbers of a result, and goes on")
+                raise NeedsData("the numbers of a result before it ends")
             self._started.append(Program.of(tracers, params))
         made, _ = primitive.abstract_eval(*map(jax.typeof, tracers), **params)
         several = made if primitive.multiple_results else [made]
@@ -106,7 +107,9 @@ class Shapes(Trace):  # type: ignore[misc]
         """A function with a derivative of its own: what it does."""
         return self._called(fun, tracers)
 
-    def process_custom_vjp_call(self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, **_: object) -> Any:
+    def process_custom_vjp_call(
+        self, primitive: Any, fun: Any, fwd: Any, bwd: Any, tracers: Any, /, **_: object
+    ) -> Any:
         """A function with a derivative of its own: what it does."""
         return self._called(fun, tracers)
 
@@ -133,7 +136,7 @@ def without_data(hands_over: bool = False) -> Iterator[None]:
     hands_over: as in `Shapes`.
     """
     if jax.default_backend() != "cpu":
-        raise NeedsData("which kernels a program launches on a GPU")
+        raise NeedsData("a run to see which kernels a GPU launches")
     before, Shapes.active = Shapes.active, Shapes(hands_over)
     try:
         with set_current_trace(Shapes.active):

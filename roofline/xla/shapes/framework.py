@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from typing import Any
 
 import jax.stages
 
@@ -34,7 +35,7 @@ class JaxWithoutData(Jax):
         """Nothing runs."""
 
     def profiled(self, run: Callable[[], None]) -> bytes:
-        """XSpace bytes that hold no events, but the programs that a step starts: XLA tells its profiler what it compiles."""
+        """XSpace bytes without events, but with the programs that a step starts: XLA tells its profiler of them."""
 
         def compiled() -> None:
             with self._shapes.step() as programs:
@@ -55,5 +56,6 @@ class JaxWithoutData(Jax):
 
 def _number(program: jax.stages.Compiled) -> int:
     """What a trace knows the program by."""
-    (module,) = program.runtime_executable().hlo_modules()
+    executable: Any = program.runtime_executable()
+    (module,) = executable.hlo_modules()
     return int(HloModuleProto.FromString(module.as_serialized_hlo_module_proto()).id)

@@ -145,6 +145,11 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
     except NeedsData as error:
         _say(f"The step is counted with data, since it needs {error}.")
         return None
+    except (RooflineError, MemoryError):
+        raise
+    except Exception as error:  # a library that knows of no arrays without data raises whatever it likes
+        _say(f"The step is counted with data, since it raises {type(error).__name__} without.")
+        return None
     # What this process has in memory is not what the step needs.
     memory = msgspec.structs.replace(recording.memory, peak=None, source="")
     return _result(msgspec.structs.replace(recording, memory=memory), read)

@@ -19,7 +19,7 @@ from roofline.xla.hlo.schedule import Unit, schedule
 
 #: The place of a loop's condition among what it calls.
 _CONDITION = 1
-#: What XLA marks a call with that is to be one kernel (xla/service/cpu/small_while_loop_hoisting_pass.cc).
+#: What XLA marks a call with that is to be one kernel (openxla/xla: ThunkEmitter::EmitCallThunk).
 _SMALL = "xla_cpu_small_call"
 
 

@@ -18,7 +18,7 @@ from typing import Any
 
 import pytest
 
-#: What runs in seconds, and what is left to `make test-all`.
+#: What runs in seconds, and what is left to `make test-all`; tests/pytorch/test_shapes.py has more of PyTorch.
 BRIEF = {
     "torch": ["mlp train"],
     "jax": ["mlp train", "mistral generate"],
@@ -26,7 +26,6 @@ BRIEF = {
     "keras-torch": ["mlp train", "lenet5 train"],
 }
 THOROUGH = {
-    "torch": ["gemma train", "mistral train"],
     "jax": [
         "dlrm train",
         "gpt2 train",
@@ -40,7 +39,7 @@ THOROUGH = {
     "keras-torch": ["gemma train", "mistral train", "segment-anything infer"],
 }
 #: Steps that do what numbers say: they are counted with data either way.
-NEEDS_DATA = {"torch": "mistral generate", "keras-jax": "mistral generate", "keras-torch": "mistral generate"}
+NEEDS_DATA = {"keras-jax": "mistral generate", "keras-torch": "mistral generate"}
 #: Modules that a backend needs for these models.
 NEEDED = {
     "torch": ("torch", "transformers"),
@@ -131,8 +130,19 @@ def test_published_sizes_ask_for_the_closed_form(backend: str, case: str, tmp_pa
     asked = Workload(model=name, mode=mode, size="published", batch=1)  # type: ignore[arg-type]
     work = CLOSED[name](dimensions(asked), mode).values()
     expected = sum(each.forward + (each.backward if mode == "train" else 0) for each in work)
-    assert answer[case]["without"]["model_flops"] == expected
+    assert answer[case]["without"]["model_flops"] == expected + more(backend, name, mode, dimensions(asked))
     assert answer["peak"] < 2e9
+
+
+def more(backend: str, name: str, mode: str, d: dict[str, Any]) -> int:
+    """What XLA is asked for beyond the closed form, of a model that LoRA trains."""
+    if backend == "jax" and mode == "train" and name in ("gemma", "mistral"):
+        # The keys of the first layer depend on nothing that learns: their gradient, Q^T dS, is no part of the program.
+        return -2 * d["batch"] * d["seq"] ** 2 * d["heads"] * d["head"]
+    if backend == "keras-jax":
+        # Each layer turns queries and keys by angles that it makes as a product, (seq, 1) x (1, head / 2), each time.
+        return d["layers"] * 2 * 2 * d["seq"] * d["head"] // 2
+    return 0
 
 
 # -------------------------------------------------------------------------------------- what the processes run

@@ -78,15 +78,32 @@ def count(
     runs = {program: _runs(module, program, times) for program, module in programs.items()}
     if any(one.device for one in events):
         times |= _of_the_entry(known, programs, times, runs)
+    found = {key: times[key] for key in known}
+    counted = of_instructions(found, programs, runs, before, optimizers, placing)
     kept = _without_parents(known, programs)
+    number = {key: row for row, key in enumerate(kept)}
+    parents = set(known) - set(kept)
+    return counted, [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
+
+
+def of_instructions(
+    times: Mapping[Key, float],
+    programs: Programs,
+    runs: Mapping[int, float],
+    before: Sequence[tuple[int, str, bytes]] = (),
+    optimizers: tuple[str, ...] = ("optimizer",),
+    placing: Placing | None = None,
+) -> Counted:
+    """The ops of a step that runs each of these instructions so often, in order; the rest is as in `count`.
+
+    runs: how often it runs each program.
+    """
+    kept = _without_parents(list(times), programs)
     same = Interner()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
-    number = {key: row for row, key in enumerate(kept)}
-    parents = set(known) - set(kept)
-    owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
-    return _tables(ops, programs, place, flags), owned
+    return _tables(ops, programs, place, flags)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:

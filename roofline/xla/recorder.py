@@ -64,7 +64,12 @@ class JaxRecorder(XSpaceRecorder):
     def framework(self, step: Step) -> Framework:
         """JAX."""
         from roofline.xla.jax import Jax
+        from roofline.xla.shapes.arrays import Shapes
 
+        if Shapes.active is not None:
+            from roofline.xla.shapes.framework import JaxWithoutData
+
+            return JaxWithoutData(Shapes.active, self.optimizers, self.libraries)
         return Jax(self.optimizers, self.libraries, unnamed=not step.blocks)
 
 

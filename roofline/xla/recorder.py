@@ -64,12 +64,13 @@ class JaxRecorder(XSpaceRecorder):
     def framework(self, step: Step) -> Framework:
         """JAX."""
         from roofline.xla.jax import Jax
-        from roofline.xla.shapes.arrays import Shapes
+        from roofline.xla.shapes import active
 
-        if Shapes.active is not None:
+        shapes = active.get()
+        if shapes is not None:
             from roofline.xla.shapes.framework import JaxWithoutData
 
-            return JaxWithoutData(Shapes.active, self.optimizers, self.libraries)
+            return JaxWithoutData(shapes, self.optimizers, self.libraries)
         return Jax(self.optimizers, self.libraries, unnamed=not step.blocks)
 
 

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from functools import cache
-from typing import Any, ClassVar, NoReturn
+from typing import Any, NoReturn
 
 import jax
 import numpy as np
@@ -19,6 +19,7 @@ from jax.extend.core import set_current_trace
 from jax.extend.core.primitives import device_put_p, jit_p
 
 from roofline.recording.backend import NeedsData
+from roofline.xla.shapes import active
 from roofline.xla.shapes.program import Program
 
 #: Arrays of up to so many elements have their numbers while a model is built. By choice: 256 KB in fp32.
@@ -49,9 +50,6 @@ class ArrayWithoutData(Tracer[Any]):
 
 class Shapes(Trace):
     """Makes arrays without data, and notes the programs that a step starts."""
-
-    #: That in which arrays are made now.
-    active: ClassVar[Shapes | None] = None
 
     def __init__(self, hands_over: bool = False) -> None:
         """hands_over: whether a step ends by making numpy arrays of its results, whose numbers nobody looks at."""
@@ -137,9 +135,10 @@ def without_data(hands_over: bool = False) -> Iterator[None]:
     """
     if jax.default_backend() != "cpu":
         raise NeedsData("a run to see which kernels a GPU launches")
-    before, Shapes.active = Shapes.active, Shapes(hands_over)
+    shapes = Shapes(hands_over)
+    token = active.set(shapes)
     try:
-        with set_current_trace(Shapes.active):
+        with set_current_trace(shapes):
             yield
     finally:
-        Shapes.active = before
+        active.reset(token)

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from datetime import date
 from pathlib import Path
 
+import kept
 from cell import BACKENDS, MODELS, ROOT, Cell, asked
 
 from roofline import models, units
-from roofline.analysis.analysis import Analysis, analyze
-from roofline.core.schema import load
+from roofline.analysis.analysis import Analysis
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _tables, _words
 
@@ -27,26 +26,25 @@ Made by `make cells` on {date}: {device}; {versions}.
 The least time is the sum of the ops' floors. `!`: others used the machine (flag `contended`).
 
 """
+_ABOVE = BOUNDS[:3]
 _COLUMNS = (
-    *("backend", "step", "least time", *(f"{bound} above" for bound in BOUNDS[:3]), "attained", "host"),
+    *("backend", "step", "least time", *(f"{bound} above" for bound in _ABOVE), "attained", "host"),
     *("GFLOP", "op that takes longest"),
 )
 
 
 def write() -> Path | None:
     """Writes the page; None where no layer was measured."""
-    there = {
-        cell: analyze(load(cell.profile)) for cell in asked(["one-layer"], MODELS, BACKENDS) if cell.profile.exists()
-    }
+    found = kept.load()
+    there = {cell: found[cell] for cell in asked(["one-layer"], MODELS, BACKENDS) if cell in found and found[cell].row}
     if not there:
         return None
     versions: dict[str, str] = {}
-    for analysis in there.values():
-        versions |= analysis.profile.versions
-    any_one = next(iter(there.values()))
+    for one in there.values():
+        versions |= one.versions
     head = _HEAD.format(
-        date=date.today().isoformat(),
-        device=any_one.profile.device.name,
+        date=max(one.date for one in there.values()),
+        device=next(iter(there.values())).device,
         versions=", ".join(f"{name} {version}" for name, version in sorted(versions.items())),
         gemma=_of_head(there, "gemma"),
         mistral=_of_head(there, "mistral"),
@@ -55,9 +53,10 @@ def write() -> Path | None:
     for name in MODELS:
         for mode in models.geometry(name).modes:
             rows = [
-                _row(backend, there[cell])
+                [f"{backend}{contended}", *(one.row[column] for column in _COLUMNS[1:])]
                 for backend in BACKENDS
-                if (cell := Cell(name, backend, mode, "one-layer")) in there
+                if (one := there.get(Cell(name, backend, mode, "one-layer"))) is not None
+                for contended in [" !" if "contended" in one.row["flags"] else ""]
             ]
             if rows:
                 parts += [f"## {name}, {mode}\n", _line(_COLUMNS), "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
@@ -65,31 +64,26 @@ def write() -> Path | None:
     return PAGE
 
 
-def _of_head(there: dict[Cell, Analysis], model: str) -> str:
+def _of_head(there: dict[Cell, kept.Found], model: str) -> str:
     """The share of the head in a model's FLOPs, in words; of the first run that has blocks."""
-    for cell, analysis in there.items():
-        if (cell.model, cell.mode) == (model, "infer") and "head" in analysis.by("block"):
-            return units.percent(analysis.by("block")["head"].flops / analysis.total.flops)
-    return "an unknown share"
+    shares = (one.row["head"] for cell, one in there.items() if (cell.model, cell.mode) == (model, "infer"))
+    return next((share for share in shares if share), "an unknown share")
 
 
-def _row(backend: str, analysis: Analysis) -> list[str]:
-    split = _tables.split(analysis)
-    contended = " !" if any(flag.startswith("contended") for flag in analysis.flags) else ""
-
-    def above(bound: str) -> str:
-        return units.percent(split[bound].seconds / analysis.wall)
-
-    return [
-        f"{backend}{contended}",
-        units.seconds(analysis.wall),
-        units.seconds(analysis.total.floor),
-        *(above(bound) for bound in BOUNDS[:3]),
-        units.percent(analysis.total.attained),
-        units.percent(analysis.gap_told / analysis.wall),
-        ", ".join(f"{phase} {found.model / 1e9:.4g}" for phase, found in analysis.products.items()),
-        _longest(analysis),
-    ]
+def row(analysis: Analysis) -> dict[str, str]:
+    """The cells of a line, as they are written, and what else the page says of them."""
+    split, blocks = _tables.split(analysis), analysis.by("block")
+    return {
+        "step": units.seconds(analysis.wall),
+        "least time": units.seconds(analysis.total.floor),
+        **{f"{bound} above": units.percent(split[bound].seconds / analysis.wall) for bound in _ABOVE},
+        "attained": units.percent(analysis.total.attained),
+        "host": units.percent(analysis.gap_told / analysis.wall),
+        "GFLOP": ", ".join(f"{phase} {found.model / 1e9:.4g}" for phase, found in analysis.products.items()),
+        "op that takes longest": _longest(analysis),
+        "head": units.percent(blocks["head"].flops / analysis.total.flops) if "head" in blocks else "",
+        "flags": ", ".join(analysis.flags),
+    }
 
 
 def _longest(analysis: Analysis) -> str:

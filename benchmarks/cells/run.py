@@ -73,9 +73,9 @@ def measure(cell: Cell) -> kept.Found:
         words = (done.stderr.strip() or done.stdout.strip()).splitlines()
         return kept.Found(**about, date=today, failed=words[-1] if words else f"exit {done.returncode}")
     analysis = analyze(load(cell.profile))
-    profile = analysis.profile
+    profile, found = analysis.profile, one_layer.row if cell.size == "one-layer" else row
     return kept.Found(
-        **about, date=today, device=profile.device.name, versions=dict(profile.versions), row=row(analysis)
+        **about, date=today, device=profile.device.name, versions=dict(profile.versions), row=found(analysis)
     )
 
 

@@ -15,7 +15,7 @@ class Item:
     seconds: what it takes on an H100, roughly: it is not begun where less is left. limit: it is ended after so long.
     stdout: the file that its standard output goes to; the log has the rest. outputs: files it must leave, in {out}.
     needs: items of the same piece that must have ended well. each: repeated in every run of the driver, because it
-    belongs to the machine of that run. machine: what a machine must have for it ("gpu", "ncu").
+    belongs to the machine of that run. machine: what a machine must have for it ("gpu", "ncu", "module:keras").
     """
 
     name: str

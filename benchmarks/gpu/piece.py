@@ -12,6 +12,7 @@ import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from importlib.machinery import PathFinder
 from pathlib import Path
 
 import results
@@ -21,6 +22,8 @@ from state import BEGUN, FAILED, WELL, Entry, State
 
 HERE = Path(__file__).resolve().parent
 ROOT = HERE.parents[1]
+#: PyTorch; JAX and TensorFlow.
+_OUT_OF_MEMORY = ("out of memory", "RESOURCE_EXHAUSTED", "ResourceExhaustedError")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,7 +59,7 @@ def run(name: str, items: Sequence[Item], here: Run) -> int:
         if item.each and item.name in here.found:
             shutil.copy(here.found[item.name], piece / item.stdout)
             continue
-        missing = next((one for one in item.machine if not _has(one, here.setting)), "")
+        missing = next((one for one in item.machine if not _has(one, here)), "")
         waits = next((one for one in item.needs if not state.ended_well(one)), "")
         if missing or waits or here.end - time.monotonic() < item.seconds:
             why = f"needs {missing or waits}" if missing or waits else "no time is left"
@@ -93,7 +96,7 @@ def _try(item: Item, piece: Path, state: State, here: Run) -> str:
     if ended.code is None and limit < item.limit:
         print(f"{piece.name}/{item.name}: ended after {ended.seconds:.0f} s, no time is left", flush=True)
         return BEGUN
-    why = _failure(item, piece, ended.code)
+    why = _failure(item, piece, ended.code, log)
     how = FAILED if why else WELL
     seconds = round(ended.seconds, 1)
     state.keep(
@@ -118,14 +121,20 @@ def _has_ended_well(item: Item, state: State) -> bool:
     return entry is not None and entry.how == WELL
 
 
-def _failure(item: Item, piece: Path, code: int | None) -> str:
+def _failure(item: Item, piece: Path, code: int | None, log: Path) -> str:
     """What is wrong with how it ended; "" where nothing is."""
     if code is None:
         return f"took longer than {item.limit:.0f} s"
     if code:
-        return f"exit {code}"
+        return f"exit {code}{_known(log)}"
     absent = [file for file in item.files if not (piece / file).is_file() or not (piece / file).stat().st_size]
     return f"left no {absent[0]}" if absent else ""
+
+
+def _known(log: Path) -> str:
+    """A failure that says something of the device and nothing of us, by what frameworks write then."""
+    text = log.read_text(encoding="utf-8", errors="replace")
+    return ", out of memory" if any(words in text for words in _OUT_OF_MEMORY) else ""
 
 
 def _set_aside(log: Path) -> None:
@@ -168,8 +177,12 @@ def environment(work: Path, site: Path) -> dict[str, str]:
     }
 
 
-def _has(what: str, setting: Setting) -> bool:
-    return not setting.rehearsal if what == "gpu" else shutil.which(what) is not None
+def _has(what: str, here: Run) -> bool:
+    """A GPU, a module that the commands can import, or a program."""
+    kind, _, module = what.rpartition(":")
+    if kind == "module":
+        return PathFinder.find_spec(module, [str(here.site), *sys.path]) is not None
+    return not here.setting.rehearsal if what == "gpu" else shutil.which(what) is not None
 
 
 def _machine() -> str:

@@ -10,11 +10,15 @@ import tomllib
 from collections.abc import Callable, Mapping
 from pathlib import Path
 
+import published.rows
 from item import Item, Setting
 
 ROOT = Path(__file__).resolve().parents[2]
-PUBLISHED = Path(__file__).with_name("published.toml")
+#: Single figures, of publications that have no preset.
+PUBLISHED = Path(__file__).with_name("published") / "single.toml"
 
+#: The limit of an item whose time nobody knows well [s].
+LONGEST = 290
 #: Its profiles are what the reports and predictions call a row.
 Pieces = Mapping[str, tuple[Item, ...]]
 
@@ -209,26 +213,43 @@ def counters(setting: Setting) -> tuple[Item, ...]:
     return tuple(items)
 
 
-def published(setting: Setting) -> tuple[Item, ...]:
-    """Rows that others published for the same model, size, batch, length and precision."""
+def published_rows(setting: Setting) -> tuple[Item, ...]:
+    """Rows of presets as the benchmarks ran them, and what others published for the same step of one layer."""
     entries = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["row"]
-    return (
-        ceilings(setting),
-        *(
-            profile(
-                setting,
-                one["backend"],
-                one["mode"],
-                one["batch"],
-                one["precision"],
-                model=one["model"],
-                seq=one["seq"],
-                more=(*one.get("arguments", ()), *(() if setting.rehearsal else ("--steps", "30"))),
-                seconds=one["seconds"],
-                limit=250,
-            )
-            for one in entries
-        ),
+    single = [
+        profile(
+            setting,
+            one["backend"],
+            one["mode"],
+            one["batch"],
+            one["precision"],
+            model=one["model"],
+            seq=one["seq"],
+            more=(*one.get("arguments", ()), *(() if setting.rehearsal else ("--steps", "30"))),
+            seconds=one["seconds"],
+            limit=250,
+        )
+        for one in entries
+    ]
+    return (ceilings(setting), *(preset_row(setting, row) for row in published.rows.rows()), *single)
+
+
+def preset_row(setting: Setting, row: published.rows.Row) -> Item:
+    """One `roofline profile --preset`: what is not given is what the benchmark asked for."""
+    words = ("roofline", *row.words(), "--batch", str(setting.batch(row.batch)), "--device", setting.device)
+    if row.seq is not None and (row.largest or setting.rehearsal):
+        words += ("--seq", str(setting.seq(row.seq)))
+    if setting.rehearsal:
+        words += ("--size", setting.size, "--steps", "3", *(("--new-tokens", "3") if row.mode == "generate" else ()))
+    elif row.steps is not None:
+        words += ("--steps", str(row.steps))
+    return Item(
+        name=row.name,
+        command=(*words, "-o", f"{{out}}/{row.name}.json", "--force"),
+        seconds=row.seconds,
+        limit=LONGEST,
+        outputs=(f"{row.name}.json",),
+        machine=tuple(f"module:{name}" for name in row.needs),
     )
 
 
@@ -270,7 +291,7 @@ PIECES: Mapping[str, Callable[[Setting], tuple[Item, ...]]] = {
     "xla": xla,
     "counters": counters,
     "traces": traces,
-    "published": published,
+    "published": published_rows,
 }
 
 

@@ -24,6 +24,7 @@ from typing import Any
 
 from item import Item, Setting
 from plan import PUBLISHED, ROOT, pieces, row
+from published import told
 
 from roofline import devices
 from roofline.analysis.accesses import accesses, external_bytes
@@ -33,6 +34,8 @@ from roofline.core.schema import load
 COUNTED = Path(__file__).with_name("counted.json")
 PAGE = ROOT / "docs" / "a100.md"
 MARKS = ("<!-- written by benchmarks/gpu/predictions.py -->", "<!-- to here -->")
+#: Around the table of the rows of presets.
+ROWS = ("<!-- rows of presets, written by benchmarks/gpu/predictions.py -->", "<!-- to here, rows -->")
 #: The day on which the predictions were made, before any of them was measured.
 DATE = "2026-11-22"
 DEVICES = ("a100-sxm", "a100-40gb", "h100-sxm")
@@ -78,12 +81,12 @@ class Prediction:
 
 
 def rows() -> dict[str, Workload]:
-    """All profiles of the plan by the names of their rows."""
+    """All profiles of the plan by the names of their rows, but for those of presets, whose work is known by shape."""
     return {
         item.name: workload(item)
         for items in pieces(Setting()).values()
         for item in items
-        if item.command[:2] == ("roofline", "profile")
+        if item.command[:2] == ("roofline", "profile") and "--preset" not in item.command
     }
 
 
@@ -158,7 +161,7 @@ def table(counted: dict[str, Any]) -> str:
 
 
 def published() -> list[dict[str, Any]]:
-    """The entries of published.toml, each with the name of its row."""
+    """The entries of `PUBLISHED`, each with the name of its row."""
     entries: list[dict[str, Any]] = tomllib.loads(PUBLISHED.read_text(encoding="utf-8"))["row"]
     named = [
         row(one["backend"], one["mode"], one["batch"], one["precision"], model=one["model"], seq=one["seq"])
@@ -169,10 +172,16 @@ def published() -> list[dict[str, Any]]:
 
 def page(text: str, counted: dict[str, Any]) -> str:
     """A page with what stands between the marks written anew."""
-    before, _, rest = text.partition(MARKS[0])
-    _, _, after = rest.partition(MARKS[1])
     said = f"Least milliseconds of a step, and the roof that sets them; predicted on {counted['date']}."
-    return f"{before}{MARKS[0]}\n\n{said}\n\n{table(counted)}\n\n{MARKS[1]}{after}"
+    text = between(text, MARKS, f"{said}\n\n{table(counted)}")
+    return between(text, ROWS, "\n".join(told.predicted(DEVICES)))
+
+
+def between(text: str, marks: tuple[str, str], written: str) -> str:
+    """A text with what stands between two marks replaced."""
+    before, _, rest = text.partition(marks[0])
+    _, _, after = rest.partition(marks[1])
+    return f"{before}{marks[0]}\n\n{written}\n\n{marks[1]}{after}"
 
 
 def main() -> None:

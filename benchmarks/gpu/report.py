@@ -1,4 +1,4 @@
-"""What the results say: each row's evidence, and its least time as predicted beside what was measured.
+"""What the results say: each row's evidence, its least time as predicted beside what was measured, and published rows.
 
 python benchmarks/gpu/report.py FOLDER...        archives (PIECE.tar.gz) or unpacked pieces; later ones count
 """
@@ -13,8 +13,10 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
+import results
 from evidence import ceilings, counted_bytes
 from predictions import COUNTED, predict, rows
+from published import told
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
@@ -38,7 +40,8 @@ def main() -> int:
             return 1
         profiles, states = gathered(folders)
         evidence = [*ceilings(folders), *counted_bytes(folders)]
-        print("\n".join([*evidence, *table(profiles), "", *ended(states)]))
+        published = told.measured(profiles.values())
+        print("\n".join([*evidence, *table(profiles), *published, "", *left_out(folders), *ended(states)]))
     return 0
 
 
@@ -113,6 +116,18 @@ def least_time(name: str, analysis: Analysis, counted: dict[str, Any]) -> float 
     asked = rows().get(name.partition(" ")[0])
     found = predict(asked, sheet, counted) if sheet is not None and asked is not None else None
     return None if found is None else found.least
+
+
+def left_out(folders: list[Path]) -> list[str]:
+    """What made an archive too large: it is where it was measured."""
+    files = [folder / results.LEFT_OUT for folder in folders]
+    return [
+        f"{file.parent.name}/{name}: left out of the archive, for which it is too large"
+        for file in files
+        if file.is_file()
+        for name in file.read_text(encoding="utf-8").splitlines()
+        if not (file.parent / name).is_file()
+    ]
 
 
 def ended(states: dict[str, Any]) -> list[str]:

@@ -7,22 +7,42 @@ from pathlib import Path
 
 #: What one file may have, and how many there may be.
 MOST_BYTES, MOST_FILES = 16 * 2**20, 8
+#: In an archive: the results that made it too large.
+LEFT_OUT = "left-out.txt"
 
 
 def pack(piece: Path, out: Path) -> Path:
-    """Write out/PIECE.tar.gz, whole or not at all, and return it. Raises ValueError where it is too large."""
+    """Write out/PIECE.tar.gz, whole or not at all, and return it.
+
+    What makes it too large is left out, the largest file first, and named in its `left-out.txt`; it stays in the
+    folder. Raises ValueError where logs and state alone are too large.
+    """
     out.mkdir(parents=True, exist_ok=True)
     archive = out / f"{piece.name}.tar.gz"
     partial = out / f".{piece.name}.partial"
-    with tarfile.open(partial, "w:gz", compresslevel=6) as file:
-        for path in sorted(piece.rglob("*")):
-            if path.is_file() and path.suffix != ".partial":
-                file.add(path, f"{piece.name}/{path.relative_to(piece)}", filter=_without_owner)
-    size = partial.stat().st_size
+    files = [path for path in sorted(piece.rglob("*")) if path.is_file() and path.suffix != ".partial"]
+    results = sorted((path for path in files if path.parent == piece), key=lambda path: path.stat().st_size)
+    results = [path for path in results if path.name not in ("state.json", LEFT_OUT)]
+    left: list[str] = []
+    while _write(partial, piece, files, left) > MOST_BYTES:
+        if not results:
+            raise ValueError(f"{archive} has more than the {MOST_BYTES} bytes that a file may have.")
+        largest = results.pop()
+        files.remove(largest)
+        left.append(largest.name)
     partial.replace(archive)
-    if size > MOST_BYTES:
-        raise ValueError(f"{archive} has {size} bytes, more than the {MOST_BYTES} that a file may have.")
     return archive
+
+
+def _write(archive: Path, piece: Path, files: list[Path], left: list[str]) -> int:
+    """Pack these files; its size [byte]. left: names that are not in it."""
+    if left:
+        (piece / LEFT_OUT).write_text("".join(f"{name}\n" for name in left), encoding="utf-8")
+        files = [*files, piece / LEFT_OUT]
+    with tarfile.open(archive, "w:gz", compresslevel=6) as file:
+        for path in dict.fromkeys(files):
+            file.add(path, f"{piece.name}/{path.relative_to(piece)}", filter=_without_owner)
+    return archive.stat().st_size
 
 
 def unpack(piece: str, work: Path, places: list[Path]) -> Path | None:

@@ -2,9 +2,10 @@
 
     python benchmarks/gpu/wheels.py FOLDER        make them (`make gpu-wheels`)
 
-The list holds what is imported by roofline, Keras and KerasHub and is missing on the machine that this was made for,
-which has PyTorch, JAX, transformers and the test tools. Neither Keras nor KerasHub needs TensorFlow on the other
-backends: KerasHub imports it if it can, for preprocessing, which no model here has.
+The list holds what is imported by roofline, Keras, KerasHub and the native Stable Diffusion, and is missing on the
+machine that this was made for, which has PyTorch, JAX, transformers, accelerate and the test tools. Neither Keras nor
+KerasHub needs TensorFlow on the other backends: KerasHub imports it if it can, for preprocessing, which no model here
+has.
 """
 
 from __future__ import annotations
@@ -20,7 +21,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 NEEDED = (
-    *("msgspec", "keras", "keras-hub"),  # versions from constraints.txt
+    *("msgspec", "keras", "keras-hub", "diffusers"),  # versions from constraints.txt
     *("namex==0.1.0", "optree==0.20.0", "rich==15.0.0", "kagglehub==1.0.2", "kagglesdk==0.1.28"),
 )
 #: pip compares these names with those of the files one by one.

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
-from roofline.core.executor import ASLEEP, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
+from roofline.core.executor import ASLEEP, MAKING, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
 from roofline.core.schema import Profile
 
 #: The largest cache that a core has to itself.
@@ -120,6 +120,7 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     calls, reads = _calls(profile)
     usual = in_layers + alone * max(0, reads - calls)
     beyond = float(_before_ops(analysis, alone, in_layers).sum()) + max(0.0, after_last - usual)
+    beyond += profile.conditions.get(MAKING, 0.0)  # what is before an op knows nothing of it
     rest, away = analysis.gap - reading * scale, profile.conditions.get(ASLEEP)
     beyond = min(beyond * scale, rest)
     # Who waits for input is on no core. And in other steps, which are faster with one thread, a host waits longer for

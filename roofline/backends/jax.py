@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from contextlib import AbstractContextManager
+
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, OWN_JIT
 from roofline.recording.backend import Backend
 from roofline.xla import jax_environment
 from roofline.xla.recorder import JaxRecorder, turn
+
+
+def _without_data() -> AbstractContextManager[None]:
+    from roofline.xla.shapes import arrays
+
+    return arrays.without_data()
+
 
 BACKEND = Backend(
     framework="jax",
@@ -16,6 +25,7 @@ BACKEND = Backend(
     switches=(COMMAND_BUFFERS, DROPOUT),
     own_switches=(OWN_JIT,),
     turn=turn,
+    without_data=_without_data,
     environment=jax_environment.variables,
     recorder=JaxRecorder(),
 )

@@ -2,12 +2,26 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 from roofline.core.switch import COMMAND_BUFFERS, DROPOUT, JIT
 from roofline.keras import apis, libraries, optimizers
 from roofline.keras.environment import with_keras
 from roofline.recording.backend import Backend
 from roofline.xla import jax_environment
 from roofline.xla.recorder import JaxRecorder
+
+
+@contextmanager
+def _without_data() -> Iterator[None]:
+    """Keras ends its steps by making numpy arrays of what they return."""
+    from roofline.keras import names
+    from roofline.xla.shapes import arrays
+
+    with names.anew(), arrays.without_data(hands_over=True):
+        yield
+
 
 BACKEND = Backend(
     framework="jax",
@@ -17,6 +31,7 @@ BACKEND = Backend(
     models="roofline.models.keras",
     options={"jit": ("on", "off"), "dropout": ("off",), "command_buffers": ("on", "off")},
     switches=(JIT, COMMAND_BUFFERS, DROPOUT),
+    without_data=_without_data,
     environment=with_keras({"KERAS_BACKEND": "jax"}, jax_environment.variables),
     apis=apis.apis("keras"),
     recorder=JaxRecorder(optimizers.SCOPES, libraries.KERAS_3),

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
+from contextlib import AbstractContextManager
 
 from roofline.core.step import Step
 from roofline.core.switch import DROPOUT
@@ -28,6 +29,12 @@ class _Recorder(TorchRecorder):
         return super().verify(replace(step, model=None))
 
 
+def _without_data() -> AbstractContextManager[None]:
+    from roofline.pytorch.recording import keras_shapes
+
+    return keras_shapes.without_data()
+
+
 def _environment(threads: int | None, device: str, options: Mapping[str, str]) -> dict[str, str]:
     """Keras takes a GPU wherever there is one."""
     hidden = {"CUDA_VISIBLE_DEVICES": ""} if device == "cpu" else {}
@@ -42,6 +49,7 @@ BACKEND = Backend(
     models="roofline.models.keras",
     options={"jit": ("off",), "dropout": ("off",)},
     switches=(DROPOUT,),
+    without_data=_without_data,
     environment=with_keras({"KERAS_BACKEND": "torch"}, _environment),
     apis=apis.apis("keras"),
     recorder=_Recorder(),

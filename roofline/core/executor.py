@@ -17,8 +17,12 @@ READS = "host_reads_per_step"
 AWAY = "away_seconds_per_step"
 #: The same without waiting for threads of its own ops, of PyTorch's steps that are not long [s].
 ASLEEP = "asleep_seconds_per_step"
+#: Time in which that thread wanted a core and another program had it [s]: no part of the two above.
+QUEUED = "waiting_for_a_core_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
+#: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
+MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
 #: From more than a program for every second op on, a step is compiled op by op. By choice.
 _PROGRAMS_PER_OP = 0.5
 #: How the names of executors begin that run compiled programs.

@@ -209,8 +209,19 @@ def _dram(
     size = array_size(last, available_memory(), full)
     n = size // 4
     a, b, c = (torch.full((n,), 0.5) for _ in range(3))
+    # One thread that adds up numbers in one place waits for memory or for its own additions; a product with a vector
+    # reads several rows at a time, and does so to generate each token.
+    rows, vector = a.view(-1, 1024), b[:1024]
     ops: dict[str, tuple[int, dict[str, Callable[[], object]]]] = {
-        "read": (1, {"sum": lambda: torch.sum(a), "amax": lambda: torch.amax(a)}),
+        "read": (
+            1,
+            {
+                "sum": lambda: torch.sum(a),
+                "amax": lambda: torch.amax(a),
+                "mv": lambda: torch.mv(rows, vector),
+                "mv, transposed": lambda: torch.mv(rows.t(), b[: len(rows)]),
+            },
+        ),
         "write": (1, {"fill_": lambda: c.fill_(0.5), "zero_": lambda: c.zero_()}),
         "copy": (2, {"copy_": lambda: c.copy_(a)}),
         "triad": (3, {"add(out=)": lambda: torch.add(a, b, alpha=1.5, out=c)}),

@@ -7,8 +7,9 @@ bound of what the products reached.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cache
+from math import prod
 
 from roofline import devices
 from roofline.core.device import Device
@@ -25,8 +26,9 @@ class Implied:
 
     rate: [FLOP/s] over the whole time; speed: [byte/s] of what must be read.
     floors: arithmetic -> least time of the products in it [s]; floor_memory: least time of reading [s].
-    roof: the slowest arithmetic whose ceiling is above the rate, "memory" where only bytes are known, "" where none is.
-    share: of that roof. faster: than the stated arithmetic can be.
+    shares: of the roofs: of the slowest arithmetic whose ceiling is above the rate, and of "memory", as far as FLOPs
+    and bytes are known. roof: the one with the larger share, "" where none is known; share: of it. longer: how many
+    times as long a step took as its figure says, by the notes. faster: than the stated arithmetic can be.
     """
 
     cell: Cell
@@ -37,10 +39,25 @@ class Implied:
     speed: float | None = None
     floors: dict[str, float]
     floor_memory: float | None = None
-    roof: str = ""
-    share: float | None = None
+    shares: dict[str, float] = field(default_factory=dict)
+    longer: float = 1.0
     faster: bool = False
     notes: tuple[Note, ...] = ()
+
+    @property
+    def roof(self) -> str:
+        """The nearest roof."""
+        return max(self.shares, key=lambda name: self.shares[name], default="")
+
+    @property
+    def share(self) -> float | None:
+        """How much of the nearest roof was attained."""
+        return self.shares.get(self.roof)
+
+    @property
+    def corrected(self) -> float | None:
+        """The rate over the time that a step took, where that is known to be another one than the figure [FLOP/s]."""
+        return None if self.rate is None or self.longer == 1 else self.rate / self.longer
 
 
 def implied(publication: Publication, cell: Cell) -> Implied:
@@ -57,12 +74,12 @@ def implied(publication: Publication, cell: Cell) -> Implied:
     ceilings = _ceilings(device, row.stated)
     bandwidth = device.bandwidth if device else None
     floors = {name: flops / ceiling for name, ceiling in ceilings.items()} if flops is not None else {}
-    roof, share = "", None
+    shares = {}
     if rate is not None:
-        roof = next((name for name, ceiling in ceilings.items() if rate <= ceiling), "")
-        share = rate / ceilings[roof] if roof else None
-    elif speed is not None and bandwidth is not None:
-        roof, share = "memory", speed / bandwidth
+        above = next((name for name, ceiling in ceilings.items() if rate <= ceiling), "")
+        shares = {above: rate / ceilings[above]} if above else {}
+    if speed is not None and bandwidth is not None:
+        shares["memory"] = speed / bandwidth
     return Implied(
         cell=cell,
         row=row,
@@ -72,8 +89,8 @@ def implied(publication: Publication, cell: Cell) -> Implied:
         speed=speed,
         floors=floors,
         floor_memory=read / bandwidth if read is not None and bandwidth is not None else None,
-        roof=roof,
-        share=share,
+        shares=shares,
+        longer=prod(note.longer for note in notes),
         faster=_faster(rate, ceilings.get(row.stated), speed, bandwidth),
         notes=notes,
     )

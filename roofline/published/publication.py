@@ -68,9 +68,10 @@ class Row(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True)
 class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """Something to know of some cells.
 
-    kind: the page's own asterisk, or what is the matter: jit, eager, timing, precision, layout, machine, unread.
+    kind: the page's own asterisk, or what is the matter: jit, eager, timing, precision, layout, batch, machine, unread.
     evidence: how it is known: read (in which code or page), inferred (from what was read), measured.
-    tasks, columns, hardware: which cells, all of them where empty. uncounted: it is not known what they did.
+    tasks, columns, hardware: which cells, all of them where empty. uncounted: it is not known what they did. longer:
+    how many times as long as the figure says a step took, where a clock is known to hold something else.
     """
 
     kind: str
@@ -80,6 +81,7 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
     columns: tuple[str, ...] = ()
     hardware: tuple[str, ...] = ()
     uncounted: bool = False
+    longer: float = 1.0
 
     def on(self, cell: Cell) -> bool:
         """Whether it is about this cell."""

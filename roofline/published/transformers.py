@@ -79,6 +79,46 @@ def decoder_with_adapters(
     return (*products, Product(tokens, hidden, words, gradients=ONE))
 
 
+def generation(
+    batch: int,
+    read: int,
+    passes: int,
+    layers: int,
+    hidden: int,
+    heads: int,
+    kv_heads: int,
+    width: int,
+    ffn: int,
+    words: int,
+    *,
+    grows: bool,
+    logits: int,
+) -> Products:
+    """One call of `generate` of Gemma or Mistral: prefill of `read` tokens, and then `passes` of decode, a token each.
+
+    grows: each pass attends to one token more than the one before, the first one to `read` + 1; else the cache has room
+    for all tokens, which `read` then counts, and every pass attends to all of it. logits: for how many of the tokens
+    that are read the head runs.
+    """
+    queries, keys = heads * width, kv_heads * width
+
+    def run(tokens: int, length: int, predicted: int) -> Products:
+        layer = (
+            Product(batch * tokens, hidden, queries),
+            *[Product(batch * tokens, hidden, keys)] * 2,
+            *attention(tokens, length, heads, width, times=batch),
+            Product(batch * tokens, queries, hidden),
+            *[Product(batch * tokens, hidden, ffn)] * 2,
+            Product(batch * tokens, ffn, hidden),
+        )
+        return (*layer * layers, Product(batch * predicted, hidden, words))
+
+    products = run(read, read, logits)
+    for number in range(passes):
+        products += run(1, read + number + 1 if grows else read, 1)
+    return products
+
+
 def vision_encoder(
     batch: int, side: int, hidden: int, heads: int, ffn: int, layers: int, everywhere: int, window: int, out: int
 ) -> Products:

@@ -10,10 +10,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import TypedDict
 
 from roofline.published.networks import denoiser, dense, image_encoder, lenet5
 from roofline.published.products import Products, forward, training
-from roofline.published.transformers import bert, decoder_with_adapters, encoder_layer, vision_encoder
+from roofline.published.transformers import bert, decoder_with_adapters, encoder_layer, generation, vision_encoder
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -21,18 +22,22 @@ class Work:
     """What one published figure stands for.
 
     flops: of contractions [FLOP], None where they are not counted. bytes: what must at least be read [byte], where that
-    is known. form: how it was counted, in words. assumed: what was taken for granted in counting, "" for nothing.
+    is known. form: how FLOPs were counted, in words; bytes_form: how bytes were. assumed: what was taken for granted in
+    counting, "" for nothing.
     """
 
     flops: float | None = None
     bytes: float | None = None
     form: str
+    bytes_form: str = ""
     assumed: str = ""
 
 
-#: Passes over the weights in one call of `generate`: a token each, 44 or 45 of them (50 in all, of which a prompt of
-#: five words takes some).
+#: Passes of decode in one call of `generate`, a token each. Keras: 44 or 45 (50 tokens in all, of which a prompt of
+#: five words takes five or, with a mark of its beginning, six). transformers: 45 new ones, one of them from prefill.
 PASSES = 44
+#: Tokens of the prompt in transformers, at least; all that Keras's cache has room for, and that its prefill reads.
+PROMPT, ROOM = 5, 50
 BF16 = 2  # bytes
 #: Parameters that every pass reads; Gemma's table of words is its head too, Mistral's is only looked up.
 GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
@@ -40,6 +45,22 @@ GEMMA, MISTRAL = 8_537_680_896, 7_241_732_096 - 32_000 * 4_096
 THREE = "3 x forward: each product has two gradients"
 FROZEN = "frozen weights: one gradient per product, two for attention and the adapters of rank 4"
 MERGED = f"{FROZEN}, which are added to the weights of query and value, that need one more for it"
+
+
+class _Decoder(TypedDict):
+    """Dimensions of a decoder: see `transformers.generation`."""
+
+    layers: int
+    hidden: int
+    heads: int
+    kv_heads: int
+    width: int
+    ffn: int
+    words: int
+
+
+_GEMMA = _Decoder(layers=28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000)
+_MISTRAL = _Decoder(layers=32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000)
 
 
 def _bert(batch: int) -> Products:
@@ -51,15 +72,11 @@ def _sam(batch: int) -> Products:
 
 
 def _gemma(batch: int, merged: bool = False) -> Products:
-    return decoder_with_adapters(
-        batch, 128, 28, hidden=3072, heads=16, kv_heads=16, width=256, ffn=24_576, words=256_000, rank=4, merged=merged
-    )
+    return decoder_with_adapters(batch, 128, **_GEMMA, rank=4, merged=merged)
 
 
 def _mistral(batch: int, merged: bool = False) -> Products:
-    return decoder_with_adapters(
-        batch, 128, 32, hidden=4096, heads=32, kv_heads=8, width=128, ffn=14_336, words=32_000, rank=4, merged=merged
-    )
+    return decoder_with_adapters(batch, 128, **_MISTRAL, rank=4, merged=merged)
 
 
 def _layer(batch: int, seq: int) -> Work:
@@ -67,10 +84,31 @@ def _layer(batch: int, seq: int) -> Work:
     return Work(flops=training(products), form=f"{THREE}, that of the layer's input too")
 
 
-def _generate(parameters: int) -> Work:
+def _generate(batch: int, dims: _Decoder, parameters: int) -> Work:
+    """In transformers: the cache grows, and the head runs for the last token of the prompt alone."""
+    return _read(
+        generation(batch, PROMPT, PASSES, **dims, grows=True, logits=1),
+        parameters,
+        f"prefill of a prompt of {PROMPT} tokens and {PASSES} passes of decode, whose cache grows",
+    )
+
+
+def _generate_padded(batch: int, dims: _Decoder, parameters: int, logits: int) -> Work:
+    """In Keras: the cache has room for all tokens, which prefill and every pass attend to."""
+    head = "with the head for each of them" if logits else "without the head, which nobody needs there"
+    return _read(
+        generation(batch, ROOM, PASSES, **dims, grows=False, logits=logits),
+        parameters,
+        f"prefill of all {ROOM} tokens, padding included, {head}, and {PASSES} passes of decode over as many",
+    )
+
+
+def _read(products: Products, parameters: int, form: str) -> Work:
     return Work(
+        flops=forward(products),
         bytes=float(PASSES * BF16 * parameters),
-        form=f"weights in bf16, read once for each of {PASSES} tokens",
+        form=form,
+        bytes_form=f"weights in bf16, read once for each of {PASSES} tokens",
         assumed=f"{PASSES} tokens a call, of the 44 to 45 that a limit of 50 leaves",
     )
 
@@ -93,8 +131,12 @@ WORKS: Mapping[str, Callable[[int], Work]] = {
     "mistral-fit": lambda batch: Work(flops=training(_mistral(batch)), form=FROZEN),
     "gemma-fit-keras": lambda batch: Work(flops=training(_gemma(batch, merged=True)), form=MERGED),
     "mistral-fit-keras": lambda batch: Work(flops=training(_mistral(batch, merged=True)), form=MERGED),
-    "gemma-generate": lambda batch: _generate(GEMMA),
-    "mistral-generate": lambda batch: _generate(MISTRAL),
+    "gemma-generate": lambda batch: _generate(batch, _GEMMA, GEMMA),
+    "mistral-generate": lambda batch: _generate(batch, _MISTRAL, MISTRAL),
+    "gemma-generate-keras": lambda batch: _generate_padded(batch, _GEMMA, GEMMA, logits=0),
+    "mistral-generate-keras": lambda batch: _generate_padded(batch, _MISTRAL, MISTRAL, logits=0),
+    "gemma-generate-keras-eager": lambda batch: _generate_padded(batch, _GEMMA, GEMMA, logits=ROOM),
+    "mistral-generate-keras-eager": lambda batch: _generate_padded(batch, _MISTRAL, MISTRAL, logits=ROOM),
     "mlp-training": lambda batch: Work(
         flops=10_000 * training(dense(batch, (4, 32, 16, 4))),
         form=f"{THREE}, but for the first layer's, whose input needs none; 10,000 steps",

@@ -20,6 +20,7 @@ from roofline.core.scopes import LOADER
 from roofline.core.vocabulary import PRODUCTS
 from roofline.costs.calls import Call, tensors
 from roofline.costs.counted import Costed, Counted, CountedOp, Interner
+from roofline.pytorch import unfused_attention
 from roofline.pytorch.one_hot import OneHot
 from roofline.pytorch.zero_padding import ZeroPadding
 from roofline.traces import nesting
@@ -107,6 +108,7 @@ def count(
     view = np.zeros(len(nodes), bool)
     unknown: dict[str, str] = {}
     same, padded, one_hot = Interner(), ZeroPadding(), OneHot()
+    not_fused = unfused_attention.notes(nodes.names, nodes.parent, nodes.call)
     for root in roots.tolist():  # the calls of one step, each with its own arguments: not a loop over a trace
         one = generated.get(root)
         if one is not None:
@@ -128,6 +130,8 @@ def count(
             asked = 0.0 if again[root] else padded.flops(call)
             if asked is not None:
                 costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
+            if root in not_fused and costed.op_class in PRODUCTS - {"attention"}:
+                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, note=not_fused[root])))
         if costed.cost.quality == "unknown":
             unknown[call.name] = costed.cost.note
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from roofline.costs.counted import Counted
 from roofline.pytorch import cpu_kernels
+from roofline.pytorch.made_of_python import Made, made
 from roofline.timing import host as host_time
 from roofline.timing.timed import (
     GUARDS,
@@ -120,6 +121,7 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
     kept = np.flatnonzero(walls <= OUTLIER * np.median(walls)) if len(walls) else np.zeros(0, np.int64)
     number = len(counted.ops)
     own, shares, starts, corrected, idle, causes, host, calls = [], [], [], [], [], [], [], []
+    python, making = [], []
     within_ops: list[cpu_kernels.Calls] = []
     leaf_time = known_time = 0.0
     unseen = np.zeros(number, bool)
@@ -153,6 +155,11 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         gaps = host_time.gaps(events.start[root], events.end[root], op[root], number, step.low, step.high)
         host.append(_before_ops(step, gaps, cause, inside, event_cost))
         calls.append(_calls(step, gaps, cause))
+        filled = made(trace.names, events.name, events.thread, step.parent, events.start, events.end)
+        making.append((len(filled.start), _making(gaps, filled, event_cost)))
+        outside = filled.within < 0
+        filling = gaps.time(filled.start[outside], filled.end[outside])[:, 0] * 1e-9
+        python.append(np.maximum(host[-1][:, 1] - filling, 0.0))
         known, all_leaves = joined_time(step)
         leaf_time, known_time = leaf_time + all_leaves, known_time + known
         unmatched |= unmatched_time(trace, step)
@@ -165,7 +172,8 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         idle=np.asarray(idle),
         host=np.mean(host, axis=0) if host else np.zeros((number, 2)),
         calls=np.mean(calls, axis=0) if calls else np.zeros(number),
-        python=np.stack([each[:, 1] for each in host], axis=1) if host else np.zeros((number, 0)),
+        python=np.stack(python, axis=1) if python else np.zeros((number, 0)),
+        made=tuple(np.mean(making, axis=0).tolist()) if making else None,
         causes=mean_causes(causes),
         joined=known_time / leaf_time if leaf_time else 0.0,  # nothing recorded is nothing joined
         events=int(np.mean([len(steps[i].events) for i in kept])) if len(kept) else 0,
@@ -239,6 +247,12 @@ def _before_ops(
     cost = np.asarray([event_cost.inner, event_cost.outer])
     counted = ~inside & ~reading
     return np.maximum(idle - cost * gaps.events(events.start[counted], step.parent[counted] >= 0), 0.0)
+
+
+def _making(gaps: host_time.Gaps, filled: Made, event_cost: EventCost) -> float:
+    """How long Python fills tensors before the ops of a step, less what the profiler's events cost there [s]."""
+    seconds = float(gaps.time(filled.start, filled.end)[:, 0].sum()) * 1e-9
+    return max(0.0, seconds - float(event_cost.of(filled.within).sum()))
 
 
 def _calls(step: StepEvents, gaps: host_time.Gaps, cause: NDArray[np.int64]) -> NDArray[np.float64]:

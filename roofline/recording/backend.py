@@ -23,7 +23,7 @@ TimedApi = Callable[[Step, int, bool], Api]
 
 
 class NeedsData(Exception):
-    """A step whose arrays have no data asked for their numbers."""
+    """A step whose arrays have no data asked for their numbers, or does what they say; what of it, as "its numbers"."""
 
 
 class Recorder(Protocol):

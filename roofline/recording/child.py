@@ -132,7 +132,7 @@ def _run(request: Request) -> dict[str, Any]:
 def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dict[str, Any] | None:
     """The work of a model whose arrays have no data.
 
-    None for a model that is not large, and where a step does what numbers say: then the step itself is counted.
+    None for a model that is not large, and where a step needs data: then the step itself is counted.
     """
     if backend.without_data is None:
         return None
@@ -142,8 +142,13 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
             if (step.parameters or 0) <= _LARGE:
                 return None
             recording = backend.recorder.record(step, plan, _say)
-    except NeedsData:
-        _say("The step does what numbers say, so that it is counted with data.")
+    except NeedsData as error:
+        _say(f"The step is counted with data, since it needs {error}.")
+        return None
+    except (RooflineError, MemoryError):
+        raise
+    except Exception as error:  # a library that knows of no arrays without data raises whatever it likes
+        _say(f"The step is counted with data, since it raises {type(error).__name__} without.")
         return None
     # What this process has in memory is not what the step needs.
     memory = msgspec.structs.replace(recording.memory, peak=None, source="")

@@ -15,7 +15,7 @@ from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
 
-from roofline.core.executor import AWAY
+from roofline.core.executor import AWAY, QUEUED
 
 #: Below this CPU time per (wall x threads), with switches, or above this many switches per second, time was taken.
 SHARE, SWITCHES = 0.9, 200.0
@@ -92,19 +92,26 @@ class System:
     faults: minor page faults, each a page mapped anew, of 4 KiB or of 2 MiB where it gives huge ones; seconds: CPU time
     inside the system [s], most of it clearing those pages where there are many. away: time in which the thread that
     counts was on no core [s]: asleep or waiting; or pushed aside by another program, where the system does not tell.
+    queued: time in which it was pushed aside [s], None there.
     """
 
     faults: int = 0
     seconds: float = 0.0
     away: float = 0.0
+    queued: float | None = 0.0
 
     @contextmanager
     def counting(self) -> Iterator[None]:
         """Counts what happens inside, beside what was counted before."""
         before = resource.getrusage(resource.RUSAGE_SELF)
-        begin = _not_running()
+        off, queued = _off_core()
         yield
-        self.away += max(0.0, _not_running() - begin)
+        then_off, then_queued = _off_core()
+        self.away += max(0.0, (then_off - (then_queued or 0.0)) - (off - (queued or 0.0)))
+        if self.queued is None or queued is None or then_queued is None:
+            self.queued = None
+        else:
+            self.queued += then_queued - queued
         after = resource.getrusage(resource.RUSAGE_SELF)
         self.faults += after.ru_minflt - before.ru_minflt
         self.seconds += after.ru_stime - before.ru_stime
@@ -116,17 +123,19 @@ class System:
         return {"page_faults_per_step": self.faults / steps, "system_seconds_per_step": self.seconds / steps}
 
     def away_per_step(self, steps: int) -> dict[str, float]:
-        """The condition of a profile whose ops run in the thread that counts."""
-        return {AWAY: self.away / steps} if steps else {}
+        """The conditions of a profile whose ops run in the thread that counts."""
+        if not steps:
+            return {}
+        return {AWAY: self.away / steps} | ({} if self.queued is None else {QUEUED: self.queued / steps})
 
 
-def _not_running() -> float:
-    """Time in which this thread did not want a core, since some moment [s]."""
-    return time.perf_counter() - time.thread_time() - _queued()
+def _off_core() -> tuple[float, float | None]:
+    """Time in which this thread was on no core, since some moment, and `_queued` of it [s]."""
+    return time.perf_counter() - time.thread_time(), _queued()
 
 
-def _queued() -> float:
-    """Time in which this thread wanted a core and had none [s]; 0 where the system does not tell.
+def _queued() -> float | None:
+    """Time in which this thread wanted a core and had none [s]; None where the system does not tell.
 
     Linux: the second number of `schedstat`, in ns (the kernel's Documentation/scheduler/sched-stats.rst).
     """
@@ -134,7 +143,7 @@ def _queued() -> float:
         with open("/proc/thread-self/schedstat") as file:
             return int(file.read().split()[1]) * 1e-9
     except (OSError, ValueError, IndexError):
-        return 0.0
+        return None
 
 
 def was_contended(conditions: Mapping[str, float], threads: int) -> bool:

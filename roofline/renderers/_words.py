@@ -9,6 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
 from roofline.core.schema import slug
@@ -150,6 +151,9 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
             words += f"loss {shares(least / wall, of.loss / wall)})"
         elif words.endswith("-bound"):
             words = name
+        elif name == "unknown":
+            python = ", ".join(plain(one, 40) for one in called_back(analysis))
+            words += f" (Python that the step calls back: {python})" if python else ""
         parts.append(f"{shares(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""

@@ -37,7 +37,8 @@ class Timed:
     kernels without an op, whose rows follow those of the ops.
     host: (n, 2) mean idle time before each op, in the framework and outside of it (`host`). calls: (n,) mean calls of
     the framework that run no op in that time (views); python: (n, k) of that time what is outside of the framework, in
-    each step. Both None where the trace does not tell.
+    each step, but for tensors that are made of Python's numbers there. Both None where the trace does not tell.
+    made: how many tensors a step makes of Python's numbers, and how long Python takes for it [s]; None: not told.
     programs: executions of compiled programs per step, None where the trace does not tell them.
     """
 
@@ -61,6 +62,7 @@ class Timed:
     programs: float | None = None
     calls: NDArray[np.float64] | None = None
     python: NDArray[np.float64] | None = None
+    made: tuple[float, float] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -129,6 +131,7 @@ def merge(parts: Sequence[Timed], typical: float) -> Timed:
         programs=kept[0].programs,
         calls=np.mean(calls, axis=0) if calls else None,
         python=np.concatenate(python, axis=1) if python else None,
+        made=_both([part.made for part in kept]),
     )
 
 
@@ -136,6 +139,15 @@ def _known(parts: Sequence[NDArray[np.float64] | None]) -> list[NDArray[np.float
     """What each part tells; nothing where one of them does not."""
     known = [part for part in parts if part is not None]
     return known if len(known) == len(parts) else []
+
+
+def _both(parts: Sequence[tuple[float, float] | None]) -> tuple[float, float] | None:
+    """The means of both numbers; None where a part does not tell them."""
+    known = [part for part in parts if part is not None]
+    if not known or len(known) < len(parts):
+        return None
+    one, other = np.mean(known, axis=0).tolist()
+    return one, other
 
 
 def mean_causes(causes: Sequence[Mapping[str, float]]) -> dict[str, float]:

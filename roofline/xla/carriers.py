@@ -40,8 +40,11 @@ class Carriers:
         for row, op in ops.items():
             for op_name in hlo_cost.op_names(module, op.instruction):
                 self._carrying.setdefault(op_name, []).append(row)
+        # What XLA made a multiplication of, and the phase of the op that it stands in.
         self._multiplying = {
-            row for row, op in ops.items() if op.costed.op_class == "contraction" and not sum(executed[row].values())
+            row: place_of(module, op.instruction, placing).phase
+            for row, op in ops.items()
+            if op.costed.op_class == "contraction" and not sum(executed[row].values())
         }
         # What is executed and was not asked for, recomputation aside, and where that stands.
         self._unasked: dict[int, float] = {}
@@ -67,6 +70,9 @@ class Carriers:
         and is no product any more (XLA made it a multiplication); the nearest op of its phase that executes so much
         more than was asked for (XLA merged it with others).
 
+        A multiplication may stand in an op of another phase: the gradient of a weight from one sample in that of the
+        optimizer. It was asked for in its own phase, whose largest product then stands for it.
+
         Where no op does it, XLA dropped it, as one that is equal to another: then it stands with what runs under its
         name, else with the op that carries the name, else with the largest product of its scope and phase, else of its
         phase, else of all.
@@ -81,9 +87,12 @@ class Carriers:
         for op_name, flops in elsewhere.items():
             wanted = self._placing(op_name)
             multiplying = [row for row in self._carrying.get(op_name, ()) if row in self._multiplying]
+            here = [row for row in multiplying if self._multiplying[row] == wanted.phase]
             merged = None if multiplying else self._merged(wanted, flops)
-            if multiplying:
-                self._model[multiplying[0]] += flops
+            if here:
+                self._model[here[0]] += flops
+            elif multiplying:
+                self._model[self._product(wanted, multiplying[0])] += flops
             elif merged is not None:
                 self._take(merged, flops)
             else:
@@ -97,6 +106,10 @@ class Carriers:
         near = [row for row in whole if self._places[row].phase == wanted.phase]
         paths = {row: (self._places[row].scope or "").split("/") for row in near}
         return max(near, key=lambda row: at_home(path, [paths[row]]), default=None)
+
+    def _product(self, wanted: Place, other: int) -> int:
+        """The largest product of that scope and phase, else of that phase; where it has none, the other op."""
+        return next((self._largest[key][1] for key in (wanted, wanted.phase) if key in self._largest), other)
 
     def _take(self, row: int, flops: float) -> float:
         """How much of `flops` an op does that was not asked for it; it has now."""

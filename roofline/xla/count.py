@@ -26,7 +26,8 @@ from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
-from roofline.xla.places import Placing, place_of
+from roofline.xla.places import UPDATE, Placing, place_of, updates
+from roofline.xla.scopes import BACKWARD, FORWARD
 from roofline.xla.tails import Tails, tails
 
 #: Program id -> its optimised module.
@@ -77,15 +78,32 @@ def count(
     runs = {program: _runs(module, program, times) for program, module in programs.items()}
     if any(one.device for one in events):
         times |= _of_the_entry(known, programs, times, runs)
+    found = {key: times[key] for key in known}
+    counted = of_instructions(found, programs, runs, before, optimizers, placing)
     kept = _without_parents(known, programs)
+    number = {key: row for row, key in enumerate(kept)}
+    parents = set(known) - set(kept)
+    return counted, [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
+
+
+def of_instructions(
+    times: Mapping[Key, float],
+    programs: Programs,
+    runs: Mapping[int, float],
+    before: Sequence[tuple[int, str, bytes]] = (),
+    optimizers: tuple[str, ...] = ("optimizer",),
+    placing: Placing | None = None,
+) -> Counted:
+    """The ops of a step that runs each of these instructions so often, in order; the rest is as in `count`.
+
+    runs: how often it runs each program.
+    """
+    kept = _without_parents(list(times), programs)
     same = Interner()
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
-    number = {key: row for row, key in enumerate(kept)}
-    parents = set(known) - set(kept)
-    owned = [_owned(trace, one, number, parents) for trace, one in zip(traces, events, strict=True)]
-    return _tables(ops, programs, place, flags), owned
+    return _tables(ops, programs, place, flags)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
@@ -256,6 +274,10 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
     same = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
     unknown: dict[str, str] = {}
     rows, scope, phase = [], [], []
+    places = [place_of(programs[op.key[0]], op.instruction, place) for op in ops]
+    updated: frozenset[hlo.Instruction] = frozenset()
+    if {BACKWARD} <= {one.phase for one in places} <= {FORWARD, BACKWARD}:
+        updated = frozenset().union(*(updates(module, place) for module in programs.values()))
 
     def buffer(program: int, number: int) -> int:
         whole = (program, number)
@@ -263,7 +285,7 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
 
     for row, op in enumerate(ops):
         program = op.key[0]
-        where = place_of(programs[program], op.instruction, place)
+        where = UPDATE if op.instruction in updated else places[row]
         scope.append(scopes.setdefault(where.scope or "", len(scopes)))
         phase.append(where.phase)
         rows.append(

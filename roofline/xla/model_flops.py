@@ -5,8 +5,8 @@ does. So what was asked for under a name is divided over the instructions that r
 execute: a padded or repeated product then shows as executed / model. None gets more than it executes while another one
 executes what nobody asked for: XLA gives a product the name of a transpose that it took in, and several that it merged
 the name of one, so that what a name has left over belongs to such an op (`carriers`). One that became a multiplication
-keeps its model FLOPs, and the sum over a step is what the unoptimised program holds. Recomputation (`jax.checkpoint`)
-is executed, not asked for.
+keeps its model FLOPs, in the phase where it was asked for, and the sum over a step is what the unoptimised program
+holds. Recomputation (`jax.checkpoint`) is executed, not asked for.
 """
 
 from __future__ import annotations

@@ -64,7 +64,13 @@ class JaxRecorder(XSpaceRecorder):
     def framework(self, step: Step) -> Framework:
         """JAX."""
         from roofline.xla.jax import Jax
+        from roofline.xla.shapes import active
 
+        shapes = active.get()
+        if shapes is not None:
+            from roofline.xla.shapes.framework import JaxWithoutData
+
+            return JaxWithoutData(shapes, self.optimizers, self.libraries)
         return Jax(self.optimizers, self.libraries, unnamed=not step.blocks)
 
 

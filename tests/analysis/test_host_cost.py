@@ -11,6 +11,7 @@ from synthetic import LAYER, calibrated, step
 
 from roofline.analysis.analysis import analyze
 from roofline.analysis.host_cost import Dispatched, HostCost, host_cost
+from roofline.core.executor import MAKING
 from roofline.core.schema import Profile
 from roofline.renderers import _words, text
 from roofline.renderers._facts import host
@@ -49,6 +50,13 @@ def test_python_beyond_what_an_op_takes_is_no_dispatch(views: int, other: float)
     assert (found.other, found.dispatch) == (near(other), near(280 + 92 - other))
     assert found.gap == near(372)
     assert found.dispatched.views == views
+
+
+def test_filling_tensors_with_numbers_of_python_is_no_dispatch() -> None:
+    """10 µs of it are less than an op takes inside layers, and known apart: no recorder puts it into Python's part."""
+    profile = calibrated(step(ROWS))
+    told = cost(replace(profile, conditions=profile.conditions | {MAKING: 10e-6}))
+    assert (told.other, told.dispatch) == (near(10), near(270))
 
 
 def test_right_after_a_large_op_the_caches_are_cold() -> None:

@@ -18,6 +18,7 @@ from plan import ROOT, pieces
 from predictions import COUNTED, MARKS, PAGE, Workload, line, page, predict, rows
 
 from roofline import cli
+from roofline.cli.options import presets
 from roofline.cli.options.request import make_request
 from roofline.core.device import Ceiling, Device
 from roofline.core.step import PRECISIONS
@@ -50,17 +51,21 @@ def test_the_command_line_takes_what_is_planned(item: Item) -> None:
     given = commands()[verb].make_context(verb, list(words)).params
     if verb != "profile":
         return
-    assert given["precision"] in PRECISIONS[1:], "JAX's default is TF32 and PyTorch's is not"
     assert given["device"] in ("cuda", "cpu")
+    backend, preset = given["backend"].partition(":command_buffers")[0], given["preset"]
+    names = ("mode", "batch", "seq", "new_tokens", "size", "layers", "precision", "threads", "steps", "input")
+    asked = {name: given[name] for name in names} | {"device": "cpu", "optimizer": not given["no_optimizer"]}
+    if preset is None:
+        assert given["precision"] in PRECISIONS[1:], "JAX's default is TF32 and PyTorch's is not"
+    else:
+        said = {word.removeprefix("--").replace("-", "_") for word in words if word.startswith("--")}
+        backend, asked, lines = presets.filled(preset, given["model"], backend, asked, said, given["core"])
+        # Only how often it runs is not as the benchmark had it, but for a rehearsal's sizes and what a CPU has not.
+        told = next((line.partition("the preset: ")[2] for line in lines if "differs from the preset" in line), "")
+        differs = [each for each in told.rstrip(".").split("; ") if each and "which a CPU does not have" not in each]
+        assert "tiny" in words or all(re.fullmatch(r"--steps \d+ instead of 100", each) for each in differs)
     request = make_request(
-        given["model"],
-        given["backend"].partition(":command_buffers")[0],
-        **{name: given[name] for name in ("mode", "batch", "seq", "size", "layers", "precision", "threads", "steps")},
-        device="cpu",
-        input=given["input"],
-        optimizer=not given["no_optimizer"],
-        count_only=given["count_only"],
-        python=given["python"],
+        given["model"], backend, **asked, count_only=given["count_only"], python=given["python"], preset=preset
     )
     assert request.workload.batch == given["batch"]
 

@@ -124,12 +124,15 @@ def test_of_a_measured_cache_what_keeps_its_speed_is_usable(name, whole):
 
 
 def test_a_cache_of_unknown_speed_serves_nothing():
-    assert devices.load("mi300x").serves is None
+    assert devices.load("l4").serves is None
     assert devices.load("b200").serves is None
     assert devices.load("h100-sxm").serves == devices.load("h100-sxm").llc
     # Measured, and less than the 5120 bytes per clock of the hardware at 1410 MHz; of the V100 its 2048 at 1530
     assert 0.7 < devices.load("a100-sxm").rate("cache.llc") / (5120 * 1.41e9) < 1
     assert devices.load("v100-sxm2").rate("cache.llc") == pytest.approx(2048 * 1.53e9, rel=1e-3)
+    # Below what the hardware has: 32 channels of 128 bytes per clock at 1.7 GHz a die, 128 of 64 bytes at 2.1 GHz
+    assert 0.7 < devices.load("mi250x").rate("cache.llc") / (32 * 128 * 1.7e9) < 1
+    assert 0.6 < devices.load("mi300x").rate("cache.llc") / (128 * 64 * 2.1e9) < 1
 
 
 def test_one_bandwidth_serves_every_pattern():

@@ -11,7 +11,7 @@ from roofline.devices import cpu
 
 torch = pytest.importorskip("torch")
 
-from roofline.devices import probes_cpu
+from roofline.devices import probes_cpu, sampling
 
 pytestmark = pytest.mark.xdist_group("timing")
 
@@ -73,6 +73,27 @@ def test_memory_patterns():
     assert set(found) == {"dram.read", "dram.inplace"}
     # However slow the machine is: an array was passed over once at least.
     assert all(ceiling.value * took > probes_cpu.array_size(None, 1e9, full=False) for ceiling in found.values())
+
+
+def test_each_way_to_read_memory_reads_the_whole_array_once(monkeypatch):
+    # An array of 0.5 in a million places: its sum is half a million, its largest 0.5; the product of its rows with 0.5
+    # is 0.25 a place, added up over the rows or over the columns.
+    raced = []
+
+    def race(candidates, seconds):
+        raced.extend(candidates)
+        return sampling.fastest_first(candidates, 0.0)
+
+    monkeypatch.setattr(probes_cpu, "fastest_first", race)
+    monkeypatch.setattr(probes_cpu, "array_size", lambda last, available, full: 4 * 2**20)
+    probes_cpu._dram(("dram.read",), last=None, seconds=0.0, full=False, **HOW)
+    assert {one.label: one.run().sum().item() for one in raced} == {
+        "sum": 2**19,
+        "amax": 0.5,
+        "mv": 2**18,
+        "mv, transposed": 2**18,
+    }
+    assert {one.work for one in raced} == {4.0 * 2**20}
 
 
 def test_launch_is_a_time():

@@ -147,3 +147,20 @@ def test_a_profile_that_was_only_counted_is_told_so() -> None:
     counted = replace(run("jax"), profiled=None, wall=Wall(steps=()))
     with pytest.raises(InputError, match="counted and not timed"):
         rows("keras-benchmark", [run("torch"), counted])
+
+
+def test_pairs_stand_in_the_order_of_the_means() -> None:
+    """Means 40, 24 and 10 ms, medians 20, 24 and 10: the next fastest by the statistic comes first, and not by ours."""
+    runs = [run("torch", *[20] * 4, 120), run("torch-compile", *[24] * 5), run("keras-jax", *[10] * 5)]
+    (row,) = rows("keras-benchmark", runs).compared
+    assert [pair.factor for pair in row.pairs] == pytest.approx([2.4, 4.0])
+    assert [row.ranking.names[pair.a] for pair in row.pairs] == ["torch-compile", "torch"]
+    assert [pair.ranked.names[0] for pair in row.pairs] == ["torch-compile", "torch"], "with its own causes"
+
+
+def test_prompts_of_another_batch_are_told_of_the_columns_that_had_them() -> None:
+    asked: dict[str, Any] = {"model": "segment-anything", "mode": "infer", "batch": 4, "seq": None}
+    (row,) = rows("keras-benchmark", [run("torch", **asked), run("keras-jax", **asked)]).compared
+    told = {each.column.name: each.apart_in_row for each in row.besides if each.column}
+    assert "one prompt for its four images" in " ".join(told["Native PyTorch (eager)"])
+    assert told["Keras 3 (JAX)"] == ()

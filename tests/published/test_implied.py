@@ -13,6 +13,7 @@ from roofline.errors import InputError
 from roofline.published.implied import Implied, implied
 from roofline.published.means import speedups
 from roofline.published.table import table
+from roofline.published.work import work
 
 ROOT = Path(__file__).resolve().parents[2]
 KERAS = published.load("keras-benchmark")
@@ -54,13 +55,25 @@ def test_the_two_sentences_of_the_benchmark() -> None:
     assert cell("BERT fit", "Native PyTorch (compiled)").rate == pytest.approx(45.8e12, rel=1e-3)
 
 
-def test_generate_has_a_memory_floor_only() -> None:
-    """Gemma at batch 1: 44 passes over 17.08 GB at 1555 GB/s are 483 ms of JAX's 703.46."""
+def test_generate_has_a_share_of_both_roofs() -> None:
+    """Gemma at batch 1: 44 passes over 17.08 GB at 1555 GB/s are 483 ms of JAX's 703.46; bf16 is 312 TFLOP/s."""
     one = cell("Gemma generate", "Keras 3 (JAX)", batch="1")
-    floor = 44 * 2 * 8_537_680_896 / 1555e9
-    assert (one.rate, one.floors, one.roof, one.faster) == (None, {}, "memory", False)
+    floor, flops = 44 * 2 * 8_537_680_896 / 1555e9, work("gemma-generate-keras", "1").flops or 0
+    assert (one.roof, one.faster, set(one.shares)) == ("memory", False, {"memory", "bf16"})
     assert one.floor_memory == pytest.approx(floor)
-    assert one.share == pytest.approx(floor / 0.70346)
+    assert one.share == one.shares["memory"] == pytest.approx(floor / 0.70346)
+    assert one.floors == {"bf16": pytest.approx(flops / 312e12)}
+    assert one.rate == pytest.approx(flops / 0.70346)
+    assert one.shares["bf16"] == pytest.approx(flops / 312e12 / 0.70346)
+
+
+@pytest.mark.parametrize("column", ["Native PyTorch (eager)", "Native PyTorch (compiled)"])
+def test_a_clock_that_holds_99_of_100_steps(column: str) -> None:
+    """A step of BERT fit took 100/99 of the figure: eager 13.25 TFLOP/s, and not 13.38."""
+    one = cell("BERT fit", column)
+    assert one.rate is not None
+    assert one.corrected == pytest.approx(one.rate * 0.99)
+    assert cell("BERT predict", column).corrected is None
 
 
 def test_what_is_not_published_implies_nothing() -> None:
@@ -125,6 +138,7 @@ def test_a_time_of_unknown_work_implies_no_rate() -> None:
 def test_the_notes_that_a_cell_carries() -> None:
     kinds = {column: [note.kind for note in cell("SAM predict", column).notes] for column in ("Keras 2 (TF)",)}
     assert kinds == {"Keras 2 (TF)": ["jit", "precision"]}
+    assert [n.kind for n in cell("SAM predict", "Native PyTorch (eager)").notes] == ["batch", "timing"]
     assert [n.kind for n in cell("Gemma generate", "Native PyTorch (compiled)", "1").notes] == ["eager"]
     assert [n.kind for n in cell("Gemma generate", "Keras 3 (PyTorch eager)", "1").notes] == ["asterisk"]
     assert [n.kind for n in cell("SAM fit", "Native PyTorch (eager)").notes] == ["timing"]
@@ -155,8 +169,8 @@ def test_an_unknown_name_is_told_with_the_others() -> None:
 
 
 def test_the_rows_that_are_measured_again_on_a_gpu_are_cells() -> None:
-    """benchmarks/gpu has some of these figures beside the command that measures the same."""
-    rows = tomllib.loads((ROOT / "benchmarks" / "gpu" / "published.toml").read_text(encoding="utf-8"))["row"]
+    """benchmarks/gpu has some figures beside the command that measures the same; others are rows of presets."""
+    rows = tomllib.loads((ROOT / "benchmarks" / "gpu" / "published" / "single.toml").read_text(encoding="utf-8"))["row"]
     found = {cell.value for name in ("keras-benchmark", "ivanov") for cell in published.load(name).cells}
     assert [row["what"] for row in rows if row["published"] not in found] == []
-    assert len(rows) == 7
+    assert len(rows) == 2

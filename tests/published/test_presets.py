@@ -244,3 +244,51 @@ def test_a_preset_that_is_not_known_here_is_none() -> None:
     assert beside(bert_fit(preset="of-the-future")) is None
     assert beside(bert_fit(preset=None)) is None
     assert beside(bert_fit(model="elmo")) is None
+
+
+@pytest.mark.parametrize(
+    ("backend", "device", "told"),
+    [
+        ("tensorflow-xla", None, True),
+        ("tensorflow-xla", "v100-sxm2", False),
+        ("tensorflow", None, False),
+    ],
+)
+def test_a_column_that_was_published_for_another_kind_of_device(backend: str, device: str | None, told: bool) -> None:
+    """hf2019 ran XLA on the GPU only."""
+    run = bert_fit(preset="hf2019", mode="infer", backend=backend, options={"mode": "autocluster"}, switches={})
+    here = handmade.profile().device if device is None else devices.load(device)
+    found = beside(msgspec.structs.replace(run, device=here))
+    assert found is not None
+    assert any("auto-clustering on the GPU only" in each for each in found.apart) == told
+    assert any("AutoModel, without a head" in each for each in found.apart), "of every run"
+
+
+@pytest.mark.parametrize("name", presets.names())
+def test_what_is_apart_in_some_columns_names_columns(name: str) -> None:
+    preset = presets.load(name)
+    known = {column.name for column in preset.column}
+    for each in (*preset.apart, *(one for row in preset.row for one in row.apart)):
+        if isinstance(each, presets.Apart):
+            assert set(each.columns) <= known
+            assert each.columns or each.device
+            assert each.device in ("", "cpu", "cuda")
+
+
+def test_a_column_that_a_row_does_not_have_names_the_others() -> None:
+    """As the table has it: NA, and no such model there."""
+    for row in KERAS.row:
+        for column in KERAS.column:
+            told = ""
+            try:
+                KERAS.check_column(row, column)
+            except InputError as error:
+                told = str(error)
+            cells = [each for each in published.load("keras-benchmark").cells if each.task == row.task]
+            figures = {each.value for each in cells if each.column == column.name}
+            built = row.model in plugins.names(load(column.backend).models, sorted_by_kind=True)
+            assert bool(told) == (figures == {None}) == (not built), (row.task, column.name)
+            if told:
+                assert f"has no column Keras 2 (TF) of {row.task}, and Keras 2 has no such model" in told
+                assert told.endswith("use --backend torch, torch-compile, keras-tensorflow, keras-jax or keras-torch.")
+    KERAS.check_column(KERAS.find("gemma", "train", "cuda"), None)

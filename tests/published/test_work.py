@@ -17,7 +17,13 @@ import pytest
 
 from roofline.published.networks import denoiser, dense, image_encoder, lenet5
 from roofline.published.products import BOTH, NONE, ONE, Convolution, Product, Products, forward, training
-from roofline.published.transformers import bert, decoder_with_adapters, encoder_layer, vision_encoder
+from roofline.published.transformers import (
+    bert,
+    decoder_with_adapters,
+    encoder_layer,
+    generation,
+    vision_encoder,
+)
 from roofline.published.work import WORKS, work
 
 
@@ -80,8 +86,30 @@ def test_a_pass_reads_the_weights_once() -> None:
     """bf16: 2 bytes for each of Gemma's 8,537,680,896 parameters; Mistral's 32,000 x 4,096 words are only looked up."""
     assert work("gemma-generate", "1").bytes == 44 * 2 * 8_537_680_896
     assert work("mistral-generate", "32").bytes == 44 * 2 * (7_241_732_096 - 32_000 * 4_096)
-    assert work("gemma-generate", "1").flops is None
     assert "44 tokens" in work("gemma-generate", "1").assumed
+
+
+#: layers, hidden, heads, heads of keys, width of a head, ffn, words; parameters in products of one layer follow.
+DECODERS = {"gemma": (28, 3072, 16, 16, 256, 24_576, 256_000), "mistral": (32, 4096, 32, 8, 128, 14_336, 32_000)}
+
+
+@pytest.mark.parametrize("name", DECODERS)
+@pytest.mark.parametrize("batch", [1, 32])
+def test_a_call_of_generate(name: str, batch: int) -> None:
+    """A token takes 2 FLOP for each weight of a layer, and for each token that it attends to 4 per head and its width.
+
+    transformers: 5 + 44 tokens; the prompt attends to 5, the passes to 6, 7, ... 49; the head runs 45 times. Keras:
+    50 + 44 tokens attend to 50 each; the head runs 44 times, op by op in prefill too, 50 times more.
+    """
+    layers, hidden, heads, kv_heads, width, ffn, words = DECODERS[name]
+    weights = hidden * width * (2 * heads + 2 * kv_heads) + 3 * hidden * ffn
+    attended, head = 4 * heads * width, 2 * hidden * words
+    grown = 5 * 5 + sum(range(6, 50))
+    native = layers * (2 * (5 + 44) * weights + attended * grown) + 45 * head
+    padded = layers * (50 + 44) * (2 * weights + attended * 50) + 44 * head
+    assert work(f"{name}-generate", str(batch)).flops == batch * native
+    assert work(f"{name}-generate-keras", str(batch)).flops == batch * padded
+    assert work(f"{name}-generate-keras-eager", str(batch)).flops == batch * (padded + 50 * head)
 
 
 #: What PyTorch counts for one sample of the published classes on the meta device: forward, and forward with backward.
@@ -135,7 +163,8 @@ def test_rows_scale_with_their_batch() -> None:
     assert set(WORKS) == {
         *("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit", "mistral-fit"),
         *("gemma-fit-keras", "mistral-fit-keras"),
-        *("gemma-generate", "mistral-generate", "mlp-training", "lenet5-training", "layer-512", "layer-128"),
+        *(f"{name}-generate{form}" for name in ("gemma", "mistral") for form in ("", "-keras", "-keras-eager")),
+        *("mlp-training", "lenet5-training", "layer-512", "layer-128"),
     }
     for name in ("bert-fit", "bert-predict", "sam-fit", "sam-predict", "sd-fit", "sd-predict", "gemma-fit"):
         one, eight = work(name, "1").flops, work(name, "8").flops
@@ -263,6 +292,26 @@ def test_language_models_with_adapters(name: str) -> None:
     assert both(lambda: model(input_ids=tokens, **given).logits) == (forward(form), training(form))
 
 
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["Gemma", "Mistral"])
+def test_generate_of_the_published_classes(name: str) -> None:
+    """Two small layers, 3 prompts of 5 tokens, 6 new ones: 5 passes behind the prompt's own."""
+    torch = pytest.importorskip("torch")
+    library = pytest.importorskip("transformers")
+    dims = {"layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "width": 8, "ffn": 48, "words": 50}
+    config = getattr(library, f"{name}Config")(
+        num_hidden_layers=2, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
+        intermediate_size=48, vocab_size=50, pad_token_id=0, attn_implementation="eager",
+    )  # fmt: skip
+    model = getattr(library, f"{name}ForCausalLM")(config).eval()
+    tokens = torch.full((3, 5), 7)  # none that ends a text
+    asked = library.GenerationConfig(max_new_tokens=6, do_sample=False, eos_token_id=None, pad_token_id=0)
+    given = {"input_ids": tokens, "attention_mask": torch.ones_like(tokens), "generation_config": asked}
+    with torch.no_grad():
+        found = counted(lambda: model.generate(**given))
+    assert found == forward(generation(3, 5, 5, **dims, grows=True, logits=1))
+
+
 #: Two layers in Keras on PyTorch; its counter does not know PyTorch's attention on CPUs, which Mistral calls.
 KERAS = """
 import numpy, keras_hub
@@ -281,6 +330,13 @@ for backbone, task in ((gemma, hub.GemmaCausalLM), (mistral, hub.MistralCausalLM
     with counter:
         model(inputs, training=True).sum().backward()
     print("counted", counter.get_total_flops())
+model = hub.GemmaCausalLM(backbone=hub.GemmaBackbone(num_key_value_heads=4, intermediate_dim=96, head_dim=8, **form),
+                          preprocessor=None)
+model.compile(sampler="greedy")
+inputs["padding_mask"] = numpy.arange(16)[None] < numpy.full((3, 1), 5)
+with FlopCounterMode(display=False) as counter:
+    model.generate(inputs, stop_token_ids=None)
+print("generated", counter.get_total_flops())
 """
 
 
@@ -302,6 +358,9 @@ def test_keras_adapters_are_merged() -> None:
     gemma = decoder_with_adapters(3, 16, 2, 24, 4, 4, 8, 48, 50, 4, merged=True)
     mistral = decoder_with_adapters(3, 16, 2, 24, 4, 2, 6, 48, 50, 4, merged=True)
     once = 2 * 3 * 4 * 16 * 16 * 6  # one product of attention: 3 samples, 4 heads of 6, 16 x 16
+    # Room for 16 tokens, of which 5 are the prompt: 11 passes, and the head for all that prefill reads.
+    (generated,) = (float(line.split()[1]) for line in done.stdout.splitlines() if line.startswith("generated"))
+    assert generated == forward(generation(3, 16, 11, 2, 24, 4, 4, 8, 48, 50, grows=False, logits=16))
     # 2 layers of 2 products forward; backward 4, but in the first layer 3, since its keys need no gradient.
     assert found == [forward(gemma), training(gemma), forward(mistral) - 4 * once, training(mistral) - 11 * once]
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import gc
 import sys
 from collections.abc import Iterator
+from contextlib import nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +17,7 @@ from roofline.core.step import Step, Workload
 from roofline.errors import MeasurementError, MissingError
 from roofline.plugins import importing
 from roofline.recording import child
+from roofline.recording.backend import NeedsData
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
 
@@ -108,3 +111,33 @@ def test_a_users_model_has_blocks_and_a_step_that_trains_is_recorded_as_that() -
     assert parts | {"optimizer"} <= set(trained.blocks)
     assert (inferred.mode, "trains" in inferred.flags) == ("infer", False)
     assert (trained.mode, "trains" in trained.flags) == ("train", True)
+
+
+class Mute:
+    """A recorder of steps that raise."""
+
+    def __init__(self, error: Exception) -> None:
+        self.error = error
+
+    def record(self, step: Step, plan: Plan, say: Any) -> Any:
+        raise self.error
+
+
+@pytest.mark.parametrize(
+    ("error", "said"),
+    [
+        (NeedsData("the numbers of float32[2]"), "counted with data, since it needs the numbers of float32[2]."),
+        (AttributeError("no such thing"), "counted with data, since it raises AttributeError without."),
+    ],
+)
+def test_what_cannot_be_counted_without_data_is_counted_with_it(
+    error: Exception, said: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    words: list[str] = []
+    step = Step(run=lambda: None, parameters=child._LARGE + 1)
+    monkeypatch.setattr(child, "_build", lambda request, backend: (step, {}))
+    monkeypatch.setattr(child, "_say", words.append)
+    backend = replace(BACKEND, recorder=Mute(error), without_data=nullcontext)
+    request = Request(backend="torch", workload=Workload(model="mlp"), count_only=True, without_data=True)
+    assert child._counted_without_data(request, backend, Plan(device="cpu", count_only=True)) is None
+    assert words == [f"The step is {said}"]

@@ -85,7 +85,17 @@ def test_time_in_the_queue_for_a_core_is_not_away(monkeypatch: pytest.MonkeyPatc
     system = System()
     with system.counting():
         pass
-    assert system.away == 1.0
+    assert (system.away, system.queued) == (1.0, 5.0)
+    assert system.away_per_step(5) == {"away_seconds_per_step": 0.2, "waiting_for_a_core_seconds_per_step": 1.0}
+
+
+def test_where_the_system_does_not_tell_who_waits_that_is_unknown(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(contention, "_queued", lambda: None)
+    system = System()
+    with system.counting():
+        time.sleep(0.01)
+    assert system.queued is None
+    assert set(system.away_per_step(1)) == {"away_seconds_per_step"}
 
 
 @pytest.mark.skipif(not Path("/proc/thread-self/schedstat").exists(), reason="the system does not tell who waits")
@@ -99,11 +109,11 @@ def test_a_thread_that_another_program_pushes_aside_waits_in_the_queue() -> None
             assert other.stdout is not None
             other.stdout.readline()
             os.sched_setaffinity(0, [core])
-            queued = contention._queued()
+            queued = contention._queued() or 0.0
             begin, cpu = time.perf_counter(), time.thread_time()
             while time.perf_counter() - begin - (time.thread_time() - cpu) < 0.1:  # however long that takes
                 pass
-            assert contention._queued() > queued
+            assert (contention._queued() or 0.0) > queued
         finally:
             os.sched_setaffinity(0, allowed)
             other.kill()

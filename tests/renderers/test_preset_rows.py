@@ -209,3 +209,17 @@ def test_a_loop_around_the_bare_step_is_what_the_benchmark_timed_there() -> None
         (pytest.approx(5.88e-3), pytest.approx(5.88e-3)),
         (pytest.approx(5.08e-3), pytest.approx(9e-3)),
     ]
+
+
+def test_what_sets_some_columns_apart_is_told_of_them() -> None:
+    """One prompt for four images; XLA on a CPU, which the benchmark ran on a GPU only."""
+    sam: dict[str, Any] = {"preset": "keras-benchmark", "model": "segment-anything", "mode": "infer", "batch": 4}
+    told = joined(rows("keras-benchmark", [step(**sam), step(backend="keras-jax", **sam)]))
+    assert "Of torch: The native script hands over one prompt for its four images, Keras's scripts four" in told
+    asked: dict[str, Any] = {"preset": "hf2019", "model": "bert", "mode": "infer", "batch": 1, "seq": 128}
+    told = joined(rows("hf2019", [step(**asked), step(backend="tensorflow-xla", **asked)]))
+    assert (
+        "Of tensorflow-xla: XLA was run by auto-clustering on the GPU only: this run on a CPU stands for none" in told
+    )
+    assert told.count("The script ran AutoModel, without a head") == 1
+    assert told.index("The script ran AutoModel") < told.index("bert infer"), "of all rows, in front"

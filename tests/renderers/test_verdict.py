@@ -65,18 +65,38 @@ def test_what_is_not_resolved_asks_for_no_more_rounds() -> None:
     [  # the steps are 12.5 and 10 ms
         ((2.0e-3,), "Of 2.50 ms, 2.00 ms is cause 0; "),
         ((1.5e-3, 1.0e-3), "Of 2.50 ms, 1.50 ms is cause 0, 1.00 ms is cause 1; "),
-        ((2.4e-3, -0.5e-3), "Of 2.50 ms, 2.40 ms is cause 0, 500 µs the other way is cause 1; "),
-        ((3.0e-3,), "2.50 ms is 3.00 ms of cause 0, less 500 µs of other terms; "),
-        ((3.0e-3, -0.5e-3), "2.50 ms is 3.00 ms of cause 0, less 500 µs of cause 1; "),
-        ((3.0e-3, -0.7e-3), "2.50 ms is 3.00 ms of cause 0 and 200 µs of other terms, less 700 µs of cause 1; "),
-        ((3.0e-3, -0.2e-3), "2.50 ms is 3.00 ms of cause 0, less 200 µs of cause 1 and 300 µs of other terms; "),
+        # 2.40 + 0.60 - 0.50 = 2.50: what goes the other way is of the other run
+        (
+            (2.4e-3, -0.5e-3),
+            "slow loses 2.40 ms through cause 0 and 600 µs elsewhere, while fast loses 500 µs through cause 1: "
+            "2.40 + 0.60 − 0.50 = 2.50 ms; ",
+        ),
+        ((3.0e-3,), "slow loses 3.00 ms through cause 0, while fast loses 500 µs elsewhere: 3.00 − 0.50 = 2.50 ms; "),
+        (
+            (3.0e-3, -0.5e-3),
+            "slow loses 3.00 ms through cause 0, while fast loses 500 µs through cause 1: 3.00 − 0.50 = 2.50 ms; ",
+        ),
+        (
+            (3.0e-3, -0.2e-3),
+            "slow loses 3.00 ms through cause 0, while fast loses 200 µs through cause 1 and 300 µs elsewhere: "
+            "3.00 − 0.20 − 0.30 = 2.50 ms; ",
+        ),
+        # Rounded apart it would be 1.67 + 1.67 - 0.83 = 2.50, and 2.51 is what that adds up to.
+        (
+            (1.666e-3, 1.666e-3),
+            "slow loses 1.67 ms through cause 0 and 1.67 ms through cause 1, while fast loses 840 µs elsewhere: "
+            "1.67 + 1.67 − 0.84 = 2.50 ms; ",
+        ),
     ],
 )
 def test_causes_add_up_to_the_difference(parts: Sequence[float], told: str) -> None:
     causes = [finding(f"cause {number}", seconds) for number, seconds in enumerate(parts)]
     assert _comparing.causes(pair(run(), run(0.8), causes)).startswith(told)
     turned = [replace(cause, seconds=-cause.seconds) for cause in causes]
-    assert _comparing.causes(pair(run(0.8), run(), turned)).startswith(told)
+    # The other way round the second run is the slow one.
+    names = {"slow": "fast", "fast": "slow"}
+    swapped = " ".join(names.get(word, word) for word in told.split(" "))
+    assert _comparing.causes(pair(run(0.8), run(), turned)).startswith(swapped)
 
 
 def test_a_run_is_lettered_once() -> None:

@@ -7,6 +7,7 @@ import json
 import handmade
 import pytest
 from msgspec.structs import replace
+from synthetic import LAYER, Row, step
 
 from roofline import plugins
 from roofline.analysis.analysis import analyze
@@ -22,6 +23,15 @@ def test_verdict_of_the_handmade_step() -> None:
         "toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; 43 % memory-bound (floor 29 %, loss 14 %), "
         "40 % compute, 3 % unknown, 14 % host time."
     )
+
+
+def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() -> None:
+    """28 launches of 10 µs of host, 4.8 ms of layers, and a call of 900 µs, 15 % of 5.99 ms."""
+    call = Row("EagerPyFunc", "other", 900, known=False)
+    told = _words.verdict(analyze(step((*LAYER * 4, call))))
+    assert "15 % unknown (Python that the step calls back: EagerPyFunc)" in told
+    other = Row("mylib::sparse", "other", 901, known=False)
+    assert "unknown (" not in _words.verdict(analyze(step((*LAYER * 4, call, other))))
 
 
 def test_far_below_a_roof_nothing_is_called_bound() -> None:

@@ -14,7 +14,7 @@ from jaxlib import _hlo
 from test_count import ran, unoptimised
 
 from roofline.core.step import Workload
-from roofline.costs.counted import Interner
+from roofline.costs.counted import PHASES, Interner
 from roofline.traces.xplane import reader
 from roofline.xla import model_flops
 from roofline.xla.executed import Executed
@@ -143,3 +143,33 @@ def test_each_product_of_an_h100_is_asked_for_what_it_executes() -> None:
     assert {name: flops for name, (flops, model) in found.items() if flops != model} == {}
     # 64 tokens of width 64: three products of 64 x 64 in one, of two layers, forward and backward.
     assert sum(flops == 3 * 2 * 64 * 64 * 64 for flops, _ in found.values()) == 4
+
+
+def test_the_gradient_of_one_sample_is_asked_for_in_the_backward_pass() -> None:
+    """A column times a row is no product any more, and stands in the op of the optimizer that takes it.
+
+    Three layers of 64 x 64, 2 x 64 x 64 FLOPs each: one sample makes every gradient of weights such a column times a
+    row; those of what is between the layers are products of a vector and a matrix.
+    """
+    one = 2 * 64 * 64
+
+    def loss(weights: list[Any], x: Any) -> Any:
+        for number, weight in enumerate(weights):
+            with jax.named_scope(f"layer.{number}"):
+                x = jnp.tanh(x @ weight)
+        return (x**2).mean()
+
+    @jax.jit
+    def train(weights: list[Any], x: Any) -> Any:
+        value, gradients = jax.value_and_grad(loss)(weights, x)
+        with jax.named_scope("optimizer"):
+            return value, [weight - 0.1 * gradient for weight, gradient in zip(weights, gradients, strict=True)]
+
+    counted = ran(train, [np.eye(64, dtype=np.float32) for _ in range(3)], np.ones((1, 64), np.float32))
+    asked = dict.fromkeys(PHASES, 0.0)
+    executed = dict(asked)
+    for op, phase in zip(counted.ops, counted.phase, strict=True):
+        asked[PHASES[phase]] += op.costed.cost.model_flops or 0.0
+        executed[PHASES[phase]] += op.costed.cost.flops or 0.0
+    assert sum(executed.values()) < 8 * one, "some became multiplications"
+    assert {phase: flops for phase, flops in asked.items() if flops} == {"forward": 3 * one, "backward": 5 * one}

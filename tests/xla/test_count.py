@@ -162,6 +162,20 @@ def test_phases_and_scopes_of_a_training_step() -> None:
     assert set(update[-1].writes) <= set(update[-1].reads)
 
 
+def test_an_optimizer_that_no_scope_names_is_a_phase_and_a_scope() -> None:
+    @jax.jit
+    def train(w: Any, x: Any) -> Any:
+        return w - 0.1 * jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w)
+
+    counted = ran(train, W, X)
+    assert total(counted, "model_flops", "forward") == total(counted, "model_flops", "backward") == PRODUCT
+    places = [(PHASES[at], counted.scopes[scope]) for at, scope in zip(counted.phase, counted.scope, strict=True)]
+    update = [op for op, at in zip(counted.ops, places, strict=True) if at == ("optimizer", "optimizer")]
+    # It writes the new weights, and reads the old ones.
+    assert any(one.costed.cost.bytes_written == W.nbytes for one in update)
+    assert total(counted, "flops", "optimizer") == 0
+
+
 def test_without_the_unoptimised_program_the_optimised_one_is_asked_and_it_is_said() -> None:
     counted = ran(jax.jit(lambda x, w: x @ w), X, W, before=False)
     assert total(counted, "model_flops") == PRODUCT

@@ -39,7 +39,7 @@ def filled(
 
     asked: as the verb has it; given: the names in it that the user gave, which stay; core: whether the bare step is
     measured alone, without the function of a library that the benchmark timed. Raises InputError where the preset has
-    no such model or mode.
+    no such model, mode or column.
     """
     from roofline.devices import calibration, cpu
     from roofline.published import presets
@@ -51,6 +51,7 @@ def filled(
     device = calibration.resolve(asked["device"])
     row = loaded.find(model, asked["mode"] if "mode" in given else None, device, asked["batch"])
     column = loaded.of(name)
+    loaded.check_column(row, column)
     wanted = loaded.resolve(row, column, threads=asked["threads"] or cpu.detect().cores, batch=asked["batch"])
     result, said, apart = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
     also: dict[str, tuple[Any, ...]] = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides

@@ -22,7 +22,7 @@ from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work,
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.smaller import is_smaller
-from roofline.comparison.causes.tendencies import is_tendency
+from roofline.comparison.causes.tendencies import is_tendency, surely_other_work, without_waiting
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
@@ -72,13 +72,24 @@ def explain(comparison: Comparison) -> tuple[Finding, ...]:
 def explained(comparison: Comparison) -> Explained:
     """The causes of a difference, parted by what can be said of them."""
     attribution = claimed(comparison)
-    made = [_finding(attribution, cause, entry) for cause, entry in _merged(attribution)]
+    made: list[Finding] = []
+    certain: list[Finding] = []
+    doubtful: list[Finding] = []
+    for cause, entry in _merged(attribution):
+        least = surely_other_work(attribution, entry)
+        matters = abs(least) >= MATERIAL * attribution.wall
+        finding = _finding(attribution, cause, entry, least if matters else 0.0)
+        if finding is not None:
+            made.append(finding)
+            certain += [finding] if matters else []
+            rest = without_waiting(attribution, entry)
+            doubtful += [finding] if abs(rest) < MATERIAL * attribution.wall else []
     findings: list[Finding] = []
     smaller: list[Finding] = []
     tendencies: list[Finding] = []
-    for each in sorted((each for each in made if each is not None), key=lambda each: -abs(each.seconds)):
+    for each in sorted(made, key=lambda each: -abs(each.seconds)):
         larger = sum(finding.seconds for finding in findings)
-        if is_tendency(comparison, each.seconds, each.ci95):
+        if each in doubtful or (is_tendency(comparison, each.seconds, each.ci95) and each not in certain):
             tendencies.append(each)
         elif is_smaller(comparison.difference, larger, each.seconds):
             smaller.append(each)
@@ -136,10 +147,12 @@ def _cause(attribution: Attribution, entry: Entry) -> Cause:
     return next((cause for cause in known.values() if cause.is_behind(claimed, slower, other)), claimed)
 
 
-def _finding(attribution: Attribution, cause: Cause, entry: Entry) -> Finding | None:
-    """What an entry says, or None where it does not stand out."""
+def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float = 0.0) -> Finding | None:
+    """What an entry says, or None where it does not stand out. least: what of it is certain [s]."""
     seconds = attribution.seconds(entry)
     ci95 = attribution.interval(entry)
+    if ci95 is not None and least:
+        ci95 = (max(ci95[0], least), max(ci95[1], least)) if least > 0 else (min(ci95[0], least), min(ci95[1], least))
     alone = entry.alone
     work = attribution.work(attribution.a, alone.a), attribution.work(attribution.b, alone.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * attribution.wall:

@@ -9,6 +9,7 @@ from __future__ import annotations
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
 from roofline.comparison.parity.random import dropout, noise
+from roofline.core.cost import NOT_FUSED
 from roofline.core.executor import op_by_op
 from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile, Signature
@@ -97,6 +98,8 @@ def _form(run: Analysis) -> str | None:
     if names:
         kinds = {next((kind for part, kind in FUSED if part in name), "") for name in names} - {""}
         return f"a fused kernel ({', '.join(sorted(kinds))})" if kinds else "a fused kernel"
+    if any(NOT_FUSED in signature.cost.note for signature in profile.signatures):
+        return "a call of fused attention that no fused kernel carries out"
     return "written out" if "attention" in profile.switches or _CORE in run.by("block") else None
 
 

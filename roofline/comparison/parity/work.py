@@ -11,7 +11,7 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.callbacks import calls_python
+from roofline.analysis.callbacks import calls_python
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op

@@ -7,6 +7,7 @@ benchmark would have asked for; `beside` holds a measured profile against that a
 from __future__ import annotations
 
 from roofline import plugins
+from roofline.published.presets.preset import Apart as Apart
 from roofline.published.presets.preset import Preset, read
 
 

@@ -42,7 +42,7 @@ class Beside:
     column: None where the benchmark has none for the backend. mean: of the plain steps [s], None where none was timed.
     asked_api: the function of a library that the benchmark timed there, None where that is the bare step. api: the same
     here, None where it was not measured; between: what lies between it and the bare step. figures: of that row and
-    column in the published table. notes: what is known of them.
+    column in the published table. notes: what is known of them. device: the kind that the profile is of.
     """
 
     preset: Preset
@@ -56,6 +56,7 @@ class Beside:
     between: Between | None
     figures: tuple[Figure, ...]
     notes: tuple[Note, ...]
+    device: str
 
     @property
     def same_step(self) -> bool:
@@ -66,7 +67,12 @@ class Beside:
     def apart(self) -> tuple[str, ...]:
         """What of the benchmark a step here does otherwise, in sentences."""
         bare = (self.preset.core,) if self.asked_api and self.api is None and self.preset.core else ()
-        return (*bare, *self.preset.apart, *self.row.apart)
+        return (*bare, *self.preset.apart_of(self.row, self.column, self.device))
+
+    @property
+    def apart_in_row(self) -> tuple[str, ...]:
+        """Those of them that are not about every row of the preset."""
+        return tuple(each for each in self.apart if each not in self.preset.everywhere)
 
     @property
     def api_mean(self) -> float | None:
@@ -121,6 +127,7 @@ def beside(profile: Profile) -> Beside | None:
             Figure(cell, _per_step(cell, row), _is_here(profile, publication, cell.hardware)) for cell in cells
         ),
         notes=tuple(dict.fromkeys(note for cell in cells for note in publication.notes_on(cell))),
+        device=profile.device.kind,
     )
 
 

@@ -89,9 +89,9 @@ class ComparedRow:
 
     @cached_property
     def pairs(self) -> tuple[PresetPair, ...]:
-        """Each other run with the fastest."""
+        """Each other run with the fastest, by the publication's statistic, as it tells them: the next fastest first."""
         best, *others = self.ranking.order
-        return tuple(
+        pairs = (
             PresetPair(
                 number,
                 best,
@@ -101,6 +101,7 @@ class ComparedRow:
             )
             for number, ranked in zip(others, self.ranking.pairs, strict=True)
         )
+        return tuple(sorted(pairs, key=lambda pair: pair.factor))
 
     @property
     def notes(self) -> tuple[Note, ...]:

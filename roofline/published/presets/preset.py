@@ -37,6 +37,21 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tru
     switches: dict[str, str] = {}
 
 
+class Apart(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """What of the benchmark a step here does otherwise, or what sets its columns apart, in a sentence.
+
+    columns: of which; all of them where empty. device: the kind that a run is on for which it holds; "" for any.
+    """
+
+    says: str
+    columns: tuple[str, ...] = ()
+    device: str = ""
+
+    def on(self, column: str | None, device: str) -> bool:
+        """Whether it is about a run of this column on a device of this kind."""
+        return (not self.columns or column in self.columns) and self.device in ("", device)
+
+
 class Column(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_defaults=True):
     """A column of the published table (`name`) and the backend that runs the same."""
 
@@ -56,7 +71,7 @@ class Row(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_def
     task: its name in the published table; "" where the table has no figure of its own for it.
     device: the kind that it is for; "" for any. batches, seqs: what else the benchmark ran, where it ran several.
     per_thread: samples per thread instead of a batch. samples, epochs: of the published figure, which gives its steps.
-    apart: see `Preset`, of this row alone.
+    apart: see `Preset`, of this row alone. absent: the columns that it does not have in the published table, and why.
     """
 
     model: str
@@ -68,7 +83,8 @@ class Row(Asked, frozen=True, forbid_unknown_fields=True, kw_only=True, omit_def
     per_thread: int | None = None
     samples: int | None = None
     epochs: int | None = None
-    apart: tuple[str, ...] = ()
+    apart: tuple[str | Apart, ...] = ()
+    absent: tuple[Apart, ...] = ()
     but: tuple[But, ...] = ()
 
     def passes(self, batch: int | None) -> int | None:
@@ -82,8 +98,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     """What a benchmark ran.
 
     publication: where its figures stand. statistic: how it made a figure of the times of its steps.
-    asked: of every row. apart: what of it a step here does otherwise, in sentences; core: the same of a bare step
-    alone, where the benchmark timed a function of a library.
+    asked: of every row. apart: what of it a step here does otherwise, in sentences, where they hold for some columns or
+    kinds of devices only with these; core: the same of a bare step alone, where the benchmark timed a function of a
+    library.
     """
 
     publication: str
@@ -91,7 +108,7 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     row: tuple[Row, ...]
     column: tuple[Column, ...]
     asked: Asked = Asked()
-    apart: tuple[str, ...] = ()
+    apart: tuple[str | Apart, ...] = ()
     core: str = ""
     name: str = ""
 
@@ -99,6 +116,11 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def models(self) -> tuple[str, ...]:
         """The models that it has."""
         return tuple(sorted({row.model for row in self.row}))
+
+    @property
+    def everywhere(self) -> tuple[str, ...]:
+        """The sentences that are about no row, column or device more than about any other."""
+        return tuple(each for each in (self.core, *self.apart) if each and isinstance(each, str))
 
     def find(self, model: str, mode: str | None, device: str, batch: int | None = None) -> Row:
         """The row of a model; mode None: inference if the benchmark has it, else what it has.
@@ -118,6 +140,23 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     def of(self, backend: str) -> Column | None:
         """The column that a backend runs; None where the benchmark has none."""
         return next((column for column in self.column if column.backend == backend), None)
+
+    def check_column(self, row: Row, column: Column | None) -> None:
+        """Raises InputError, with the backends of the others, where the benchmark has no such column of this row."""
+        for each in row.absent:
+            if column is not None and column.name in each.columns:
+                absent = {name for one in row.absent for name in one.columns}
+                others = [one.backend for one in self.column if one.name not in absent]
+                raise InputError(
+                    f"{self.name} has no column {column.name} of {row.task or row.model}, and {each.says}: "
+                    f"use --backend {', '.join(others[:-1])} or {others[-1]}."
+                )
+
+    def apart_of(self, row: Row, column: Column | None, device: str) -> tuple[str, ...]:
+        """The sentences on a run of that row and column on a device of that kind."""
+        name = None if column is None else column.name
+        every = [Apart(says=each) if isinstance(each, str) else each for each in (*self.apart, *row.apart)]
+        return tuple(each.says for each in every if each.on(name, device))
 
     def resolve(self, row: Row, column: Column | None, *, threads: int | None, batch: int | None = None) -> Asked:
         """What the benchmark asked for in a row and a column; batch: the user's, from which the steps follow."""

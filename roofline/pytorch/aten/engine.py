@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 import torch
+from torch.utils._python_dispatch import _disable_current_modes
 
 from roofline.core.cost import Cost, unknown
 from roofline.core.vocabulary import OpClass
@@ -37,7 +38,8 @@ class Engine:
         except TypeError:  # arguments of a kind that no op takes, and that cannot be remembered
             return _unknown(key, "arguments that are no tensors, numbers, texts or lists of these")
         if found is None:
-            with without_dynamo(flops.Counter.__torch_dispatch__):
+            # Where tensors have no data, the mode that makes them so is no part of the op.
+            with without_dynamo(flops.Counter.__torch_dispatch__), _disable_current_modes():
                 found = self._known[key] = _cost(key)
         return found
 

@@ -11,7 +11,7 @@ import torch
 from torch.autograd.profiler import profile
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.core.executor import ASLEEP, READS
+from roofline.core.executor import ASLEEP, MADE, MAKING, READS
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
@@ -202,14 +202,16 @@ class TorchStepRecorder:
         return process.process_environment()
 
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
-        """Time away and reads of the host."""
+        """Time away, reads of the host, and tensors that it makes of numbers."""
         # Beside a GPU the thread waits for the device, which says nothing.
         away = plain.system.away_per_step(plain.ran if self._device == "cpu" else 0)
         # On a CPU such a read is no op: it waits for nothing and moves nothing, but it is Python all the same.
         layers = self._variant.layers if self._device == "cpu" and work.timed is not None else None
         around = {} if layers is None else host_cost.conditions(layers())
         asleep = {} if plain.asleep is None else {ASLEEP: plain.asleep}
-        return {**away, **asleep, **around, READS: float(reads_of_host(work.counted))}
+        told = None if work.timed is None else work.timed.made
+        made = {} if told is None else dict(zip((MADE, MAKING), told, strict=True))
+        return {**away, **asleep, **around, **made, READS: float(reads_of_host(work.counted))}
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:
         """What timing and counting say."""

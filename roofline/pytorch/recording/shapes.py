@@ -32,7 +32,7 @@ def without_data() -> Iterator[None]:
         with FakeTensorMode(allow_non_fake_inputs=True):
             yield
     except (DataDependentOutputException, DynamicOutputShapeException) as error:
-        raise NeedsData(str(error)) from error
+        raise NeedsData(f"the numbers that {error.func} makes of others") from error
 
 
 class Buffers:

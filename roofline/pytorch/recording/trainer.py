@@ -107,9 +107,15 @@ def _library() -> ModuleType:
 def _arguments(library: ModuleType, step: Step, folder: str, **more: Any) -> Any:
     """The library's own defaults (gradients clipped at 1, a linear schedule, AdamW of 5e-5), and nothing written."""
     device = next(step.model.parameters()).device.type
-    return library.TrainingArguments(
-        output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **more
-    )
+
+    class OneDevice(library.TrainingArguments):  # type: ignore[misc,name-defined]
+        """Beside several GPUs the Trainer takes all of them (`DataParallel`); what is profiled runs on one."""
+
+        @property
+        def n_gpu(self) -> int:
+            return min(int(super().n_gpu), 1)
+
+    return OneDevice(output_dir=folder, use_cpu=device == "cpu", save_strategy="no", report_to="none", **more)
 
 
 def _seconds(run: partial[Any]) -> float:

@@ -15,7 +15,7 @@ from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.renderers import _words
-from roofline.renderers._signed import rounding, signed, snapped
+from roofline.renderers._signed import rounding, scale, signed, snapped
 from roofline.renderers._words import plain
 
 #: Findings of each pair that are told where there are more than two runs.
@@ -91,10 +91,9 @@ def causes(pair: RankedPair) -> str:
     against = [finding for finding in pair.findings if finding.seconds * difference < 0][:1]
     if not ahead:
         return ""
-    if _exceed(ahead, difference):
-        return f"{_made_up(difference, ahead, against)}; {_asked(pair.comparison)}."
+    if against or _exceed(ahead, difference):
+        return f"{_sum(pair, ahead, against)}; {_asked(pair.comparison)}."
     parts = [f"{units.seconds(abs(finding.seconds))} is {plain(finding.label, 120)}" for finding in ahead]
-    parts += [f"{units.seconds(abs(each.seconds))} the other way is {plain(each.label, 120)}" for each in against]
     return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
 
 
@@ -118,18 +117,30 @@ def _exceed(ahead: Sequence[Finding], difference: float) -> bool:
     return total - whole >= _LEFT * whole
 
 
-def _made_up(difference: float, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
-    """A difference as the sum that it is: "305 µs is 323 µs of precision, less 17.6 µs of other terms"."""
-    whole = abs(difference)
-    more, less = ([_amount(finding) for finding in some] for some in (ahead, against))
-    rest = whole - sum(abs(finding.seconds) for finding in ahead) + sum(abs(finding.seconds) for finding in against)
-    if abs(rest) >= _LEFT * whole:
-        (more if rest > 0 else less).append(f"{units.seconds(abs(rest))} of other terms")
-    return f"{units.seconds(whole)} is {', less '.join(_words.conjunction(some) for some in (more, less) if some)}"
+def _sum(pair: RankedPair, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
+    """What either run loses, and the sum: "torch loses 3 ms through X, while jax loses 1 ms elsewhere: 3 - 1 = 2 ms".
 
-
-def _amount(finding: Finding) -> str:
-    return f"{units.seconds(abs(finding.seconds))} of {plain(finding.label, 120)}"
+    Elsewhere is all that has no name here: other findings, and what none accounts for. As written, the sum closes.
+    """
+    whole = pair.comparison.difference
+    written = scale([whole, *(finding.seconds for finding in (*ahead, *against))])
+    parts = [
+        [(written.rounded(abs(finding.seconds)), f"through {plain(finding.label, 120)}") for finding in some]
+        for some in (ahead, against)
+    ]
+    lost, won = (sum(amount for amount, _ in some) for some in parts)
+    rest = written.rounded(written.rounded(abs(whole)) - lost + won)
+    if rest:
+        parts[rest < 0].append((abs(rest), "elsewhere"))
+    runs = (name(pair, 0), name(pair, 1))[:: 1 if whole > 0 else -1]
+    told = [
+        f"{run} loses {_words.conjunction([f'{units.seconds(amount)} {how}' for amount, how in some])}"
+        for run, some in zip(runs, parts, strict=True)
+        if some
+    ]
+    signs = [f"{sign} {written.size(amount)}" for sign, some in zip("+−", parts, strict=True) for amount, _ in some]
+    total = f"{written.size(abs(whole))} {written.unit}"
+    return f"{', while '.join(told)}: {' '.join(signs).removeprefix('+ ')} = {total}"
 
 
 def _asked(found: Comparison) -> str:

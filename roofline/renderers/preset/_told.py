@@ -24,12 +24,14 @@ _KINDS = ("precision", "jit", "batch", "timing")
 
 def opening(found: PresetRows) -> str:
     """What the figures and the times before the causes are."""
-    return (
+    told = (
         f"{found.preset.name}: {found.publication.title}. Its statistic is {found.preset.statistic}; here it is the "
         "mean of what the benchmark timed where all runs of a row have that, else of the plain steps. Causes are parts "
         "of the difference of the medians of plain steps; the time before each is what the run takes more (+) or less "
         "(-) for it than the fastest."
     )
+    runs = [beside for row in found.compared for beside in row.besides]
+    return " ".join([told, *(each for each in found.preset.everywhere if any(each in run.apart for run in runs))])
 
 
 def head(row: ComparedRow) -> str:
@@ -174,6 +176,12 @@ def _apart(row: ComparedRow) -> Iterator[str]:
             told.setdefault(", ".join(parts), []).append(_name(row, number))
     for words, names in told.items():
         yield f"Apart from the preset, {conjunction(names)}: {words}."
+    sentences: dict[str, list[str]] = {}
+    for number, beside in enumerate(row.besides):
+        for sentence in beside.apart_in_row:
+            sentences.setdefault(sentence, []).append(_name(row, number))
+    for sentence, names in sentences.items():
+        yield sentence if len(names) == len(row.besides) else f"Of {conjunction(names)}: {sentence}"
 
 
 def left_out(found: PresetRows) -> list[str]:

@@ -81,7 +81,8 @@ def _published(one: Implied) -> str:
 
 
 def _rate(one: Implied) -> str:
-    if one.speed is not None:
+    """Towards the nearest roof."""
+    if one.speed is not None and one.roof in ("", "memory"):
         return units.byte_rate(one.speed)
     return units.flop_rate(one.rate) if one.rate is not None else ""
 
@@ -93,7 +94,14 @@ def _share(one: Implied) -> str:
 def _implies(one: Implied) -> str:
     """The words beside a figure: what its rate excludes, and what the table says of it."""
     said = []
-    if one.rate is not None and one.floors:
+    if one.roof == "memory":
+        said.append("! above the memory roof" if one.shares["memory"] > 1 else "of the memory roof")
+        said += [
+            f"{units.flop_rate(one.rate)}, {units.percent(share)} of {_NAMES[name]}"
+            for name, share in one.shares.items()
+            if name != "memory"
+        ]
+    elif one.rate is not None and one.floors:
         stated = _NAMES[one.row.stated]
         if not one.roof:
             said.append("! above every ceiling: count or time is wrong")
@@ -101,8 +109,8 @@ def _implies(one: Implied) -> str:
             said.append(f"! above {stated}: {_NAMES[one.roof]} or less")
         else:
             said.append(f"within {stated}")
-    elif one.roof == "memory":
-        said.append("! above the memory roof" if one.faster else "of the memory roof")
+    if one.corrected is not None:
+        said.append(f"corrected {units.flop_rate(one.corrected)}")
     said += [one.cell.note] if one.cell.note else []
     return "; ".join(said)
 
@@ -131,9 +139,12 @@ def _asked(one: Implied) -> str:
     work = one.work
     if work is None:
         return ""
+    parts = []
     if work.flops is not None:
-        return f"{units.flop(work.flops)} ({work.form}), stated {one.row.stated}"
-    return f"{units.byte(work.bytes)} to read ({work.form}); assumed: {work.assumed}"
+        parts.append(f"{units.flop(work.flops)} ({work.form}), stated {one.row.stated}")
+    if work.bytes is not None:
+        parts.append(f"{units.byte(work.bytes)} to read ({work.bytes_form})")
+    return "; ".join([*parts, *([f"assumed: {work.assumed}"] if work.assumed else [])])
 
 
 def _least(one: Implied, device: Device) -> list[str]:

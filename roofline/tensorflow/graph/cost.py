@@ -27,7 +27,7 @@ from roofline.tensorflow.graph.graph import Node, Tensor
 #: Attributes that the work depends on.
 _ATTRIBUTES = (
     "transpose_a transpose_b adj_x adj_y equation strides dilations padding explicit_paddings data_format fused_ops "
-    "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs"
+    "op_names is_training ksize exponential_avg_factor activation_mode num_side_inputs half_pixel_centers"
 ).split()
 #: What ops of these classes do is part of a normalisation or a softmax that the program took apart.
 _PARTS: frozenset[OpClass] = frozenset(("pointwise", "reduction"))

@@ -54,6 +54,8 @@ def work(node: Node) -> Cost:
         average = op.startswith("Avg")
         gradients = _in(node, 1 if average else 2)
         return Cost(vector_flops=(1.0 + _window(node)) * gradients if average else float(gradients))
+    if op in kinds.RESIZE_GRADS:
+        return Cost(vector_flops=kinds.RESIZE_GRADS[op] * _in(node))
     if op in _SEMANTIC:
         return _SEMANTIC[op](node)
     if kinds.update_rule(op) is not None:
@@ -192,7 +194,18 @@ def _layer_norm(node: Node) -> Cost:
     return formulas.variance(number, rows) + normed
 
 
+def _bilinear(node: Node) -> Cost:
+    """Between two pixels a + (b - a) * t, in a row above, one below, and between the two: 9 per element, as aten's.
+
+    t is x * scale, or (x + 1/2) * scale - 1/2, less its floor: once for each row and column of the result.
+    """
+    _, rows, columns, _ = sizes(node.outputs[0], "a result")
+    where = 4.0 if node.attrs.get("half_pixel_centers") else 2.0
+    return Cost(vector_flops=9.0 * _out(node) + where * (rows + columns))
+
+
 _SEMANTIC = {
+    "ResizeBilinear": _bilinear,
     "Softmax": _softmax,
     "LogSoftmax": _log_softmax,
     "SparseSoftmaxCrossEntropyWithLogits": _sparse_cross_entropy,

@@ -203,6 +203,9 @@ TENSOR_SCATTERS: dict[str, bool] = {
 }
 POOLS: dict[str, bool] = {"MaxPool": False, "MaxPoolV2": False, "MaxPool3D": False, "AvgPool": True, "AvgPool3D": True}
 POOL_GRADS = frozenset(("MaxPoolGrad", "MaxPoolGradV2", "MaxPool3DGrad", "AvgPoolGrad", "AvgPool3DGrad"))
+#: Gradients of resized images: FLOP per element of the incoming one, as aten's. Each is added to the pixel that it was
+#: made of, or, times a weight, to four of them.
+RESIZE_GRADS: dict[str, float] = {"ResizeNearestNeighborGrad": 1.0, "ResizeBilinearGrad": 8.0}
 
 #: Data is moved, made or picked, and nothing is computed.
 MOVEMENT = frozenset(
@@ -310,7 +313,8 @@ SETTINGS: dict[str, tuple[int, ...]] = {
     "Cumprod": (1,),
     "TopKV2": (1,),
     **dict.fromkeys("SpaceToBatchND BatchToSpaceND".split(), (1, 2)),
-    "ResizeNearestNeighbor": (1,),
+    **dict.fromkeys(("ResizeNearestNeighbor", "ResizeBilinear"), (1,)),
+    **dict.fromkeys(RESIZE_GRADS, (1,)),  # of the image only the size
     **dict.fromkeys(("MatrixDiagV3", "MatrixDiagPartV3"), (1, 2, 3, 4)),
     "MatrixBandPart": (1, 2),
     **dict.fromkeys("TensorListStack TensorListGather TensorListConcatV2".split(), (0, 1, 2)),
@@ -325,6 +329,7 @@ _CLASSES: dict[OpClass, frozenset[str] | set[str]] = {
         *SCANS,
         *POOLS,
         *POOL_GRADS,
+        "ResizeNearestNeighborGrad",
         "L2Loss",
         "EuclideanNorm",
     },

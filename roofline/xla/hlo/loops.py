@@ -21,7 +21,7 @@ def trips(module: Module, instruction: Instruction) -> int | None:
     """
     key = ("trips", instruction)
     if key not in module.memo:
-        known = _noted(instruction)
+        known = noted(instruction)
         try:
             module.memo[key] = _read(module, instruction) if known is None else known
         except (IndexError, KeyError, ValueError):
@@ -30,7 +30,8 @@ def trips(module: Module, instruction: Instruction) -> int | None:
     return found
 
 
-def _noted(instruction: Instruction) -> int | None:
+def noted(instruction: Instruction) -> int | None:
+    """The number of iterations as the compiler noted it; None where it noted none."""
     try:
         return int(json.loads(instruction.backend_config)["known_trip_count"]["n"])
     except (ValueError, KeyError, TypeError, RecursionError):

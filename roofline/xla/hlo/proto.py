@@ -95,6 +95,7 @@ _CLASSES = messages(
       bool custom_call_has_side_effect = 65;
       int64 delta = 66;
       bool indices_are_sorted = 67;
+      FrontendAttributes frontend_attributes = 68;
       bool unique_indices = 69;
       int32 rng_algorithm = 70;
       bool use_global_device_ids = 71;
@@ -113,6 +114,14 @@ _CLASSES = messages(
       bool is_reverse = 94;
       int64 num_carries = 95;
       int32 conv_kind = 97;
+    }
+
+    message FrontendAttributes {
+      message MapEntry {
+        string key = 1;
+        string value = 2;
+      }
+      repeated MapEntry map = 1;
     }
 
     message OpMetadata {

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from types import ModuleType
 
 import pytest
@@ -50,3 +51,23 @@ def test_predict_takes_the_time_of_one_batch_off(monkeypatch: pytest.MonkeyPatch
     assert found.steps == pytest.approx((1.0, 1.0, 1.0))
     assert (found.name, found.waiting) == ("Trainer.predict", None)
     assert found.alone == pytest.approx(1 / 3)
+
+
+@pytest.mark.slow
+def test_beside_four_gpus_it_takes_the_one_that_is_profiled(tmp_path: Path) -> None:
+    """The library counts the visible ones in `_n_gpu`, wraps the model in DataParallel for more than one, and feeds it
+    that many batches in one: 2 samples, and not 8."""
+    for name in ("torch", "transformers", "accelerate"):
+        pytest.importorskip(name)
+    import torch
+    import transformers
+
+    step = Step(run=lambda: None, model=torch.nn.Linear(2, 2), batch=2)
+    of_library = transformers.TrainingArguments(str(tmp_path), use_cpu=True, per_device_train_batch_size=2)
+    ours = trainer._arguments(transformers, step, str(tmp_path), per_device_train_batch_size=2)
+    for arguments, batch in ((of_library, 8), (ours, 2)):
+        arguments._n_gpu = 4
+        assert arguments.train_batch_size == batch
+    assert ours.n_gpu == 1
+    wrapped = transformers.Trainer(model=step.model, args=ours)._wrap_model(step.model)
+    assert not isinstance(wrapped, torch.nn.DataParallel)

@@ -247,6 +247,31 @@ CASES = [
         128 + 32,
         128,
     ),
+    # 4 x 6 pixels of 2 channels from 2 x 3: three times a + (b - a) t; where each of 4 rows and 6 columns lies, 4 or 2
+    (
+        "ResizeBilinear",
+        [tensor(1, 2, 3, 2), INT],
+        [tensor(1, 4, 6, 2)],
+        {"half_pixel_centers": True},
+        9 * 48 + 4 * (4 + 6),
+        {},
+        4 * 12,
+        4 * 48,
+    ),
+    ("ResizeBilinear", [tensor(1, 2, 3, 2), INT], [tensor(1, 4, 6, 2)], {}, 9 * 48 + 2 * (4 + 6), {}, 4 * 12, 4 * 48),
+    # four weights, four sums; of the image its size
+    (
+        "ResizeBilinearGrad",
+        [tensor(1, 4, 6, 2), tensor(1, 2, 3, 2)],
+        [tensor(1, 2, 3, 2)],
+        {},
+        8 * 48,
+        {},
+        4 * 48,
+        4 * 12,
+    ),
+    ("ResizeNearestNeighbor", [tensor(1, 2, 3, 2), INT], [tensor(1, 4, 6, 2)], {}, 0, {}, 4 * 12, 4 * 48),
+    ("ResizeNearestNeighborGrad", [tensor(1, 4, 6, 2), INT], [tensor(1, 2, 3, 2)], {}, 48, {}, 4 * 48, 4 * 12),
     ("Transpose", [X, INT], [tensor(6, 4)], {}, 0, {}, 96, 96),
     ("ConcatV2", [X, X, tensor(dtype="int32")], [tensor(8, 6)], {}, 0, {}, 192, 192),
     ("Slice", [X, INT, INT], [tensor(2, 3)], {}, 0, {}, 24, 24),
@@ -438,6 +463,9 @@ def test_classes_follow_the_op_and_the_scope_where_an_op_was_taken_apart():
     assert classify("_MklNativeConv2DBackpropFilter") == "contraction"
     assert classify("ResourceApplyAdam") == "optimizer"
     assert classify("Mul") == "pointwise"
+    # As PyTorch's.
+    assert [classify(f"Resize{how}") for how in ("NearestNeighbor", "NearestNeighborGrad")] == ["movement", "reduction"]
+    assert [classify(f"Resize{how}") for how in ("Bilinear", "BilinearGrad")] == ["other", "other"]
     assert classify("Mul", "normalisation") == "normalisation"
     assert classify("Mean", "softmax") == "softmax"
     assert classify("Tile", "normalisation") == "normalisation"

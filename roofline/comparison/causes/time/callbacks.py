@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import numpy as np
 
 from roofline import units
+from roofline.analysis.callbacks import calls_python
 from roofline.comparison.arrays import Bools
-from roofline.comparison.callbacks import calls_python
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Rule
 from roofline.comparison.causes.claim import Claim

@@ -14,6 +14,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import SOME, following, host_part, listed, opening
 from roofline.comparison.causes.select import MORE
+from roofline.core.executor import MADE, MAKING
 
 #: From this part of a finding on, it is most of it. By choice.
 _MOST = 0.5
@@ -61,10 +62,32 @@ def sentence(facts: Facts) -> str:
             return f"{text}: {facts.about_more}, {facts.less} {facts.about_less}: Python around each of them."
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, "
-            return f"{text}against {facts.about_less}: it slept or waited."
+            return f"{text}against {facts.about_less}: it slept or waited{_made(facts)}."
         case "awake":
-            return f"{text}; its thread was on a core all the while: Python between them."
-    return f"{text}: Python, sleeping or input between them."
+            return f"{text}; its thread was on a core all the while: Python between them{_made(facts)}."
+    return f"{text}: Python, sleeping or input between them{_made(facts)}."
+
+
+def _making(facts: Facts) -> float:
+    """How much longer the run that spends more makes tensors of Python's numbers [s]; 0 where that is not known."""
+    times = []
+    for run in (facts.run_more, facts.run_less):
+        seconds = run.profile.conditions.get(MAKING)
+        if seconds is None:
+            return 0.0
+        times.append(seconds * run.gap / run.idle if run.idle else seconds)  # a gap is divided as idle time was
+    return max(0.0, min(times[0] - times[1], facts.seconds))
+
+
+def _made(facts: Facts) -> str:
+    """How much of it makes tensors of Python's numbers, and how many; nothing where that is little, or not known."""
+    seconds = _making(facts)
+    if seconds <= SOME * facts.seconds:
+        return ""
+    numbers = [round(run.profile.conditions.get(MADE, 0.0)) for run in (facts.run_more, facts.run_less)]
+    what = f"{units.count(numbers[0])} {'tensor' if numbers[0] == 1 else 'tensors'}"
+    other = units.count(numbers[1]) if numbers[1] else "none"
+    return f"; {units.seconds(seconds)} of it fills {what} with Python's numbers (torch.tensor), against {other}"
 
 
 def advice(facts: Facts) -> str:
@@ -74,6 +97,8 @@ def advice(facts: Facts) -> str:
             "take the Python function out of the compiled step: write it with the framework's own ops, or call it "
             "outside of the step, or more rarely"
         )
+    if _making(facts) >= _MOST * facts.seconds:
+        return "make these tensors once, outside of the step, or of an array (torch.from_numpy), not of lists"
     match facts.about.get("host"):
         case "ops":
             return (

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import pytest
 from explained import found, near, only
+from msgspec.structs import replace
 from synthetic import (
     EAGER_ATTENTION,
     LAYER,
@@ -10,6 +12,51 @@ from synthetic import (
     instead,
     step,
 )
+
+from roofline.analysis.analysis import analyze
+from roofline.comparison.parity.parity import parity
+from roofline.core.cost import not_fused
+from roofline.core.schema import Profile
+
+
+def called(why: str) -> Profile:
+    """Attention written out by PyTorch itself, in a call of its fused attention that no kernel took."""
+    plain = step(instead(LAYER * 4, "aten::sdpa", EAGER_ATTENTION))
+    noted = [
+        replace(one, cost=replace(one.cost, note=not_fused(why))) if one.name == "aten::bmm" else one
+        for one in plain.signatures
+    ]
+    return replace(plain, signatures=tuple(noted))
+
+
+@pytest.mark.parametrize(
+    ("why", "told", "advice"),
+    [
+        (
+            "the strided last dimension of key and value",
+            "the strided last dimension of key and value:",
+            ".contiguous()",
+        ),
+        ("its dropout, which the kernel of a CPU lacks", "its dropout, which", "dropout_p=0.0"),
+        ("a mask of 3 dimensions", "a mask of 3", "two or four"),
+        ("tensors of 3 dimensions instead of 4", "tensors of 3", "batch, heads"),
+        ("the other width of value's heads", "the other width", "equally wide"),
+        ("", "what it is given:", "sdpa_kernel(SDPBackend.FLASH_ATTENTION)"),
+    ],
+)
+def test_a_call_of_fused_attention_that_no_kernel_takes(why: str, told: str, advice: str) -> None:
+    """To use the fused kernel is what the program does already: what helps is other arguments."""
+    finding = only(called(why), step())
+    assert finding.rule == "attention"
+    assert f"calls of fused attention that no fused kernel carries out, because of {told}" in finding.text
+    assert advice in finding.advice
+    assert "use the fused kernel" not in finding.advice
+
+
+def test_the_form_of_such_attention_is_known() -> None:
+    (difference,) = parity(analyze(called("")), analyze(step())).of("named")
+    assert difference.a == "a call of fused attention that no fused kernel carries out"
+    assert "not known" not in difference.text
 
 
 def test_attention_written_out() -> None:

@@ -6,7 +6,7 @@ import pytest
 from explained import found, near, only
 from synthetic import LAYER, Row, step
 
-from roofline.comparison.callbacks import calls_python
+from roofline.analysis.callbacks import calls_python
 
 BACK = Row("xla_ffi_python_cpu_callback", "other", 900, known=False)
 

@@ -17,6 +17,7 @@ from synthetic import (
 
 from roofline.comparison.causes.order import causes
 from roofline.comparison.causes.phrases import counter
+from roofline.core.executor import MADE, MAKING
 from roofline.core.schema import Profile
 
 
@@ -24,6 +25,28 @@ def test_time_between_ops_that_is_not_dispatch() -> None:
     found = only(step(extra_gap=2000), step())
     assert found.rule == "host-idle"
     assert found.seconds == near(2000)
+
+
+@pytest.mark.parametrize(
+    ("filling", "part", "advice"),
+    [
+        (1500, "; 1.50 ms of it fills 3 tensors with Python's numbers (torch.tensor), against none.", "from_numpy"),
+        (800, "; 800 µs of it fills 3 tensors with Python's numbers (torch.tensor), against none.", "py-spy"),
+        (100, "", "py-spy"),
+    ],
+)
+def test_what_of_it_fills_tensors_with_numbers(filling: float, part: str, advice: str) -> None:
+    """2 ms more in all; a part below a tenth is not worth a word, one of half or more says what to do."""
+
+    def making(profile: Profile, number: float, microseconds: float) -> Profile:
+        return replace(profile, conditions=profile.conditions | {MADE: number, MAKING: microseconds * 1e-6})
+
+    told = only(making(step(extra_gap=2000), 3.0, filling), making(step(), 0.0, 0.0))
+    assert told.rule == "host-idle"
+    assert told.text.endswith(part or "input between them.")
+    assert advice in told.advice
+    unknown = only(making(step(extra_gap=2000), 3.0, filling), step())
+    assert "torch.tensor" not in unknown.text
 
 
 def test_two_causes_of_opposite_sign() -> None:

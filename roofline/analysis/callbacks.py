@@ -8,13 +8,30 @@ from __future__ import annotations
 
 import re
 
+import numpy as np
+
+from roofline.analysis.analysis import Analysis
+
 #: XLA's custom calls for `jax.pure_callback`, `io_callback` and `debug.callback` of a CPU and of a GPU
 #: (jax/_src/callback.py: xla_python_cpu_callback, xla_ffi_python_cpu_callback, xla_ffi_partitioned_python_gpu_callback,
 #: xla_buffer_python_cpu_callback), JAX's names for the three, and TensorFlow's ops for `py_function` and
 #: `numpy_function` (tensorflow/core/ops/script_ops.cc: PyFunc, PyFuncStateless, EagerPyFunc).
 _CALLED = re.compile(r"(^|_)(python_[cgt]pu|pure|io|debug)_callback\b|^(Eager)?PyFunc(Stateless)?\b")
 
+#: From this part of a time on, it is most of it. By choice.
+_MOST = 0.5
+
 
 def calls_python(name: str) -> bool:
     """Whether an op of that name calls a Python function back."""
     return _CALLED.search(name) is not None
+
+
+def called_back(analysis: Analysis) -> tuple[str, ...]:
+    """The ops in which a step waits for Python, if they have half or more of the time that nothing is known of."""
+    profile, uncosted = analysis.profile, analysis.table.uncosted
+    names = [profile.signatures[op.signature].name for op in profile.ops]
+    called = np.asarray([calls_python(name) for name in names], bool)
+    if not called.any() or float(uncosted[called].sum()) < _MOST * float(uncosted.sum()):
+        return ()
+    return tuple(dict.fromkeys(name for name, one in zip(names, called.tolist(), strict=True) if one))

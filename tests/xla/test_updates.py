@@ -1,0 +1,132 @@
+"""Optimizers that no scope names, in programs that JAX compiled: found by where data go, and what is none."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+jax = pytest.importorskip("jax")
+import jax.numpy as jnp
+
+from roofline.xla.hlo import module as hlo
+from roofline.xla.places import place_of, updates
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, place
+
+#: Two layers of 32 x 32 with a bias, and 16 rows.
+PARAMETERS = tuple((jnp.ones((32, 32)), jnp.zeros(32)) for _ in range(2))
+ZEROS = jax.tree.map(jnp.zeros_like, PARAMETERS)
+X = jnp.ones((16, 32))
+
+
+def loss(parameters: Any, x: Any) -> Any:
+    for weight, bias in parameters:
+        x = jnp.tanh(x @ weight + bias)
+    return (x**2).mean()
+
+
+def module_of(function: Any, *arguments: Any) -> hlo.Module:
+    (compiled,) = jax.jit(function).lower(*arguments).compile().runtime_executable().hlo_modules()
+    return hlo.read(compiled.as_serialized_hlo_module_proto())
+
+
+def updated(function: Any, *arguments: Any) -> tuple[hlo.Module, frozenset[hlo.Instruction]]:
+    module = module_of(function, *arguments)
+    return module, updates(module, place)
+
+
+def returned(module: hlo.Module, found: frozenset[hlo.Instruction]) -> list[bool]:
+    """Of each result whether an update makes it."""
+    made = []
+    for one in module.entry.root.operands:
+        while one.opcode in ("get-tuple-element", "bitcast", "copy"):
+            (one,) = one.operands
+        made.append(one in found)
+    return made
+
+
+def adam(parameters: Any, m: Any, v: Any, times: Any, x: Any) -> Any:
+    """Clipped, with a decay and corrections, and with two numbers that are only reported."""
+    value, gradients = jax.value_and_grad(loss)(parameters, x)
+    norm = jnp.sqrt(sum(jnp.sum(each**2) for each in jax.tree.leaves(gradients)))
+    gradients = jax.tree.map(lambda each: each * jnp.minimum(1.0, 1.0 / norm), gradients)
+    times = times + 1
+    m = jax.tree.map(lambda a, b: 0.9 * a + 0.1 * b, m, gradients)
+    v = jax.tree.map(lambda a, b: 0.999 * a + 0.001 * b * b, v, gradients)
+
+    def step(w: Any, a: Any, b: Any) -> Any:
+        return w - 1e-3 * (a / (1 - 0.9**times) / (jnp.sqrt(b / (1 - 0.999**times)) + 1e-8) + 0.1 * w)
+
+    return jax.tree.map(step, parameters, m, v), m, v, times, value, norm
+
+
+def test_an_optimizer_written_by_hand() -> None:
+    """4 weights and 8 moments are updated; the count of steps and the loss are not, and the norm serves clipping."""
+    module, found = updated(adam, PARAMETERS, ZEROS, ZEROS, jnp.float32(0), X)
+    assert returned(module, found) == [True] * 12 + [False, False, True]
+    products = [one for one in module.entry.instructions if one.opcode in ("dot", "custom-call")]
+    assert found.isdisjoint(products)
+    # Nothing of the backward pass, nor of the forward pass that it needs.
+    assert all(place_of(module, one, place).phase == FORWARD for one in found if one in module.entry.instructions)
+
+
+def test_plain_descent_is_one() -> None:
+    def descent(parameters: Any, x: Any) -> Any:
+        return jax.tree.map(lambda w, g: w - 0.1 * g, parameters, jax.grad(loss)(parameters, x))
+
+    assert returned(*updated(descent, PARAMETERS, X)) == [True] * 4
+
+
+def test_optax_is_one() -> None:
+    optax = pytest.importorskip("optax")
+    rule = optax.adamw(1e-3)
+
+    def train(parameters: Any, state: Any, x: Any) -> Any:
+        changes, state = rule.update(jax.grad(loss)(parameters, x), state, parameters)
+        return optax.apply_updates(parameters, changes), state
+
+    module, found = updated(train, PARAMETERS, rule.init(PARAMETERS), X)
+    assert sum(returned(module, found)) >= 12
+
+
+def gradients(parameters: Any, x: Any) -> Any:
+    """Scaled, and of the shapes of the weights, which have no part in that."""
+    return jax.tree.map(lambda g: g * 0.5 + 1e-3, jax.grad(loss)(parameters, x))
+
+
+def saliency(parameters: Any, x: Any) -> Any:
+    """Of the shape of the input, and nothing is added to it."""
+    return x * jax.grad(loss, argnums=1)(parameters, x)
+
+
+def adapted(parameters: Any, x: Any) -> Any:
+    """Descent inside of a loss, which is differentiated once more."""
+
+    def outer(parameters: Any) -> Any:
+        inner = jax.tree.map(lambda w, g: w - 0.1 * g, parameters, jax.grad(loss)(parameters, x))
+        return loss(inner, x)
+
+    return jax.grad(outer)(parameters)
+
+
+def evaluated(parameters: Any, x: Any) -> Any:
+    """Inference: nothing depends on a gradient."""
+    return jax.tree.map(lambda w: w + 1.0, parameters), loss(parameters, x)
+
+
+@pytest.mark.parametrize("function", [gradients, saliency, adapted, evaluated])
+def test_what_is_no_optimizer(function: Any) -> None:
+    _, found = updated(function, PARAMETERS, X)
+    assert not found
+
+
+def test_a_scope_that_names_one_is_left_alone() -> None:
+    def train(parameters: Any, x: Any) -> Any:
+        found = jax.grad(loss)(parameters, x)
+        with jax.named_scope("optimizer"):
+            first = parameters[0][0] - 0.1 * found[0][0]
+        return first, parameters[1][0] - 0.1 * found[1][0]
+
+    module, found = updated(train, PARAMETERS, X)
+    assert not found
+    assert {place_of(module, one, place).phase for one in module.entry.instructions} >= {BACKWARD, OPTIMIZER}

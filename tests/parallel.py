@@ -77,9 +77,11 @@ LONG = ("cli/test_bad_input.py", "comparison/causes/test_planted.py")
 #: takes a second or more, and the same code runs in a test that stays. Models are left out that others stand for: of
 #: the transformers BERT, of images LeNet5.
 LEFT_OUT = (
+    "backends/test_without_data.py::test_the_same_ops_of_tiny_models[keras-",
     *(
         f"models/test_jax_models.py::test_{name}"
         for name in (
+            "without_optimizer_the_parameters_stay_and_gradients_come_out[lenet5]",
             "inference[dlrm]",
             "inference[gemma]",
             "inference[lenet5]",

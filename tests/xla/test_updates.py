@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 jax = pytest.importorskip("jax")
@@ -14,9 +15,9 @@ from roofline.xla.places import place_of, updates
 from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, place
 
 #: Two layers of 32 x 32 with a bias, and 16 rows.
-PARAMETERS = tuple((jnp.ones((32, 32)), jnp.zeros(32)) for _ in range(2))
-ZEROS = jax.tree.map(jnp.zeros_like, PARAMETERS)
-X = jnp.ones((16, 32))
+PARAMETERS = tuple((np.ones((32, 32), np.float32), np.zeros(32, np.float32)) for _ in range(2))
+ZEROS = jax.tree.map(np.zeros_like, PARAMETERS)
+X = np.ones((16, 32), np.float32)
 
 
 def loss(parameters: Any, x: Any) -> Any:

@@ -50,7 +50,10 @@ def run(name: str, items: Sequence[Item], here: Run) -> int:
     (piece / "logs").mkdir(parents=True, exist_ok=True)
     state = State(piece / "state.json", here.setting)
     open_ = [item for item in items if not item.each and _open(item, state, here.again)]
-    if not open_:
+    if not any(all(_has(one, here) for one in item.machine) for item in open_):
+        for item in open_:
+            lacks = next(one for one in item.machine if not _has(one, here))
+            print(f"{name}/{item.name}: not run, needs {lacks}", flush=True)
         failed = sum(not item.each and not _has_ended_well(item, state) for item in items)
         print(f"{name}: nothing is left to run{f', {failed} failed (see --again)' if failed else ''}", flush=True)
         return 0

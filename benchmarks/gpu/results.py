@@ -15,15 +15,19 @@ def pack(piece: Path, out: Path) -> Path:
     """Write out/PIECE.tar.gz, whole or not at all, and return it.
 
     What makes it too large is left out, the largest file first, and named in its `left-out.txt`; it stays in the
-    folder. Raises ValueError where logs and state alone are too large.
+    folder, and is lost with the machine. Raises ValueError where logs and state alone are too large.
     """
     out.mkdir(parents=True, exist_ok=True)
     archive = out / f"{piece.name}.tar.gz"
     partial = out / f".{piece.name}.partial"
+    told = piece / LEFT_OUT
+    left: list[str] = []
+    if told.exists():  # what stayed on a machine that was given back is on none
+        left = [name for name in told.read_text(encoding="utf-8").splitlines() if not (piece / name).exists()]
+        told.unlink()
     files = [path for path in sorted(piece.rglob("*")) if path.is_file() and path.suffix != ".partial"]
     results = sorted((path for path in files if path.parent == piece), key=lambda path: path.stat().st_size)
-    results = [path for path in results if path.name not in ("state.json", LEFT_OUT)]
-    left: list[str] = []
+    results = [path for path in results if path.name != "state.json"]
     while _write(partial, piece, files, left) > MOST_BYTES:
         if not results:
             raise ValueError(f"{archive} has more than the {MOST_BYTES} bytes that a file may have.")

@@ -11,6 +11,8 @@ import re
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.core.rows import rows
+from roofline.core.vocabulary import BOUNDS
 
 #: XLA's custom calls for `jax.pure_callback`, `io_callback` and `debug.callback` of a CPU and of a GPU
 #: (jax/_src/callback.py: xla_python_cpu_callback, xla_ffi_python_cpu_callback, xla_ffi_partitioned_python_gpu_callback,
@@ -20,6 +22,7 @@ _CALLED = re.compile(r"(^|_)(python_[cgt]pu|pure|io|debug)_callback\b|^(Eager)?P
 
 #: From this part of a time on, it is most of it. By choice.
 _MOST = 0.5
+_UNKNOWN = BOUNDS.index("unknown")
 
 
 def calls_python(name: str) -> bool:
@@ -28,10 +31,11 @@ def calls_python(name: str) -> bool:
 
 
 def called_back(analysis: Analysis) -> tuple[str, ...]:
-    """The ops in which a step waits for Python, if they have half or more of the time that nothing is known of."""
-    profile, uncosted = analysis.profile, analysis.table.uncosted
-    names = [profile.signatures[op.signature].name for op in profile.ops]
-    called = np.asarray([calls_python(name) for name in names], bool)
-    if not called.any() or float(uncosted[called].sum()) < _MOST * float(uncosted.sum()):
+    """The ops in which a step waits for Python, if they have half or more of the time whose roof is not known."""
+    profile, table = analysis.profile, analysis.table
+    names = [signature.name for signature in profile.signatures]
+    number = rows(profile).signature
+    called = np.asarray([calls_python(name) for name in names], bool)[number] & (table.bound == _UNKNOWN)
+    if not called.any() or float(table.share[called].sum()) < _MOST * float(table.share[table.bound == _UNKNOWN].sum()):
         return ()
-    return tuple(dict.fromkeys(name for name, one in zip(names, called.tolist(), strict=True) if one))
+    return tuple(dict.fromkeys(names[each] for each in number[called].tolist()))

@@ -131,7 +131,8 @@ def count(
             if asked is not None:
                 costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, model_flops=asked)))
             if root in not_fused and costed.op_class in PRODUCTS - {"attention"}:
-                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, note=not_fused[root])))
+                note = "; ".join(filter(None, (costed.cost.note, not_fused[root])))
+                costed = same(replace(costed, cost=msgspec.structs.replace(costed.cost, note=note)))
         if costed.cost.quality == "unknown":
             unknown[call.name] = costed.cost.note
         arguments, results = list(tensors(call.inputs)), list(tensors(call.outputs or ()))

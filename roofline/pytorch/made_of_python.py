@@ -25,6 +25,10 @@ class Made:
     end: NDArray[np.int64]
     within: NDArray[np.int64]
 
+    def only(self, chosen: NDArray[np.bool_]) -> Made:
+        """Some of them."""
+        return Made(self.start[chosen], self.end[chosen], self.within[chosen])
+
 
 def made(
     names: Sequence[str],

@@ -156,6 +156,9 @@ def time_cpu(trace: KinetoTrace, counted: Counted, prefix: str, event_cost: Even
         host.append(_before_ops(step, gaps, cause, inside, event_cost))
         calls.append(_calls(step, gaps, cause))
         filled = made(trace.names, events.name, events.thread, step.parent, events.start, events.end)
+        # What fills tensors to read the next batch is data input.
+        reading = np.append(nesting.nearest(step.parent, cause == _READING) >= 0, False)
+        filled = filled.only(~reading[filled.within])
         making.append((len(filled.start), _making(gaps, filled, event_cost)))
         outside = filled.within < 0
         filling = gaps.time(filled.start[outside], filled.end[outside])[:, 0] * 1e-9

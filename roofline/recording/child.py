@@ -25,7 +25,7 @@ import msgspec
 from roofline import plugins
 from roofline.core.step import Step
 from roofline.core.switch import FLOAT32
-from roofline.errors import MeasurementError, MissingError, RooflineError
+from roofline.errors import InputError, MeasurementError, MissingError, RooflineError
 from roofline.plugins import importing
 from roofline.recording.backend import Backend, NeedsData, load
 from roofline.recording.recording import Plan, Recording
@@ -136,16 +136,19 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
     """
     if backend.without_data is None:
         return None
+    entered = False
     try:
         with backend.without_data():
+            entered = True
             step, read = _build(request, backend)
             if (step.parameters or 0) <= _LARGE:
                 return None
             recording = backend.recorder.record(step, plan, _say)
     except NeedsData as error:
-        _say(f"The step is counted with data, since it needs {error}.")
+        if entered:  # else no step is counted without
+            _say(f"The step is counted with data, since it needs {error}.")
         return None
-    except (RooflineError, MemoryError):
+    except (InputError, MissingError, MemoryError):
         raise
     except Exception as error:  # a library that knows of no arrays without data raises whatever it likes
         _say(f"The step is counted with data, since it raises {type(error).__name__} without.")

@@ -141,7 +141,8 @@ def _queued() -> float | None:
     """
     try:
         with open("/proc/thread-self/schedstat") as file:
-            return int(file.read().split()[1]) * 1e-9
+            numbers = [int(number) for number in file.read().split()]
+        return numbers[1] * 1e-9 if any(numbers) else None  # a kernel that does not keep them writes zeros
     except (OSError, ValueError, IndexError):
         return None
 

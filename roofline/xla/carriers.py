@@ -58,7 +58,10 @@ class Carriers:
         self._largest: dict[object, tuple[float, int]] = {}
         for row, sums in executed.items():
             size = sum(sums.values())
-            for one in dict.fromkeys(map(placing, sums)):
+            found = dict.fromkeys(map(placing, sums))
+            if not any(one.scope for one in found):  # XLA dropped what its products were called
+                found = dict.fromkeys((place_of(module, ops[row].instruction, placing),))
+            for one in found:
                 for key in (one, one.phase, None):
                     if key not in self._largest or size > self._largest[key][0]:
                         self._largest[key] = (size, row)

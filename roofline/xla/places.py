@@ -47,6 +47,8 @@ def _named(module: Module, instruction: Instruction, placing: Placing) -> Place:
 
 #: The place of an update that no scope names.
 UPDATE = Place(OPTIMIZER, "optimizer")
+#: Of so many arrays an optimizer makes the next values at least. By choice.
+_LEAST = 2
 #: What no op makes: there before the step, or before all of them.
 _THERE = frozenset(("parameter", "constant"))
 
@@ -57,7 +59,12 @@ def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
     They lie between a gradient and a result that is the next value of a parameter: of its shape and type, reached by it
     without a product or the backward pass on the way, and with something added on the way. Nothing made of them goes
     into a product or the backward pass, as an update that is differentiated itself does. What is made for such
-    instructions alone, as a rate or a decay, goes with them. Only of the entry: what a loop updates is not looked for.
+    instructions alone, as a rate, a decay or a moment, goes with them. Only of the entry: what a loop updates is not
+    looked for.
+
+    The parameter is one that products or the backward pass are made of, or its next value is made with theirs, as an
+    average of weights: a sum of gradients over batches is none. And there are two of the former at least: a single one
+    may be an input, moved along its gradient (an adversarial example).
     """
     instructions, root = module.entry.instructions, module.entry.root
     users: dict[Instruction, list[Instruction]] = {one: [] for one in instructions}
@@ -80,11 +87,16 @@ def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
     for one in reversed(instructions):
         if one not in barred and last.issuperset(users[one]):
             last.add(one)
-    found: set[Instruction] = set()
+    ways: list[tuple[set[Instruction], set[Instruction]]] = []  # of each next value: of which parameters, and made how
     for end in root.operands if root.opcode == "tuple" else (root,):
-        if end in after & last and any(_same_array(end, one) for one in given[end]):
-            way = _behind(end, after & last)
-            found |= way if any(_adds(one, placing) for one in way) else set()
+        same = {one for one in given[end] if _same_array(end, one)} if end in after & last else set()
+        way = _behind(end, after & last) if same else set()
+        if any(_adds(one, placing) for one in way):
+            ways.append((same - last, way))
+    if len(set[Instruction]().union(*(weights for weights, _ in ways))) < _LEAST:
+        return frozenset()
+    found = set[Instruction]().union(*(way for weights, way in ways if weights))
+    found = found.union(*(way for _, way in ways if not way.isdisjoint(found)))
     for one in reversed(instructions):
         if one in last - after and one.opcode not in _THERE and users[one] and found.issuperset(users[one]):
             found.add(one)

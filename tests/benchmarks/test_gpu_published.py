@@ -122,6 +122,12 @@ def test_what_makes_an_archive_too_large_stays_and_is_named(
         "toy/large.json: left out of the archive, for which it is too large"
     ]
     assert report.left_out([folder]) == []
+    # Another machine goes on, and has one that is too large of its own: what the first one lost is still named.
+    again = tmp_path / "new" / "toy"
+    (again / "other.json").write_bytes(random.Random(1).randbytes(3000))
+    results.pack(again, tmp_path / "out")
+    results.unpack("toy", tmp_path / "third", [tmp_path / "out"])
+    assert (tmp_path / "third" / "toy" / "left-out.txt").read_text(encoding="utf-8") == "large.json\nother.json\n"
     monkeypatch.setattr(results, "MOST_BYTES", 10)
     with pytest.raises(ValueError, match="more than the 10 bytes"):
         results.pack(folder, tmp_path / "out")

@@ -281,7 +281,7 @@ def test_a_column_that_a_row_does_not_have_names_the_others() -> None:
         for column in KERAS.column:
             told = ""
             try:
-                KERAS.check_column(row, column)
+                KERAS.check_column(row, column, lambda backend: True)
             except InputError as error:
                 told = str(error)
             cells = [each for each in published.load("keras-benchmark").cells if each.task == row.task]
@@ -291,4 +291,15 @@ def test_a_column_that_a_row_does_not_have_names_the_others() -> None:
             if told:
                 assert f"has no column Keras 2 (TF) of {row.task}, and Keras 2 has no such model" in told
                 assert told.endswith("use --backend torch, torch-compile, keras-tensorflow, keras-jax or keras-torch.")
-    KERAS.check_column(KERAS.find("gemma", "train", "cuda"), None)
+    KERAS.check_column(KERAS.find("gemma", "train", "cuda"), None, lambda backend: True)
+
+
+@pytest.mark.parametrize(
+    ("builds", "cure"), [({"torch"}, "use --backend torch."), (set(), "use another model.")], ids=["one", "none"]
+)
+def test_only_backends_that_have_the_model_are_named(builds: set[str], cure: str) -> None:
+    preset = presets.load("hf2019")
+    row = preset.find("transformer-xl", "infer", "cpu")
+    with pytest.raises(InputError) as caught:
+        preset.check_column(row, preset.of("torchscript"), builds.__contains__)
+    assert str(caught.value).endswith(f"traced every model but this one: {cure}")

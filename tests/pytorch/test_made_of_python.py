@@ -80,3 +80,32 @@ def test_tensors_of_a_real_step() -> None:
     assert 0 < seconds < timed.idle.mean()
     assert timed.python.mean(axis=1).sum() + seconds <= timed.host[:, 1].sum() + 1e-6
     assert (timed.python.mean(axis=1) <= timed.host[:, 1] + 1e-12).all()
+
+
+def test_tensors_that_a_loader_fills_are_its_input() -> None:
+    """Eight of lists, all of them in reading the next batch: none of the step's own."""
+    torch = pytest.importorskip("torch")
+    from roofline.core.step import Step
+    from roofline.pytorch import count, time_cpu
+    from roofline.pytorch.aten.engine import Engine
+    from roofline.pytorch.recording import counting, profiler
+    from roofline.timing.timed import EventCost
+
+    class Lists(torch.utils.data.Dataset):
+        def __len__(self) -> int:
+            return 1000
+
+        def __getitem__(self, _: int) -> object:
+            return torch.tensor([1.0] * 1000)
+
+    batches = iter(torch.utils.data.DataLoader(Lists(), batch_size=8))
+
+    def run() -> object:
+        return (next(batches) * 2).sum()
+
+    run()
+    counted = count.count(counting.record(Step(run=run)), Engine())
+    timed = time_cpu.time_cpu(
+        profiler.read(profiler.profiled(run, "cpu", 3)), counted, profiler.STEP, EventCost(1e-7, 1e-7)
+    )
+    assert timed.made == (0, 0)

@@ -3,15 +3,19 @@
 from __future__ import annotations
 
 import json
+from types import SimpleNamespace
 
 import handmade
+import numpy as np
 import pytest
 from msgspec.structs import replace
 from synthetic import LAYER, Row, step
 
 from roofline import plugins
 from roofline.analysis.analysis import analyze
+from roofline.analysis.callbacks import called_back
 from roofline.core.schema import Imported, Wall
+from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _tables, _words, perfetto, text
 
 
@@ -32,6 +36,11 @@ def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() ->
     assert "15 % unknown (Python that the step calls back: EagerPyFunc)" in told
     other = Row("mylib::sparse", "other", 901, known=False)
     assert "unknown (" not in _words.verdict(analyze(step((*LAYER * 4, call, other))))
+    # Products of an arithmetic that is not known are under no known roof either, though their work is.
+    lone = analyze(step((*LAYER * 4, call)))
+    assert called_back(lone) == ("EagerPyFunc",)
+    every = SimpleNamespace(bound=np.full(len(lone.table.share), BOUNDS.index("unknown")), share=lone.table.share)
+    assert called_back(SimpleNamespace(profile=lone.profile, table=every)) == ()
 
 
 def test_far_below_a_roof_nothing_is_called_bound() -> None:

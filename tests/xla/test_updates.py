@@ -100,6 +100,16 @@ def saliency(parameters: Any, x: Any) -> Any:
     return x * jax.grad(loss, argnums=1)(parameters, x)
 
 
+def accumulated(sums: Any, parameters: Any, x: Any) -> Any:
+    """Gradients of several batches are added up, and no weight changes."""
+    return jax.tree.map(lambda s, g: s + g, sums, jax.grad(loss)(parameters, x))
+
+
+def adversarial(parameters: Any, x: Any) -> Any:
+    """An input that is moved along its gradient."""
+    return x + 0.1 * jnp.sign(jax.grad(loss, argnums=1)(parameters, x))
+
+
 def adapted(parameters: Any, x: Any) -> Any:
     """Descent inside of a loss, which is differentiated once more."""
 
@@ -115,10 +125,21 @@ def evaluated(parameters: Any, x: Any) -> Any:
     return jax.tree.map(lambda w: w + 1.0, parameters), loss(parameters, x)
 
 
-@pytest.mark.parametrize("function", [gradients, saliency, adapted, evaluated])
+@pytest.mark.parametrize("function", [gradients, saliency, adversarial, adapted, evaluated])
 def test_what_is_no_optimizer(function: Any) -> None:
     _, found = updated(function, PARAMETERS, X)
     assert not found
+
+
+def test_a_sum_of_gradients_is_no_optimizer_and_an_average_of_weights_belongs_to_one() -> None:
+    _, found = updated(accumulated, ZEROS, PARAMETERS, X)
+    assert not found
+
+    def averaged(average: Any, parameters: Any, x: Any) -> Any:
+        new = jax.tree.map(lambda w, g: w - 0.1 * g, parameters, jax.grad(loss)(parameters, x))
+        return new, jax.tree.map(lambda a, w: 0.99 * a + 0.01 * w, average, new)
+
+    assert returned(*updated(averaged, PARAMETERS, PARAMETERS, X)) == [True] * 8
 
 
 def test_a_scope_that_names_one_is_left_alone() -> None:

@@ -43,6 +43,7 @@ def filled(
     """
     from roofline.devices import calibration, cpu
     from roofline.published import presets
+    from roofline.recording.backend import load
 
     loaded = presets.load(preset)
     if ":" in model:
@@ -51,7 +52,7 @@ def filled(
     device = calibration.resolve(asked["device"])
     row = loaded.find(model, asked["mode"] if "mode" in given else None, device, asked["batch"])
     column = loaded.of(name)
-    loaded.check_column(row, column)
+    loaded.check_column(row, column, lambda other: row.model in plugins.names(load(other).models, sorted_by_kind=True))
     wanted = loaded.resolve(row, column, threads=asked["threads"] or cpu.detect().cores, batch=asked["batch"])
     result, said, apart = {**asked, "mode": row.mode}, [f"--mode {row.mode}"], []
     also: dict[str, tuple[Any, ...]] = {"batch": row.batches, "seq": row.seqs}  # what the benchmark ran besides

@@ -22,7 +22,7 @@ from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work,
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.smaller import is_smaller
-from roofline.comparison.causes.tendencies import is_tendency, surely_other_work, without_waiting
+from roofline.comparison.causes.tendencies import DOUBTS, is_tendency, surely_other_work, without_waiting
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
@@ -37,8 +37,6 @@ _NOISE = 0.25
 _MORE_NOISE = 0.4
 #: This part of a finding is most of it. By choice.
 _MOST = 0.5
-#: Flags of runs whose times are not to be trusted as far as their intervals say.
-_DOUBTS = frozenset(("contended", "inflated", "throttled"))
 
 
 class Finding(msgspec.Struct, frozen=True, kw_only=True):
@@ -153,6 +151,8 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float 
     ci95 = attribution.interval(entry)
     if ci95 is not None and least:
         ci95 = (max(ci95[0], least), max(ci95[1], least)) if least > 0 else (min(ci95[0], least), min(ci95[1], least))
+    rest = without_waiting(attribution, entry)
+    ci95 = None if ci95 is None else (min(ci95[0], rest), max(ci95[1], rest)) if rest * seconds > 0 else ci95
     alone = entry.alone
     work = attribution.work(attribution.a, alone.a), attribution.work(attribution.b, alone.b)
     if ci95 is None or ci95[0] <= 0 <= ci95[1] or abs(seconds) < MATERIAL * attribution.wall:
@@ -188,7 +188,7 @@ def _beyond_noise(attribution: Attribution, cause: Cause, entry: Entry, work: tu
     flags = {slug(flag) for run in (a, b) for flag in run.flags}
     if (
         all(run.profile.wall.processes for run in (a, b))
-        and not flags & _DOUBTS
+        and not flags & DOUBTS
         and not attribution.machine_speed.uneven
     ):
         return True

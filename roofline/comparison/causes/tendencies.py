@@ -13,6 +13,8 @@ from roofline.core.schema import slug
 
 #: The flag of runs that other programs disturbed while they were measured.
 _CONTENDED = "contended"
+#: Flags of runs whose times are not to be trusted as far as their intervals say.
+DOUBTS = frozenset((_CONTENDED, "inflated", "throttled"))
 #: How many times as far as in its own steps a disturbed run may be off. By choice: whether others ran during one
 #: measurement and not the other shows in neither run's steps.
 _WIDER = 2.0
@@ -53,7 +55,7 @@ def surely_other_work(attribution: Attribution, entry: Entry) -> float:
     0 where they are not most of an entry, or where it is about ops that both runs have. How long an op takes is told by
     the run that has it, however far apart the walls of both runs may be: the lower end of the interval of what takes
     more, less the upper end of what takes less, which is often nothing. What makes a process slower multiplies times,
-    so that under the flag `contended` both ends are taken to be as many times farther off again.
+    so that of a run that is flagged for it both ends are taken to be as many times farther off again.
     """
     alone, pairs = entry.alone, attribution.matching
     ends, own = [], []
@@ -65,16 +67,16 @@ def surely_other_work(attribution: Attribution, entry: Entry) -> float:
         if ci95 is None or np.isin(rows, paired).any():
             return 0.0
         own.append(float((side.seconds[rows] * parts).sum()))
-        ends.append(_widened(own[-1], ci95, _CONTENDED in map(slug, side.analysis.flags)))
+        ends.append(_widened(own[-1], ci95, bool(DOUBTS & set(map(slug, side.analysis.flags)))))
     seconds, more = attribution.seconds(entry), own[0] - own[1]
     if not more or abs(more) < _MOST * abs(seconds) or more * seconds <= 0:
         return 0.0
     return max(0.0, ends[0][0] - ends[1][1]) if more > 0 else min(0.0, ends[0][1] - ends[1][0])
 
 
-def _widened(own: float, ci95: Interval, contended: bool) -> Interval:
+def _widened(own: float, ci95: Interval, disturbed: bool) -> Interval:
     """The ends of the interval of a time [s], which contain it; squared as multiples of it in a disturbed run."""
     if own <= 0:
         return 0.0, max(0.0, ci95[1])
     low, high = min(1.0, max(0.0, ci95[0] / own)), max(1.0, ci95[1] / own)
-    return (own * low * low, own * high * high) if contended else (own * low, own * high)
+    return (own * low * low, own * high * high) if disturbed else (own * low, own * high)

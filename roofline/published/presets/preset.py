@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import tomllib
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -141,15 +142,19 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         """The column that a backend runs; None where the benchmark has none."""
         return next((column for column in self.column if column.backend == backend), None)
 
-    def check_column(self, row: Row, column: Column | None) -> None:
-        """Raises InputError, with the backends of the others, where the benchmark has no such column of this row."""
+    def check_column(self, row: Row, column: Column | None, builds: Callable[[str], bool]) -> None:
+        """Raises InputError, with the backends of the others, where the benchmark has no such column of this row.
+
+        builds: whether a backend has a model of ours for the row.
+        """
         for each in row.absent:
             if column is not None and column.name in each.columns:
                 absent = {name for one in row.absent for name in one.columns}
-                others = [one.backend for one in self.column if one.name not in absent]
+                others = [one.backend for one in self.column if one.name not in absent and builds(one.backend)]
+                instead = " or ".join(filter(None, (", ".join(others[:-1]), *others[-1:])))
                 raise InputError(
                     f"{self.name} has no column {column.name} of {row.task or row.model}, and {each.says}: "
-                    f"use --backend {', '.join(others[:-1])} or {others[-1]}."
+                    f"use {f'--backend {instead}' if instead else 'another model'}."
                 )
 
     def apart_of(self, row: Row, column: Column | None, device: str) -> tuple[str, ...]:

@@ -103,6 +103,11 @@ def test_a_host_that_others_had_the_core_of_is_not_said_to_do_more() -> None:
     assert of(None, 0.0) == (["host-idle"], [])
     assert of(2.5e-3, 0.0) == ([], ["host-idle"])
     assert of(1.995e-3, 0.0) == ([], ["host-idle"])
+    # Half of it may be: that is told, and the interval reaches as far.
+    (half,) = explained(compare(waiting(1e-3, more=True), waiting(0.0, more=False))).findings
+    assert "waited for a core that other programs had for 1.00 ms of a step, against less than 1 µs" in half.text
+    assert half.advice == "measure again while no other program wants the cores"
+    assert half.ci95[0] <= half.seconds - 1e-3 < 1.1e-3
     # 1 ms of it is more than the waiting; and who waits more in the faster run says nothing of the slower one.
     assert of(1e-3, 0.0) == (["host-idle"], [])
     assert of(0.0, 2.5e-3) == (["host-idle"], [])

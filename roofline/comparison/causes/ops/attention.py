@@ -29,7 +29,7 @@ _FUSED = {
 #: The note of an op in such a call, and what it says of the obstacle.
 _NOTE = re.compile(rf"{NOT_FUSED}(?:: ([^;]*))?")
 #: What stands in the place of an obstacle that is not known.
-_ARGUMENTS = "what it is given"
+_ARGUMENTS = "something that was not recorded (its arguments, or kernels that the program switched off)"
 #: What to do about an obstacle, by a word of what is said of it (roofline/pytorch/unfused_attention.py); the first.
 _INSTEAD = (
     (
@@ -43,8 +43,9 @@ _INSTEAD = (
     ("width", "make the heads of query, key and value equally wide, with zeros if need be"),
 )
 _ASK = (
-    "call it once under torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION), whose warnings say what no kernel "
-    "takes (as a mask that requires a gradient)"
+    "look for sdpa_kernel, enable_flash_sdp and the like, which switch kernels off; else call it once under "
+    "torch.nn.attention.sdpa_kernel(SDPBackend.FLASH_ATTENTION), whose warnings say what no kernel takes (as a mask "
+    "that requires a gradient)"
 )
 
 

@@ -18,7 +18,7 @@ from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.drift import drift
 from roofline.comparison.host_time import A_READ
-from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, READS, compiles
+from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, QUEUED, READS, compiles
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 
@@ -129,6 +129,9 @@ def _asleep(attribution: Attribution, more: float) -> dict[str, str]:
         threads(run.profile) == "1" for run in (attribution.comparison.a, attribution.comparison.b)
     ):
         away = of_both(attribution, AWAY)
+    queued = of_both(attribution, QUEUED)
+    if queued is not None and (queued[0] - queued[1]) * more > _PARTLY * more**2:
+        return {"a": counter(queued[0]), "b": counter(queued[1]), "host": "queued"}
     if away is None or not more or any(map(_reads_input, (attribution.comparison.a, attribution.comparison.b))):
         return {}
     share = (away[0] - away[1]) / more

@@ -59,10 +59,16 @@ def sentence(facts: Facts) -> str:
         text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
     match facts.about.get("host"):
         case "ops":
-            return f"{text}: {facts.about_more}, {facts.less} {facts.about_less}: Python around each of them."
+            each = f"{facts.about_more}, {facts.less} {facts.about_less}"
+            return f"{text}: {each}: Python around each of them{_made(facts)}."
         case "asleep":
             text += f"; its thread was on no core for {facts.about_more} of a step, "
             return f"{text}against {facts.about_less}: it slept or waited{_made(facts)}."
+        case "queued":
+            return (
+                f"{text}; its thread waited for a core that other programs had for {facts.about_more} of a step, "
+                f"against {facts.about_less}{_made(facts)}."
+            )
         case "awake":
             return f"{text}; its thread was on a core all the while: Python between them{_made(facts)}."
     return f"{text}: Python, sleeping or input between them{_made(facts)}."
@@ -97,9 +103,11 @@ def advice(facts: Facts) -> str:
             "take the Python function out of the compiled step: write it with the framework's own ops, or call it "
             "outside of the step, or more rarely"
         )
-    if _making(facts) >= _MOST * facts.seconds:
+    if _made(facts) and _making(facts) >= _MOST * facts.seconds:
         return "make these tensors once, outside of the step, or of an array (torch.from_numpy), not of lists"
     match facts.about.get("host"):
+        case "queued":
+            return "measure again while no other program wants the cores"
         case "ops":
             return (
                 "let less Python stand around each op (modules, hooks, wrappers), fewer and larger ops, or compile it"

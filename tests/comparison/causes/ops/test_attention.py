@@ -41,7 +41,7 @@ def called(why: str) -> Profile:
         ("a mask of 3 dimensions", "a mask of 3", "two or four"),
         ("tensors of 3 dimensions instead of 4", "tensors of 3", "batch, heads"),
         ("the other width of value's heads", "the other width", "equally wide"),
-        ("", "what it is given:", "sdpa_kernel(SDPBackend.FLASH_ATTENTION)"),
+        ("", "something that was not recorded (its arguments, or kernels", "look for sdpa_kernel, enable_flash_sdp"),
     ],
 )
 def test_a_call_of_fused_attention_that_no_kernel_takes(why: str, told: str, advice: str) -> None:

@@ -78,6 +78,8 @@ LONG = ("cli/test_bad_input.py", "comparison/causes/test_planted.py")
 #: the transformers BERT, of images LeNet5.
 LEFT_OUT = (
     "backends/test_without_data.py::test_the_same_ops_of_tiny_models[keras-",
+    "backends/test_without_data.py::test_the_same_ops_of_tiny_models[torch]",
+    "cli/test_backends.py::test_a_training_step[torch]",
     *(
         f"models/test_jax_models.py::test_{name}"
         for name in (

@@ -21,7 +21,7 @@ import pytest
 #: What runs in seconds, and what is left to `make test-all`; tests/pytorch/test_shapes.py has more of PyTorch.
 BRIEF = {
     "torch": ["mlp train"],
-    "jax": ["mlp train", "mistral generate"],
+    "jax": ["mlp train"],
     "keras-jax": ["mlp infer", "lenet5 train"],
     "keras-torch": ["mlp train", "lenet5 train"],
 }
@@ -32,6 +32,7 @@ THOROUGH = {
         "mistral train",
         "gemma train",
         "gemma generate",
+        "mistral generate",
         "lenet5 train",
         "segment-anything train",
     ],

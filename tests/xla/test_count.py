@@ -164,10 +164,11 @@ def test_phases_and_scopes_of_a_training_step() -> None:
 
 def test_an_optimizer_that_no_scope_names_is_a_phase_and_a_scope() -> None:
     @jax.jit
-    def train(w: Any, x: Any) -> Any:
-        return w - 0.1 * jax.grad(lambda w: (jnp.tanh(x @ w) ** 2).mean())(w)
+    def train(w: Any, b: Any, x: Any) -> Any:
+        to_w, to_b = jax.grad(lambda w, b: (jnp.tanh(x @ w + b) ** 2).mean(), (0, 1))(w, b)
+        return w - 0.1 * to_w, b - 0.1 * to_b
 
-    counted = ran(train, W, X)
+    counted = ran(train, W, np.zeros(W.shape[1], np.float32), X)
     assert total(counted, "model_flops", "forward") == total(counted, "model_flops", "backward") == PRODUCT
     places = [(PHASES[at], counted.scopes[scope]) for at, scope in zip(counted.phase, counted.scope, strict=True)]
     update = [op for op, at in zip(counted.ops, places, strict=True) if at == ("optimizer", "optimizer")]

@@ -55,7 +55,7 @@ def table(profiles: Sequence[Profile]) -> list[str]:
 
 
 def _line(found: Beside, run: Analysis) -> list[str]:
-    """The cells of one profile; what is not known is a dash."""
+    """The cells of one profile; what is not known is a dash, and a rate of which a part is not known has a ≥."""
     profile, time = run.profile, found.mean if found.api is None else found.api_mean
     sizes = [f"{letter}{number}" for letter, number in (("b", profile.batch), ("s", profile.seq)) if number is not None]
     return [
@@ -66,7 +66,9 @@ def _line(found: Beside, run: Analysis) -> list[str]:
         _milliseconds(time),
         "; ".join(f"{_milliseconds(each.seconds)} on {each.cell.hardware}" for each in found.figures) or "–",
         "; ".join(_ratio(found, each) for each in found.figures) or "–",
-        units.flop_rate(run.total.model_flops / time) if time and run.total.model_flops else "–",
+        f"{'≥ ' * ((run.coverage['flops'] or 0.0) < 1)}{units.flop_rate(run.total.model_flops / time)}"
+        if time and run.total.model_flops
+        else "–",
         _words.verdict(run, host.most(run)),
     ]
 

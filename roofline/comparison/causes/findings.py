@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 from typing import NamedTuple, get_args
 
 import msgspec
+import numpy as np
 
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.attribution import Attribution
@@ -70,24 +71,21 @@ def explain(comparison: Comparison) -> tuple[Finding, ...]:
 def explained(comparison: Comparison) -> Explained:
     """The causes of a difference, parted by what can be said of them."""
     attribution = claimed(comparison)
-    made: list[Finding] = []
-    certain: list[Finding] = []
-    doubtful: list[Finding] = []
+    made: list[tuple[Finding, bool]] = []  # and whether it is a tendency
     for cause, entry in _merged(attribution):
-        least = surely_other_work(attribution, entry)
-        matters = abs(least) >= MATERIAL * attribution.wall
-        finding = _finding(attribution, cause, entry, least if matters else 0.0)
-        if finding is not None:
-            made.append(finding)
-            certain += [finding] if matters else []
-            rest = without_waiting(attribution, entry)
-            doubtful += [finding] if abs(rest) < MATERIAL * attribution.wall else []
+        least, rest = surely_other_work(attribution, entry), without_waiting(attribution, entry)
+        certain = abs(least) >= MATERIAL * attribution.wall
+        each = _finding(attribution, cause, entry, least if certain else 0.0, rest)
+        if each is not None:
+            doubtful = rest * np.sign(each.seconds) < MATERIAL * attribution.wall
+            tends = not certain and is_tendency(comparison, each.seconds, each.ci95)
+            made.append((each, bool(doubtful) or tends))
     findings: list[Finding] = []
     smaller: list[Finding] = []
     tendencies: list[Finding] = []
-    for each in sorted(made, key=lambda each: -abs(each.seconds)):
+    for each, tends in sorted(made, key=lambda one: -abs(one[0].seconds)):
         larger = sum(finding.seconds for finding in findings)
-        if each in doubtful or (is_tendency(comparison, each.seconds, each.ci95) and each not in certain):
+        if tends:
             tendencies.append(each)
         elif is_smaller(comparison.difference, larger, each.seconds):
             smaller.append(each)
@@ -145,13 +143,15 @@ def _cause(attribution: Attribution, entry: Entry) -> Cause:
     return next((cause for cause in known.values() if cause.is_behind(claimed, slower, other)), claimed)
 
 
-def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float = 0.0) -> Finding | None:
-    """What an entry says, or None where it does not stand out. least: what of it is certain [s]."""
+def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float, rest: float) -> Finding | None:
+    """What an entry says, or None where it does not stand out.
+
+    least: what of it is certain, 0 where nothing is; rest: what is left if hosts only waited for a core [s].
+    """
     seconds = attribution.seconds(entry)
     ci95 = attribution.interval(entry)
     if ci95 is not None and least:
         ci95 = (max(ci95[0], least), max(ci95[1], least)) if least > 0 else (min(ci95[0], least), min(ci95[1], least))
-    rest = without_waiting(attribution, entry)
     ci95 = None if ci95 is None else (min(ci95[0], rest), max(ci95[1], rest)) if rest * seconds > 0 else ci95
     alone = entry.alone
     work = attribution.work(attribution.a, alone.a), attribution.work(attribution.b, alone.b)

@@ -91,6 +91,8 @@ def _made(facts: Facts) -> str:
     if seconds <= SOME * facts.seconds:
         return ""
     numbers = [round(run.profile.conditions.get(MADE, 0.0)) for run in (facts.run_more, facts.run_less)]
+    if not numbers[0]:
+        return ""  # in fewer than half of the steps
     what = f"{units.count(numbers[0])} {'tensor' if numbers[0] == 1 else 'tensors'}"
     other = units.count(numbers[1]) if numbers[1] else "none"
     return f"; {units.seconds(seconds)} of it fills {what} with Python's numbers (torch.tensor), against {other}"

@@ -67,6 +67,18 @@ def split(analysis: Analysis) -> dict[Bound, Times]:
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 
 
+def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
+    """`split` where no cache held anything before: each op under the roof that it then has, with its highest floor."""
+    table = analysis.table
+    bound = np.where(table.turns, BOUNDS.index("memory"), table.bound)
+    own = table.floor + table.loss
+    sums = [
+        np.bincount(bound, weights=weights, minlength=len(BOUNDS))
+        for weights in (table.share, table.floor_reach, table.floor_reach, own - table.floor_reach)
+    ]
+    return {name: Times(*(float(values[code]) for values in sums), 0.0) for code, name in enumerate(BOUNDS)}
+
+
 @dataclass(frozen=True, slots=True)
 class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
@@ -124,9 +136,12 @@ def percent(share: float | None) -> str:
 
 
 def between(low: float | None, high: float | None) -> str:
-    """A share, or the range that it lies in, in whole percents and without the sign."""
-    if low is None or high is None or round(100 * low) == round(100 * high):
-        return percent(low)
+    """A share, or the range that it lies in, without the sign: in whole percents where these tell its ends apart."""
+    first, last = percent(low), percent(high)
+    if low is None or high is None or first == last:
+        return first
+    if round(100 * low) == round(100 * high):
+        return f"{first}–{last}"
     return f"{100 * low:.0f}–{100 * high:.0f}"
 
 

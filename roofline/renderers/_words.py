@@ -94,14 +94,20 @@ def device(analysis: Analysis) -> str:
     return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
 
 
-def bound(name: Bound, times: _tables.Times) -> str:
-    """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound"."""
-    if name == "unknown" or times.attained is None or times.attained_high is None:
+def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None) -> str:
+    """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound".
+
+    upper: the same at the upper end, where other ops may be under it; else the same ops are.
+    """
+    ends = [times.attained, times.attained_high if upper is None else upper.attained]
+    known = [share for share in ends if share is not None]
+    if name == "unknown" or not known:
         return "unknown"
-    if times.attained > 1 + ABOVE_TOLERANCE:
-        return f"{name} roof exceeded, {shares(times.attained, times.attained_high)} attained"
-    if times.attained < ATTAINED:
-        return f"{name} roof above, {shares(times.attained, times.attained_high)} attained"
+    low, high = min(known), max(known)
+    if low > 1 + ABOVE_TOLERANCE:
+        return f"{name} roof exceeded, {shares(low, high)} attained"
+    if low < ATTAINED:
+        return f"{name} roof above, {shares(low, high)} attained"
     return f"{name}-bound"
 
 
@@ -125,9 +131,11 @@ def is_range(analysis: Analysis) -> bool:
 
 
 def shares(low: float, high: float) -> str:
-    """A share, or the range that it lies in: "24–48 %"."""
+    """A share, or the range that it lies in: "24–48 %", "up to 3 %"."""
     one, other = units.percent(low, 0), units.percent(high, 0)
-    return one if one == other else f"{one.removesuffix(' %')}–{other}"
+    if one == other:
+        return one
+    return f"up to {other}" if one in ("0 %", "<1 %") else f"{one.removesuffix(' %')}–{other}"
 
 
 def verdict(analysis: Analysis, gap: str = "") -> str:
@@ -137,18 +145,16 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     """
     wall = analysis.wall
     parts: list[str] = []
-    split = _tables.split(analysis)
-    turning = sum(times.turning for times in split.values())
+    split, upper = _tables.split(analysis), _tables.split_at_upper_end(analysis)
     for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
-        low, high = (times.seconds - times.turning) / wall, (times.seconds + turning * (name == "memory")) / wall
+        ends = (times.closing, upper[name].closing)
+        low, high = sorted(end.seconds / wall for end in ends)
         if high < 0.005:
             continue  # the table has it
-        words = bound(name, times)
+        words = bound(name, times, upper[name])
         if not parts and name != "unknown":
-            of = times.closing
-            least = of.loss - (of.reach - of.floor)
-            words += f" (floor {shares(of.floor / wall, of.reach / wall)}, "
-            words += f"loss {shares(least / wall, of.loss / wall)})"
+            floors, losses = ([getattr(end, part) / wall for end in ends] for part in ("floor", "loss"))
+            words += f" (floor {shares(*sorted(floors))}, loss {shares(*sorted(losses))})"
         elif words.endswith("-bound"):
             words = name
         elif name == "unknown":

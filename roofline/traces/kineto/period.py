@@ -12,6 +12,7 @@ from dataclasses import dataclass
 import msgspec
 import numpy as np
 
+from roofline import units
 from roofline.traces import nesting
 from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
@@ -33,8 +34,9 @@ class _Grid(msgspec.Struct, gc=False):
 class Repeated:
     """A sequence of device events that occurs `count` times in a row.
 
-    `share`: of the device time, in kernels whose number is a multiple of `count` [0, 1]. `similarity`: what the
-    segments have in common of their events [0, 1]. `period`: median device time from one to the next [ns].
+    `share`: of the device time, in the segments and in kernels whose number is a multiple of `count` [0, 1].
+    `similarity`: what the segments have in common of their events [0, 1]. `period`: median device time from one to the
+    next [ns].
     `steps`: whether they can be taken for steps. `cuts`: int64[count], rows of `trace.device` in order of launch at
     which a segment begins; `order`: int64[device], that order.
     """
@@ -49,8 +51,8 @@ class Repeated:
 
     def __str__(self) -> str:
         return (
-            f"a block of kernels repeats {self.count} times, {self.period * 1e-6:.3g} ms each, "
-            f"and covers {self.share:.0%} of device time"
+            f"a block of kernels repeats {self.count} times, {units.seconds(self.period * 1e-9)} each, "
+            f"and covers {units.percent(self.share, 0)} of device time"
         )
 
 
@@ -80,9 +82,11 @@ def find(trace: KinetoTrace, links: Links) -> Repeated | None:
         regular = np.cumsum(number % count == 0) * (number % count == 0)
         for anchor in _anchors(symbol, np.flatnonzero(number == count)):
             cuts = _shifted(symbol, anchor)
+            inside = slice(int(cuts[0]), _end(symbol, cuts))
+            covered = float((time * (regular[symbol] > 0))[inside].sum() / total)
             score, similarity = _regular(regular[symbol], device.start[order], cuts, int(regular.max()) + 1)
-            if similarity >= _ALIKE and (best is None or (share * score, count) > best[:2]):
-                best = (share * score, count, share, similarity, cuts)
+            if covered >= _LOOK and similarity >= _ALIKE and (best is None or (covered * score, count) > best[:2]):
+                best = (covered * score, count, covered, similarity, cuts)
     if best is None:
         return None
     _, count, share, similarity, cuts = best
@@ -143,17 +147,23 @@ def _shifted(symbol: np.ndarray, anchor: np.ndarray) -> np.ndarray:
     return anchor - (int(differs[0]) if len(differs) else reach)
 
 
+def _end(symbol: np.ndarray, cuts: np.ndarray) -> int:
+    """Where the last segment ends: it is as long as the others, as far as there are events."""
+    return min(len(symbol), int(cuts[-1]) + int(np.median(np.diff(cuts))))
+
+
 def _regular(symbol: np.ndarray, start: np.ndarray, cuts: np.ndarray, symbols: int) -> tuple[float, float]:
-    """How even and alike the segments between the cuts are, and how alike alone [0, 1]."""
-    segment = np.searchsorted(cuts, np.arange(len(symbol)), "right") - 1
-    inside = (segment >= 0) & (segment < len(cuts) - 1)
-    held = np.bincount(segment[inside] * symbols + symbol[inside], minlength=(len(cuts) - 1) * symbols)
-    held = held.reshape(len(cuts) - 1, symbols)
+    """How even and alike the segments that begin at the cuts are, and how alike alone [0, 1]."""
+    place = np.arange(len(symbol))
+    segment = np.searchsorted(cuts, place, "right") - 1
+    inside = (segment >= 0) & (place < _end(symbol, cuts))
+    held = np.bincount(segment[inside] * symbols + symbol[inside], minlength=len(cuts) * symbols)
+    held = held.reshape(len(cuts), symbols)
     typical = np.median(held, axis=0)
     similarity = float(np.median(np.minimum(held, typical).sum(1) / np.maximum(np.maximum(held, typical).sum(1), 1)))
     length = np.diff(start[cuts]).astype(float)
     spread = float(length.std() / length.mean()) if length.mean() else 0.0
-    covered = float(inside.sum()) / len(symbol) * len(cuts) / (len(cuts) - 1)
+    covered = float(inside.sum()) / len(symbol)
     return similarity * min(1.0, covered) / (1 + spread), similarity
 
 

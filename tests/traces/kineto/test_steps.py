@@ -103,7 +103,7 @@ def test_steps_without_marks_are_found_by_their_repetition(make_kineto):
     # Every kernel of the step occurs in each: 19 events, 1 ms apart. The same events belong to the same steps.
     assert (found.repeated.count, found.repeated.share, found.repeated.similarity) == (4, 1.0, 1.0)
     assert found.repeated.period == 1_000_000
-    assert str(found.repeated) == "a block of kernels repeats 4 times, 1 ms each, and covers 100% of device time"
+    assert str(found.repeated) == "a block of kernels repeats 4 times, 1.00 ms each, and covers 100 % of device time"
     expected = steps.assign(steps.find(marks), marks, link.link(marks))
     assert steps.assign(found, trace, links).tolist() == expected.tolist()
     # A window begins with the outermost op around its first launch: aten::to, at 96 of each ms.
@@ -127,6 +127,23 @@ def test_two_repetitions_are_reported_and_are_no_steps(make_kineto):
     found = steps.find(without_marks(make_kineto.training(2).write()))
     assert (found.source, len(found)) == ("", 1)
     assert (found.repeated.count, found.repeated.steps) == (2, False)
+
+
+def test_a_pair_that_holds_little_of_the_time_is_no_repetition(make_kineto):
+    # Every name occurs an even number of times, so that all of the time is in kernels of which there are pairs. But
+    # what begins at "rare" holds 2 us of 402 and what repeats in a row are five kernels of 20 us, four times: 400 of 402.
+    made = make_kineto.Trace()
+    at = 0
+    for name, length in [("rare", 1), ("rare", 1), *((f"k{number % 5}", 20) for number in range(20))]:
+        made.launch(name, 2 * at + 10, 2 * at + 20, 2 * at + 20 + length)
+        at += length
+    found = steps.find(reader.read(made.write())).repeated
+    assert (found.count, found.share) == (4, pytest.approx(400 / 402))
+    # Without the five: twice a pair of kernels at both ends, and between them what occurs twice, but never in a row.
+    made = make_kineto.Trace()
+    for number, name in enumerate(["a", "b", "a", "b", *"cdefghijklmnopqrstuvwxyz", *"zyxwvutsrqponmlkjihgfedc"]):
+        made.launch(name, 100 * number, 100 * number + 10, 100 * number + 90)
+    assert steps.find(reader.read(made.write())).repeated is None
 
 
 def layered(make_kineto, layers, kernels, other):

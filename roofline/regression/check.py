@@ -51,7 +51,8 @@ def check(
     may be called otherwise, as that of a trace is by its file.
 
     Raises InputError for profiles that are not of the same step (for times: not on the same device), MeasurementError
-    for times that cannot be judged: others used the processor, or the machine was slower meanwhile.
+    for times that cannot be judged: others used the processor, the machine was slower meanwhile, or what grew beyond its
+    limit is of too few steps to be told from noise.
     """
     _same_step(baseline, current, allow_name)
     before, after = analyze(baseline), analyze(current)
@@ -62,6 +63,8 @@ def check(
         gates = [*timed, *gates]
         if all(gate.measure in ("time", "gap") for gate in gates if gate.status == "failed"):
             _same_machine_speed(before, after, timed)
+        if not any(gate.status == "failed" for gate in gates):
+            _enough_steps(timed)
     return Result(before, after, counts_only, tuple(gates), _differences(baseline, current))
 
 
@@ -116,6 +119,16 @@ def _same_conditions(before: Analysis, after: Analysis) -> None:
             raise MeasurementError(
                 f"The times of {name} cannot be judged, it is flagged {' and '.join(found)}: measure it again on an "
                 "idle machine, or add --counts-only."
+            )
+
+
+def _enough_steps(gates: Iterable[Gate]) -> None:
+    """Refuse to let pass what is over its limit where no number of steps could have failed it."""
+    for gate in gates:
+        if gate.status == "unresolved" and gate.interval is None:
+            raise MeasurementError(
+                f"The {gate.measure} is beyond its limit, and fewer than 3 steps do not tell it from noise: record more "
+                "steps, raise the limit, or add --counts-only."
             )
 
 

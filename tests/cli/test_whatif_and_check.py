@@ -277,10 +277,10 @@ def test_github_escapes_what_a_profile_brings() -> None:
 
 def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
     put(tmp_path, "a.json", handmade.profile())
-    put(tmp_path, "b.json", handmade.profile(wall=Wall(steps=(20e-3, 21e-3))))
+    put(tmp_path, "b.json", handmade.profile(wall=Wall(steps=(6e-3, 20e-3, 30e-3))))
     ended = roofline("check", "a.json", "b.json", "--format", "github", "--max-gap", "100%")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("::warning title=roofline%3A time::time +64.0 %25 (limit 5 %25)")
+    assert ended.out.startswith("::warning title=roofline%3A time::time +60.0 %25, 95 %25 interval -52.0 %25 to +140.0 %25")
     assert "1 not resolved" in ended.out
 
 

@@ -238,9 +238,16 @@ def test_time_within_the_noise_is_not_resolved() -> None:
     assert not checked(handmade.profile(wall=slower(1.055)), gap=loose).failed
 
 
-def test_two_steps_resolve_nothing() -> None:
-    one = judge(handmade.profile(wall=slower(3, steps=2)), gap=Limit(1, absolute=True))["time"]
-    assert (one.status, one.note) == ("unresolved", "fewer than 3 steps give no interval")
+def test_two_steps_resolve_nothing_and_so_do_not_pass() -> None:
+    loose = Limit(1, absolute=True)
+    # Three times as long is beyond 5 %, and no two steps could ever fail for it. Within the limit they pass.
+    with pytest.raises(MeasurementError, match=r"time is beyond its limit, and fewer than 3 steps .*--counts-only"):
+        checked(handmade.profile(wall=slower(3, steps=2)), gap=loose)
+    assert judge(handmade.profile(wall=slower(1.04, steps=2)), gap=loose)["time"].status == "passed"
+    # What fails by its counts fails all the same, and the time stands beside it.
+    gates = judge(grown(MORE, wall=slower(3, steps=2)), gap=loose)
+    assert gates["kernels"].status == "failed"
+    assert (gates["time"].status, gates["time"].note) == ("unresolved", "fewer than 3 steps give no interval")
 
 
 def test_the_interval_of_a_growth() -> None:

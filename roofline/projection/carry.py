@@ -131,7 +131,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
     columns, share = here.table.columns, here.table.share
     start_here, start_there = startup(profile, columns, common, held)
-    alone = roofs(profile, without_caches(there))
+    alone, least_here = roofs(profile, without_caches(there)), roofs(profile, without_caches(here.device))
 
     group = _groups(here)
     before, after = work_here.work + start_here, work_there.work + start_there
@@ -139,7 +139,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
     known = why == CARRIED
     floor = np.where(known, alone.work, 0.0)
-    ratio = _not_below(divide(after, before, known), here, work_here.work, floor)
+    ratio = _not_below(divide(after, before, known), here, least_here.work, floor)
     assumed = _like_their_group(group, share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN))
     carried = known | (assumed > 0)
     if not carried.any():
@@ -223,7 +223,8 @@ def _groups(here: Analysis) -> NDArray[np.int64]:
 def _not_below(ratio: Array, here: Analysis, ours: Array, theirs: Array) -> Array:
     """The ratios, none so low that an op would take less than its floor there, unless it does here.
 
-    ours, theirs: the least time of each op here and there [s].
+    ours, theirs: the least time of each op here and there by the device's own ceilings [s]; what was reached of these
+    is less, and an op that beats that has broken no ceiling.
     """
     least = divide(theirs, here.table.own, here.table.own >= ours)
     return np.where(ratio > 0, np.maximum(ratio, least), ratio)

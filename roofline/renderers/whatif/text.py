@@ -12,6 +12,8 @@ from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
+_ENOUGH = 0.5  # of the step: where less was carried it is no step, and has no factor. By choice.
+_SAME_TIME = 0.005  # of what was carried: a gap below it does not show in the figures
 _FEW = 6  # names in a list; there may be any number
 _TOLD = 0.05  # of the carried time: what the device takes to get going is said from here on
 
@@ -32,19 +34,34 @@ def _verdict(found: WhatIf) -> str:
     step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}"
     if not found.speedup:
         return f"{step}, and no time of it to carry to {there}."
-    carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
-    factor = found.speedup if found.speedup >= 1 else 1 / found.speedup
-    than = f"{units.significant(factor)} times {'faster' if found.speedup >= 1 else 'slower'}"
-    projected = f"{carried}, {'as fast as here' if factor < _SAME else than}"
     left = found.total.not_carried
-    if units.seconds(found.compared) == units.seconds(found.here.wall):
-        more = f" {units.seconds(left)} could not be carried and count on neither side." if left > 0 else ""
-        return f"{step}, {projected}.{more}"
-    # The factor is of what was carried alone, so that this is what stands beside it.
+    if found.compared < _ENOUGH * found.here.wall:
+        return (
+            f"{step}, of which {units.seconds(found.compared)} can be carried to {there}: too little to say how long a "
+            "step takes there."
+        )
+    rest = f" The other {units.seconds(left)} count on neither side." if left > 0 else ""
+    if found.gap < _SAME_TIME * found.compared:
+        carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
+        if units.seconds(found.compared) == units.seconds(found.here.wall):
+            return f"{step}, {carried}, {_factor(found.speedup)}.{rest}"
+        # The factor is of what was carried alone, so that this is what stands beside it.
+        return f"{step}, of which {units.seconds(found.compared)} can be carried: {carried}, {_factor(found.speedup)}.{rest}"
+    ops, gap = found.total, _words.gap_name(found.here)
+    which = "Its ops" if left <= 0 else "The ops that can be carried"
     return (
-        f"{step}, of which {units.seconds(found.compared)} can be carried: {projected}. The other "
-        f"{units.seconds(left)} count on neither side."
+        f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
+        f"{_words.between(*ops.interval)}), {_factor(ops.here / ops.there)}. With as much {gap} as here, "
+        f"{units.seconds(found.gap)}, a step takes {units.seconds(found.seconds)} there; what its host takes is not projected."
+        f"{rest}"
     )
+
+
+def _factor(speedup: float) -> str:
+    if 1 / _SAME < speedup < _SAME:
+        return "as fast as here"
+    factor = speedup if speedup >= 1 else 1 / speedup
+    return f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
 
 
 def _table(found: WhatIf, page: Page) -> list[str]:
@@ -85,7 +102,7 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
         yield "range", "over profiled steps and the uncertainty of the ceilings"
     yield from _unknown(found)
     seconds = units.seconds(found.here.gap_told)
-    yield gap, f"{seconds}, carried unchanged: it depends on the host and not on these ceilings"
+    yield gap, f"{seconds}, carried unchanged and without a range: it depends on the host and not on these ceilings"
     if found.kept:
         yield "launches", f"{_names(found.kept)}: not known of {there}, so that of {here} stands for it"
     if found.left_out:

@@ -7,6 +7,7 @@ https://github.com/mlcommons/chakra, schema 1.1.1-chakra.0.0.4, as written by to
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -19,6 +20,8 @@ from roofline.costs.calls import Call, Tensor
 from roofline.errors import MeasurementError
 from roofline.pytorch.aten import schema as aten_schema
 
+#: The type of a tensor that is none, such as a bias that there is not.
+_UNDEFINED = "Tensor(nullptr"
 # torch prints non-finite scalars bare, which is not JSON.
 _BARE = re.compile(rb"(?<=[\[,: ])(-?)(nan|inf)(?=[,\] }])")
 
@@ -93,14 +96,42 @@ def read(path: Path) -> Nodes:
     place = {node.id: index for index, node in enumerate(nodes)}
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]
     schemas = tuple(str(attribute.get("op_schema") or "") for attribute in attributes)
+    parent = np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64)
+    computes = np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool)
     return Nodes(
         names=tuple(node.name for node in nodes),
-        is_op=np.asarray([_computes(node.name, schema) for node, schema in zip(nodes, schemas, strict=True)], bool),
-        parent=np.asarray([place.get(node.ctrl_deps, -1) for node in nodes], np.int64),
+        is_op=computes & ~_transformed(nodes, computes, parent),
+        parent=parent,
         sequence=np.asarray([int(attribute.get("seq_id", -1)) for attribute in attributes], np.int64),
         thread=np.asarray([int(attribute.get("tid", 0)) for attribute in attributes], np.int64),
         _schemas=schemas,
         _raw=tuple(nodes),
+    )
+
+
+def _transformed(
+    nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64]
+) -> NDArray[np.bool_]:
+    """Calls inside `torch.func` (vmap, grad, jvp): what one sample asks for, around the call that does it for all.
+
+    Their tensors are wrappers, which have neither storage nor device; what computes inside them has both.
+    """
+    wrapped = np.asarray([_has_wrapper(node.inputs) or _has_wrapper(node.outputs) for node in nodes], bool)
+    around = np.zeros(len(nodes), bool)
+    inside = parent[computes & ~wrapped] if wrapped.any() else np.zeros(0, np.int64)
+    while len(inside := np.unique(inside[inside >= 0])):
+        around[inside] = True
+        inside = parent[inside]
+    return wrapped & around
+
+
+def _has_wrapper(values: _Values) -> bool:
+    return any(
+        kind.startswith("Tensor(")
+        and not kind.startswith(_UNDEFINED)
+        and isinstance(value, list)
+        and [*value[1:2], *value[5:]] == [0, ""]
+        for value, kind in zip(values.values, values.types, strict=False)
     )
 
 
@@ -124,7 +155,7 @@ def _values(values: _Values) -> tuple[Any, ...]:
 def _value(value: Any, shape: Any, kind: str, stride: Any) -> Any:
     if kind.startswith("Tensor("):
         dtype = kind[len("Tensor(") : -1]
-        if not isinstance(value, list) or len(value) < 6 or dtype.startswith("nullptr"):
+        if not isinstance(value, list) or len(value) < 6 or kind.startswith(_UNDEFINED):
             return None  # an undefined tensor
         return Tensor(tuple(shape), tuple(stride) if stride is not None else None, dtype, value[1], value[2], value[5])
     if kind.startswith("GenericList["):

@@ -571,3 +571,23 @@ def test_the_backward_pass_of_an_activation_is_an_op(name):
     assert len(ops) == 1
     assert ops[0].name.endswith("_backward")
     assert (ops[0].op.costed.op_class, ops[0].op.costed.cost.quality) == ("pointwise", "exact")
+
+
+def test_a_function_that_is_mapped_over_samples_is_counted_for_all_of_them():
+    """Inside torch.func a call is recorded as one sample asks for it, and inside that as it runs for all."""
+    samples, rows, columns = 3, 5, 7
+    x, weight = torch.randn(samples, rows), torch.randn(columns, rows, requires_grad=True)
+
+    def loss(weight, sample):
+        return functional.linear(sample[None], weight).tanh().sum()
+
+    mapped = torch.func.vmap(torch.func.grad(loss), in_dims=(None, 0))
+    ops = listed(counted_of(lambda: mapped(weight, x)))
+    products = {
+        phase: sum(op.op.costed.cost.flops for op in ops if op.phase == phase) for phase in ("forward", "backward")
+    }
+    # One product of all samples forward; a gradient of [columns, 1] x [1, rows] for each of them backward.
+    assert products == {"forward": 2 * samples * rows * columns, "backward": 2 * samples * rows * columns}
+    tanh = [op for op in ops if op.name == "tanh"]
+    assert [op.op.costed.cost.functions for op in tanh] == [{"tanh": samples * columns}]
+    assert all(-1 not in (*op.op.reads, *op.op.writes) for op in tanh)

@@ -232,17 +232,23 @@ class Attribution:
 
         With the time before the next op that both runs have: between two such ops the host does there, too, what it
         does for those that only one run has, and what is before the first of them is before the next one elsewhere.
+        Nothing where the run without any of them takes longer there: that has another cause.
         """
         of_ops, of_next = self._dispatch, self._dispatch_in_both
         next_a, next_b = self._next(a, b)
+        sides = (0, a, next_a), (1, b, next_b)
         taken = []
-        for side, rows, after in ((0, a, next_a), (1, b, next_b)):
+        for side, rows, after in sides:
             some = (self.a, self.b)[side].segments
             left = self._host_left[side]
             mine = of_ops[side][some.op[rows]] * some.weight[rows] * left[rows]
             theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
-            left[rows] = left[after] = 0.0
             taken.append(float(mine.sum() + theirs.sum()))
+        more = taken[0] * self.comparison.a.gap - taken[1] * self.comparison.b.gap
+        if (more > 0 and not len(a)) or (more < 0 and not len(b)):
+            return 0.0, 0.0
+        for side, rows, after in sides:
+            self._host_left[side][rows] = self._host_left[side][after] = 0.0
         return taken[0], taken[1]
 
     def _all_before(self, a: Rows, b: Rows) -> tuple[float, float]:

@@ -19,11 +19,17 @@ from roofline.comparison.segments import Segments
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """Those ops that the other run lacks, as `host-idle`: it is Python, on the host, while the step waits.
 
-    An op of known work is what its work is, whatever it is called.
+    An op of known work is what its work is, whatever it is called. Where Python takes less time than what the other run
+    does instead, it is no cause of anything: these ops are, against `unknown-work`.
     """
     told = {"a": _told(attribution.a.segments), "b": _told(attribution.b.segments)}
     for a, b in alone_or_in_place(attribution, _called):
-        yield Claim("host-idle", a, b, host=True, about={"host": "called", **told})
+        more = attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum()
+        slower, rows = (attribution.a.segments, a) if more > 0 else (attribution.b.segments, b)
+        if _called(slower)[rows].any():
+            yield Claim("host-idle", a, b, host=True, about={"host": "called", **told})
+        else:
+            yield Claim("unknown-work", a, b, host=True)
 
 
 def _told(some: Segments) -> str:

@@ -109,9 +109,7 @@ def read(path: Path) -> Nodes:
     )
 
 
-def _transformed(
-    nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64]
-) -> NDArray[np.bool_]:
+def _transformed(nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64]) -> NDArray[np.bool_]:
     """Calls inside `torch.func` (vmap, grad, jvp): what one sample asks for, around the call that does it for all.
 
     Their tensors are wrappers, which have neither storage nor device; what computes inside them has both.

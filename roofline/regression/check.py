@@ -51,8 +51,8 @@ def check(
     may be called otherwise, as that of a trace is by its file.
 
     Raises InputError for profiles that are not of the same step (for times: not on the same device), MeasurementError
-    for times that cannot be judged: others used the processor, the machine was slower meanwhile, or what grew beyond its
-    limit is of too few steps to be told from noise.
+    for times that cannot be judged: others used the processor, the machine was slower meanwhile, or what grew beyond
+    its limit is of too few steps to be told from noise.
     """
     _same_step(baseline, current, allow_name)
     before, after = analyze(baseline), analyze(current)
@@ -127,8 +127,8 @@ def _enough_steps(gates: Iterable[Gate]) -> None:
     for gate in gates:
         if gate.status == "unresolved" and gate.interval is None:
             raise MeasurementError(
-                f"The {gate.measure} is beyond its limit, and fewer than 3 steps do not tell it from noise: record more "
-                "steps, raise the limit, or add --counts-only."
+                f"The {gate.measure} is beyond its limit, and fewer than 3 steps do not tell it from noise: record "
+                "more steps, raise the limit, or add --counts-only."
             )
 
 

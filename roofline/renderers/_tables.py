@@ -76,7 +76,7 @@ def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
         np.bincount(bound, weights=weights, minlength=len(BOUNDS))
         for weights in (table.share, table.floor_reach, table.floor_reach, own - table.floor_reach)
     ]
-    return {name: Times(*(float(values[code]) for values in sums), 0.0) for code, name in enumerate(BOUNDS)}
+    return {name: Times(*[float(values[code]) for values in sums], 0.0) for code, name in enumerate(BOUNDS)}
 
 
 @dataclass(frozen=True, slots=True)

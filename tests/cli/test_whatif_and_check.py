@@ -280,7 +280,9 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
     put(tmp_path, "b.json", handmade.profile(wall=Wall(steps=(6e-3, 20e-3, 30e-3))))
     ended = roofline("check", "a.json", "b.json", "--format", "github", "--max-gap", "100%")
     assert (ended.code, ended.err) == (0, "")
-    assert ended.out.startswith("::warning title=roofline%3A time::time +60.0 %25, 95 %25 interval -52.0 %25 to +140.0 %25")
+    assert ended.out.startswith(
+        "::warning title=roofline%3A time::time +60.0 %25, 95 %25 interval -52.0 %25 to +140.0 %25"
+    )
     assert "1 not resolved" in ended.out
 
 

@@ -46,14 +46,15 @@ def _verdict(found: WhatIf) -> str:
         if units.seconds(found.compared) == units.seconds(found.here.wall):
             return f"{step}, {carried}, {_factor(found.speedup)}.{rest}"
         # The factor is of what was carried alone, so that this is what stands beside it.
-        return f"{step}, of which {units.seconds(found.compared)} can be carried: {carried}, {_factor(found.speedup)}.{rest}"
+        of = f", of which {units.seconds(found.compared)} can be carried"
+        return f"{step}{of}: {carried}, {_factor(found.speedup)}.{rest}"
     ops, gap = found.total, _words.gap_name(found.here)
     which = "Its ops" if left <= 0 else "The ops that can be carried"
     return (
         f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
         f"{_words.between(*ops.interval)}), {_factor(ops.here / ops.there)}. With as much {gap} as here, "
-        f"{units.seconds(found.gap)}, a step takes {units.seconds(found.seconds)} there; what its host takes is not projected."
-        f"{rest}"
+        f"{units.seconds(found.gap)}, a step takes {units.seconds(found.seconds)} there; what its host takes is not "
+        f"projected.{rest}"
     )
 
 

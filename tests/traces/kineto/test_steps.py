@@ -131,7 +131,7 @@ def test_two_repetitions_are_reported_and_are_no_steps(make_kineto):
 
 def test_a_pair_that_holds_little_of_the_time_is_no_repetition(make_kineto):
     # Every name occurs an even number of times, so that all of the time is in kernels of which there are pairs. But
-    # what begins at "rare" holds 2 us of 402 and what repeats in a row are five kernels of 20 us, four times: 400 of 402.
+    # what begins at "rare" holds 2 us of 402 and what repeats in a row are five kernels of 20 us, four times: 400.
     made = make_kineto.Trace()
     at = 0
     for name, length in [("rare", 1), ("rare", 1), *((f"k{number % 5}", 20) for number in range(20))]:

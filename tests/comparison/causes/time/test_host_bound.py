@@ -12,6 +12,7 @@ from synthetic import (
     GELU,
     LAYER,
     LINEAR,
+    NORM,
     UNFUSED_NORM,
     Row,
     instead,
@@ -97,3 +98,17 @@ def test_launches_are_named_where_they_are_more() -> None:
     assert label(change(full, launches_more=90.0)).endswith("(280 µs in which no op runs against 0 s)")
     fewer = label(facts(launches_more=90.0))
     assert fewer == "dispatching on the host (280 µs in which no op runs against 140 µs)"
+
+
+def test_a_host_that_is_late_is_not_blamed_on_an_op_that_its_run_lacks() -> None:
+    """A host takes 60 µs before each norm, where the other one dispatches a power of 12 µs and the norm in 20.
+
+    The 112 µs that it takes longer in all (4 x (60 - 20 - 12)) are no work "on none", which is what the run lacks.
+    """
+    power = Row("aten::pow", "pointwise", 12, bytes=0.2e6, host=(0.0, 10.0))
+    steady = [change(row, host=(0.0, 10.0)) for row in LAYER]
+    late = [change(row, host=(0.0, 60.0)) if row.name == NORM.name else row for row in steady]
+    more = [one for row in steady for one in ((power, row) if row.name == NORM.name else (row,))]
+    told = found(step((*late,) * 4), step((*more,) * 4))
+    assert "more-work" not in told
+    assert not any(": none" in one.text for one in told.values())

@@ -72,11 +72,14 @@ def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
     table = analysis.table
     bound = np.where(table.turns, BOUNDS.index("memory"), table.bound)
     own = table.floor + table.loss
-    sums = [
-        np.bincount(bound, weights=weights, minlength=len(BOUNDS))
-        for weights in (table.share, table.floor_reach, table.floor_reach, own - table.floor_reach)
-    ]
-    return {name: Times(*[float(values[code]) for values in sums], 0.0) for code, name in enumerate(BOUNDS)}
+    seconds, reach, loss = (
+        np.bincount(bound, weights=weights, minlength=len(BOUNDS)).tolist()
+        for weights in (table.share, table.floor_reach, own - table.floor_reach)
+    )
+    return {
+        name: Times(seconds[code], reach[code], reach[code], loss[code], turning=0.0)
+        for code, name in enumerate(BOUNDS)
+    }
 
 
 @dataclass(frozen=True, slots=True)

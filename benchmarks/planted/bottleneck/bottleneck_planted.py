@@ -9,13 +9,16 @@ from bottleneck import BATCH, trainer
 from flax import nnx
 
 
-def noisy(strength=0.0):
+def noisy(strengths=(0.0, 0.0, 0.0)):
+    """Three kinds of noise could be added, of which all are switched off."""
     key = [jax.random.key(0)]
 
     @jax.jit
     def noised(key, x):
-        key, now = jax.random.split(key)
-        return key, x + strength * jax.random.normal(now, x.shape)
+        for strength in strengths:
+            key, now = jax.random.split(key)
+            x = x + strength * jax.random.normal(now, x.shape)
+        return key, x
 
     def before(x):
         key[0], x = noised(key[0], x)

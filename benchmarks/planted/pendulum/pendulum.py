@@ -5,7 +5,7 @@ import jax.numpy as jnp
 import numpy as np
 import optax
 
-WORLDS, HORIZON, HIDDEN = 256, 24, 128
+WORLDS, HORIZON, HIDDEN = 256, 24, 64
 
 
 def policy_weights():

@@ -38,6 +38,7 @@ SETS = {
     "second": ROOT / "tests" / "data" / "plants_second",
     "third": ROOT / "tests" / "data" / "plants_third",
     "fourth": ROOT / "tests" / "data" / "plants_fourth",
+    "fifth": ROOT / "tests" / "data" / "plants_fifth",
 }
 
 STEPS = 60

@@ -7,9 +7,9 @@ from math import prod
 from typing import Any
 
 from roofline.core.cost import Cost, matrix
-from roofline.costs import attention_pairs, formulas
+from roofline.costs import attention_pairs, formulas, linear_algebra
 from roofline.costs.attention_pairs import Lengths, Mask, varlen
-from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, base
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, LINEAR_ALGEBRA, base
 
 
 def _bias(out: Any) -> Cost:
@@ -297,4 +297,4 @@ def kind(name: str) -> str:
         return "convolution_backward" if plain.endswith("backward") else "convolution"
     if plain in CONTRACTION and not plain.startswith(_RECURRENT):
         return "matmul"
-    return plain.lstrip("_")
+    return linear_algebra.KIND if plain in LINEAR_ALGEBRA else plain.lstrip("_")

@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import formulas
-from roofline.pytorch.aten import bags, rare, windows
+from roofline.pytorch.aten import bags, linear_algebra, rare, windows
 from roofline.pytorch.aten.contractions import CONTRACTION, attention, attention_backward, by_name
 from roofline.pytorch.aten.schema import Unresolved
 from roofline.pytorch.aten.tables import (
@@ -128,7 +128,7 @@ def _functional(func: Any) -> Any:
 
 
 Rule = Callable[[Any, Any, Any, Any], Cost]
-_RULES: dict[str, Rule] = {**windows.RULES, **rare.RULES}
+_RULES: dict[str, Rule] = {**windows.RULES, **rare.RULES, **linear_algebra.RULES}
 
 
 def _rule(name: str, func: Any) -> Rule | None:

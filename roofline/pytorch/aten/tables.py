@@ -34,6 +34,15 @@ ATTENTION_BACKWARD = frozenset(
     ).split()
 )
 
+#: Direct solvers and factorisations.
+LINEAR_ALGEBRA = frozenset(
+    (
+        "linalg_cholesky_ex cholesky linalg_ldl_factor_ex cholesky_inverse linalg_inv_ex linalg_lu linalg_lu_factor_ex "
+        "_linalg_det _linalg_slogdet linalg_solve_triangular triangular_solve linalg_lu_solve linalg_ldl_solve "
+        "_cholesky_solve_helper _linalg_solve_ex linalg_qr geqrf linalg_householder_product ormqr"
+    ).split()
+)
+
 _CLASS_NAMES: dict[OpClass, str] = {
     "normalisation": "native_layer_norm native_layer_norm_backward native_batch_norm native_batch_norm_backward "
     "_native_batch_norm_legit _batch_norm_with_update batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward "

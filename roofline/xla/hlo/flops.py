@@ -16,7 +16,7 @@ from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import formulas, rare
-from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo import custom_calls, linear_algebra
 from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Computation, Instruction, Module
 from roofline.xla.hlo.opcodes import (
@@ -79,6 +79,8 @@ def computation_work(module: Module, computation: Computation) -> Cost:
 
 def _work(module: Module, instruction: Instruction) -> Cost:
     opcode = instruction.opcode
+    if linear_algebra.routine(instruction):
+        return _noted(linear_algebra.work(instruction), instruction)
     rule = _RULES.get(base(opcode))
     if rule is not None:
         return rule(module, instruction)

@@ -13,8 +13,11 @@ from torch.nn import functional
 
 from roofline.core.cost import Cost
 from roofline.core.step import Step
+from roofline.costs import linear_algebra
 from roofline.costs.calls import Call, Tensor
+from roofline.pytorch.aten import linear_algebra as rules
 from roofline.pytorch.aten.engine import Engine
+from roofline.pytorch.aten.tables import LINEAR_ALGEBRA as LINEAR_ALGEBRA_NAMES
 from roofline.pytorch.count import count
 from roofline.pytorch.recording import counting
 
@@ -265,6 +268,52 @@ def test_ctc_is_a_recursion_over_labels_and_frames():
     results = tensor(2), tensor(2, 20, 11)
     data = costed("_ctc_loss", logs, labels, *lengths, 0, False, overload="Tensor", outputs=results).cost
     assert (data.quality, data.note) == ("unknown", "the lengths of its sequences are data")
+
+
+A, B = (2, 6, 6), (2, 6, 4)
+PIVOTS = (2, 6)
+#: (arguments, results where torch has to be told them, FLOP of each of 2 matrices).
+LINEAR_ALGEBRA = {
+    "linalg_cholesky_ex": ((tensor(*A), False, False), None, 6**3 / 3),
+    "linalg_ldl_factor_ex": ((tensor(*A), False, False), None, 6**3 / 3),
+    "cholesky_inverse": ((tensor(*A), False), None, 2 * 6**3 / 3),
+    "linalg_inv_ex": ((tensor(*A), False), None, 2 * 6**3),
+    "linalg_lu_factor_ex": ((tensor(*B), True, False), None, 6 * 4**2 - 4**3 / 3),
+    "linalg_lu": ((tensor(2, 4, 6), True), None, 6 * 4**2 - 4**3 / 3),
+    "_linalg_det": ((tensor(*A),), None, 2 * 6**3 / 3),
+    "_linalg_slogdet": ((tensor(*A),), None, 2 * 6**3 / 3),
+    "linalg_solve_triangular": ((tensor(*A), tensor(*B), True, True, False), None, 6 * 6 * 4),
+    "linalg_lu_solve": ((tensor(*A), tensor(*PIVOTS, dtype="int"), tensor(*B), True, False), None, 2 * 6 * 6 * 4),
+    "linalg_ldl_solve": ((tensor(*A), tensor(*PIVOTS, dtype="int"), tensor(*B), False), None, 2 * 6 * 6 * 4),
+    "_cholesky_solve_helper": ((tensor(*B), tensor(*A), False), (tensor(*B),), 2 * 6 * 6 * 4),
+    "_linalg_solve_ex": ((tensor(*A), tensor(*B), True, False), None, 2 * 6**3 / 3 + 2 * 6 * 6 * 4),
+    "linalg_qr": ((tensor(*B), "reduced"), None, 2 * 2 * 4**2 * (6 - 4 / 3)),
+    "linalg_qr, no Q": ((tensor(*B), "r"), None, 2 * 4**2 * (6 - 4 / 3)),
+    "geqrf": ((tensor(*B),), (tensor(*B), tensor(2, 4)), 2 * 4**2 * (6 - 4 / 3)),
+    "linalg_householder_product": ((tensor(*B), tensor(2, 4)), None, 2 * 4**2 * (6 - 4 / 3)),
+    # Three reflectors of 6 numbers on 4 columns.
+    "ormqr": ((tensor(2, 6, 3), tensor(2, 3), tensor(*B), True, False), None, 4 * 6 * 4 * 3 - 2 * 4 * 3**2),
+    "ormqr, from the right": (
+        (tensor(2, 4, 3), tensor(2, 3), tensor(*B), False, False),
+        *(None, 4 * 6 * 4 * 3 - 2 * 6 * 3**2),
+    ),
+}
+
+
+@pytest.mark.parametrize("label", LINEAR_ALGEBRA)
+def test_direct_linear_algebra(label):
+    inputs, outputs, flops = LINEAR_ALGEBRA[label]
+    found = costed(label.partition(",")[0], *inputs, outputs=outputs)
+    assert found.cost.flops == pytest.approx(2 * flops, rel=1e-12)
+    assert (found.cost.model_flops, found.cost.useful_flops) == (found.cost.flops, found.cost.flops)
+    # Matrix work, but no contraction: frameworks are not compared by it.
+    assert (found.op_class, found.kind, found.cost.quality) == ("other", linear_algebra.KIND, "assumed")
+    assert found.cost.vector_flops == 0
+    assert found.cost.bytes_read == 4 * sum(one.numel for one in inputs if isinstance(one, Tensor))
+
+
+def test_all_direct_solvers_have_a_rule():
+    assert set(rules.RULES) == LINEAR_ALGEBRA_NAMES
 
 
 def recorded(run):

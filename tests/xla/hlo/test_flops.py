@@ -305,7 +305,7 @@ def test_a_complex_product_counts_as_one_and_says_so():
 @pytest.mark.parametrize(
     ("body", "parameters", "named"),
     [
-        ("f32[4,4] cholesky(p0)", ["f32[4,4]"], "cholesky"),
+        ('f32[4] custom-call(p0), custom_call_target="lapack_ssyevd_ffi"', ["f32[4,4]"], "lapack_ssyevd_ffi"),
         ('f32[8] custom-call(p0), custom_call_target="my_kernel"', ["f32[8]"], "my_kernel"),
     ],
 )
@@ -318,10 +318,11 @@ def test_what_has_no_rule_is_unknown_and_named(body, parameters, named):
 
 
 def test_a_fusion_with_something_unknown_is_unknown():
-    computation = "f { a = f32[4,4] parameter(0)\n b = f32[4,4] cholesky(a)\n ROOT c = f32[4,4] add(b, b) }"
+    call = 'custom-call(a), custom_call_target="my_kernel"'
+    computation = f"f {{ a = f32[4,4] parameter(0)\n b = f32[4,4] {call}\n ROOT c = f32[4,4] add(b, b) }}"
     cost = cost_of("f32[4,4] fusion(p0), kind=kLoop, calls=f", "f32[4,4]", computations=computation)
     assert cost.flops is None
-    assert "cholesky" in cost.note
+    assert "my_kernel" in cost.note
 
 
 @pytest.mark.parametrize(

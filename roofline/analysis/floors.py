@@ -27,8 +27,9 @@ PATTERNS: Mapping[str, tuple[float, bool]] = {
     "update": (2 / 3, True),
 }
 
-#: Vector work on 16-bit types is done in fp32: ATen's and XLA's `opmath` types.
-VECTOR_PRECISION = {"bf16": "fp32", "fp16": "fp32"}
+#: Vector work on 16-bit types is done in fp32: ATen's and XLA's `opmath` types. On complex numbers it is done on their
+#: parts, at least one FLOP for each that is counted.
+VECTOR_PRECISION = {"bf16": "fp32", "fp16": "fp32", "complex64": "fp32", "complex128": "fp64"}
 
 #: An op may run up to this much faster than its floor before it counts as a defect of count or ceiling.
 ABOVE_TOLERANCE = 0.03

@@ -30,6 +30,9 @@ DTYPES: dict[str, tuple[str, int]] = {
     "unsigned short": ("uint16", 2),
     "unsigned int": ("uint32", 4),
     "unsigned long": ("uint64", 8),
+    "c10::qint8": ("int8", 1),
+    "c10::quint8": ("uint8", 1),
+    "c10::qint32": ("int32", 4),
 }
 
 

@@ -187,8 +187,20 @@ ARITHMETIC: dict[str, float] = {
     **dict.fromkeys(("addcmul", "addcdiv", "clamp"), 2.0),
     "lerp": 3.0,
 }
+#: Functions of which a probe measures no rate: Bessel's and Airy's, of probability, of number theory, and polynomials.
+SPECIAL = frozenset(
+    (
+        "bessel_i0 bessel_i0e bessel_i1 bessel_i1e bessel_j0 bessel_j1 bessel_y0 bessel_y1 modified_bessel_i0 "
+        "modified_bessel_i1 modified_bessel_k0 modified_bessel_k1 scaled_modified_bessel_k0 scaled_modified_bessel_k1 "
+        "spherical_bessel_j0 airy_ai erfcx ndtri zeta polygamma igamma igammac gcd standard_gamma_grad dirichlet_grad "
+        "chebyshev_polynomial_t chebyshev_polynomial_u chebyshev_polynomial_v chebyshev_polynomial_w "
+        "shifted_chebyshev_polynomial_t shifted_chebyshev_polynomial_u shifted_chebyshev_polynomial_v "
+        "shifted_chebyshev_polynomial_w hermite_polynomial_h hermite_polynomial_he laguerre_polynomial_l "
+        "legendre_polynomial_p"
+    ).split()
+)
 #: Counted by evaluations, in a column by function.
-FUNCTIONS = frozenset(
+FUNCTIONS = SPECIAL | frozenset(
     [
         "exp",
         "exp2",

@@ -32,6 +32,10 @@ _REMARK = re.compile(
     r"|E\d{4} [\d:.]+ +\d+ cuda_platform\.cc:\d+\] failed call to cuInit"
 )
 
+#: The same of torch's recorder of ops, for each op that it cannot read; and what it prints behind it.
+_OBSERVER = re.compile(r"\[[IW]\d{4} [\d:.]+ execution_trace_observer\.cpp:\d+\]")
+_FRAME = re.compile(r"Exception raised from .+ \(most recent call first\):|frame #\d+: |<omitting python frames>|$")
+
 #: What an interpreter is asked, and its answer.
 _PROBE = """
 try:
@@ -134,7 +138,8 @@ def _no_python(python: str) -> InputError:
 
 @contextmanager
 def _relayed() -> Iterator[int]:
-    """A file descriptor whose lines go on to standard error as they come, XLA's and TensorFlow's remarks left out.
+    """A file descriptor whose lines go on to standard error as they come, the remarks of XLA, TensorFlow and torch's
+    recorder left out.
 
     Those libraries report to standard error whatever their variables for logging say, and would bury the one sentence
     that a failed command owes to its user.
@@ -152,8 +157,10 @@ def _relayed() -> Iterator[int]:
 def _pass_on(reading: int) -> None:
     """Read to the end whatever becomes of standard error: the child would die of a pipe that nobody reads."""
     with open(reading, encoding="utf-8", errors="replace") as lines:
+        behind = False  # a remark of the observer
         for line in lines:
-            if sys.stderr is not None and not _REMARK.match(line):
+            behind = bool(_OBSERVER.match(line) or (behind and _FRAME.match(line)))
+            if sys.stderr is not None and not behind and not _REMARK.match(line):
                 with suppress(OSError, ValueError):  # gone, or closed
                     sys.stderr.write(line)
                     sys.stderr.flush()

@@ -19,6 +19,7 @@ import msgspec
 
 from roofline.core.cost import by_index
 from roofline.costs.counted import Interner
+from roofline.costs.linear_algebra import KIND
 from roofline.errors import InputError
 from roofline.xla import names as xla_names
 from roofline.xla.carriers import ROUNDING, Carriers
@@ -261,6 +262,8 @@ def _noted(op: Executed, same: Interner) -> Executed:
 
 def _with(op: Executed, model: float, same: Interner) -> Executed:
     costed = op.costed
+    if costed.kind == KIND:  # of which XLA makes nothing else: what runs was asked for
+        return op
     if costed.cost.model_flops is None or costed.cost.model_flops == model:
         return op
     cost = msgspec.structs.replace(costed.cost, model_flops=model)

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 
+from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.module import Instruction, Module
 from roofline.xla.hlo.schedule import inside, joined
@@ -28,7 +29,8 @@ def products(module: Module, instruction: Instruction) -> list[tuple[Instruction
     found = []
     known: Mapping[Instruction, str] = module.memo.get("found names", {})
     for each in inside(instruction):
-        flops = work(module, each).flops if each.opcode in _PRODUCTS else 0.0
+        is_one = each.opcode in _PRODUCTS and not linear_algebra.routine(each)
+        flops = work(module, each).flops if is_one else 0.0
         if flops:
             found.append((each, known.get(each) or joined(instruction.op_name, each.op_name), flops))
     return found

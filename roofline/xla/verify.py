@@ -15,6 +15,7 @@ from typing import Any
 
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES
+from roofline.costs.linear_algebra import KIND
 from roofline.recording.recording import Check
 from roofline.recording.xspace.framework import Framework
 from roofline.recording.xspace.recorder import profiled_step
@@ -40,7 +41,8 @@ def verify(step: Step, framework: Framework) -> list[Check]:
     if not checks:
         checks = [_lowered(step, sum(op.costed.cost.model_flops or 0.0 for op in counted.ops))]
     for number, phase in enumerate(PHASES):
-        costs = [op.costed.cost for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number]
+        here = (op.costed for op, at in zip(counted.ops, counted.phase.tolist(), strict=True) if at == number)
+        costs = [costed.cost for costed in here if costed.kind != KIND]
         model, executed = (sum(getattr(cost, name) or 0.0 for cost in costs) for name in ("model_flops", "flops"))
         if model or executed:
             ratio = f"executed / model = {executed / model:.6g}" if model else "nothing was asked for"

@@ -14,6 +14,7 @@ from roofline.core.cost import matrix
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
+from roofline.costs.linear_algebra import KIND
 from roofline.renderers import _document
 
 US = 1e-6
@@ -358,6 +359,11 @@ def test_products_say_what_was_asked_for_and_what_ran() -> None:
         signatures=(signature("mm", 100.0, 100.0), signature("again", 100.0, 150.0), signature("mm", 100.0, 100.0)),
         ops=(op(0, 0), op(1, 1), op(2, 1)),
     )
+    # A factorisation is matrix work, of the floors and of all FLOPs; a product it is not.
+    factored = replace(signature("lu", 70.0, 70.0), kind=KIND, op_class="other")
+    beside = replace(made, signatures=(*made.signatures, factored), ops=(*made.ops, op(3, 0)))
+    assert analyze(beside).products == analyze(made).products
+    assert analyze(beside).total.model_flops == analyze(made).total.model_flops + 70
     assert analyze(made).products == {"forward": (100.0, 100.0, ""), "backward": (200.0, 250.0, "again")}
 
 

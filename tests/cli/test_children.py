@@ -510,6 +510,24 @@ def test_remarks_of_the_libraries_are_left_out(capsys: pytest.CaptureFixture[str
     assert capsys.readouterr().err == "\n".join([*kept, "no end of line"])
 
 
+def test_frames_of_torchs_recorder_are_left_out_and_those_of_others_are_not(capsys: pytest.CaptureFixture[str]) -> None:
+    from roofline.recording import launch
+
+    frames = [
+        "Exception raised from sizes_custom at /torch/NestedTensorImpl.cpp:279 (most recent call first):",
+        "frame #0: c10::Error::Error(c10::SourceLocation) + 0x9d (0x7f1751179b8d in libc10.so)",
+        "<omitting python frames>",
+        "frame #27: _start + 0x21 (0x5636f39bd081 in python)",
+        "",
+    ]
+    told = (
+        "[W1123 22:12:14.980422724 execution_trace_observer.cpp:896] Exception in execution trace observer: no sizes."
+    )
+    with launch._relayed() as printed:
+        os.write(printed, "\n".join(["RuntimeError: 7", *frames, told, *frames, told, *frames, "step 2", ""]).encode())
+    assert capsys.readouterr().err == "\n".join(["RuntimeError: 7", *frames, "step 2", ""])
+
+
 def test_a_child_is_read_to_its_end_whatever_becomes_of_standard_error(monkeypatch: pytest.MonkeyPatch) -> None:
     from roofline.recording import launch
 

@@ -265,7 +265,7 @@ def test_unknown_ops_without_a_duration_stay_apart(make_kineto):
     made = make_kineto.Trace()
     for number in range(8):
         at = 100 * number
-        made.op("aten::linalg_qr", at, at + 40, ([number + 1, 256], "float", [256, 1]))
+        made.op("aten::_linalg_svd", at, at + 40, ([number + 1, 256], "float", [256, 1]))
         made.launch("gemm", at + 10, at + 50, at + 60)
     trace = json.loads(made.write())
     kernels = [event for event in trace["traceEvents"] if event["cat"] == "kernel"]

@@ -23,6 +23,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
 from roofline.core.vocabulary import PRODUCTS
+from roofline.costs.linear_algebra import KIND
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
@@ -60,9 +61,14 @@ class MatrixWork(NamedTuple):
 
 
 def matrix_work(analysis: Analysis, op: Op) -> tuple[MatrixWork, ...]:
-    """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase."""
+    """The matrix work of an op: that of its constituents where these hold all of it, each in its own phase.
+
+    None of linear algebra, of which frameworks ask for the same in other steps (`roofline.costs.linear_algebra`).
+    """
     profile = analysis.profile
     signature = profile.signatures[op.signature]
+    if signature.kind == KIND:
+        return ()
     whole = signature.cost.model_flops
     parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]
     known = sum(part.signature.cost.model_flops or 0.0 for part in parts)

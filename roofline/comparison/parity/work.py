@@ -15,6 +15,7 @@ from roofline.analysis.callbacks import calls_python
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
+from roofline.costs.linear_algebra import KIND
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
@@ -311,7 +312,8 @@ def _time_of_products(analysis: Analysis, phase: str) -> float:
     """The time of the ops that do matrix work in a phase [s]."""
 
     def works(op: Op) -> bool:
-        return analysis.profile.phases[op.phase] == phase and bool(analysis.profile.signatures[op.signature].cost.flops)
+        signature = analysis.profile.signatures[op.signature]
+        return analysis.profile.phases[op.phase] == phase and bool(signature.cost.flops) and signature.kind != KIND
 
     return float(analysis.table.share[[row for row, op in enumerate(analysis.profile.ops) if works(op)]].sum())
 

@@ -133,11 +133,15 @@ def _by_schema(
     reads: dict[int, torch.Tensor] = {}
     writes: dict[int, torch.Tensor] = {}
     unread = UNREAD.get(name, frozenset()) | _unused_gradients(name, args) | _unused_addend(name, kwargs)
+    if name == "_segment_reduce_backward" and args[3] in ("sum", "mean"):
+        unread |= frozenset(("output", "data"))
     for position, argument in enumerate(func._schema.arguments):
         value = args[position] if position < len(args) else kwargs.get(argument.name)
         written = argument.alias_info is not None and argument.alias_info.is_write
         if plain.startswith("_fused_") and argument.name == "grads":
             written = kwargs.get("grad_scale") is not None  # unscaled in place only then
+        if name == "rrelu_with_noise" and argument.name == "noise":
+            written = bool(by_name(func, args, kwargs).get("training"))  # drawn only then
         for tensor in leaves(value):
             if written:
                 writes[id(tensor)] = tensor

@@ -6,10 +6,10 @@ from collections.abc import Callable
 from math import prod
 from typing import Any
 
-from roofline.core.cost import Cost
-from roofline.costs import attention_pairs, formulas
+from roofline.core.cost import Cost, matrix
+from roofline.costs import attention_pairs, formulas, linear_algebra
 from roofline.costs.attention_pairs import Lengths, Mask, varlen
-from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, base
+from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, LINEAR_ALGEBRA, base
 
 
 def _bias(out: Any) -> Cost:
@@ -238,6 +238,23 @@ def by_name(overload: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dic
     return {**dict(zip(names, args, strict=False)), **kwargs}
 
 
+def _trilinear(
+    a: Any, b: Any, c: Any, without_a: Any, without_b: Any, without_c: Any, summed: Any, *_: Any, **__: Any
+) -> Cost:
+    """Two products: A with B, summed over what C does not have, and the result with C.
+
+    without_a, ...: dimensions of the whole that a factor does not have. `bilinear` calls it with (1, 3), (0), (1, 2).
+    """
+    lacking = (set(without_a), set(without_b), set(without_c))
+    number = a.dim() + len(lacking[0])
+    sizes: dict[int, int] = {}
+    for factor, without in zip((a, b, c), lacking, strict=True):
+        sizes |= zip([dim for dim in range(number) if dim not in without], factor.shape, strict=True)
+    first = set(range(number)) - (lacking[0] & lacking[1])
+    second = (first - (set(summed) & lacking[2])) | (set(range(number)) - lacking[2])
+    return matrix(2.0 * prod(sizes[dim] for dim in first)) + matrix(2.0 * prod(sizes[dim] for dim in second))
+
+
 _RECURRENT = ("mkldnn_rnn_layer", "_cudnn_rnn")
 #: The formula of each, called with the op's arguments and its result as `out`.
 CONTRACTION: dict[str, Callable[..., Cost]] = {
@@ -265,6 +282,7 @@ CONTRACTION: dict[str, Callable[..., Cost]] = {
     "_convolution": _convolution,
     "convolution_overrideable": _convolution,
     "convolution_backward": _convolution_backward,
+    "_trilinear": _trilinear,
 }
 
 
@@ -279,4 +297,4 @@ def kind(name: str) -> str:
         return "convolution_backward" if plain.endswith("backward") else "convolution"
     if plain in CONTRACTION and not plain.startswith(_RECURRENT):
         return "matmul"
-    return plain.lstrip("_")
+    return linear_algebra.KIND if plain in LINEAR_ALGEBRA else plain.lstrip("_")

@@ -83,14 +83,22 @@ def _by_schema(call: Call, overload: Any) -> Costed:
     args, kwargs, assumed = schema.build(overload, call)
     data_dependent = plain in ("index_put", "_index_put_impl") and flops.is_masked(args[1])
     try:
+        if plain in _UNLIKE_META:
+            raise NotImplementedError("its results were not recorded")
         with torch.no_grad():
             cost, out = flops.count(overload, args, kwargs)
-    except RuntimeError:  # NotImplementedError is one
+    except RuntimeError as error:
         out = _recorded_results(call)
-        if out is None or plain not in _DATA_DEPENDENT:
+        if out is None:
             raise
-        data_dependent = True
-        cost = flops.without_meta(plain, args, kwargs)
+        if plain in _DATA_DEPENDENT:
+            data_dependent = True
+            cost = flops.without_meta(plain, args, kwargs)
+        else:
+            by_rule = flops.of_results(overload, args, kwargs, out) if isinstance(error, NotImplementedError) else None
+            if by_rule is None:
+                raise
+            cost = by_rule
     moved = bytes.traffic(overload, args, kwargs, out)
     if moved.view and cost == Cost():
         return _costed(call, Cost(), moved_view=True)
@@ -122,6 +130,10 @@ _DATA_DEPENDENT = frozenset(
 )
 
 
+#: Ops whose results on meta tensors are of another type than on real ones.
+_UNLIKE_META = frozenset(("quantize_per_tensor", "quantize_per_channel"))
+
+
 def _flat(args: tuple[Any, ...], kwargs: dict[str, Any], overload: Any) -> list[torch.Tensor]:
     """Tensor arguments in schema order, as `calls.tensors` numbers the recorded ones."""
     values = []
@@ -151,6 +163,8 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
     types = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.inputs)]
     results = [DTYPES.get(tensor.dtype, (tensor.dtype, 0))[0] for tensor in tensors(call.outputs or ())]
     floating = [dtype for dtype in types if dtype in FLOATING]
+    if any(tensor.dtype.startswith("c10::q") for tensor in tensors(call.inputs)):
+        floating = floating or [dtype for dtype in results if dtype in FLOATING]  # which they are turned into
     return Costed(
         cost=cost,
         kind=contractions.kind(call.name),

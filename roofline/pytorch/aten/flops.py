@@ -19,7 +19,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from roofline.core.cost import Cost, unknown
 from roofline.costs import formulas
-from roofline.pytorch.aten import bags
+from roofline.pytorch.aten import bags, linear_algebra, rare, windows
 from roofline.pytorch.aten.contractions import CONTRACTION, attention, attention_backward, by_name
 from roofline.pytorch.aten.schema import Unresolved
 from roofline.pytorch.aten.tables import (
@@ -31,6 +31,7 @@ from roofline.pytorch.aten.tables import (
     PRIMITIVE,
     RANDOM,
     REDUCTIONS,
+    SCANS,
     SCATTERS,
     WORKLESS_CALLS,
     base,
@@ -127,6 +128,7 @@ def _functional(func: Any) -> Any:
 
 
 Rule = Callable[[Any, Any, Any, Any], Cost]
+_RULES: dict[str, Rule] = {**windows.RULES, **rare.RULES, **linear_algebra.RULES}
 
 
 def _rule(name: str, func: Any) -> Rule | None:
@@ -138,6 +140,8 @@ def _rule(name: str, func: Any) -> Rule | None:
         return lambda f, a, k, out: attention_backward(f, a, k)
     if name in WORKLESS_CALLS:
         return lambda f, a, k, out: Cost()
+    if name in _RULES:
+        return _RULES[name]
     if name.startswith("_fused_"):
         return _fused_optimizer(name)
     if name.startswith("_foreach_"):
@@ -160,14 +164,10 @@ def _rule(name: str, func: Any) -> Rule | None:
         return _variance
     if name in ("linalg_vector_norm", "norm"):
         return lambda f, a, k, out: formulas.norm(a[0].numel(), leaves(out)[0].numel())
-    if name in ("max_pool2d_with_indices", "avg_pool2d", "_adaptive_avg_pool2d"):
-        return _pool
     if name == "nll_loss_forward":
         return lambda f, a, k, out: Cost(vector_flops=2.0 * a[1].numel())  # negate and sum
     if name == "nll_loss_backward":
         return lambda f, a, k, out: Cost(vector_flops=1.0 * a[2].numel())
-    if name in ("avg_pool2d_backward", "_adaptive_avg_pool2d_backward"):
-        return _average_backward
     if name == "pow":
         return _power
     if name in PRIMITIVE:
@@ -209,7 +209,7 @@ def _power(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
 def _reduction(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     name = base(func._schema.name)
     inputs, outputs = args[0].numel(), leaves(out)[0].numel()
-    if name in ("cumsum", "cumprod"):
+    if name in SCANS:
         outputs = inputs // max(1, args[0].shape[args[1]] if args[0].dim() else 1)
     cost = formulas.reduction(inputs, outputs, mean=name == "mean")
     if leaves(out)[0].is_floating_point() or args[0].is_floating_point():
@@ -223,26 +223,6 @@ def _variance(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return cost + Cost(functions={"sqrt": float(outputs)}) if "std" in func._schema.name else cost
 
 
-def _pool(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    """Each output is a reduction of its window; windows are taken whole."""
-    result, name = leaves(out)[0], base(func._schema.name)
-    if name == "_adaptive_avg_pool2d":
-        window = args[0].numel() / max(1, result.numel())
-    else:
-        size = list(args[1])
-        window = float(size[0] * size[-1])
-    return formulas.reduction(window * result.numel(), result.numel(), mean=name != "max_pool2d_with_indices")
-
-
-def _average_backward(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
-    """Each gradient is divided by the size of its window once, and added to every input of it."""
-    gradients = args[0].numel()
-    if "adaptive" in func._schema.name:
-        return Cost(vector_flops=float(gradients + args[1].numel()))
-    size = list(args[2])
-    return Cost(vector_flops=(1.0 + size[0] * size[-1]) * gradients)
-
-
 def touched(name: str, arguments: dict[str, Any]) -> int:
     """How many elements of its target a scatter writes; where a mask says it, which is data, those of its values."""
     target = arguments["self"]
@@ -253,7 +233,7 @@ def touched(name: str, arguments: dict[str, Any]) -> int:
         indexed = torch.broadcast_shapes(*[index.shape for index in indices if index is not None])
         whole = [size for size, index in zip_longest(target.shape, indices) if index is None]
         return int(prod(indexed) * prod(whole))
-    if name in ("index_copy", "index_add"):
+    if name in ("index_copy", "index_add", "index_reduce"):
         return int(arguments["source"].numel())
     index = int(arguments["index"].numel())
     if name == "index_fill":
@@ -285,8 +265,14 @@ def _histogram(func: Any, args: Any, kwargs: Any, out: Any) -> Cost:
     return formulas.histogram(args[0].numel(), range_known=least != largest)
 
 
+def of_results(overload: Any, args: Any, kwargs: Any, out: Any) -> Cost | None:
+    """The work of an op that torch cannot run on meta tensors, by the results that were recorded; None: no rule."""
+    rule = _rule(base(overload._schema.name), overload)
+    return None if rule is None else rule(overload, args, kwargs, out[0] if len(out) == 1 else out)
+
+
 def without_meta(name: str, args: Any, kwargs: Any) -> Cost:
-    """The work of an op that torch cannot run on meta tensors, and of which the results were recorded."""
+    """The same of an op of which the sizes of results depend on data."""
     if name == "histogram":
         if isinstance(args[1], torch.Tensor):  # edges, between which each element is sought by comparing
             return Cost(vector_flops=float(args[0].numel()))

@@ -40,6 +40,10 @@ DTYPE: dict[str, torch.dtype] = {
     "unsigned short": torch.uint16,
     "unsigned int": torch.uint32,
     "unsigned long": torch.uint64,
+    # Numbers of as many bits stand for them.
+    "c10::qint8": torch.int8,
+    "c10::quint8": torch.uint8,
+    "c10::qint32": torch.int32,
 }
 #: c10::ScalarType by number, as scalar type arguments are recorded.
 _SCALAR_TYPES = (
@@ -209,7 +213,7 @@ def _fit(value: Any, argument: Any) -> int | None:
         "bool": isinstance(value, bool),
         "int": isinstance(value, int) and not isinstance(value, bool),
         "float": isinstance(value, int | float) and not isinstance(value, bool),
-        "number": isinstance(value, int | float | bool),
+        "number": isinstance(value, int | float | bool | complex),
         "str": isinstance(value, str),
         "Device": isinstance(value, str),
         "Generator": False,

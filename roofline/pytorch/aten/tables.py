@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.core.vocabulary import OpClass
-from roofline.costs.formulas import FUNCTIONS, RMS_NORM
+from roofline.costs.formulas import FUNCTIONS, RMS_NORM, SPECIAL
 
 CONTRACTIONS = frozenset(
     (
@@ -11,7 +11,7 @@ CONTRACTIONS = frozenset(
         "_sparse_mm _mm_plus_mm convolution _convolution convolution_overrideable cudnn_convolution "
         "mkldnn_convolution miopen_convolution convolution_backward mkldnn_linear linear linear_backward matmul einsum "
         "tensordot inner bilinear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d "
-        "mkldnn_rnn_layer _cudnn_rnn"
+        "mkldnn_rnn_layer _cudnn_rnn _trilinear"
     ).split()
 )
 #: Contractions that add `beta * self`.
@@ -34,6 +34,15 @@ ATTENTION_BACKWARD = frozenset(
     ).split()
 )
 
+#: Direct solvers and factorisations.
+LINEAR_ALGEBRA = frozenset(
+    (
+        "linalg_cholesky_ex cholesky linalg_ldl_factor_ex cholesky_inverse linalg_inv_ex linalg_lu linalg_lu_factor_ex "
+        "_linalg_det _linalg_slogdet linalg_solve_triangular triangular_solve linalg_lu_solve linalg_ldl_solve "
+        "_cholesky_solve_helper _linalg_solve_ex linalg_qr geqrf linalg_householder_product ormqr"
+    ).split()
+)
+
 _CLASS_NAMES: dict[OpClass, str] = {
     "normalisation": "native_layer_norm native_layer_norm_backward native_batch_norm native_batch_norm_backward "
     "_native_batch_norm_legit _batch_norm_with_update batch_norm_backward cudnn_batch_norm cudnn_batch_norm_backward "
@@ -47,27 +56,37 @@ _CLASS_NAMES: dict[OpClass, str] = {
     "mse_loss mse_loss_backward smooth_l1_loss binary_cross_entropy binary_cross_entropy_with_logits "
     "max_pool2d_with_indices max_pool2d_with_indices_backward avg_pool2d avg_pool2d_backward _adaptive_avg_pool2d "
     "_adaptive_avg_pool2d_backward count_nonzero upsample_nearest1d_backward upsample_nearest2d_backward "
-    "upsample_nearest3d_backward",
+    "upsample_nearest3d_backward cummax cummin logcumsumexp max_pool3d_with_indices max_pool3d_with_indices_backward "
+    "avg_pool3d avg_pool3d_backward _adaptive_avg_pool3d _adaptive_avg_pool3d_backward adaptive_max_pool2d "
+    "adaptive_max_pool2d_backward adaptive_max_pool3d adaptive_max_pool3d_backward fractional_max_pool2d "
+    "fractional_max_pool2d_backward fractional_max_pool3d fractional_max_pool3d_backward segment_reduce "
+    "_segment_reduce_backward multi_margin_loss multi_margin_loss_backward _ctc_loss _ctc_loss_backward "
+    "_is_all_true _is_any_true",
     "embedding": "embedding embedding_dense_backward embedding_renorm index_select index gather scatter scatter_add "
     "index_add index_put _index_put_impl _unsafe_index embedding_bag _embedding_bag _embedding_bag_forward_only "
     "_embedding_bag_backward _embedding_bag_dense_backward _embedding_bag_per_sample_weights_backward "
     "take index_copy index_fill "
-    "index_select_backward scatter_reduce masked_select nonzero _unique2 unique_dim unique_consecutive",
+    "index_select_backward scatter_reduce masked_select nonzero _unique2 unique_dim unique_consecutive put "
+    "index_reduce",
     "movement": "copy clone _to_copy cat stack contiguous zero fill zeros ones full zeros_like ones_like full_like "
     "new_zeros new_ones new_full arange linspace constant_pad_nd repeat roll flip tril triu select_backward "
     "slice_backward slice_scatter select_scatter as_strided_scatter repeat_interleave _reshape_copy eye tril_indices "
     "triu_indices one_hot _pin_memory permute_copy expand_copy _copy_from _foreach_copy _foreach_zero masked_scatter "
     "split_with_sizes_copy split_copy unbind_copy unfold_backward im2col col2im "
     "reflection_pad2d replication_pad2d scalar_tensor native_channel_shuffle channel_shuffle _pack_padded_sequence "
-    "upsample_nearest1d upsample_nearest2d upsample_nearest3d",
+    "upsample_nearest1d upsample_nearest2d upsample_nearest3d diagonal_backward",
     # Activations that torch does not tag as pointwise.
     "pointwise": "mish_backward glu glu_backward log_sigmoid_forward log_sigmoid_backward rrelu_with_noise "
     "rrelu_with_noise_backward softplus_backward hardswish hardswish_backward elu_backward leaky_relu_backward "
-    "hardtanh_backward hardsigmoid_backward _prelu_kernel _prelu_kernel_backward",
+    "hardtanh_backward hardsigmoid_backward _prelu_kernel _prelu_kernel_backward softshrink_backward "
+    "hardshrink_backward frexp quantize_per_tensor quantize_per_channel dequantize "
+    "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
+    "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams",
     "random": "bernoulli uniform normal random exponential native_dropout native_dropout_backward rand randn randint "
-    "randperm rand_like randn_like multinomial _fused_dropout geometric",
+    "randperm rand_like randn_like multinomial _fused_dropout geometric poisson binomial _standard_gamma "
+    "_sample_dirichlet",
     "transfer": "_local_scalar_dense",
-    "other": "sort topk argsort searchsorted bucketize histc histogram bincount",
+    "other": "sort topk argsort searchsorted bucketize histc histogram bincount median nanmedian mode kthvalue",
 }
 CLASS_OF: dict[str, OpClass] = {
     **{name: op_class for op_class, names in _CLASS_NAMES.items() for name in names.split()},
@@ -78,7 +97,10 @@ CLASS_OF: dict[str, OpClass] = {
 #: aten primitives that are not called what costs/formulas.py calls them.
 PRIMITIVE: dict[str, str] = {
     **{name: name for name in ("add sub mul div neg abs minimum maximum addcmul addcdiv lerp clamp remainder").split()},
-    **{name: name for name in FUNCTIONS},
+    **{name: name for name in FUNCTIONS - {"gcd"}},
+    **{f"special_{name}": name for name in SPECIAL},
+    "_standard_gamma_grad": "standard_gamma_grad",
+    "_dirichlet_grad": "dirichlet_grad",
     "rsub": "sub",
     "true_divide": "div",
     "divide": "div",
@@ -96,11 +118,12 @@ PRIMITIVE: dict[str, str] = {
     "fmod": "remainder",
     "floor_divide": "div",
     "float_power": "pow",
-    **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac", "sign", "sgn"), "round"),
+    **dict.fromkeys(("floor", "ceil", "round", "trunc", "frac", "sign", "sgn", "frexp", "nextafter"), "round"),
     **dict.fromkeys(
         ("eq", "ne", "lt", "le", "gt", "ge", "isnan", "isinf", "isfinite", "signbit", "equal", "isin"), "compare"
     ),
     **dict.fromkeys(("threshold_backward", "threshold", "where", "masked_fill", "tril", "triu"), "select"),
+    **dict.fromkeys(("softshrink_backward", "hardshrink_backward"), "select"),
     **dict.fromkeys(("logical_not", "logical_and", "logical_or", "logical_xor"), "logical"),
     **dict.fromkeys(
         ("bitwise_and", "bitwise_or", "bitwise_xor", "bitwise_not", "__and__", "__or__", "__xor__", "__lshift__"), "bit"
@@ -116,20 +139,28 @@ PRIMITIVE: dict[str, str] = {
             "unfold_backward linspace eye tril_indices triu_indices searchsorted bucketize masked_scatter "
             "reflection_pad2d replication_pad2d is_same_size _pin_memory count_nonzero _unique2 "
             "repeat_interleave record_stream _assert_async resolve_conj resolve_neg prelu_dummy "
-            "unbind_copy split_copy split_with_sizes_copy"
+            "unbind_copy split_copy split_with_sizes_copy copy_to median nanmedian mode kthvalue lu_unpack "
+            "_is_all_true _is_any_true _linalg_check_errors"
         ).split(),
         "copy",
     ),
 }
+#: Reductions that keep every step, along a dimension.
+SCANS = frozenset(["cumsum", "cumprod", "cummax", "cummin"])
 #: Reductions: FLOP per application of the body.
-REDUCTIONS = frozenset(["sum", "nansum", "mean", "amax", "amin", "max", "min", "prod", "cumsum", "cumprod"])
+REDUCTIONS = frozenset(["sum", "nansum", "mean", "amax", "amin", "max", "min", "prod", *SCANS])
 #: Numbers drawn, one per output element, and FLOP per element beside (dropout multiplies by the mask and the scale).
 RANDOM: dict[str, float] = {
     **dict.fromkeys(("bernoulli uniform normal random exponential geometric rand randn randint randperm").split(), 0.0),
     **dict.fromkeys(["rand_like", "randn_like", "randint_like", "multinomial"], 0.0),
+    # What is drawn again until it fits is counted once.
+    **dict.fromkeys(["poisson", "binomial", "_standard_gamma"], 0.0),
+    "_sample_dirichlet": 2.0,  # draws of gamma over their sum
     "native_dropout": 2.0,
     "_fused_dropout": 2.0,
 }
+#: Ways to take the largest of windows, and how their names go on.
+MAX_POOLS = (("max", "_with_indices"), ("adaptive_max", ""), ("fractional_max", ""))
 #: (FLOP, functions) per element of the first tensor, for ops that torch cannot decompose: counted on their definition.
 PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "cudnn_batch_norm": (8.0, {}),
@@ -144,7 +175,19 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "_amp_foreach_non_finite_check_and_unscale": (1.0, {}),
     "_amp_update_scale": (1.0, {}),
     "embedding_dense_backward": (1.0, {}),  # each gradient element is added into its row
-    "max_pool2d_with_indices_backward": (1.0, {}),
+    **dict.fromkeys(  # each gradient is added to the element that was the largest
+        [f"{kind}_pool{dim}d{end}_backward" for kind, end in MAX_POOLS for dim in (2, 3)], (1.0, {})
+    ),
+    # Over the scale, plus the zero point, and between two limits; back again 2.
+    **dict.fromkeys(("quantize_per_tensor", "quantize_per_channel"), (4.0, {})),
+    "dequantize": (2.0, {}),
+    **dict.fromkeys(
+        (
+            "fake_quantize_per_tensor_affine_cachemask fake_quantize_per_channel_affine_cachemask "
+            "_fake_quantize_per_tensor_affine_cachemask_tensor_qparams"
+        ).split(),
+        (6.0, {}),
+    ),
     # Each gradient is added to what it was made of: by itself, or times a weight for each point on each dimension.
     **dict.fromkeys(
         [f"{kind}{dim}d_backward" for kind in ("upsample_nearest", "_upsample_nearest_exact") for dim in (1, 2, 3)],
@@ -158,9 +201,13 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
 }
 #: Arguments of which only the shape is used.
 UNREAD: dict[str, frozenset[str]] = {
-    "max_pool2d_with_indices_backward": frozenset(("self",)),
-    "avg_pool2d_backward": frozenset(("self",)),
-    "_adaptive_avg_pool2d_backward": frozenset(("self",)),
+    **dict.fromkeys(
+        [f"{kind}_pool{dim}d{end}_backward" for kind, end in MAX_POOLS for dim in (2, 3)], frozenset(("self",))
+    ),
+    **dict.fromkeys(
+        [f"{kind}_pool{dim}d_backward" for kind in ("avg", "_adaptive_avg") for dim in (2, 3)], frozenset(("self",))
+    ),
+    "rrelu_with_noise": frozenset(("noise",)),
     "nll_loss_backward": frozenset(("self",)),
     "_cudnn_rnn": frozenset(("weight_buf", "dropout_state")),  # the weights once more, side by side
     "nll_loss2d_backward": frozenset(("self",)),
@@ -190,7 +237,9 @@ WORKLESS_CALLS = frozenset(
 )
 GATHERS = frozenset(["embedding", "index_select", "gather", "index", "_unsafe_index", "take"])
 SCATTERS = frozenset(
-    ("index_put _index_put_impl index_copy scatter index_add scatter_add scatter_reduce index_fill").split()
+    (
+        "index_put _index_put_impl index_copy scatter index_add scatter_add scatter_reduce index_fill put index_reduce"
+    ).split()
 )
 #: Rows of a table, reduced bag by bag, and the gradients of that.
 BAGS = frozenset(

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import sys
 import tempfile
 import warnings
 from collections.abc import Callable, Iterator
@@ -20,6 +22,9 @@ from roofline.pytorch.count import PHASE, SCOPE
 from roofline.pytorch.recording import shapes
 from roofline.pytorch.recording.profiler import quiet
 
+#: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
+_COMPRESSED = frozenset((torch.sparse_csr, torch.sparse_csc, torch.sparse_bsr, torch.sparse_bsc))
+
 
 def record(
     step: Step,
@@ -33,6 +38,7 @@ def record(
     compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew, and
     the profiler is on, because compiled code announces itself to it only.
     """
+    _warn_of_compressed()
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
@@ -58,6 +64,19 @@ def record(
     if not shapes.has_data():
         shapes.number_buffers(nodes)
     return nodes
+
+
+def _warn_of_compressed() -> None:
+    """Say, before the process may die of it, that there are sparse tensors that torch's recorder does not take."""
+    # By type: asking an object for its class may run somebody's code.
+    tensors = (each for each in gc.get_objects() if issubclass(type(each), torch.Tensor))
+    layouts = sorted({str(each.layout).removeprefix("torch.") for each in tensors if each.layout in _COMPRESSED})
+    if layouts:
+        text = (
+            f"There are tensors of layout {' and '.join(layouts)}, on which torch's recorder of ops may crash: "
+            "if it does, make them .to_sparse_coo() or dense."
+        )
+        print(text, file=sys.stderr, flush=True)
 
 
 @contextmanager

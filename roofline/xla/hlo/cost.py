@@ -11,8 +11,9 @@ from msgspec.structs import replace
 from roofline.core.cost import Cost
 from roofline.core.vocabulary import PRODUCTS, OpClass
 from roofline.costs.counted import Costed, Interner
+from roofline.costs.linear_algebra import KIND
 from roofline.costs.weight import weight
-from roofline.xla.hlo import custom_calls
+from roofline.xla.hlo import custom_calls, linear_algebra
 from roofline.xla.hlo.buffers import results
 from roofline.xla.hlo.buffers import size as buffer_size
 from roofline.xla.hlo.bytes import Accesses, accesses
@@ -231,7 +232,7 @@ def _kind(instruction: Instruction, op_class: OpClass) -> str:
     if op_class in PRODUCTS:
         found = [_KIND.get(each.opcode) or _custom_kind(each) for each in inside(instruction)]
         return next((kind for kind in found if kind), base(instruction.opcode))
-    return base(instruction.opcode)
+    return KIND if linear_algebra.routine(instruction) else base(instruction.opcode)
 
 
 def _custom_kind(instruction: Instruction) -> str:

@@ -37,7 +37,10 @@ _MARKS = frozenset(
     "__xla_internal_assume".split()
 )
 #: They compare and move; a comparison is no FLOP.
-_SORTS = ("__cub$DeviceRadixSort", "TopK", "__gpu$TopK", "xla.gpu.ext.cub_sort")
+_SORTS = (
+    *("__cub$DeviceRadixSort", "TopK", "__gpu$TopK", "xla.gpu.ext.cub_sort"),
+    *("cu_lu_pivots_to_permutation", "hip_lu_pivots_to_permutation"),
+)
 
 #: (FLOP, functions) per output element of the activations that a product may end with, on their definitions:
 #: relu max(x, 0); sigmoid; gelu x/2 (1 + tanh(k (x + c x^3))), 8 and one tanh; silu x sigmoid(x); elu by select.

@@ -15,8 +15,8 @@ from typing import Any
 from msgspec.structs import replace
 
 from roofline.core.cost import Cost, unknown
-from roofline.costs import formulas
-from roofline.xla.hlo import custom_calls
+from roofline.costs import formulas, rare
+from roofline.xla.hlo import custom_calls, linear_algebra
 from roofline.xla.hlo.loops import trips
 from roofline.xla.hlo.module import Computation, Instruction, Module
 from roofline.xla.hlo.opcodes import (
@@ -34,6 +34,8 @@ from roofline.xla.hlo.opcodes import (
 )
 
 _NOTHING = Cost()
+#: Of real numbers, by number (FftType in xla_data.proto).
+_RFFT, _IRFFT = 2, 3
 _WORKLESS = MOVES | FREE | CHOICES
 
 
@@ -77,6 +79,8 @@ def computation_work(module: Module, computation: Computation) -> Cost:
 
 def _work(module: Module, instruction: Instruction) -> Cost:
     opcode = instruction.opcode
+    if linear_algebra.routine(instruction):
+        return _noted(linear_algebra.work(instruction), instruction)
     rule = _RULES.get(base(opcode))
     if rule is not None:
         return rule(module, instruction)
@@ -203,6 +207,13 @@ def updates(scatter: Instruction) -> tuple[Instruction, ...]:
     return scatter.operands[len(scatter.operands) // 2 + 1 :]
 
 
+def _fft(_: Module, instruction: Instruction) -> Cost:
+    """The longer side of a real transform has the points: of the other half are left out, as they follow."""
+    kind, points = instruction.message.fft_type, prod(instruction.message.fft_length)
+    whole = instruction.first if kind == _IRFFT else instruction.operands[0].shape
+    return rare.fft(points, whole.elements / max(1, points), real=kind in (_RFFT, _IRFFT))
+
+
 def _rng(_: Module, instruction: Instruction) -> Cost:
     return formulas.random(instruction.first.elements)
 
@@ -260,6 +271,7 @@ _RULES: dict[str, Callable[[Module, Instruction], Cost]] = {
     "call": _called,
     "async": _called,
     "map": _map,
+    "fft": _fft,
     "reduce": _reduce,
     "reduce-window": _reduce_window,
     "select-and-scatter": _select_and_scatter,

@@ -83,9 +83,13 @@ DONE = ("-done", "-update")
 #: (operands, called computations) that an instruction has at least; others are not relied upon.
 ARITY: dict[str, tuple[int, int]] = {
     **dict.fromkeys([*FUNCTIONS, *REORDERED, *TRANSPARENT], (1, 0)),
-    **dict.fromkeys("copy convert negate abs not get-tuple-element slice broadcast concatenate sort".split(), (1, 0)),
+    **dict.fromkeys(
+        "copy convert negate abs not get-tuple-element slice broadcast concatenate sort fft cholesky".split(), (1, 0)
+    ),
     **dict.fromkeys("dynamic-slice all-reduce-done all-gather-done copy-done async-update async-done".split(), (1, 0)),
-    **dict.fromkeys("add subtract multiply divide remainder maximum minimum compare power atan2".split(), (2, 0)),
+    **dict.fromkeys(
+        "add subtract multiply divide remainder maximum minimum compare power atan2 triangular-solve".split(), (2, 0)
+    ),
     **dict.fromkeys("dot convolution gather dynamic-update-slice pad".split(), (2, 0)),
     **dict.fromkeys(("fusion", "call", "async-start"), (0, 1)),
     **dict.fromkeys(("map", "conditional"), (1, 1)),

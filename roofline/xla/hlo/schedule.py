@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roofline.errors import InputError
+from roofline.xla.hlo import linear_algebra
 from roofline.xla.hlo.flops import work
 from roofline.xla.hlo.module import Computation, Instruction, Module
 from roofline.xla.hlo.opcodes import CONTROL, FREE, base
@@ -111,11 +112,12 @@ def inside(instruction: Instruction) -> Iterator[Instruction]:
 def contractions(module: Module, instruction: Instruction) -> list[tuple[str, float]]:
     """(op_name, executed FLOPs) of each product and convolution in an instruction, however deep, library calls too.
 
+    Those of linear algebra are no products (`roofline.costs.linear_algebra`).
     Loops count once. An inner instruction without a name of its own has that of the unit.
     """
     found = []
     for each in inside(instruction):
-        if each.opcode in ("dot", "ragged-dot", "convolution", "custom-call"):
+        if each.opcode in ("dot", "ragged-dot", "convolution", "custom-call") and not linear_algebra.routine(each):
             flops = work(module, each).flops
             if flops:
                 found.append((joined(instruction.op_name, each.op_name), flops))

@@ -12,8 +12,10 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.parity.contractions import Product, differing, products
+from roofline.comparison.parity.work import model_flops
 from roofline.core.cost import Cost
 from roofline.core.schema import Op, Profile, Signature
+from roofline.costs.linear_algebra import KIND
 
 FLOAT = 4  # bytes of an fp32 element
 
@@ -63,6 +65,15 @@ def found(shapes: str, flops: float, name: str = "aten::mm", **changes: object) 
 def test_one_product_however_it_is_written(shapes: str, name: str) -> None:
     flops = 2.0 * 64 * 256 * 32
     assert found(shapes, flops, name) == {Product("matmul", 1, 256, 64, 32, flops): 1}
+
+
+def test_linear_algebra_is_no_work_that_frameworks_are_compared_by() -> None:
+    """One inverts a matrix in 2 n^3, another one by its factors and the identity in 8/3 n^3."""
+    plain = profile(signature("[64,32] x [32,256]", 1e6))
+    inverse = signature("[64,64]", 2.0 * 64**3, "aten::linalg_inv_ex", kind=KIND, op_class="other")
+    beside = profile(signature("[64,32] x [32,256]", 1e6), inverse)
+    assert model_flops(analyze(beside)) == model_flops(analyze(plain)) == {"forward": 1e6}
+    assert products(analyze(beside)) == products(analyze(plain))
 
 
 @pytest.mark.parametrize(

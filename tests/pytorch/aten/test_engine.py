@@ -781,8 +781,8 @@ def nothing_known(cost):
 @pytest.mark.parametrize(
     ("call", "why"),
     [
-        (Call("aten::_fft_r2c", "", (x(), (1,), 0, True)), "_fft_r2c"),
-        (Call("aten::linalg_inv_ex", "", (tensor(4, 4), False)), "linalg_inv_ex"),
+        (Call("aten::_linalg_svd", "", (tensor(4, 4), False, True, None)), "_linalg_svd"),
+        (Call("aten::quantize_per_tensor", "", (x(), 0.1, 0, 12)), "results were not recorded"),
         (Call("mylib::rotary", None, (x(),)), "no such op"),
         (Call("aten::mm", "", (tensor(2, 2, dtype="c10::Float4"), tensor(2, 2))), "unknown type c10::Float4"),
         (Call("aten::cat", None, ((Tensor((2, 2), None, ""),), 0)), "type of a list"),
@@ -1097,7 +1097,8 @@ def test_the_overload_with_as_many_arguments_as_were_recorded_comes_first():
         (([2, 3], "float", [3, 1], ""), Tensor((2, 3), (3, 1), "float", device="")),
         (([2, 3], "float", [], ""), Tensor((2, 3), None, "float", device="")),
         (([2, 3], "float", "damaged", ""), Tensor((2, 3), None, "float", device="")),
-        (([2, 3], "c10::quint8", [3, 1], ""), Tensor((2, 3), None, "c10::quint8", device="")),
+        (([2, 3], "c10::Float4", [3, 1], ""), Tensor((2, 3), None, "c10::Float4", device="")),
+        (([2, 3], "c10::quint8", [3, 1], ""), Tensor((2, 3), (3, 1), "c10::quint8", device="")),
         (([-2, 3], "float", [3, 1], ""), None),
         (
             ([[1, 2], [3]], "TensorList", [], ""),

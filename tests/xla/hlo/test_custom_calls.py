@@ -357,3 +357,32 @@ def test_a_product_may_say_what_it_is_computed_in():
         for data in (f"HloModule m\nENTRY e {{ {text} }}", fused + root):
             module = hlo.read(hlo_oracle.proto(data))
             assert cost(module, module.entry.root)[0].arithmetic == arithmetic
+
+
+@pytest.mark.parametrize(
+    ("target", "result", "parameters", "flops"),
+    [
+        ("cusolver_potrf_ffi", "(f32[3,6,6], s32[3])", ["f32[3,6,6]"], 3 * 6**3 / 3),
+        ("__cusolver$cholesky", "(f32[6,6], s8[99], s32[1])", ["f32[6,6]"], 6**3 / 3),
+        ("hipsolver_getrf_ffi", "(f32[6,4], s32[4], s32[])", ["f32[6,4]"], 6 * 4**2 - 4**3 / 3),
+        ("cublas_getrf_batched_ffi", "(f32[3,6,6], s32[3,6], s32[3])", ["f32[3,6,6]"], 3 * 2 * 6**3 / 3),
+        ("__cublas$triangularSolve", "(f32[6,4], s8[32])", ["f32[6,6]", "f32[6,4]"], 6 * 6 * 4),
+        ("cusolver_orgqr_ffi", "f32[6,4]", ["f32[6,4]", "f32[4]"], 2 * 4**2 * (6 - 4 / 3)),
+        ("lapack_dormqr_ffi", "f64[6,4]", ["f64[6,3]", "f64[3]", "f64[6,4]"], 4 * 6 * 4 * 3 - 2 * 4 * 3**2),
+        # From the right: reflectors of 4 numbers.
+        ("lapack_zunmqr_ffi", "c128[6,4]", ["c128[4,3]", "c128[3]", "c128[6,4]"], 4 * 6 * 4 * 3 - 2 * 6 * 3**2),
+    ],
+)
+def test_direct_linear_algebra(target, result, parameters, flops):
+    module, instruction = call(target, result, *parameters)
+    costed = cost(module, instruction)[0]
+    assert costed.cost.flops == pytest.approx(flops, rel=1e-12)
+    assert (costed.cost.quality, costed.op_class, costed.kind) == ("assumed", "other", "linear algebra")
+    # No product: it is asked for as it runs, and nothing is handed to it that was asked of others.
+    assert contractions(module, instruction) == []
+
+
+@pytest.mark.parametrize("target", ["cusolver_syevd_ffi", "lapack_sgesdd_ffi"])
+def test_what_takes_rounds_that_nobody_knows_is_unknown(target):
+    module, instruction = call(target, "(f32[6,6], f32[6], s32[])", "f32[6,6]")
+    assert work(module, instruction).quality == "unknown"

@@ -305,8 +305,7 @@ def test_a_complex_product_counts_as_one_and_says_so():
 @pytest.mark.parametrize(
     ("body", "parameters", "named"),
     [
-        ("c64[8] fft(p0), fft_type=FFT, fft_length={8}", ["c64[8]"], "fft"),
-        ("f32[4,4] cholesky(p0)", ["f32[4,4]"], "cholesky"),
+        ('f32[4] custom-call(p0), custom_call_target="lapack_ssyevd_ffi"', ["f32[4,4]"], "lapack_ssyevd_ffi"),
         ('f32[8] custom-call(p0), custom_call_target="my_kernel"', ["f32[8]"], "my_kernel"),
     ],
 )
@@ -319,9 +318,24 @@ def test_what_has_no_rule_is_unknown_and_named(body, parameters, named):
 
 
 def test_a_fusion_with_something_unknown_is_unknown():
-    computation = (
-        "f { a = c64[8] parameter(0)\n b = c64[8] fft(a), fft_type=FFT, fft_length={8}\n ROOT c = c64[8] add(b, b) }"
-    )
-    cost = cost_of("c64[8] fusion(p0), kind=kLoop, calls=f", "c64[8]", computations=computation)
+    call = 'custom-call(a), custom_call_target="my_kernel"'
+    computation = f"f {{ a = f32[4,4] parameter(0)\n b = f32[4,4] {call}\n ROOT c = f32[4,4] add(b, b) }}"
+    cost = cost_of("f32[4,4] fusion(p0), kind=kLoop, calls=f", "f32[4,4]", computations=computation)
     assert cost.flops is None
-    assert "fft" in cost.note
+    assert "my_kernel" in cost.note
+
+
+@pytest.mark.parametrize(
+    ("body", "parameter", "flops"),
+    [
+        # 5 N log2 N for each of 6 transforms of 16 points, of 256 in two dimensions; half of that for real ones.
+        ("c64[6,16] fft(p0), fft_type=FFT, fft_length={16}", "c64[6,16]", 5 * 16 * 4 * 6),
+        ("c64[6,16,16] fft(p0), fft_type=IFFT, fft_length={16,16}", "c64[6,16,16]", 5 * 256 * 8 * 6),
+        ("c64[6,9] fft(p0), fft_type=RFFT, fft_length={16}", "f32[6,16]", 2.5 * 16 * 4 * 6),
+        ("f32[6,16] fft(p0), fft_type=IRFFT, fft_length={16}", "c64[6,9]", 2.5 * 16 * 4 * 6),
+    ],
+)
+def test_fourier_transforms_are_counted_by_convention(body, parameter, flops):
+    cost = cost_of(body, parameter)
+    assert (cost.vector_flops, cost.flops, cost.quality) == (flops, 0, "assumed")
+    assert "convention" in cost.note

@@ -1,0 +1,69 @@
+"""Direct linear algebra by textbook counts: factorisations, and solving with them (docs/counting.md).
+
+Leading orders of Golub and Van Loan, Matrix Computations, 4th edition, and of LAPACK Working Note 41 for rectangular
+matrices. Blocked algorithms are products for the most part and run on the matrix units, so their FLOPs are matrix work,
+whose roof is the highest; but nobody asked for these products, and libraries differ in them: they are no contractions.
+Iterative ones (eigenvalues, singular values) take as many rounds as the data want: they have no formula.
+"""
+
+from __future__ import annotations
+
+from msgspec.structs import replace
+
+from roofline.core.cost import Cost, matrix
+
+#: The kind of all these ops, in every framework.
+KIND = "linear algebra"
+NOTE = "a textbook count of the leading order (Golub and Van Loan)"
+
+
+def _counted(flops: float) -> Cost:
+    return replace(matrix(float(flops)), quality="assumed", note=NOTE)
+
+
+def cholesky(n: int, batch: float = 1) -> Cost:
+    """A = L L^T; as much for the symmetric indefinite A = L D L^T."""
+    return _counted(batch * n**3 / 3)
+
+
+def lu(m: int, n: int, batch: float = 1) -> Cost:
+    """P A = L U with partial pivoting; 2/3 n^3 of a square matrix, m n^2 - n^3 / 3 of a tall one."""
+    k = min(m, n)
+    return _counted(batch * (2.0 * m * n * k - (m + n) * k**2 + 2 * k**3 / 3))
+
+
+def triangular_solve(n: int, numbers: float) -> Cost:
+    """T X = B or X T = B: each of the numbers of B takes part in n / 2 multiply-adds on average."""
+    return _counted(float(n) * numbers)
+
+
+def solve(n: int, numbers: float) -> Cost:
+    """A X = B with the factors of A: two triangular solves."""
+    return 2.0 * triangular_solve(n, numbers)
+
+
+def inverse(n: int, batch: float = 1) -> Cost:
+    """Of a general matrix, its factorisation included: what is known to be zero is left out."""
+    return _counted(batch * 2.0 * n**3)
+
+
+def cholesky_inverse(n: int, batch: float = 1) -> Cost:
+    """Of a matrix whose Cholesky factor is given."""
+    return _counted(batch * 2 * n**3 / 3)
+
+
+def qr(m: int, n: int, batch: float = 1) -> Cost:
+    """Householder's R, and reflectors: 2 n^2 (m - n / 3) of a tall matrix."""
+    k, longer = min(m, n), max(m, n)
+    return _counted(batch * 2.0 * k**2 * (longer - k / 3))
+
+
+def reflectors(m: int, n: int, k: int, batch: float = 1) -> Cost:
+    """The first n columns of the product of k reflectors of m numbers: Q, written out."""
+    return _counted(batch * (4.0 * m * n * k - 2.0 * (m + n) * k**2 + 4 * k**3 / 3))
+
+
+def reflected(m: int, n: int, k: int, left: bool, batch: float = 1) -> Cost:
+    """An m x n matrix times the product of k reflectors, which is not written out."""
+    along = n if left else m
+    return _counted(batch * (4.0 * m * n * k - 2.0 * along * k**2))

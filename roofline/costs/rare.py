@@ -1,0 +1,133 @@
+"""Formulas of ops that few models use, by op kind as in `formulas`: scans, distances, image sampling, CTC, FFT.
+
+Each is counted on the op's definition. Comparing and choosing are no FLOP; max, abs and negate are, as in the table of
+docs/counting.md.
+"""
+
+from __future__ import annotations
+
+from math import inf, log2
+
+from roofline.core.cost import Cost
+from roofline.costs.formulas import reduction
+
+#: Of a convention, and not of what a library's plan executes.
+FFT_NOTE = "5 N log2 N FLOP per transform, a convention and not what a plan executes"
+CTC_NOTE = "each cell takes in three others"
+
+
+def log_add_exp(times: float) -> Cost:
+    """log(e^a + e^b), as max + log1p(e^(min - max)), `times`: subtract, add, one exp and one log1p."""
+    return Cost(vector_flops=2.0 * times, functions={"exp": float(times), "log1p": float(times)})
+
+
+def hypotenuse(outputs: float) -> Cost:
+    """sqrt(x x + y y)."""
+    return Cost(vector_flops=3.0 * outputs, functions={"sqrt": float(outputs)})
+
+
+def distances(pairs: float, width: float, p: float) -> Cost:
+    """The p-norm of the difference of each of `pairs` pairs of rows of `width` numbers."""
+    numbers = pairs * width
+    cost = Cost(vector_flops=float(numbers)) + reduction(numbers, pairs)  # the differences, and their sum or largest
+    if p == 0:  # how many differ
+        return cost
+    if p == 2:
+        return cost + Cost(vector_flops=float(numbers), functions={"sqrt": float(pairs)})
+    cost = cost + Cost(vector_flops=float(numbers))  # abs
+    return cost if p in (1, inf) else cost + Cost(functions={"pow": numbers + pairs})
+
+
+def distances_backward(pairs: float, width: float, p: float, rows: int) -> Cost:
+    """Gradients of `distances`, added into one row of a pair or into both (rows).
+
+    Per number: the difference, what is added, and besides: sign times gradient is a choice (p = 1); difference times
+    gradient over distance (p = 2); else also |difference|^(p-2), with distance^(p-1) for each pair.
+    """
+    numbers = pairs * width
+    cost = Cost(vector_flops=(1.0 + rows) * numbers)
+    if p in (0, 1, inf):
+        return cost
+    if p == 2:
+        return cost + Cost(vector_flops=float(numbers + pairs))
+    return cost + Cost(vector_flops=3.0 * numbers + pairs, functions={"pow": numbers + pairs})
+
+
+#: Of the ways to sample between points of an image: points met per dimension.
+SAMPLED = {"bilinear": 2, "nearest": 1, "bicubic": 4}
+
+
+def _weights(locations: float, dimensions: int, points: int) -> float:
+    """Of each location: from the range -1..1 to pixels (4 per dimension), distances to both sides, their products."""
+    if points == 1:
+        return 4.0 * dimensions * locations
+    return (6.0 * dimensions + points * (dimensions - 1)) * locations
+
+
+def grid_sample(outputs: float, locations: float, dimensions: int, mode: str) -> Cost:
+    """An image read at `locations`, each of which has an output per channel: a weighted sum of the points around."""
+    points = SAMPLED[mode] ** dimensions
+    summed = 0.0 if points == 1 else (2.0 * points - 1) * outputs
+    return Cost(vector_flops=summed + _weights(locations, dimensions, points))
+
+
+def grid_sample_backward(
+    gradients: float, locations: float, dimensions: int, mode: str, of_image: bool, of_grid: bool
+) -> Cost:
+    """Gradients of `grid_sample`. Per gradient and point, of the image: times the weight, and added.
+
+    Of the grid: value times gradient, and for each dimension times the slope of the weight, and added; none for the
+    nearest point. In the end each coordinate's gradient is scaled to pixels.
+    """
+    points = SAMPLED[mode] ** dimensions
+    flops = _weights(locations, dimensions, points)
+    if of_image:
+        flops += (1.0 if points == 1 else 2.0 * points) * gradients
+    if of_grid and points > 1:
+        flops += (1.0 + 2.0 * dimensions) * points * gradients + dimensions * locations
+    return Cost(vector_flops=flops)
+
+
+def segments_backward(numbers: float, gradients: float, reduce: str) -> Cost:
+    """Gradients of a reduction of segments: copied (sum, and chosen for max and min), divided first (mean); of a
+    product the gradient times the result over the number."""
+    return Cost(vector_flops={"mean": float(gradients), "prod": 2.0 * numbers}.get(reduce, 0.0))
+
+
+def margin_backward(numbers: float, p: int, weighted: bool) -> Cost:
+    """Of the multi-class margin loss: margin - x[target] + x, summed into the target's, times the gradient.
+
+    Its square (p = 2) has the margin as a factor, and 2.
+    """
+    return Cost(vector_flops=(4.0 + (2.0 if p == 2 else 0.0) + (1.0 if weighted else 0.0)) * numbers)
+
+
+def ctc(cells: float) -> Cost:
+    """The forward variables of CTC: each of `cells` is log(e^a + e^b + e^c) of the frame before, times a probability.
+
+    2 maxima, 3 subtractions, 2 sums, and 2 additions of logarithms. cells: (2 target + 1) x (frames - 1).
+    """
+    return Cost(
+        vector_flops=9.0 * cells,
+        functions={"exp": 3.0 * cells, "log": float(cells)},
+        quality="assumed",
+        note=CTC_NOTE,
+    )
+
+
+def ctc_backward(cells: float, numbers: float) -> Cost:
+    """The backward variables, their product with the forward ones summed up by label, and the gradient of each number:
+    (e^p - e^(sum + loss - p)) times the gradient of the loss.
+    """
+    summed = Cost(vector_flops=6.0 * cells, functions={"exp": 2.0 * cells, "log": float(cells)})
+    return ctc(cells) + summed + Cost(vector_flops=4.0 * numbers, functions={"exp": 2.0 * numbers})
+
+
+def fft(points: float, transforms: float, real: bool = False) -> Cost:
+    """`transforms` Fourier transforms of `points` numbers each (of all transformed dimensions together).
+
+    5 N log2 N for complex numbers, half of that where one side is real: what FFTW's benchmark divides by time
+    (https://www.fftw.org/speed/method.html). It is the radix-2 count, whatever the plan.
+    """
+    flops = (2.5 if real else 5.0) * points * log2(points) * transforms if points > 1 else 0.0
+    return Cost(vector_flops=flops, quality="assumed", note=FFT_NOTE)

@@ -1,0 +1,79 @@
+"""Direct linear algebra in HLO: its own instructions, and the calls of LAPACK, cuSOLVER and cuBLAS in their place.
+
+Calls are known by their routine: `lapack_spotrf_ffi`, `cusolver_potrf_ffi`, `hipsolver_potrf_ffi` and
+`__cusolver$cholesky` are one. Matrices are the last two dimensions, whatever their layout. Eigenvalues and singular
+values have no rule.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable, Sequence
+from math import prod
+
+from roofline.core.cost import Cost
+from roofline.costs import linear_algebra as formulas
+from roofline.xla.hlo.module import Instruction, Shape
+
+_ROUTINE = re.compile(r"lapack_[sdcz](\w+)_ffi|(?:cu|hip)solver_(\w+)_ffi|(?:cu|hip)blas_(\w+?)(?:_batched)?_ffi")
+_OF_XLA = {"__cusolver$cholesky": "potrf", "__cublas$triangularSolve": "trsm"}
+#: Of complex matrices LAPACK calls some otherwise.
+_UNITARY = {"ungqr": "orgqr", "unmqr": "ormqr"}
+_OPCODES = {"cholesky": "potrf", "triangular-solve": "trsm"}
+
+
+def routine(instruction: Instruction) -> str:
+    """LAPACK's name of what it does, without its type; "" for what is none of these."""
+    found = _OPCODES.get(instruction.opcode, "")
+    if instruction.opcode == "custom-call":
+        target = instruction.custom_call_target
+        named = _ROUTINE.fullmatch(target)
+        name = next(filter(None, named.groups()), "") if named else ""
+        found = _OF_XLA.get(target) or _UNITARY.get(name, name)
+    return found if found in _RULES else ""
+
+
+def work(instruction: Instruction) -> Cost:
+    """The work of an instruction that has a `routine`. IndexError for operands that are no matrices."""
+    return _RULES[routine(instruction)]([operand.shape for operand in instruction.operands])
+
+
+def _sizes(x: Shape) -> tuple[int, int, int]:
+    return x.dims[-2], x.dims[-1], prod(x.dims[:-2])
+
+
+def _potrf(given: Sequence[Shape]) -> Cost:
+    return formulas.cholesky(*_sizes(given[0])[1:])
+
+
+def _getrf(given: Sequence[Shape]) -> Cost:
+    return formulas.lu(*_sizes(given[0]))
+
+
+def _trsm(given: Sequence[Shape]) -> Cost:
+    return formulas.triangular_solve(given[0].dims[-1], given[1].elements)
+
+
+def _geqrf(given: Sequence[Shape]) -> Cost:
+    return formulas.qr(*_sizes(given[0]))
+
+
+def _orgqr(given: Sequence[Shape]) -> Cost:
+    m, n, batch = _sizes(given[0])
+    return formulas.reflectors(m, n, given[1].dims[-1], batch)
+
+
+def _ormqr(given: Sequence[Shape]) -> Cost:
+    """Reflectors are as long as what they are multiplied with: the columns of the matrix from the left, or its rows."""
+    m, n, batch = _sizes(given[2])
+    return formulas.reflected(m, n, given[1].dims[-1], given[0].dims[-2] == m, batch)
+
+
+_RULES: dict[str, Callable[[Sequence[Shape]], Cost]] = {
+    "potrf": _potrf,
+    "getrf": _getrf,
+    "trsm": _trsm,
+    "geqrf": _geqrf,
+    "orgqr": _orgqr,
+    "ormqr": _ormqr,
+}

@@ -15,6 +15,7 @@ from roofline.analysis.callbacks import calls_python
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
+from roofline.costs.dtypes import FLOATING
 from roofline.costs.linear_algebra import KIND
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
@@ -273,16 +274,24 @@ def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str
 def _most_hidden(run: Analysis, other: Analysis) -> dict[str, float | None]:
     """What the ops that `hidden` counts can do at most, by phase [FLOP]: their time at the rate of their type.
 
-    None where that is not known.
+    Ops of text, indices and the like have no type that is multiplied: what they can hide are products of the other run,
+    in the types that it has them in. None where a rate is not known.
     """
     rates = run.device.family("matrix")
     found: dict[str, float | None] = {}
     for key, rows, seconds in _unmatched(run, other):
         dtype = run.profile.signatures[run.profile.ops[rows[0]].signature].dtype or ""
-        rate = max((rates[one] for one in _ARITHMETIC.get(dtype, (dtype,)) if one in rates), default=None)
+        types = {dtype} if dtype in FLOATING or dtype in rates else _types_of_products(other)
+        alike = [one for each in types for one in _ARITHMETIC.get(each, (each,))]
+        rate = max((rates[one] for one in alike if one in rates), default=None)
         before = found.get(key[0], 0.0)
         found[key[0]] = None if before is None or rate is None else before + seconds * rate
     return found
+
+
+def _types_of_products(run: Analysis) -> set[str]:
+    """The types in which a run multiplies matrices."""
+    return {one.dtype for one in run.profile.signatures if one.cost.model_flops and one.dtype}
 
 
 def _unmatched(run: Analysis, other: Analysis) -> Iterator[tuple[Key, list[int], float]]:

@@ -370,6 +370,15 @@ def test_an_op_of_unknown_work_did_no_more_than_its_time_allows() -> None:
         assert one(changed(base(), MYSTERY, dtype="fp8"), large, "model FLOPs forward").severity == "named"
 
 
+def test_an_op_on_text_hides_products_of_the_other_run_alone() -> None:
+    # Nothing multiplies texts or indices: 367 us at twice the 100 GFLOP/s of the other run's float32 products.
+    without = replace(base(), ops=(*handmade.OPS[:5], *handmade.OPS[6:]))
+    for dtype in ("string", "int64", "bool"):
+        for each, severity in ((235e6, "named"), (240e6, "refused")):
+            large = changed(without, ADDMM, cost=matrix(each))
+            assert one(changed(base(), MYSTERY, dtype=dtype), large, "model FLOPs forward").severity == severity
+
+
 def test_a_run_of_which_most_is_not_known_is_refused() -> None:
     # Of 2 x 500 MFLOP, 400 are known of the other run and the rest may be in its unknown op, of a type that the device
     # has no ceiling for; of 2 x 390 it is half.

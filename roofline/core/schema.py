@@ -32,6 +32,8 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 #: A profile is a few hundred kilobytes; a file a hundred times larger is not one.
 MAX_BYTES = 256 * 1024 * 1024
 
+_MADE = "one is made by `roofline profile`, or of a trace by `roofline import`"
+
 
 class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a contraction computes in: types of inputs, arithmetic, accumulator and output, and how that is known."""
@@ -336,17 +338,18 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
         if profile is None:
             version = msgspec.json.decode(data, type=_Peek).schema
             if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-                raise InputError(f"{source} is not a roofline profile: it has no schema number.")
+                raise InputError(f"{source} is not a roofline profile: it has no schema number; {_MADE}.")
             if version > SCHEMA:
                 raise InputError(
-                    f"{source} was made by a newer roofline (schema {version}, this one reads up to {SCHEMA}): upgrade."
+                    f"{source} was made by a newer roofline (schema {sound.told(version)}, this one reads up to "
+                    f"{SCHEMA}): upgrade."
                 )
             plain = msgspec.json.decode(data)
             for step in range(version, SCHEMA):
                 plain = MIGRATIONS[step](plain)
             profile = msgspec.convert(plain, type=Profile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{source} cannot be read as a profile: {error}.") from None
+        raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     sound.check(profile, source)
     return profile
 

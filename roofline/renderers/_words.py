@@ -9,6 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
@@ -137,7 +138,15 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     """
     wall = analysis.wall
     parts: list[str] = []
-    split = _tables.split(analysis)
+    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
+    if odd := beyond(analysis):
+        return f"{head}, {odd}: where the time went is not known."
+    if slower := times_as_slow(analysis.scale):
+        head += f" (its ops timed in steps {units.significant(slower)} times as long)"
+    split: dict[Bound, _tables.Times] = {}
+    for name, times in _tables.split(analysis).items():
+        told = name if bound(name, times) != "unknown" else "unknown"
+        split[told] = split[told] + times if told in split else times
     turning = sum(times.turning for times in split.values())
     for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
         low, high = (times.seconds - times.turning) / wall, (times.seconds + turning * (name == "memory")) / wall
@@ -160,8 +169,15 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         known = f" ({gap})" if gap else ""
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
-    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def beyond(analysis: Analysis) -> str:
+    """What is to be said of a step whose ops took far longer than the step, which follows its time; "" of others."""
+    times = times_the_step(analysis.busy, analysis.wall)
+    return (
+        f"whose ops were recorded as taking {units.significant(times)} times as long, which cannot be" if times else ""
+    )
 
 
 def spread(analysis: Analysis) -> str:

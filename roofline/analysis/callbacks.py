@@ -7,6 +7,7 @@ is not.
 from __future__ import annotations
 
 import re
+from functools import lru_cache
 
 import numpy as np
 
@@ -25,6 +26,7 @@ _MOST = 0.5
 _UNKNOWN = BOUNDS.index("unknown")
 
 
+@lru_cache(maxsize=4096)
 def calls_python(name: str) -> bool:
     """Whether an op of that name calls a Python function back."""
     return _CALLED.search(name) is not None

@@ -19,7 +19,7 @@ from typing import Any, NoReturn
 import typer
 
 from roofline import plugins
-from roofline.cli.options.words import printable
+from roofline.cli.options.words import drop_output, printable
 from roofline.errors import RooflineError
 from roofline.version import __version__
 
@@ -33,6 +33,8 @@ _ORDER = (
 _STOPPED = 130
 #: What else ends a command from outside; the code is 128 + the signal, too.
 _SIGNALS = (signal.SIGTERM, signal.SIGHUP)
+#: Letters of an error: of a longer one, which quotes what it was given, the beginning and the end with the cure.
+_LONGEST, _END = 1500, 500
 
 
 def build(only: str | None = None) -> typer.Typer:
@@ -82,8 +84,11 @@ def main(arguments: list[str] | None = None) -> None:
     except _Signalled as error:
         _fail("Stopped; nothing was written.", 128 + error.number)
     except BrokenPipeError:
-        _drop_output()  # the reader has gone
-        sys.exit(0)
+        _reader_gone()
+    except SystemExit as error:
+        if not isinstance(error.__context__, BrokenPipeError):
+            raise
+        _reader_gone()  # of which typer makes the code of a failed gate
     except OSError as error:
         _fail(_of_system(error), 2, debug)
     except Exception as error:
@@ -133,8 +138,9 @@ def _print_anything() -> None:
             stream.reconfigure(errors="replace")
 
 
-def _drop_output() -> None:
-    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)  # nothing more to flush
+def _reader_gone() -> NoReturn:
+    drop_output()
+    sys.exit(0)
 
 
 def _of_system(error: OSError) -> str:
@@ -146,7 +152,7 @@ def _of_system(error: OSError) -> str:
     why = error.strerror or str(error)
     if error.filename is not None:
         return f"Cannot use {error.filename}: {why}; give another path."
-    _drop_output()
+    drop_output()
     return f"The output cannot be written: {why}."
 
 
@@ -166,6 +172,8 @@ def _print_version(wanted: bool) -> None:
 
 def _fail(message: str, code: int, debug: bool = False) -> NoReturn:
     """Say one line on standard error, below the traceback if it is asked for, and exit."""
+    if len(message) > _LONGEST:
+        message = f"{message[: _LONGEST - _END]} … {message[-_END:]}"
     with suppress(OSError):  # where nothing can be said, the code still tells a broken input from a failed gate
         if debug:
             traceback.print_exc()

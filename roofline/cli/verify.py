@@ -8,6 +8,7 @@ import typer
 
 from roofline.cli.options import completion
 from roofline.cli.options.request import UNASKED, make_request
+from roofline.cli.options.words import result
 from roofline.errors import GateError
 
 
@@ -60,14 +61,12 @@ def command(
         (each.reference_name, each.what, flop(each.ours), flop(each.reference), "", each.verdict) for each in checks
     ]
     head, *lines = columns(rows, left=(0, 1, 5), separator=" ", least=(16, 44, 12, 12, 0, 0))
-    print(head)
+    told = [head]
     for check, line in zip(checks, lines, strict=True):
-        print(line)
-        if check.note:
-            print(f"{'':16s} {check.note}")
+        told += [line, f"{'':16s} {check.note}"] if check.note else [line]
     unchecked = sum(check.verdict == "not checked" for check in checks)
     wrong = [check.what for check in checks if check.verdict == "differs"]
     agreeing = len(checks) - unchecked - len(wrong)
-    print(f"{agreeing} agree, {len(wrong)} differ, {unchecked} could not be checked.")
+    result("\n".join([*told, f"{agreeing} agree, {len(wrong)} differ, {unchecked} could not be checked.", ""]))
     if wrong:
         raise GateError(f"Counts differ from their reference: {', '.join(wrong)}.")

@@ -9,6 +9,7 @@ Nothing is lost: the weights of an op's segments add up to 1.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 from typing import NamedTuple
@@ -20,8 +21,10 @@ from roofline.analysis import loops
 from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.arrays import Array
+from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import executor_of
+from roofline.core.rows import rows as columns
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, PRODUCTS, OpClass
 
@@ -89,43 +92,47 @@ class _Part(NamedTuple):
 def segments(analysis: Analysis, divide: bool = True) -> Segments:
     """The segments of a run: the work view, or with `divide` off the kernel view, in which each op stays whole."""
     profile, table = analysis.profile, analysis.table
-    parts = [_parts(analysis, op, divide) for op in profile.ops]
+    of, (kind, alike) = columns(profile), _alike(analysis, divide)
     times = executions(profile)
     if times.sum() > max(_MOST_SEGMENTS, 2 * len(times)):
         times = np.ones(len(times), np.int64)
     order = _order(times)
-    flat = [part for row in order for part in parts[row]]
-    rows = np.repeat(order, [len(parts[row]) for row in order])
-    several = np.asarray([len({part.place for part in many}) > 1 for many in parts], bool)
-    weight = np.asarray([part.weight for part in flat], np.float64) / times[rows]
+    # Where the parts of each op stand among those of all ops that are told apart: `flat`.
+    flat = [part for parts in alike for part in parts]
+    number = np.asarray([len(parts) for parts in alike], np.int64)
+    many = number[kind[order]]
+    rows = np.repeat(order, many)
+    part = np.repeat((np.cumsum(number) - number)[kind[order]] - (np.cumsum(many) - many), many) + np.arange(len(rows))
+    several = np.asarray([len({part.place for part in parts}) > 1 for parts in alike], bool)[kind]
+    weight = np.asarray([one.weight for one in flat], np.float64)[part] / times[rows]
     steps = len(profile.profiled.corrected) if profile.profiled else 0
-    own = np.asarray([op.own_ns for op in profile.ops], np.float64).reshape(len(parts), steps) * 1e-9
-    costs = [profile.signatures[op.signature].cost for op in profile.ops]
-    floors = np.nan_to_num(np.stack([table.compute, table.memory, table.launch]), nan=-1.0)
-    binding = [_binding(analysis, row, floors) for row in range(len(profile.ops))]
-
-    work = np.asarray([(part.flops, part.model_flops) for part in flat], np.float64).reshape(-1, 2) / times[rows, None]
+    own = of.own.reshape(len(profile.ops), steps) * 1e-9
+    bound, ceiling = _binding(analysis)
+    work = np.asarray([(one.flops, one.model_flops) for one in flat], np.float64).reshape(-1, 2)
+    moved = np.asarray([_nan(signature.cost.bytes) for signature in profile.signatures], np.float64)
+    fused = np.asarray([bool(op.constituents) for op in profile.ops], bool)
+    shown, whole = part.tolist(), of.signature[rows].tolist()
     return Segments(
-        places=tuple(part.place for part in flat),
-        op_class=np.asarray([CLASSES.index(part.place.op_class) for part in flat], np.int64),
+        places=tuple(map([one.place for one in flat].__getitem__, shown)),
+        op_class=np.asarray([CLASSES.index(one.place.op_class) for one in flat], np.int64)[part],
         op=rows,
         weight=weight,
         times=times[rows],
-        signature=tuple(part.signature for part in flat),
-        whole=tuple(profile.signatures[profile.ops[row].signature] for row in rows),
-        fused=np.asarray([bool(op.constituents) for op in profile.ops], bool)[rows],
+        signature=tuple(map([one.signature for one in flat].__getitem__, shown)),
+        whole=tuple(map(profile.signatures.__getitem__, whole)),
+        fused=fused[rows],
         divided=several[rows],
         own=own[rows] * weight[:, None],
-        overlap=np.asarray([op.overlap_ns * 1e-9 for op in profile.ops], np.float64)[rows] * weight,
+        overlap=(of.overlap * 1e-9)[rows] * weight,
         uncosted=(table.uncosted > 0)[rows],
         floor=table.floor[rows] * weight,
-        bound=np.asarray([roof for roof, _ in binding], np.int64)[rows],
-        ceiling=tuple(binding[row][1] for row in rows),
-        quantity=np.asarray([_quantity(analysis, n, name) for n, (_, name) in enumerate(binding)])[rows] * weight,
-        launches=np.asarray([op.launches for op in profile.ops], np.float64)[rows] * weight,
-        flops=work[:, 0],
-        model_flops=work[:, 1],
-        bytes=np.asarray([_nan(cost.bytes) for cost in costs], np.float64)[rows] * weight,
+        bound=bound[rows],
+        ceiling=tuple(map(ceiling.__getitem__, rows.tolist())),
+        quantity=_quantity(analysis, ceiling)[rows] * weight,
+        launches=of.launches[rows] * weight,
+        flops=work[part, 0] / times[rows],
+        model_flops=work[part, 1] / times[rows],
+        bytes=moved[of.signature][rows] * weight,
     )
 
 
@@ -146,6 +153,20 @@ def _order(times: NDArray[np.int64]) -> NDArray[np.int64]:
     bounds = [0, *(np.flatnonzero(times[1:] != times[:-1]) + 1).tolist(), len(times)]
     turns = [np.tile(np.arange(low, high), times[low]) for low, high in pairwise(bounds) if high > low]
     return np.concatenate([np.zeros(0, np.int64), *turns])
+
+
+def _alike(analysis: Analysis, divide: bool) -> tuple[NDArray[np.int64], list[tuple[_Part, ...]]]:
+    """The parts of ops, once for ops that have the same; and of each op which of them it has."""
+    known: dict[tuple[object, ...], int] = {}
+    found: list[tuple[_Part, ...]] = []
+    kind = np.empty(len(analysis.profile.ops), np.int64)
+    for row, op in enumerate(analysis.profile.ops):
+        key = op.signature, op.scope, op.phase, op.block, op.constituents, op.places
+        if key not in known:
+            known[key] = len(found)
+            found.append(_parts(analysis, op, divide))
+        kind[row] = known[key]
+    return kind, found
 
 
 def _parts(analysis: Analysis, op: Op, divide: bool) -> tuple[_Part, ...]:
@@ -194,35 +215,53 @@ def alone_floor(one: Constituent, device: Device) -> float | None:
     return max(found.compute or 0.0, found.memory or 0.0)
 
 
-def _binding(analysis: Analysis, row: int, floors: Array) -> tuple[int, str]:
-    """What the floor of an op is made of: the roof and its ceiling.
+def _binding(analysis: Analysis) -> tuple[NDArray[np.int64], list[str]]:
+    """What the floor of each op is made of: the roof and its ceiling.
 
     Where a trace says nothing of buffers, the bound of an op is the roof of its floor's upper end. Its floor is the
     lower end, with less memory traffic, so that another roof may be what it is made of. The bound of a product of
     unknown arithmetic is unknown, and its floor is what is known of it.
-
-    floors: the terms of all ops by roof [s], -1 where there is none.
     """
-    table, bound = analysis.table, int(analysis.table.bound[row])
-    if table.uncosted[row] > 0:
-        return bound, ""
-    roof = int(floors[:, row].argmax())
-    if bound < len(floors) and floors[bound, row] >= floors[roof, row]:
-        return bound, table.ceiling[row]
-    op = analysis.profile.ops[row]
-    signature = analysis.profile.signatures[op.signature]
-    names = (
+    profile, table = analysis.profile, analysis.table
+    floors = np.nan_to_num(np.stack([table.compute, table.memory, table.launch]), nan=-1.0)
+    every, roof, bound = np.arange(len(profile.ops)), floors.argmax(axis=0), np.asarray(table.bound, np.int64)
+    same = (bound < len(floors)) & (floors[np.minimum(bound, len(floors) - 1), every] >= floors[roof, every])
+    uncosted = table.uncosted > 0
+    ceiling = ["" if dark else name for dark, name in zip(uncosted.tolist(), table.ceiling, strict=True)]
+    names: dict[int, tuple[str | None, ...]] = {}
+    for row in np.flatnonzero(~same & ~uncosted).tolist():
+        number = profile.ops[row].signature
+        if number not in names:
+            names[number] = _ceilings(analysis, profile.signatures[number])
+        ceiling[row] = names[number][roof[row]] or ""
+    return np.where(same | uncosted, bound, roof), ceiling
+
+
+def _ceilings(analysis: Analysis, signature: Signature) -> tuple[str | None, ...]:
+    """The ceilings above ops of a signature, by roof."""
+    return (
         compute_time(signature, analysis.device)[1],
         f"dram.{pattern(signature.cost, signature.inplace, analysis.device)}",
         f"launch.{signature.executor or executor_of(analysis.profile)}",
     )
-    return roof, names[roof]
 
 
-def _quantity(analysis: Analysis, row: int, ceiling: str) -> float:
-    """How much of what its binding ceiling limits the op at `row` does; 0 for an op without a floor."""
-    op = analysis.profile.ops[row]
-    cost = analysis.profile.signatures[op.signature].cost
+def _quantity(analysis: Analysis, ceiling: Sequence[str]) -> Array:
+    """How much of what its binding ceiling limits each op does; 0 for an op without a floor."""
+    profile, of = analysis.profile, columns(analysis.profile)
+    found = np.zeros(len(profile.ops))
+    known: dict[tuple[int, str], float] = {}
+    for row, (number, name) in enumerate(zip(of.signature.tolist(), ceiling, strict=True)):
+        if (number, name) not in known:
+            known[number, name] = _limited(profile.signatures[number].cost, name)
+        found[row] = known[number, name]
+    family = np.asarray([name.partition(".")[0] for name in ceiling], object)
+    found = np.where(family == "dram", analysis.table.cold, found)
+    return np.where(family == "launch", of.launches, found)
+
+
+def _limited(cost: Cost, ceiling: str) -> float:
+    """The same of an op of such work, whatever it finds in a cache and however often it is launched."""
     match ceiling.partition(".")[0]:
         case "matrix":
             return cost.useful_flops or 0.0
@@ -230,12 +269,8 @@ def _quantity(analysis: Analysis, row: int, ceiling: str) -> float:
             return cost.vector_flops or 0.0
         case "function":
             return sum((cost.functions or {}).values())
-        case "dram":
-            return float(analysis.table.cold[row])
         case "cache":
             return cost.bytes or 0.0
         case "link":
             return max(cost.bytes_read or 0.0, cost.bytes_written or 0.0)
-        case "launch":
-            return float(op.launches)
     return 0.0

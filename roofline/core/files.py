@@ -5,9 +5,11 @@ from __future__ import annotations
 import os
 import sys
 import tempfile
-from collections.abc import Mapping
+import tomllib
+from collections.abc import Callable, Mapping
 from contextlib import suppress
 from pathlib import Path
+from typing import Any
 
 from roofline.errors import InputError
 
@@ -22,12 +24,20 @@ def read(file: Path, most: int, what: str) -> bytes:
         with file.open("rb") as stream:
             data = stream.read(most + 1)
     except OSError as error:
-        raise InputError(f"Cannot read {file}: {error.strerror}.") from None
+        raise InputError(f"Cannot read {file}: {error.strerror}; give the path of {what}.") from None
     except ValueError as error:  # a name with a NUL in it
         raise InputError(f"Cannot read {str(file)!r}: {error}.") from None
     if len(data) > most:
         raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}.")
     return data
+
+
+def read_toml(file: Path, most: int, what: str, cure: str, parse_float: Callable[[str], Any] = float) -> dict[str, Any]:
+    """The table in a TOML of at most so many bytes. Raises InputError, with the cure, where there is none."""
+    try:
+        return tomllib.loads(read(file, most, what).decode("utf-8"), parse_float=parse_float)
+    except (ValueError, RecursionError) as error:  # also an integer of more digits than Python reads
+        raise InputError(f"{file} is not {what} ({error}); {cure}.") from None
 
 
 def read_standard_input(most: int, what: str) -> bytes:

@@ -32,6 +32,8 @@ MIGRATIONS: dict[int, Callable[[dict[str, Any]], dict[str, Any]]] = {}
 #: A profile is a few hundred kilobytes; a file a hundred times larger is not one.
 MAX_BYTES = 256 * 1024 * 1024
 
+_MADE = "one is made by `roofline profile`, or of a trace by `roofline import`"
+
 
 class Precision(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """What a contraction computes in: types of inputs, arithmetic, accumulator and output, and how that is known."""
@@ -303,6 +305,14 @@ class _Peek(msgspec.Struct):
     schema: Any = None
 
 
+def _finite(value: Any) -> bool:
+    """Whether no number of a document is NaN or infinite: asked first, as asking where takes several times as long."""
+    if type(value) is float:
+        return math.isfinite(value)
+    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return all(map(_finite, parts))
+
+
 def _refuse_non_finite(value: object, path: str) -> None:
     """msgspec writes NaN as null: a number that is not finite must be refused before it is lost."""
     if isinstance(value, float):
@@ -319,7 +329,8 @@ def _refuse_non_finite(value: object, path: str) -> None:
 def encode(profile: Profile) -> bytes:
     """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
     plain = msgspec.to_builtins(profile)
-    _refuse_non_finite(plain, "$")
+    if not _finite(plain):
+        _refuse_non_finite(plain, "$")
     sound.check(profile, "The profile")
     try:
         return msgspec.json.encode(plain) + b"\n"
@@ -336,17 +347,18 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
         if profile is None:
             version = msgspec.json.decode(data, type=_Peek).schema
             if not isinstance(version, int) or isinstance(version, bool) or version < 1:
-                raise InputError(f"{source} is not a roofline profile: it has no schema number.")
+                raise InputError(f"{source} is not a roofline profile: it has no schema number; {_MADE}.")
             if version > SCHEMA:
                 raise InputError(
-                    f"{source} was made by a newer roofline (schema {version}, this one reads up to {SCHEMA}): upgrade."
+                    f"{source} was made by a newer roofline (schema {sound.told(version)}, this one reads up to "
+                    f"{SCHEMA}): upgrade."
                 )
             plain = msgspec.json.decode(data)
             for step in range(version, SCHEMA):
                 plain = MIGRATIONS[step](plain)
             profile = msgspec.convert(plain, type=Profile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(f"{source} cannot be read as a profile: {error}.") from None
+        raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     sound.check(profile, source)
     return profile
 

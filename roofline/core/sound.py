@@ -23,6 +23,8 @@ Op = Any
 
 #: By choice, far from all that is measured: the fastest machines do 1e18 FLOP/s, and a bit is written in 1e-15 s.
 LARGEST, SMALLEST = 1e30, 1e-30
+#: [s] What a step can take: clocks count whole nanoseconds, and a hundred days are far longer than any.
+_STEP = (1e-9, 1e7)
 #: [ns] A hundred days, far longer than a step.
 _LONGEST = 10**16
 #: [ns] of a start, and the number of a buffer, on either side of 0: a small number that 64 bits hold.
@@ -36,13 +38,34 @@ _WHOLE = 1 + 1e-6
 
 _COSTS = ("model_flops", "flops", "useful_flops", "vector_flops", "int_ops", "bytes_read", "bytes_written")
 _TIMES = ("steps", "single", "first")
-_API = ("steps", "after", "waiting", "alone")
-_PROFILED = ("walls", "corrected", "idle", "event_cost", "events", "dropped")
+_API = ("after", "waiting", "alone")
+_PROFILED = ("corrected", "idle", "event_cost", "events", "dropped")
 _COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
 _SHARES = ("linked", "launched", "twinned")
 
 Named = Iterator[tuple[str, float | None]]
+
+
+def measured(value: object) -> float | None:
+    """A number that a file gives, as one that can be reckoned with; None for whatever nothing measures.
+
+    JSON and TOML have integers that no float holds, so nothing that comes from outside is turned into one elsewhere.
+    """
+    if isinstance(value, bool) or not isinstance(value, int | float):
+        return None
+    return float(value) if value == 0 or SMALLEST <= value <= LARGEST else None
+
+
+def told(value: float) -> str:
+    """A number as an error names it, however many digits it has."""
+    if isinstance(value, int):
+        return (
+            str(value)
+            if abs(value) <= LARGEST
+            else f"an integer of some {int(value.bit_length() * 0.30103) + 1} digits"
+        )
+    return f"{value:g}"
 
 
 def check(profile: Profile, source: str) -> None:
@@ -60,7 +83,8 @@ def check(profile: Profile, source: str) -> None:
     if profile.api and not profile.api.steps:
         raise InputError(f"{source} is damaged: {profile.api.name!r} has no times of steps.")
     _check_all(_numbers(profile), source)
-    _check_all(_shares(profile), source, _WHOLE)
+    _check_all(_shares(profile), source, most=_WHOLE)
+    _check_all(_steps(profile), source, *_STEP)
     if not _ops_fit(profile):
         _refuse_op(profile, source)
 
@@ -71,21 +95,25 @@ def check_device(device: Device, source: str) -> None:
         if not ceiling.value > 0:
             raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
         if ceiling.reached is not None and not 0 < ceiling.reached <= 2 * ceiling.value:
-            raise InputError(f"{source} is damaged: what was reached of the ceiling {name!r} is {ceiling.reached:g}.")
+            raise InputError(
+                f"{source} is damaged: what was reached of the ceiling {name!r} is {told(ceiling.reached)}."
+            )
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)
             if share is not None and not 0 <= share < 1:
-                raise InputError(f"{source} is damaged: the {field} of the ceiling {name!r} is {share:g}.")
+                raise InputError(f"{source} is damaged: the {field} of the ceiling {name!r} is {told(share)}.")
     _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
     _check_all([("the memory of the device", device.memory)], source)
 
 
-def _check_all(numbers: Iterable[tuple[str, float | None]], source: str, most: float = LARGEST) -> None:
+def _check_all(
+    numbers: Iterable[tuple[str, float | None]], source: str, least: float = SMALLEST, most: float = LARGEST
+) -> None:
     for name, value in numbers:
         # Written so that NaN, with which no comparison is true, is refused too.
-        if value is not None and value != 0 and not SMALLEST <= value <= most:
-            raise InputError(f"{source} is damaged: {name} is {value:g}, which nothing measures.")
+        if value is not None and value != 0 and not least <= value <= most:
+            raise InputError(f"{source} is damaged: {name} is {told(value)}, which nothing measures.")
 
 
 def _of(prefix: str, holder: Any, fields: Iterable[str]) -> Named:
@@ -104,8 +132,6 @@ def _each(name: str, numbers: Mapping[str, float] | None) -> Named:
 def _numbers(profile: Profile) -> Named:
     """What is 0 or more, by name; the rows of ops are apart."""
     yield from _of("", profile, _COUNTS)
-    yield from _of("wall", profile.wall, _TIMES)
-    yield from (("wall processes", step) for steps in profile.wall.processes for step in steps)
     yield from _of("memory", profile.memory, ("peak", "parameters", "optimizer"))
     yield from _each("conditions", profile.conditions)
     if profile.profiled:
@@ -123,6 +149,16 @@ def _numbers(profile: Profile) -> Named:
     for number, signature in enumerate(profile.signatures):
         yield from _of_cost(f"signature {number}:", signature.cost)
         yield from _of(f"signature {number}:", signature, ("reads", "writes"))
+
+
+def _steps(profile: Profile) -> Named:
+    """How long steps took."""
+    yield from _of("wall", profile.wall, _TIMES)
+    yield from (("wall processes", step) for steps in profile.wall.processes for step in steps)
+    if profile.profiled:
+        yield from _of("profiled", profile.profiled, ("walls",))
+    if profile.api:
+        yield from _of("api", profile.api, ("steps",))
 
 
 def _of_cost(prefix: str, cost: Cost) -> Named:
@@ -229,7 +265,7 @@ def _refuse_op(profile: Profile, source: str) -> None:
     op = profile.ops[low]
     for name, values, most in _columns([op]):
         if not _within(values, most):
-            raise InputError(f"{source} is damaged: {name} of op {low} is {max(values, key=abs)}.")
+            raise InputError(f"{source} is damaged: {name} of op {low} is {told(max(values, key=abs))}.")
     if op.own_ns and op.overlap_ns > sum(op.own_ns) / len(op.own_ns) + _ROUNDED:
         raise InputError(f"{source} is damaged: op {low} ran beside others for longer than it ran.")
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()

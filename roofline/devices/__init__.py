@@ -7,7 +7,6 @@ the bus of a GPU carries either direction at that rate, so it bounds any mix of 
 from __future__ import annotations
 
 import re
-import tomllib
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 
@@ -20,6 +19,7 @@ from roofline.errors import InputError
 
 #: A device file holds a few kilobytes, a calibration some more.
 _LARGEST = 4 << 20
+_FORM = "the files in roofline/devices show the form"
 
 
 class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
@@ -100,12 +100,11 @@ def _expanded(family: str, figures: Mapping[str, _Figure]) -> Iterator[tuple[str
 
 
 def _sheet(path: Path) -> _Sheet:
+    table = files.read_toml(path, _LARGEST, "a device file", _FORM)
     try:
-        return msgspec.convert(tomllib.loads(files.read(path, _LARGEST, "a device file").decode("utf-8")), _Sheet)
-    except (tomllib.TOMLDecodeError, msgspec.ValidationError, UnicodeDecodeError, RecursionError) as error:
-        raise InputError(
-            f"{path} is not a device file ({error}); the files in roofline/devices show the form."
-        ) from error
+        return msgspec.convert(table, _Sheet)
+    except msgspec.ValidationError as error:
+        raise InputError(f"{path} is not a device file ({error}); {_FORM}.") from error
 
 
 def _sheets() -> dict[str, _Sheet]:

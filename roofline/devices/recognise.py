@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from roofline import devices
+from roofline.core import sound
 from roofline.core.device import Device
 
 _LONGEST = 80  # characters of a name
@@ -20,7 +21,7 @@ def recognise(properties: Mapping[str, Any], kind: str) -> tuple[Device, bool]:
     """
     name, memory = properties.get("name"), properties.get("totalGlobalMem")
     name = " ".join(name.split())[:_LONGEST] if isinstance(name, str) else ""
-    size = float(memory) if isinstance(memory, int | float) and not isinstance(memory, bool) and memory > 0 else None
+    size = sound.measured(memory) or None
     found = devices.datasheet(name, size, kind) if name else None
     if found is not None:
         return found, True

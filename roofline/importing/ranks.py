@@ -13,6 +13,9 @@ import numpy as np
 from roofline.core.schema import Profile
 from roofline.errors import InputError
 
+#: No job has as many ranks.
+_MOST = 1 << 31
+
 
 @dataclass(frozen=True, slots=True)
 class Rank:
@@ -31,7 +34,7 @@ def rank_of(header: Mapping[str, Any]) -> Rank:
     """The rank that a trace's header tells of; what is no whole number of 0 or more says nothing."""
     info = header.get("distributedInfo")
     found = [info.get(key) for key in ("rank", "world_size")] if isinstance(info, dict) else [None, None]
-    whole = [one if isinstance(one, int) and not isinstance(one, bool) and one >= 0 else None for one in found]
+    whole = [one if type(one) is int and 0 <= one < _MOST else None for one in found]
     return Rank(*whole)
 
 

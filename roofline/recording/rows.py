@@ -103,24 +103,29 @@ class _Tables:
         self._blocks: dict[str, int] = {}
         self._buffers: dict[int, int] = {}
         self._kernels: dict[str, int] = {}
+        self._named: list[str] = []  # the same in order, since there may be as many as ops
         self._ops: list[Op] = []
         self._source: list[int] = []
 
     def rows(self) -> OpTables:
         return OpTables(
-            tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._kernels), tuple(self._source)
+            tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._named), tuple(self._source)
         )
 
     def renamed(self, kernels: Kernels) -> Kernels:
         """Kernels by their number among those that occur in this step."""
-        return tuple(
-            (self._kernels.setdefault(self._kernel_names[name], len(self._kernels)), time) for name, time in kernels
-        )
+        return tuple((self._kernel(self._kernel_names[name]), time) for name, time in kernels)
+
+    def _kernel(self, name: str) -> int:
+        if name not in self._kernels:
+            self._kernels[name] = len(self._named)
+            self._named.append(name)
+        return self._kernels[name]
 
     def signature(self, name: str, costed: Costed, kernels: Kernels) -> int:
         # The kernel that ran proves a contraction's arithmetic, so it is part of what makes contractions equal.
         proof = tuple(sorted({number for number, _ in kernels})) if costed.cost.flops else ()
-        names = list(self._kernels)
+        names = self._named
         op_class: OpClass = costed.op_class
         if kernels and all(kernel_names.classify(names[number]) == "transfer" for number, _ in kernels):
             op_class = "transfer"  # such as a cast that became a copy from the host

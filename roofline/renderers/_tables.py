@@ -34,6 +34,9 @@ class Times:
     loss: float
     turning: float
 
+    def __add__(self, other: Times) -> Times:
+        return Times(*(getattr(self, one) + getattr(other, one) for one in self.__slots__))
+
     @property
     def closing(self) -> Times:
         """The same with a floor and a loss that add up to `seconds`: ops that overlapped count by their share.

@@ -9,6 +9,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
@@ -145,15 +146,26 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     """
     wall = analysis.wall
     parts: list[str] = []
-    split, upper = _tables.split(analysis), _tables.split_at_upper_end(analysis)
+    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
+    if odd := beyond(analysis):
+        return f"{head}, {odd}: where the time went is not known."
+    if slower := times_as_slow(analysis.scale):
+        head += f" (its ops timed in steps {units.significant(slower)} times as long)"
+    lower, higher = _tables.split(analysis), _tables.split_at_upper_end(analysis)
+    split: dict[Bound, _tables.Times] = {}
+    upper: dict[Bound, _tables.Times] = {}
+    for name in lower:
+        told = name if bound(name, lower[name], higher[name]) != "unknown" else "unknown"
+        for ends, end in ((split, lower[name]), (upper, higher[name])):
+            ends[told] = ends[told] + end if told in ends else end
     for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
-        ends = (times.closing, upper[name].closing)
-        low, high = sorted(end.seconds / wall for end in ends)
+        both = (times.closing, upper[name].closing)
+        low, high = sorted(end.seconds / wall for end in both)
         if high < 0.005:
             continue  # the table has it
         words = bound(name, times, upper[name])
         if not parts and name != "unknown":
-            floors, losses = ([getattr(end, part) / wall for end in ends] for part in ("floor", "loss"))
+            floors, losses = ([getattr(end, part) / wall for end in both] for part in ("floor", "loss"))
             words += f" (floor {shares(*sorted(floors))}, loss {shares(*sorted(losses))})"
         elif words.endswith("-bound"):
             words = name
@@ -166,8 +178,15 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         known = f" ({gap})" if gap else ""
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
-    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def beyond(analysis: Analysis) -> str:
+    """What is to be said of a step whose ops took far longer than the step, which follows its time; "" of others."""
+    times = times_the_step(analysis.busy, analysis.wall)
+    return (
+        f"whose ops were recorded as taking {units.significant(times)} times as long, which cannot be" if times else ""
+    )
 
 
 def spread(analysis: Analysis) -> str:

@@ -135,7 +135,7 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
         (("profile", "absent.py:f", *SMALL), "There is no file absent.py."),
         (("verify", "elmo", "--backend", "torch", "--device", "cpu"), "There is no model called 'elmo'"),
         (("verify", "mlp", "--backend", "torch", "--mode", "learn"), "There is no mode 'learn'"),
-        (("show", "absent.json"), "Cannot read absent.json: No such file or directory."),
+        (("show", "absent.json"), "Cannot read absent.json: No such file or directory; give the path of a profile."),
         (("show", "absent.json", "--format", "xml"), "There is no format called 'xml'; there are: csv, json, latex, "),
         (("show", "absent.json", "--by", "colour"), "There is no table by 'colour'; there are: class, group, "),
         (
@@ -225,9 +225,21 @@ def with_field(text: str, **fields: object) -> str:
         ("not text", lambda text: "\udcff\udcfe", "cannot be read as a profile"),
         ("a list", lambda text: "[1, 2]", "cannot be read as a profile"),
         ("deep", lambda text: "[" * 100_000, "cannot be read as a profile"),
-        ("something else", lambda text: '{"hello": 1}', "is not a roofline profile: it has no schema number."),
-        ("a null schema", lambda text: with_field(text, schema=None), "it has no schema number."),
-        ("schema 0", lambda text: with_field(text, schema=0), "it has no schema number."),
+        (
+            "something else",
+            lambda text: '{"hello": 1}',
+            "is not a roofline profile: it has no schema number; one is made by `roofline profile`",
+        ),
+        (
+            "a null schema",
+            lambda text: with_field(text, schema=None),
+            "it has no schema number; one is made by `roofline profile`",
+        ),
+        (
+            "schema 0",
+            lambda text: with_field(text, schema=0),
+            "it has no schema number; one is made by `roofline profile`",
+        ),
         (
             "newer",
             lambda text: with_field(text, schema=SCHEMA + 1),
@@ -257,8 +269,10 @@ def test_a_bad_profile_is_refused(
 
 def test_a_folder_is_no_profile(roofline: Run, tmp_path: Path) -> None:
     (tmp_path / "folder").mkdir()
-    said(roofline("show", "folder"), 2, "Cannot read folder: Is a directory.")
-    said(roofline("plot", "folder", "-o", "x.svg"), 2, "Cannot read folder: Is a directory.")
+    said(roofline("show", "folder"), 2, "Cannot read folder: Is a directory; give the path of a profile.")
+    said(
+        roofline("plot", "folder", "-o", "x.svg"), 2, "Cannot read folder: Is a directory; give the path of a profile."
+    )
 
 
 # ------------------------------------------------------------------------------------------------ outputs

@@ -15,6 +15,7 @@ import handmade
 import pytest
 from msgspec.structs import replace
 
+from roofline import __main__
 from roofline.cli.options.words import quoted, say
 from roofline.core.schema import load, save
 
@@ -165,6 +166,53 @@ def test_a_file_whose_name_is_no_text_is_imported(tmp_path: Path, variables: dic
     facts = load(tmp_path / "p.json").imported
     assert facts is not None
     assert facts.files == ("caf?.json",)
+
+
+@pytest.mark.parametrize(
+    ("words", "code"),
+    [("show p.json", 0), ("plot p.json -o f.svg", 0), ("check p.json p.json", 0), ("check p.json slow.json", 1)],
+)
+def test_a_reader_that_has_gone_changes_no_code(
+    tmp_path: Path, variables: dict[str, str], words: str, code: int
+) -> None:
+    """What cannot be printed is no failed gate, and a failed gate stays one."""
+    profile = handmade.profile()
+    save(profile, tmp_path / "p.json")
+    slow = replace(profile.wall, steps=tuple(2 * step for step in profile.wall.steps))
+    save(replace(profile, wall=slow), tmp_path / "slow.json")
+    ended = shell(f"roofline {words} | true; exit ${{PIPESTATUS[0]}}", tmp_path, variables)
+    assert (ended.returncode, "Traceback" in ended.stderr) == (code, False)
+
+
+def test_a_setting_of_matplotlib_that_it_refuses(tmp_path: Path, variables: dict[str, str]) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    ended = shell("roofline plot p.json -o f.svg", tmp_path, {**variables, "MPLBACKEND": "nonsense"})
+    assert (ended.returncode, ended.stderr.count("\n")) == (2, 1)
+    assert ended.stderr.startswith("roofline: matplotlib does not start (Key backend: 'nonsense'")
+    assert ended.stderr.endswith(": unset MPLBACKEND.\n")
+
+
+def test_an_error_does_not_say_all_that_it_was_given(roofline: Run) -> None:
+    ended = roofline("show", "n" * 5000)
+    assert ended.code == 2
+    assert len(ended.err) < 1600
+    assert ended.err.endswith("nnn: File name too long; give the path of a profile.\n")
+
+
+def test_ctrl_c_while_the_command_line_is_loaded(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    class Stops:
+        def find_spec(self, name: str, *_: object) -> None:
+            if name == "roofline.cli":
+                raise KeyboardInterrupt
+
+    monkeypatch.delitem(sys.modules, "roofline.cli")
+    monkeypatch.setattr(sys, "meta_path", [Stops(), *sys.meta_path])
+    with pytest.raises(SystemExit) as left:
+        __main__.main()
+    assert left.value.code == 130
+    assert capsys.readouterr().err == "roofline: Stopped; nothing was written.\n"
 
 
 def test_an_error_that_cannot_be_told_keeps_its_code(tmp_path: Path, variables: dict[str, str]) -> None:

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import json
+import math
+import re
 from collections.abc import Callable
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import handmade
@@ -12,7 +15,11 @@ import pytest
 
 from roofline import devices
 from roofline.core.schema import decode, encode
+from roofline.core.sound import measured
+from roofline.devices.recognise import recognise
 from roofline.errors import InputError
+from roofline.importing.ranks import rank_of
+from roofline.xla.hlo import loops
 
 Put = Callable[[Any, Any], None]
 
@@ -150,3 +157,61 @@ def test_no_op_runs_beside_others_for_longer_than_it_runs() -> None:
     row[5] = 2_000_002
     with pytest.raises(InputError, match="op 4 ran beside others for longer than it ran"):
         decode(json.dumps(plain).encode(), "p.json")
+
+
+@pytest.mark.parametrize("number", [10**400, -(10**400), 10**31])
+@pytest.mark.parametrize("field", ["batch", "samples", "parameters"])
+def test_an_integer_that_no_float_holds(field: str, number: int) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    plain[field] = number
+    digits = len(str(abs(number)))
+    with pytest.raises(InputError, match=f"damaged: {field} is an integer of some {digits} digits, which nothing"):
+        decode(json.dumps(plain).encode(), "p.json")
+
+
+def test_a_schema_of_so_many_digits() -> None:
+    with pytest.raises(InputError, match=r"newer roofline \(schema an integer of some 401 digits"):
+        decode(b'{"schema": 1%s}' % (b"0" * 400), "p.json")
+
+
+@pytest.mark.parametrize("seconds", [1e-30, 9e-10, 2e7])
+@pytest.mark.parametrize("name", ["wall steps", "wall first", "wall processes", "profiled walls", "api steps"])
+def test_steps_that_no_clock_measures(name: str, seconds: float) -> None:
+    plain = json.loads(encode(handmade.profile()))
+    PLACES[name](plain, seconds)
+    with pytest.raises(InputError, match=re.escape(f"damaged: {name} is {seconds:g}, which nothing measures")):
+        decode(json.dumps(plain).encode(), "p.json")
+
+
+@pytest.mark.parametrize(
+    ("given", "number"),
+    [(5, 5.0), (0, 0.0), (1e30, 1e30), *((bad, None) for bad in (10**400, -1, 1e31, math.nan, math.inf, True, "5"))],
+)
+def test_numbers_of_files(given: object, number: float | None) -> None:
+    assert measured(given) == number
+
+
+@pytest.mark.parametrize("memory", [10**400, 10**31, math.inf, -1])
+def test_a_trace_says_how_much_memory_its_device_has(memory: float) -> None:
+    device, known = recognise({"name": "Imaginary GPU", "totalGlobalMem": memory}, "cuda")
+    assert (device.name, device.memory, known) == ("Imaginary GPU", None, False)
+
+
+def test_ranks_are_numbered_as_jobs_are() -> None:
+    found = rank_of({"distributedInfo": {"rank": 10**400, "world_size": 10**31}})
+    assert (found.number, found.of) == (None, None)
+
+
+@pytest.mark.parametrize("number", ["9" * 400, '"1' + "0" * 400 + '"', "1e400", "-1"])
+def test_a_loop_ends(number: str) -> None:
+    loop: Any = SimpleNamespace(backend_config=f'{{"known_trip_count": {{"n": {number}}}}}')
+    assert loops.noted(loop) is None
+
+
+@pytest.mark.parametrize("value", ["9" * 400, "9" * 5000, "0x" + "f" * 5000])
+def test_integers_of_a_device_file(tmp_path: Path, value: str) -> None:
+    file = tmp_path / "d.toml"
+    file.write_text(f'name = "D"\nkind = "cuda"\ndate = "2026-01-01"\nmatch = ["D"]\nmemory = {value}\n')
+    with pytest.raises(InputError, match="is not a device file") as raised:
+        devices.load(str(file))
+    assert len(str(raised.value).replace(str(file), "")) < 400

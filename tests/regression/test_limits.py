@@ -86,7 +86,9 @@ def test_limits_in_a_file(tmp_path: Path) -> None:
         ("kernels = 0.5", "kernels '0.5' is no limit: give a whole number"),
         ("kernels = -1", "kernels '-1' is no limit"),
         ("time = 1e400", "time '1e400' is no limit"),
-        ("time", "cannot be read as TOML"),
+        ("time", "is not a file of limits"),
+        ("time = " + "9" * 5000, "is not a file of limits"),
+        ("time = 0x" + "f" * 5000, "time 'an integer of some 6021 digits' is no limit"),
         ('"\\u001b[31m" = 1', "sets '\\x1b[31m', which is no limit"),
     ],
 )

@@ -11,10 +11,12 @@ from typing import Any
 import handmade
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.renderers._ops import columns
+from roofline.renderers.export import csv as csv_export
 
 FORMATS = plugins.names("roofline.renderers.export")
 
@@ -83,3 +85,14 @@ def test_columns_have_one_row_per_op() -> None:
     analysis = analyze(handmade.profile())
     assert {len(column) for column in columns(analysis).values()} == {len(analysis.profile.ops)}
     assert all(isinstance(column, np.ndarray) for column in columns(analysis).values())
+
+
+def test_equal_cells_of_a_csv_are_written_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A step that does the same again and again has few distinct cells."""
+    asked: list[object] = []
+    cell = csv_export._cell
+    monkeypatch.setattr(csv_export, "_cell", lambda value: asked.append(value) or cell(value))
+    ops = tuple(replace(op, start_ns=0) for op in handmade.OPS)
+    text = written("csv", analyze(handmade.profile(ops=ops * 50))).decode()
+    assert text.count("\n") == 1 + 50 * len(ops)
+    assert len(asked) < 30 * (len(ops) + 1)

@@ -11,12 +11,16 @@ import pytest
 from msgspec.structs import replace
 from synthetic import LAYER, Row, step
 
-from roofline import plugins
+from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
 from roofline.analysis.callbacks import called_back
+from roofline.comparison.parity.parity import parity
+from roofline.core.cost import Cost
 from roofline.core.schema import Imported, Wall
 from roofline.core.vocabulary import BOUNDS
+from roofline.projection.carry import carry
 from roofline.renderers import _tables, _words, perfetto, text
+from roofline.renderers.whatif import text as what_if
 
 
 def test_verdict_of_the_handmade_step() -> None:
@@ -27,6 +31,51 @@ def test_verdict_of_the_handmade_step() -> None:
         "toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; 43 % memory-bound (floor 29 %, loss 14 %), "
         "40 % compute, 3 % unknown, 14 % host time."
     )
+
+
+def test_ops_far_beyond_their_step() -> None:
+    """Shares of the step would be nonsense: 10.8 ms of ops, 1000 times as long, in a step of 12.5 ms."""
+    ops = tuple(replace(op, own_ns=tuple(1000 * own for own in op.own_ns)) for op in handmade.OPS)
+    beyond = analyze(handmade.profile(ops=ops))
+    step = "12.5 ms per step, whose ops were recorded as taking 864 times as long, which cannot be"
+    assert _words.verdict(beyond) == (
+        f"toy train, b4 s25 on Round Device, 2 threads: {step}: where the time went is not known."
+    )
+    told = what_if.render(carry(beyond, devices.load("h100"))).replace("\n", " ")
+    assert f"{'which cannot be'}: nothing of it can be carried to NVIDIA H100 SXM." in told
+    found = parity(analyze(handmade.profile()), beyond)
+    assert found.verdict == "not comparable"
+    assert [(one.a, one.b) for one in found.of("refused")] == [("no more", "864 times the step")]
+
+
+def test_ops_a_little_beyond_their_step_stay_readable() -> None:
+    """Kernels that run from one step into the next; 12 of the 12.5 ms are 4 % more than the step then."""
+    wall = Wall(steps=(10.4e-3,) * 10)
+    profiled = replace(handmade.profile().profiled, corrected=(10.4e-3,) * 3)
+    told = _words.verdict(analyze(handmade.profile(wall=wall, profiled=profiled)))
+    assert told.startswith("toy train, b4 s25 on Round Device, 2 threads: 10.4 ms per step; 52 % memory-bound (floor")
+
+
+def test_ops_that_were_timed_in_far_longer_steps() -> None:
+    """Steps of 12.5 ns beside profiled ones of 12.5 ms."""
+    wall = Wall(steps=(12.5e-9,) * 10)
+    told = _words.verdict(analyze(handmade.profile(wall=wall)))
+    assert ": 12.5 ns per step (its ops timed in steps 1000000 times as long); 43 % memory" in told
+
+
+def test_what_is_unknown_is_told_once() -> None:
+    """An op without any work has no floor where no launch has, nor has one of unknown work."""
+    signatures = list(handmade.profile().signatures)
+    signatures[0] = replace(signatures[0], cost=Cost())
+    ceilings = {name: one for name, one in handmade.device().ceilings.items() if not name.startswith("launch")}
+    profile = handmade.profile(signatures=tuple(signatures), device=replace(handmade.device(), ceilings=ceilings))
+    split = _tables.split(analyze(profile))
+    assert split["overhead"].seconds > 0
+    assert split["unknown"].seconds > 0
+    together = (split["overhead"].seconds + split["unknown"].seconds) / 12.5e-3
+    told = _words.verdict(analyze(profile))
+    assert told.count("unknown") == 1
+    assert f"{100 * together:.0f} % unknown" in told
 
 
 def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() -> None:

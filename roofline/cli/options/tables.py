@@ -13,6 +13,7 @@ import typer
 
 from roofline.cli.options import completion
 from roofline.cli.options.terminal import page
+from roofline.cli.options.words import result
 from roofline.errors import InputError
 
 Top = Annotated[int | None, typer.Option("--top", metavar="N", help="Rows of the table. By default 25 of long ones.")]
@@ -93,4 +94,4 @@ def arguments(
 
 def write(text: str, given: dict[str, Any]) -> None:
     """Print what a format rendered with the arguments `given`. Typer takes colours out of a pipe, if not told."""
-    typer.echo(text, nl=False, color=True if "page" in given and given["page"].colour else None)
+    result(text, True if "page" in given and given["page"].colour else None)

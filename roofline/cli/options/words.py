@@ -9,10 +9,28 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
 
+import typer
+
 
 def say(text: str) -> None:
     """A line of progress, on standard error."""
     print(printable(text), file=sys.stderr, flush=True)
+
+
+def result(text: str, colour: bool | None = None) -> None:
+    """What a command found, on standard output; colour: whether to keep it, None: on a terminal.
+
+    A reader that has gone (`| head`) misses the rest of it, and what is to be judged is judged all the same.
+    """
+    try:
+        typer.echo(text, nl=False, color=colour)
+    except BrokenPipeError:
+        drop_output()
+
+
+def drop_output() -> None:
+    """Let what is still to be printed go nowhere."""
+    os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
 
 
 @contextmanager

@@ -6,7 +6,6 @@ import numpy as np
 
 from roofline.comparison.arrays import Bools
 from roofline.core.executor import PROGRAMS
-from roofline.core.readers import readers
 from roofline.core.rows import buffers_known, per_profile, settled
 from roofline.core.schema import Profile
 
@@ -27,13 +26,22 @@ def updates(profile: Profile) -> Bools:
         return settled(found)
     was_there = _was_there(profile)
     of_that = _made_of(profile, was_there)
-    read_by, updated = readers(profile), _last_update(profile)
+    updated = _last_update(profile)
+    # Of each buffer that is read before it is written again, from the end: whether by an op that computes something
+    # else with it.
+    read: dict[int, bool] = {}
     for number in range(len(profile.ops) - 1, -1, -1):
-        op, after = profile.ops[number], {one for by in read_by[number] for one in by}
+        op = profile.ops[number]
+        after = [read[buffer] for buffer in op.writes if buffer in read]
         kept = bool(op.writes) and was_there.issuperset(op.writes)
         made = number > updated and profile.signatures[op.signature].op_class in _ELEMENT_BY_ELEMENT
         alone = of_that[number] and (bool(after) or made)
-        found[number] = (kept or alone) and all(found[one] for one in after)
+        keeps = (kept or alone) and not any(after)
+        found[number] = keeps
+        for buffer in op.writes:
+            read.pop(buffer, None)
+        for buffer in op.reads:
+            read[buffer] = read.get(buffer, False) or not keeps
     return settled(found)
 
 

@@ -7,6 +7,7 @@ from statistics import median
 import msgspec
 
 from roofline import units
+from roofline.analysis.beyond_step import times_the_step
 from roofline.comparison.drift import MOST, drift
 from roofline.comparison.machine_speed import CLOCKS, machine_speed
 from roofline.comparison.parity.difference import Difference, Pair, Severity, plain
@@ -19,6 +20,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "contended-ceilings": ("warning", "Other programs used the processor while ceilings were measured"),
     "throttled": ("warning", "The device lowered its clocks during a measurement"),
     "inflated": ("warning", "Op times of a run were scaled down to its wall, because profiling it cost too much"),
+    "beyond-step": ("warning", "Ops of a run took longer than the step they ran in, so that their times are wrong"),
     "few-steps": ("warning", "Fewer than 10 plain steps were timed"),
     "few-traced-steps": ("warning", "A trace holds fewer than 10 steps"),
     "unjoined": ("warning", "The profiled steps of a run and the counted one differ"),
@@ -57,6 +59,7 @@ def measurement(pair: Pair) -> list[Difference]:
         *_source(pair),
         *_versions(pair),
         *_doubts(pair),
+        *_beyond(pair),
     ]
 
 
@@ -175,6 +178,15 @@ def _doubts(pair: Pair) -> list[Difference]:
             shown = (a.get(slug, "no"), b.get(slug, "no"))
             found.append(pair.differ(_KEYS.get(slug, slug), shown, text, severity))
     return found
+
+
+def _beyond(pair: Pair) -> list[Difference]:
+    """Ops that took far longer than the step leave nothing of it to be divided among them."""
+    found = pair.each(lambda run: times_the_step(run.busy, run.wall))
+    if found == (None, None):
+        return []
+    a, b = ("no more" if times is None else f"{units.significant(times)} times the step" for times in found)
+    return [pair.differ("time of ops", (a, b), "Ops took longer than the step they ran in", "refused")]
 
 
 _KEYS = {"contended": "contention", "throttled": "throttling"}

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 from collections.abc import Iterable, Mapping, Sequence
+from itertools import chain
 
 from roofline.renderers._words import plain
 
@@ -20,6 +21,13 @@ def text(value: str) -> str:
 def number(value: float | None) -> str:
     """A number to 12 digits; unknown is empty."""
     return "" if value is None else f"{value:.12g}"
+
+
+def table(fields: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """The file: a line of names, then a line for each row."""
+    stream = io.StringIO()
+    csv.writer(stream, lineterminator="\n").writerows(chain([fields], rows))
+    return stream.getvalue()
 
 
 def document(fields: Sequence[str], rows: Iterable[Mapping[str, str]]) -> str:

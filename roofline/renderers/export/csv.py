@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 
-import numpy as np
+from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.renderers._csv import cells
@@ -17,11 +18,18 @@ WORDS = "the table of ops, a row per op"
 def written(analysis: Analysis) -> bytes:
     """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty."""
     found = columns(analysis)
-    rows = zip(*(map(_cell, column.tolist()) for column in found.values()), strict=True)
-    return cells.document(list(found), (dict(zip(found, row, strict=True)) for row in rows)).encode()
+    return cells.table(list(found), zip(*map(_cells, found.values()), strict=True)).encode()
+
+
+def _cells(column: NDArray[Any]) -> Iterator[str]:
+    """The cells of a column; what is often in it is written once."""
+    values = [None if value != value else value for value in column.tolist()]  # of NaN each is another one
+    known = {value: _cell(value) for value in dict.fromkeys(values)}
+    return map(known.__getitem__, values)
 
 
 def _cell(value: Any) -> str:
     if isinstance(value, str):
         return cells.text(value)
-    return cells.number(None if value is None or np.isnan(value) else value)
+    # 0 and -0 are one value of a column.
+    return cells.number(None if value is None else value + 0.0)

@@ -12,6 +12,7 @@ from contextlib import contextmanager
 from typing import Any
 
 from roofline.core.vocabulary import Bound, Group
+from roofline.errors import InputError
 from roofline.renderers.figures import _measure
 
 #: What an artist is drawn with: matplotlib's names of properties and their values.
@@ -80,7 +81,10 @@ _SETTINGS: dict[Any, Any] = {
 @contextmanager
 def applied() -> Iterator[None]:
     """The settings above and nothing of the user's; what was set before comes back."""
-    import matplotlib
+    try:
+        import matplotlib
+    except ValueError as error:  # of its variable MPLBACKEND, which no figure needs
+        raise InputError(f"matplotlib does not start ({error}): unset MPLBACKEND.") from None
 
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A name from a trace may hold letters that the font lacks; they are drawn as boxes.

@@ -32,6 +32,8 @@ def render(found: WhatIf, page: Page = SHEET) -> str:
 def _verdict(found: WhatIf) -> str:
     here, there = _words.device(found.here), _words.plain(found.there.name)
     step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}"
+    if odd := _words.beyond(found.here):
+        return f"{step}, {odd}: nothing of it can be carried to {there}."
     if not found.speedup:
         return f"{step}, and no time of it to carry to {there}."
     left = found.total.not_carried

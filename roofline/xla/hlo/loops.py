@@ -33,9 +33,10 @@ def trips(module: Module, instruction: Instruction) -> int | None:
 def noted(instruction: Instruction) -> int | None:
     """The number of iterations as the compiler noted it; None where it noted none."""
     try:
-        return int(json.loads(instruction.backend_config)["known_trip_count"]["n"])
-    except (ValueError, KeyError, TypeError, RecursionError):
+        number = int(json.loads(instruction.backend_config)["known_trip_count"]["n"])
+    except (ValueError, KeyError, TypeError, RecursionError, OverflowError):
         return None
+    return number if 0 <= number <= _MAX_TRIPS else None
 
 
 def _read(module: Module, instruction: Instruction) -> int | None:

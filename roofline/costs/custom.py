@@ -120,8 +120,10 @@ def cost(call: Call, function: Callable[..., Cost], op_class: OpClass) -> Costed
         shapes=describe(call),
         dtype=next(iter(floating or types or made), None),
         output=next(iter(made or floating), None),
-        reads=_divide(work.bytes_read, arguments, True),
-        writes=_divide(work.bytes_written, results, False) or _divide(work.bytes_written, arguments[:1], True),
+        reads=_divide(work.bytes_read, arguments, True) or _elsewhere(work.bytes_read, arguments, True),
+        writes=_divide(work.bytes_written, results, False)
+        or _divide(work.bytes_written, arguments[:1], True)
+        or _elsewhere(work.bytes_written, results, False),
     )
 
 
@@ -131,3 +133,11 @@ def _divide(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Ac
     if not total or not whole:
         return ()
     return tuple((is_input, number, total * size / whole) for number, size in enumerate(sizes))
+
+
+def _elsewhere(total: float | None, many: list[Tensor], is_input: bool) -> tuple[Access, ...]:
+    """Bytes that no recorded tensor can hold, such as those of results of a trace: one buffer more, nobody knows which.
+
+    Left out they would be moved by nothing, and have no main memory above them.
+    """
+    return ((is_input, len(many), total),) if total else ()

@@ -59,7 +59,8 @@ def profile(file: Path, given: Device | None, command: str, say: Say) -> Profile
     flags = [*(flag for flag in flags if flag != "model-flops-derived"), *counted.flags]
     warnings = list(found.warnings)
     if found.others:
-        warnings.append(f"the profile is of {found.device}; {found.others} further devices ran kernels or copies")
+        further = "1 further device" if found.others == 1 else f"{found.others} further devices"
+        warnings.append(f"the profile is of {found.device}; {further} ran kernels or copies")
     if found.buffers:
         flags.append(f"command-buffers: {found.buffers} of {found.kernels} kernels")
         notes.append(BUFFERS)

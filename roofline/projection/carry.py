@@ -183,7 +183,13 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
         kernels=apart,
         missing=tuple(
-            sorted({name for number in np.unique(alone.of[known]).tolist() for name in alone.found[number].missing})
+            sorted(
+                name
+                for name in {
+                    name for number in np.unique(alone.of[known]).tolist() for name in alone.found[number].missing
+                }
+                if not name.startswith("launch.")  # `floor` holds no launches, whether their floor is known or not
+            )
         ),
         left_out=left_out,
         kept=kept,

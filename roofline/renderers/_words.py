@@ -304,7 +304,9 @@ def imported(analysis: Analysis) -> list[str]:
         lines.append(f"{units.seconds(facts.span)} in all, {busy} busy, {idle} idle; {steps}")
     if facts.linked is not None:
         twins = f", {units.percent(facts.twinned)} more by their twins" if facts.twinned else ""
-        lines.append(f"{units.percent(facts.linked)} of the kernels' time linked to ops{twins}")
+        lines.append(
+            f"{units.percent(facts.linked)} of the kernels' time in the whole trace launched inside ops{twins}"
+        )
     if facts.communication:
         exposed = "" if facts.exposed is None else f", {units.seconds(facts.exposed)} of it beside no computation"
         waiting = "" if facts.waiting is None else f", {units.seconds(facts.waiting)} of it waiting for slower ranks"

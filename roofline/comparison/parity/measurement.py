@@ -174,9 +174,16 @@ def _doubts(pair: Pair) -> list[Difference]:
     a, b = pair.each(lambda run: _slugs(run.flags, run.profile))
     found = []
     for slug, (severity, text) in DOUBTS.items():
-        if slug in a or slug in b:
-            shown = (a.get(slug, "no"), b.get(slug, "no"))
+        if slug not in a and slug not in b:
+            continue
+        shown = (a.get(slug, "no"), b.get(slug, "no"))
+        if shown[0] != shown[1]:
             found.append(pair.differ(_KEYS.get(slug, slug), shown, text, severity))
+            continue
+        # What is in doubt of both alike is no difference between them. It stays in doubt.
+        both = pair.differ(_KEYS.get(slug, slug), shown, "", "warning")
+        more = "" if shown[0] == "yes" else f" ({both.a})"
+        found.append(msgspec.structs.replace(both, text=f"{text}, in both runs{more}."))
     return found
 
 

@@ -16,7 +16,7 @@ _SHARE = 0.01
 
 
 def precision(pair: Pair) -> list[Difference]:
-    """All differences in precision. What TF32 and the like can explain is |t_A - t_B| of the matmul group."""
+    """All differences in precision. Each can explain |t_A - t_B| of the products that it is about, and no more."""
     return [*_fp64(pair), *_asked(pair), *_inputs(pair), *_arithmetic(pair), *_rates(pair)]
 
 
@@ -57,10 +57,10 @@ def _arithmetic(pair: Pair) -> list[Difference]:
     a, b = pair.each(lambda run: _shares(_by_arithmetic(run)))
     text = "Float32 products are computed in different arithmetic"
     if a and b and not _close(a, b):
-        return [pair.differ("tf32", (_mix(a), _mix(b)), text, seconds=_matmul(pair))]
+        return [pair.differ("tf32", (_mix(a), _mix(b)), text, seconds=_float32(pair))]
     switches = pair.each(lambda run: _switch(run.profile))
     if None not in switches and switches[0] != switches[1]:
-        return [pair.differ("tf32", switches, "The TF32 switches differ", seconds=_matmul(pair))]
+        return [pair.differ("tf32", switches, "The TF32 switches differ", seconds=_float32(pair))]
     return []
 
 
@@ -74,7 +74,7 @@ def _rates(pair: Pair) -> list[Difference]:
         return []
     shown = ("no proof" if a is None else units.flop_rate(a), "no proof" if b is None else units.flop_rate(b))
     text = "Products said to be fp32 ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
-    return [pair.differ("precision by rate", shown, text, seconds=_matmul(pair))]
+    return [pair.differ("precision by rate", shown, text, seconds=_float32(pair))]
 
 
 def _above_fp32(analysis: Analysis) -> float | None:
@@ -151,3 +151,13 @@ def _switch(profile: Profile) -> str | None:
 
 def _matmul(pair: Pair) -> float | None:
     return pair.apart("group", ("matmul",))
+
+
+def _float32(pair: Pair) -> float | None:
+    """The same of products of float32 data alone: what others take has nothing to do with their arithmetic."""
+
+    def chosen(run: Analysis, op: Op) -> bool:
+        used = _precision(run, op)
+        return used is not None and used.inputs == "fp32"
+
+    return pair.apart_where(chosen)

@@ -228,6 +228,8 @@ def lone(trace: KinetoTrace, row: int) -> Costed | None:
         cost = msgspec.structs.replace(cost, bytes_written=0.0)
     return Costed(
         cost=cost,
+        reads=((True, 0, cost.bytes_read),) if cost.bytes_read else (),
+        writes=((False, 0, cost.bytes_written),) if cost.bytes_written else (),
         kind="memset" if kind == MEMSET else "memcpy",
         op_class="transfer" if crossing else "movement",
         shapes=f"{size} bytes",

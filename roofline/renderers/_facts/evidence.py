@@ -30,7 +30,9 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.products:
         yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
     known = analysis.coverage
-    joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time joined to ops"
+    # Of a replayed graph the launch lies in an op, which is not the op of its kernels.
+    to = "joined to ops" if analysis.profile.imported is None else "in the steps used has an op of its own"
+    joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time {to}"
     shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
     yield "coverage", shares + joined
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())

@@ -110,4 +110,6 @@ def _defect(analysis: Analysis, row: int) -> str:
         return "the count: it rests on an assumption"
     if family in ("matrix", "vector") and ceiling is not None and ceiling.spread is None:
         return "the count: no code is faster than a datasheet"
-    return "the floor: launches are shorter" if family == "launch" else "the ceiling: it is too low"
+    if family == "launch":
+        return "the floor: launches are shorter"
+    return "the ceiling is too low, or the count too high"

@@ -248,7 +248,8 @@ def hardware(pair: RankedPair) -> str:
     if blank:
         told = f"no ceilings are known of {_words.conjunction(blank)}, so that"
         return f"{devices}: {told} hardware and kernels cannot be told apart."
-    split = whole(found)
+    # Of a table by another key the same work may be split at other borders: one output tells one split.
+    split = whole(found) if pair.breakdown is None else _together("", pair.breakdown.rows).split
     if split is None:
         return ""
     parts = [_amount(split.ceilings), _amount(split.kernels), signed(split.other)]

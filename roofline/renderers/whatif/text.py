@@ -92,8 +92,8 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
     here, there, gap = _words.plain(found.here.device.name), _words.plain(found.there.name), _words.gap_name(found.here)
     yield (
         "rule",
-        "an op takes its work at the ceilings and the time in which the device gets going, and its code attains the "
-        "same of both there as here",
+        "the least time of each op, of its work and of starting it, is worked out for both devices; an op that takes "
+        "twice its least time here is taken to take twice its least time there",
     )
     if found.kernels > 1:
         yield (
@@ -137,7 +137,7 @@ def _unknown(found: WhatIf) -> Iterator[tuple[str, str]]:
                 continue
             ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
             words = f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)}"
-            words += ", carried like the rest of their group" if assumed else ""
+            words += f", carried like the rest of {'its' if one.ops == 1 else 'their'} group" if assumed else ""
             yield label, f"{words} (most in {_words.plain(one.most)})"
             label = ""
 

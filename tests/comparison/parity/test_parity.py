@@ -480,6 +480,19 @@ def test_tf32_in_one_run_only() -> None:
     assert found.share == 1.0
 
 
+def test_float32_products_explain_no_more_than_they_take() -> None:
+    # The same two addmm in TF32, and beside them products of another type that take a second less there.
+    other = replace(handmade.FP32, inputs="bf16", arithmetic="bf16")
+    half = product("[32,64] x [64,256]", 2.0 * 64 * 256 * 32)
+    a, b = (
+        more(run, replace(half, dtype="bf16", precision=other), phase=0, own=own)
+        for run, own in ((base(), 3000), (tf32(), 300))
+    )
+    found = one(a, b, "tf32")
+    scales = [analyze(run).scale for run in (a, b)]
+    assert found.seconds == pytest.approx((5000 * scales[0] - 1000 * scales[1]) * US)
+
+
 def test_a_tf32_switch_without_products_that_show_it() -> None:
     found = one(base(), base(switches={"tf32": "on"}), "tf32")
     assert (found.severity, found.a, found.b, found.seconds) == ("named", "off", "on", 0.0)
@@ -678,6 +691,18 @@ def test_what_an_import_could_not_see() -> None:
     assert {"model-flops-derived", "no-shapes"} <= {*whats(found.of("named"))}
     unknown_sizes = base(batch=None, parameters=None, seq=None)
     assert {*whats(judged(base(), unknown_sizes).of("named"))} == {"batch", "sequence length", "parameters"}
+
+
+def test_what_is_in_doubt_of_both_alike_is_no_difference() -> None:
+    derived = base(flags=("model-flops-derived",))
+    found = judged(derived, replace(derived, date="later"))
+    (doubt,) = found.of("warning")
+    assert (found.verdict, found.of("named")) == ("comparable", ())
+    assert doubt.text.endswith("which may have been changed by then, in both runs.")
+    # of other extents it is one
+    some, others = (base(flags=(f"replays-unattributed: {number} kernels",)) for number in (3, 4))
+    assert whats(judged(some, others).of("named")) == ["replays-unattributed"]
+    assert judged(some, replace(some, date="later")).of("warning")[0].text.endswith("in both runs (3 kernels).")
 
 
 # ------------------------------------------------------------------------------------------------ sentences

@@ -26,6 +26,7 @@ from msgspec.structs import replace
 from synthetic import LAYER, UNFUSED_NORM, instead, step
 
 from roofline import plugins
+from roofline.comparison.breakdown.rows import whole
 from roofline.comparison.causes.claim import Portion
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import Difference
@@ -304,6 +305,18 @@ def test_runs_have_the_same_names_throughout_an_output() -> None:
 def test_rounding_is_named_and_not_written_out() -> None:
     assert rounding(-3e-18) == rounding(0.0) == "below 1 fs"
     assert rounding(2e-6) == "2e-06 s"
+
+
+def test_hardware_and_the_table_by_another_key_are_one_split() -> None:
+    other = handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9)
+    a = handmade.profile(kernels=("one of A's",), ops=tuple(replace(op, kernels=((0, 1),)) for op in handmade.OPS))
+    b = faster(device=replace(other, name="Twice as Fast"))
+    b = replace(b, kernels=("one of B's",), ops=tuple(replace(op, kernels=((0, 1),)) for op in b.ops))
+    found = rank([a, b], by="kernel").pairs[0]
+    told = _broken_down.lines(found, found.breakdown).ops.split
+    # The same kernels do other work here: the table has none of it under ceilings.
+    assert told.ceilings != whole(found.comparison).ceilings
+    assert f"{_broken_down._amount(told.ceilings)} is the ceilings" in _broken_down.hardware(found)
 
 
 def test_hardware_is_told_apart() -> None:

@@ -341,6 +341,7 @@ def main() -> None:
     parser.add_argument("names", nargs="*", help="pairs; all by default")
     parser.add_argument("--set", choices=SETS, default="first", help="which pairs (default: first)")
     parser.add_argument("--report", action="store_true", help="measure nothing")
+    parser.add_argument("--blind", action="store_true", help="report nothing: for whoever must not see how rules do")
     parser.add_argument(
         "--again", action="store_true", help="measure what is there once more, and keep the better turn"
     )
@@ -354,7 +355,8 @@ def main() -> None:
             stale = asked.disturbed and pair.measured and pair.disturbed
             if asked.again or stale or not pair.measured:
                 measure(pair, asked.turns)
-    print(report(everything))
+    if not asked.blind:
+        print(report(everything))
 
 
 if __name__ == "__main__":

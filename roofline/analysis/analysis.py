@@ -29,8 +29,7 @@ from roofline.core.executor import one_by_one
 from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
-from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, OpClass
-from roofline.costs.linear_algebra import KIND
+from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, LINEAR_ALGEBRA, OpClass
 from roofline.shown import Shown
 
 #: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
@@ -299,7 +298,7 @@ class Analysis(Shown):
         for (number, code), many in Counter(zip(of.signature.tolist(), of.phase.tolist(), strict=True)).items():
             signature, phase = self.profile.signatures[number], self.profile.phases[code]
             model, executed = signature.cost.model_flops, signature.cost.flops
-            if model is None or executed is None or not (model or executed) or signature.kind == KIND:
+            if model is None or executed is None or not (model or executed) or signature.kind == LINEAR_ALGEBRA:
                 continue
             known = found.get(phase, Products(0.0, 0.0, ""))
             found[phase] = Products(known.model + many * model, known.executed + many * executed, "")

@@ -11,9 +11,10 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from roofline.core.cost import Cost, matrix
+from roofline.core.vocabulary import LINEAR_ALGEBRA
 
 #: The kind of all these ops, in every framework.
-KIND = "linear algebra"
+KIND = LINEAR_ALGEBRA
 NOTE = "a textbook count of the leading order (Golub and Van Loan)"
 
 

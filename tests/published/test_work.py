@@ -301,7 +301,8 @@ def test_generate_of_the_published_classes(name: str) -> None:
     dims = {"layers": 2, "hidden": 24, "heads": 4, "kv_heads": 2, "width": 8, "ffn": 48, "words": 50}
     config = getattr(library, f"{name}Config")(
         num_hidden_layers=2, hidden_size=24, num_attention_heads=4, num_key_value_heads=2, head_dim=8,
-        intermediate_size=48, vocab_size=50, pad_token_id=0, attn_implementation="eager",
+        intermediate_size=48, vocab_size=50, pad_token_id=0, bos_token_id=None, eos_token_id=None,
+        attn_implementation="eager",
     )  # fmt: skip
     model = getattr(library, f"{name}ForCausalLM")(config).eval()
     tokens = torch.full((3, 5), 7)  # none that ends a text

@@ -23,7 +23,7 @@ Gemma {gemma} of the FLOPs, of Mistral {mistral}.
 Made by `make cells` on {date}: {device}; {versions}.
 
 *Above* is the share of the step in ops under that roof, *attained* what they reach of it; *host* is what no op runs in.
-The least time is the sum of the ops' floors. `!`: others used the machine (flag `contended`).
+The least time is the sum of the ops' floors. `!`: others used the machine (flag `contended`).{elsewhere}
 
 """
 _ABOVE = BOUNDS[:3]
@@ -42,18 +42,25 @@ def write() -> Path | None:
     versions: dict[str, str] = {}
     for one in there.values():
         versions |= one.versions
+    devices = list(dict.fromkeys(one.device for one in there.values()))
+    marks = dict(zip(devices, ["", *(f" [{number}]" for number in range(1, len(devices)))], strict=True))
     head = _HEAD.format(
         date=max(one.date for one in there.values()),
-        device=next(iter(there.values())).device,
+        device=devices[0],
         versions=", ".join(f"{name} {version}" for name, version in sorted(versions.items())),
         gemma=_of_head(there, "gemma"),
         mistral=_of_head(there, "mistral"),
+        elsewhere="".join(
+            f" `{mark.strip()}`: on another machine, {device}; its times are not to be compared with the others."
+            for device, mark in marks.items()
+            if mark
+        ),
     )
     parts = []
     for name in MODELS:
         for mode in models.geometry(name).modes:
             rows = [
-                [f"{backend}{contended}", *(one.row[column] for column in _COLUMNS[1:])]
+                [f"{backend}{contended}{marks[one.device]}", *(one.row[column] for column in _COLUMNS[1:])]
                 for backend in BACKENDS
                 if (one := there.get(Cell(name, backend, mode, "one-layer"))) is not None
                 for contended in [" !" if "contended" in one.row["flags"] else ""]

@@ -19,10 +19,10 @@ from importlib import import_module
 from pathlib import Path
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import CLASSES, OpClass
+from roofline.core.vocabulary import CLASSES, FLOATING, OpClass
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import DTYPES, FLOATING
+from roofline.costs.dtypes import DTYPES
 from roofline.errors import InputError
 
 _PACKAGE = "roofline.costs.libraries"

@@ -52,8 +52,6 @@ def said(inputs: tuple[Any, ...]) -> tuple[Any, ...]:
     return tuple(None if isinstance(value, Unsaid) else value for value in inputs)
 
 
-FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
-
 #: What the names of ops and kernels contain that exchange data between devices, whoever wrote them.
 COLLECTIVE = re.compile(
     r"nccl|rccl|symm_mem|all_?reduce|all_?gather|reduce_?scatter|all_?to_?all|broadcast_coalesced", re.IGNORECASE

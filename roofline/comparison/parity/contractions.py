@@ -22,8 +22,7 @@ from typing import NamedTuple
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import SAME_WORK, Contraction
 from roofline.core.schema import Op, Signature
-from roofline.core.vocabulary import PRODUCTS
-from roofline.costs.linear_algebra import KIND
+from roofline.core.vocabulary import LINEAR_ALGEBRA, PRODUCTS
 
 _SHAPE = re.compile(r"\[([\d, ]{0,160})\]")
 _ADDED_FIRST = re.compile(r"add(mm|bmm|mv)|baddbmm")  # what is added to the product is the first operand
@@ -67,7 +66,7 @@ def matrix_work(analysis: Analysis, op: Op) -> tuple[MatrixWork, ...]:
     """
     profile = analysis.profile
     signature = profile.signatures[op.signature]
-    if signature.kind == KIND:
+    if signature.kind == LINEAR_ALGEBRA:
         return ()
     whole = signature.cost.model_flops
     parts = [part for part in analysis.constituents(op) if part.signature.cost.flops]

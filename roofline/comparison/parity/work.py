@@ -15,8 +15,7 @@ from roofline.analysis.callbacks import calls_python
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
-from roofline.costs.dtypes import FLOATING
-from roofline.costs.linear_algebra import KIND
+from roofline.core.vocabulary import FLOATING, LINEAR_ALGEBRA
 
 #: Work is verified where ops of unknown model FLOPs that the other run does not have are below this share of busy time.
 #: By choice.
@@ -322,7 +321,11 @@ def _time_of_products(analysis: Analysis, phase: str) -> float:
 
     def works(op: Op) -> bool:
         signature = analysis.profile.signatures[op.signature]
-        return analysis.profile.phases[op.phase] == phase and bool(signature.cost.flops) and signature.kind != KIND
+        return (
+            analysis.profile.phases[op.phase] == phase
+            and bool(signature.cost.flops)
+            and signature.kind != LINEAR_ALGEBRA
+        )
 
     return float(analysis.table.share[[row for row, op in enumerate(analysis.profile.ops) if works(op)]].sum())
 

@@ -13,11 +13,11 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import OpClass
+from roofline.core.vocabulary import FLOATING, OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Call, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import COLLECTIVE, DTYPES, FLOATING, said
+from roofline.costs.dtypes import COLLECTIVE, DTYPES, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
 from roofline.pytorch.aten.references import without_dynamo
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, PRIMITIVE, base

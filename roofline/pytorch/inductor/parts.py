@@ -14,8 +14,9 @@ import msgspec
 import torch
 
 from roofline.core.cost import Cost, matrix, unknown
+from roofline.core.vocabulary import FLOATING
 from roofline.costs.counted import Costed
-from roofline.costs.dtypes import DTYPES, FLOATING
+from roofline.costs.dtypes import DTYPES
 from roofline.costs.weight import weight
 from roofline.pytorch.aten import bytes, contractions, flops
 from roofline.pytorch.aten.engine import classify

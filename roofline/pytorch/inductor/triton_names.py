@@ -16,11 +16,11 @@ from functools import lru_cache
 import msgspec
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import PRODUCTS, OpClass
+from roofline.core.vocabulary import FLOATING, PRODUCTS, OpClass
 from roofline.costs import kernel_names
 from roofline.costs.calls import Call, Tensor, describe, tensors
 from roofline.costs.counted import Access, Costed
-from roofline.costs.dtypes import DTYPES, FLOATING
+from roofline.costs.dtypes import DTYPES
 from roofline.costs.formulas import ARITHMETIC, FUNCTIONS, WORKLESS
 from roofline.pytorch.aten.tables import ATTENTION, CLASS_OF, CONTRACTIONS, PRIMITIVE, RANDOM
 

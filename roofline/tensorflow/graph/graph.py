@@ -13,7 +13,7 @@ from math import prod
 from types import MappingProxyType
 from typing import Any
 
-from roofline.costs.dtypes import FLOATING
+from roofline.core.vocabulary import FLOATING
 
 #: TensorFlow's names of element types: (our name, bytes). Types without a size (string, variant) have none here.
 DTYPES: dict[str, tuple[str, int]] = {

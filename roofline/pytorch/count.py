@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from types import MappingProxyType
 from typing import Any, Protocol
 
@@ -255,6 +256,7 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
     engine = np.asarray([nodes.names[index].startswith(_EVALUATE) for index in first.tolist()], bool)
     if not engine.all():
         phase[engine[thread] & (phase == _FORWARD)] = _BACKWARD
+    _closures(nodes, phase)
     # Between the last of the backward pass and the optimizer's step gradients are unscaled and clipped.
     backward = np.flatnonzero(phase == _BACKWARD)
     steps = [index for index, name in enumerate(nodes.names) if name.startswith("Optimizer.step")]
@@ -262,6 +264,27 @@ def _phases(nodes: Nodes) -> NDArray[np.int64]:
         between = slice(backward[-1] + 1, max(backward[-1] + 1, steps[-1]))
         phase[between] = np.where(phase[between] == _FORWARD, _OPTIMIZER, phase[between])
     return phase
+
+
+def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
+    """Takes what a closure computes inside `optimizer.step(closure)` out of the optimizer's phase.
+
+    A closure begins where gradients are cleared, else with the step, and ends with its backward pass. Between two that
+    clear nothing, nobody can tell what the optimizer does: that counts as theirs.
+    """
+    marks = np.asarray([name.startswith("Optimizer.") for name in nodes.names], bool)
+    mark = nesting.nearest(nodes.parent, marks)
+    for step in [index for index in np.flatnonzero(marks).tolist() if nodes.names[index].startswith("Optimizer.step")]:
+        end = int(np.flatnonzero(nesting.nearest(nodes.parent, np.arange(len(nodes)) == step) == step)[-1]) + 1
+        backward = step + np.flatnonzero(phase[step:end] == _BACKWARD)
+        if not len(backward):
+            continue
+        cleared = [at for at in range(step, end) if nodes.names[at].startswith("Optimizer.zero_grad")]
+        begins = cleared if cleared and cleared[0] < backward[0] else [step, *cleared]
+        for begin, behind in pairwise([*begins, end]):
+            last = backward[backward < behind].max(initial=begin)
+            inside = slice(begin, int(last) + 1)
+            phase[inside] = np.where((phase[inside] == _OPTIMIZER) & (mark[inside] == step), _FORWARD, phase[inside])
 
 
 def _with_updates(ops: Sequence[CountedOp], names: Sequence[str], phase: NDArray[np.int64]) -> NDArray[np.int64]:

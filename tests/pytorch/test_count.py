@@ -591,3 +591,29 @@ def test_a_function_that_is_mapped_over_samples_is_counted_for_all_of_them():
     tanh = [op for op in ops if op.name == "tanh"]
     assert [op.op.costed.cost.functions for op in tanh] == [{"tanh": samples * columns}]
     assert all(-1 not in (*op.op.reads, *op.op.writes) for op in tanh)
+
+
+@pytest.mark.parametrize("clears", [True, False])
+def test_what_a_closure_computes_is_no_optimizer(clears):
+    """`optimizer.step(closure)` runs forward and backward inside of itself; LBFGS does so several times."""
+    for make, calls in ((torch.optim.SGD, 1), (torch.optim.LBFGS, 2)):
+        net, x = nn.Linear(WIDTH, WIDTH), torch.randn(BATCH, WIDTH)
+        given = {"max_iter": 2, "max_eval": 2, "tolerance_grad": 0, "tolerance_change": 0} if calls == 2 else {}
+        optimizer = make(net.parameters(), lr=1e-3, **given)
+
+        def closure(optimizer=optimizer, net=net, x=x):
+            if clears:
+                optimizer.zero_grad(set_to_none=False)
+            loss = net(x).square().sum()
+            loss.backward()
+            return loss
+
+        optimizer.step(closure)
+        ops = listed(counted_of(lambda optimizer=optimizer, closure=closure: optimizer.step(closure)))
+        phases = {(op.name, op.phase) for op in ops}
+        assert {("addmm", "forward"), ("pow", "forward"), ("mm", "backward")} <= phases
+        assert not {name for name, phase in phases if phase == "optimizer"} & {"addmm", "mm", "pow"}
+        assert [op.name for op in ops if op.phase == "forward"].count("addmm") == calls
+        if clears or calls == 1:  # else nobody can tell
+            updates = {name for name, phase in phases if phase == "optimizer"}
+            assert updates & {"add_", "_foreach_add_", "mul", "dot"}

@@ -125,7 +125,7 @@ def _by_schema(call: Call, overload: Any) -> Costed:
 _DATA_DEPENDENT = frozenset(
     (
         "nonzero masked_select _unique2 unique_consecutive unique_dim index repeat_interleave equal "
-        "is_nonzero index_put _index_put_impl bincount histogram _pack_padded_sequence"
+        "is_nonzero allclose index_put _index_put_impl bincount histogram _pack_padded_sequence"
     ).split()
 )
 

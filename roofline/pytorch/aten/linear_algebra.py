@@ -84,7 +84,9 @@ RULES: dict[str, Callable[[Any, Any, Any, Any], Cost]] = {
     "linalg_inv_ex": _inverse,
     **dict.fromkeys(("linalg_lu", "linalg_lu_factor_ex", "_linalg_det", "_linalg_slogdet"), _lu),
     **dict.fromkeys(("linalg_solve_triangular", "triangular_solve"), _triangular_solve),
-    **dict.fromkeys(("linalg_lu_solve", "linalg_ldl_solve", "_cholesky_solve_helper"), _solve_with_factors),
+    **dict.fromkeys(
+        ("linalg_lu_solve", "linalg_ldl_solve", "_cholesky_solve_helper", "cholesky_solve"), _solve_with_factors
+    ),
     "_linalg_solve_ex": _solve,
     "linalg_qr": _qr,
     "geqrf": _reflectors,

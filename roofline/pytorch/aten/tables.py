@@ -39,7 +39,7 @@ LINEAR_ALGEBRA = frozenset(
     (
         "linalg_cholesky_ex cholesky linalg_ldl_factor_ex cholesky_inverse linalg_inv_ex linalg_lu linalg_lu_factor_ex "
         "_linalg_det _linalg_slogdet linalg_solve_triangular triangular_solve linalg_lu_solve linalg_ldl_solve "
-        "_cholesky_solve_helper _linalg_solve_ex linalg_qr geqrf linalg_householder_product ormqr"
+        "_cholesky_solve_helper cholesky_solve _linalg_solve_ex linalg_qr geqrf linalg_householder_product ormqr"
     ).split()
 )
 
@@ -170,6 +170,7 @@ PER_ELEMENT: dict[str, tuple[float, dict[str, float]]] = {
     "_fused_rms_norm": (RMS_NORM, {}),
     "_fused_rms_norm_backward": (9.0, {}),
     "batch_norm_elemt": (4.0, {}),
+    "allclose": (5.0, {}),  # |a - b| <= atol + |rtol * b|
     "native_dropout_backward": (2.0, {}),
     "_masked_scale": (2.0, {}),
     "_amp_foreach_non_finite_check_and_unscale": (1.0, {}),

@@ -184,11 +184,12 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
         kernels=apart,
         missing=tuple(
             sorted(
-                name
-                for name in {
-                    name for number in np.unique(alone.of[known]).tolist() for name in alone.found[number].missing
+                {
+                    name
+                    for number in np.unique(alone.of[known]).tolist()
+                    for name in alone.found[number].missing
+                    if not name.startswith("launch.")  # `floor` holds no launches, whether their floor is known or not
                 }
-                if not name.startswith("launch.")  # `floor` holds no launches, whether their floor is known or not
             )
         ),
         left_out=left_out,

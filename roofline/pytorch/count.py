@@ -273,9 +273,10 @@ def _closures(nodes: Nodes, phase: NDArray[np.int64]) -> None:
     clear nothing, nobody can tell what the optimizer does: that counts as theirs.
     """
     marks = np.asarray([name.startswith("Optimizer.") for name in nodes.names], bool)
-    mark = nesting.nearest(nodes.parent, marks)
-    for step in [index for index in np.flatnonzero(marks).tolist() if nodes.names[index].startswith("Optimizer.step")]:
-        end = int(np.flatnonzero(nesting.nearest(nodes.parent, np.arange(len(nodes)) == step) == step)[-1]) + 1
+    steps = np.asarray([name.startswith("Optimizer.step") for name in nodes.names], bool)
+    mark, around = nesting.nearest(nodes.parent, marks), nesting.nearest(nodes.parent, steps)
+    for step in np.flatnonzero(steps).tolist():
+        end = int(np.flatnonzero(around == step)[-1]) + 1
         backward = step + np.flatnonzero(phase[step:end] == _BACKWARD)
         if not len(backward):
             continue

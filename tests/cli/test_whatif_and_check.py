@@ -98,6 +98,16 @@ def test_whatif_as_json(roofline: Run, tmp_path: Path, golden: Golden) -> None:
     assert found["compared"] + found["not_carried"] == pytest.approx(found["here"]["wall"])
 
 
+def test_whatif_of_ops_that_take_no_time(roofline: Run, tmp_path: Path) -> None:
+    """Then only the gap is left, and no factor can be said of ops."""
+    ops = tuple(replace(op, own_ns=(0,) * len(op.own_ns), overlap_ns=0) for op in handmade.OPS)
+    name = put(tmp_path, "p.json", handmade.profile(ops=ops))
+    (tmp_path / "round.json").write_bytes(msgspec.json.encode(handmade.device()))
+    ended = roofline("whatif", name, "--device", "round.json")
+    assert (ended.code, ended.err) == (0, "")
+    assert "no time of its ops to carry to Round Device." in " ".join(ended.out.split())
+
+
 def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
     name = put(tmp_path, "p.json", handmade.profile())
     (tmp_path / "round.json").write_bytes(msgspec.json.encode(handmade.device()))

@@ -34,8 +34,8 @@ def _verdict(found: WhatIf) -> str:
     step = f"{_words.subject(found.here)}: {units.seconds(found.here.wall)} per step on {here}"
     if odd := _words.beyond(found.here):
         return f"{step}, {odd}: nothing of it can be carried to {there}."
-    if not found.speedup:
-        return f"{step}, and no time of it to carry to {there}."
+    if not found.speedup or not found.total.there:
+        return f"{step}, and no time of its ops to carry to {there}."
     left = found.total.not_carried
     if found.compared < _ENOUGH * found.here.wall:
         return (

@@ -29,7 +29,10 @@ class Part:
 
 @dataclass(frozen=True, slots=True)
 class Line:
-    """A row of the table below the bars. parts: what is drawn of it, one after the other."""
+    """A row of the table below the bars. parts: what is drawn of it, one after the other; seconds: of these.
+
+    share: of the step [%], where it is a range: other ops are under the bound at its upper end.
+    """
 
     label: str
     look: str
@@ -39,6 +42,7 @@ class Line:
     loss: str = units.UNKNOWN
     words: str = ""
     below: bool = False
+    share: str = ""
 
 
 def where(runs: Sequence[Run]) -> Html | None:
@@ -74,15 +78,16 @@ def by_bound(run: Run) -> list[Line]:
     wall = analysis.wall
     lines = []
     parts: tuple[Part, ...]
+    upper = _tables.split_at_upper_end(analysis)
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue
+        words = _words.bound(bound, times, upper[bound])  # as the headline has it
         if times.attained is None:
             parts = (Part("unknown", "unknown pale", times.seconds),)
-            lines.append(Line(bound, bound, times.seconds, parts, words=_words.bound(bound, times)))
+            lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        of = times.closing
-        least = of.loss - (of.reach - of.floor)
+        of, ends = times.closing, (times.closing, upper[bound].closing)
         # What is drawn is as long as the time, also where ops are faster than their floors.
         solid = min(of.floor, of.seconds)
         half = min(of.reach - of.floor, of.seconds - solid)
@@ -91,9 +96,10 @@ def by_bound(run: Run) -> list[Line]:
             Part(f"{bound} floor or loss, by what the caches held", f"{bound} half", half),
             Part(f"{bound} loss", f"{bound} pale", of.seconds - solid - half),
         )
-        floor = _tables.between(of.floor / wall, of.reach / wall)
-        loss = _tables.between(least / wall, of.loss / wall)
-        lines.append(Line(bound, bound, times.seconds, parts, floor, loss, _words.bound(bound, times)))
+        share, floor, loss = (
+            _tables.between(*sorted(getattr(end, name) / wall for end in ends)) for name in ("seconds", "floor", "loss")
+        )
+        lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
     lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
     return [*lines, *_gap(run)]
 
@@ -163,7 +169,7 @@ def _table(lines: Sequence[Line], run: Run) -> Html:
             "tr",
             tag("th", _swatch(line.look), line.label, scope="row", class_="below" if line.below else None),
             cell(units.seconds(line.seconds)),
-            cell(_tables.percent(line.seconds / wall)),
+            cell(line.share or _tables.percent(line.seconds / wall)),
             cell("" if line.below else line.floor),
             cell("" if line.below else line.loss),
             tag("td", line.words, class_="words"),

@@ -14,7 +14,7 @@ from roofline.analysis.totals import OpTable
 from roofline.core import statistics
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.executor import executor_of
+from roofline.core.executor import COPY, executor_of
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 
@@ -95,13 +95,14 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
     executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
     read, written, high = cold
-    launches = np.where(_idle(profile, of), 0, of.launches)
-    work, first = numbered(of.signature, launches, read, written, read if high is None else high)
+    copied = _copied(profile, of, device)
+    launches = np.where(_idle(profile, of), 0, np.where(copied, 1, of.launches))
+    work, first = numbered(of.signature, launches, copied.astype(np.int64), read, written, read if high is None else high)
     found = [
         terms(
             one := signatures[of.signature[row]],
             device,
-            one.executor or executor,
+            COPY if copied[row] else one.executor or executor,
             int(launches[row]),
             float(read[row]),
             float(written[row]),
@@ -116,6 +117,13 @@ def _idle(profile: Profile, of: Columns) -> NDArray[np.bool_]:
     """Which ops are calls on a CPU that do nothing and launch nothing, as a view: they have no launch floor."""
     nothing = [profile.device.kind == "cpu" and _empty(signature.cost) for signature in profile.signatures]
     return np.asarray(nothing, bool)[of.signature]
+
+
+def _copied(profile: Profile, of: Columns, device: Device) -> NDArray[np.bool_]:
+    """Which ops ran on a GPU without a kernel, as copies and fills: at least one each, their number is not recorded."""
+    if profile.device.kind == "cpu" or device.rate(f"launch.{COPY}") is None:
+        return np.zeros(len(profile.ops), bool)
+    return np.asarray((of.launches == 0) & (of.own > 0), bool)
 
 
 def _empty(cost: Cost) -> bool:

@@ -23,7 +23,7 @@ from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.arrays import Array
 from roofline.core.cost import Cost
 from roofline.core.device import Device
-from roofline.core.executor import executor_of
+from roofline.core.executor import COPY, executor_of
 from roofline.core.rows import rows as columns
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, PRODUCTS, OpClass
@@ -228,21 +228,23 @@ def _binding(analysis: Analysis) -> tuple[NDArray[np.int64], list[str]]:
     same = (bound < len(floors)) & (floors[np.minimum(bound, len(floors) - 1), every] >= floors[roof, every])
     uncosted = table.uncosted > 0
     ceiling = ["" if dark else name for dark, name in zip(uncosted.tolist(), table.ceiling, strict=True)]
-    names: dict[int, tuple[str | None, ...]] = {}
+    names: dict[tuple[int, bool], tuple[str | None, ...]] = {}
     for row in np.flatnonzero(~same & ~uncosted).tolist():
-        number = profile.ops[row].signature
-        if number not in names:
-            names[number] = _ceilings(analysis, profile.signatures[number])
-        ceiling[row] = names[number][roof[row]] or ""
+        one = profile.ops[row]
+        kind = one.signature, one.launches == 0
+        if kind not in names:
+            names[kind] = _ceilings(analysis, profile.signatures[one.signature], copied=one.launches == 0)
+        ceiling[row] = names[kind][roof[row]] or ""
     return np.where(same | uncosted, bound, roof), ceiling
 
 
-def _ceilings(analysis: Analysis, signature: Signature) -> tuple[str | None, ...]:
-    """The ceilings above ops of a signature, by roof."""
+def _ceilings(analysis: Analysis, signature: Signature, copied: bool) -> tuple[str | None, ...]:
+    """The ceilings above ops of a signature, by roof. copied: by an engine that launches no kernel."""
+    launcher = COPY if copied else signature.executor or executor_of(analysis.profile)
     return (
         compute_time(signature, analysis.device)[1],
         f"dram.{pattern(signature.cost, signature.inplace, analysis.device)}",
-        f"launch.{signature.executor or executor_of(analysis.profile)}",
+        f"launch.{launcher}",
     )
 
 
@@ -257,7 +259,7 @@ def _quantity(analysis: Analysis, ceiling: Sequence[str]) -> Array:
         found[row] = known[number, name]
     family = np.asarray([name.partition(".")[0] for name in ceiling], object)
     found = np.where(family == "dram", analysis.table.cold, found)
-    return np.where(family == "launch", of.launches, found)
+    return np.where(family == "launch", of.launches.clip(1), found)  # a copy launches no kernel
 
 
 def _limited(cost: Cost, ceiling: str) -> float:

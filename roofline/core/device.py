@@ -8,7 +8,8 @@ Names of ceilings are `family.variant`:
                                         numbers that a library and that generated code draw
     dram.<pattern>            [byte/s]  main memory; read, write, copy, triad, inplace, update (see roofline.py)
     cache.<level>             [byte/s]  cache bandwidth of level l1, l2, llc; valid up to the level's usable size
-    launch.<executor>         [s]       least time of one launch, by executor (torch-eager, cuda-graph, ...)
+    launch.<executor>         [s]       least time of one launch, by executor (torch-eager, cuda-graph, ...); `copy`:
+                                        of a copy or a fill, which is no kernel
     latency.kernel            [s]       least time of a kernel that reads, computes and writes; no roof: it
                                         says how soon the device is at its rate (projection/startup.py)
     link.<name>               [byte/s]  host link and network

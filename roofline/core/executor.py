@@ -25,6 +25,8 @@ PROGRAMS = "programs_per_step"
 MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
 #: From more than a program for every second op on, a step is compiled op by op. By choice.
 _PROGRAMS_PER_OP = 0.5
+#: In the place of an executor in names of launch floors: engines that copy and fill memory run no kernels.
+COPY = "copy"
 #: How the names of executors begin that run compiled programs.
 _COMPILED = "xla-"
 

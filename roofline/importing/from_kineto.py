@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from roofline.core.device import Device
-from roofline.core.executor import executor_name
+from roofline.core.executor import COPY, executor_name
 from roofline.core.schema import Imported, Profile
 from roofline.costs.counted import Counted
 from roofline.errors import MeasurementError
@@ -68,8 +68,9 @@ def profile(
     asked = named if given is None else given
     check_kind(file, kind, asked)
     mechanism = time_cuda.mechanism(timed)
-    kernels = trace.device.duration[trace.device.kind == KERNEL]
-    device = with_launch_floor(asked, executor_name("torch", mechanism), kernels)
+    kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
+    device = with_launch_floor(asked, executor_name("torch", mechanism), lasted[kernel])
+    device = with_launch_floor(device, COPY, lasted[~kernel])
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, shapes, device, bool(capture))
     missing = sorted(costs.missing)

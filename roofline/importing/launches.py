@@ -1,4 +1,4 @@
-"""The launch floor of an imported step: how short its shortest kernel was."""
+"""The launch floors of an imported step: how short its shortest kernel was, and its shortest copy or fill."""
 
 from __future__ import annotations
 
@@ -7,19 +7,24 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.core.device import Ceiling, Device
+from roofline.core.executor import COPY
 
 #: Of fewer kernels the shortest may do anything. By choice.
 _FEWEST = 50
 #: A shortest kernel that lasts longer [ns] did some work. Of V100, A100, H100, B200 and MI300X, whose traces are in
 #: docs/imports.md, the shortest one lasts 0.7 to 2.0 us.
 _LONGEST = 5_000
+#: From ticks of so many nanoseconds on a clock is coarse beside the shortest kernel. By choice.
+_COARSE = 100
 
 
 def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64]) -> Device:
     """`device` with a launch floor for `executor`, where the trace has one below what is known of the device.
 
-    durations: of all kernels [ns], copies and fills left out. No kernel ends sooner than one that does next to nothing,
-    so that the shortest of many is such a floor, or above it by what it did.
+    executor: what launches kernels, or `COPY`. durations: of all kernels [ns], copies and fills left out; of `COPY`
+    those of copies and fills. None of them ends sooner than one that does next to nothing, so that the shortest of many
+    is such a floor, or above it by what it did. A clock that ticks in whole microseconds tells the floor to one of
+    them: it is at least the shortest duration, and the ticks are told.
     """
     lasted = durations[durations > 0]
     if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
@@ -30,6 +35,9 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
         return device
     # As if the floor were that of the shortest hundredth: the shortest kernel may be one that nobody else has.
     spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
-    source = f"the trace: the shortest of {len(lasted)} kernels"
+    things = "copies and fills" if executor == COPY else "kernels"
+    source = f"the trace: the shortest of {len(lasted)} {things}"
+    if (tick := int(np.gcd.reduce(lasted))) >= _COARSE:
+        source += f", in ticks of {tick * 1e-3:g} µs: up to one more"
     ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread)}
     return msgspec.structs.replace(device, ceilings=ceilings)

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import KEYS, Analysis, analyze
-from roofline.core.cost import matrix
+from roofline.core.cost import Cost, matrix
 from roofline.core.device import Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
@@ -233,6 +233,19 @@ def test_a_missing_ceiling_drops_its_term_and_is_named() -> None:
     bare = analyze(handmade.profile(), replace(device, ceilings={}))
     assert set(bare.table.bound) == {BOUNDS.index("unknown")}
     assert bare.total.uncosted == near(10_800)
+
+
+def test_a_copy_has_the_launch_floor_of_copies() -> None:
+    # On a GPU engines copy and fill without a kernel: no launch of one holds for them, and their own does.
+    ops = (replace(handmade.OPS[0], launches=0, own_ns=(2000,) * 3), *handmade.OPS[1:])
+    small = replace(handmade.SIGNATURES[0], reads=(8.0,), writes=(8.0,), cost=Cost(bytes_read=8.0, bytes_written=8.0))
+    signatures = (small, *handmade.SIGNATURES[1:])
+    # The 8 bytes that it reads take 0.8 ns at 10 GB/s; those that it writes may stay in the cache.
+    for floors, wanted, ceiling in (({}, 0.0008, "dram.copy"), ({"launch_copy": 1e-6}, 1, "launch.copy")):
+        device = replace(handmade.device(**floors), kind="cuda")
+        table = analyze(handmade.profile(ops=ops, signatures=signatures, device=device)).table
+        assert (table.floor[0], table.ceiling[0]) == (near(wanted), ceiling)
+        assert table.floor[6] == near(5), "the layer norm is a kernel"
 
 
 def test_above_the_ceiling() -> None:

@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from roofline.core.device import Ceiling, Device
+from roofline.core.executor import COPY
 from roofline.importing.launches import with_launch_floor
 
 BARE = Device(name="X", kind="cuda", ceilings={"dram.copy": Ceiling(value=1e12, source="sheet")})
@@ -20,6 +21,22 @@ def test_the_shortest_of_many_is_the_floor() -> None:
     assert "shortest of 1000 kernels" in ceiling.source
     # 1 % of them end within 1509.99 ns
     assert ceiling.spread == pytest.approx(1 - 1500 / 1509.99, abs=1e-4)
+
+
+def test_copies_and_fills_have_a_floor_of_their_own() -> None:
+    # They run on engines that launch no kernel, and end sooner.
+    both = with_launch_floor(with_launch_floor(BARE, "torch-eager", MANY), COPY, MANY - 700)
+    assert (both.rate("launch.torch-eager"), both.rate("launch.copy")) == pytest.approx((1.5e-6, 0.8e-6))
+    assert "shortest of 1000 copies and fills" in both.ceilings["launch.copy"].source
+
+
+def test_a_clock_of_whole_microseconds_is_told() -> None:
+    # 1 us may have been anything up to 2.
+    ceiling = with_launch_floor(BARE, "torch-eager", MANY // 1000 * 1000).ceilings["launch.torch-eager"]
+    assert ceiling.value == pytest.approx(1e-6)
+    assert ceiling.source == "the trace: the shortest of 1000 kernels, in ticks of 1 µs: up to one more"
+    # ticks of 32 ns, as an H100's, are fine enough
+    assert "ticks" not in with_launch_floor(BARE, "torch-eager", MANY // 32 * 32).ceilings["launch.torch-eager"].source
 
 
 def test_kernels_without_a_time_are_none() -> None:

@@ -89,8 +89,9 @@ def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
 class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
-    floor_high, attained_high: the upper ends of ranges. rate: attained FLOP/s relative to the step's matmuls. bound:
-    holds most of its time; roof: the same in words, empty for the gap and the total. None is unknown or does not apply.
+    floor_high, attained_high: the upper ends of ranges. attained: None also where over half of its time has no floor.
+    rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
+    for the gap and the total. None is unknown or does not apply.
     parts: what was fused into its ops. named: whether the label is a name of the profile, and not a sum or the gap.
     """
 
@@ -213,6 +214,8 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
 def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None, parts: tuple[str, ...] = ()) -> Row:
     step = analysis.total
     costed = total.own_seconds > total.uncosted
+    # What the lesser part of a row attains is nothing to say of the row.
+    mostly = 2 * total.uncosted <= total.own_seconds
     known_flops = total.own_seconds > total.unknown_flops
     known_bytes = total.own_seconds > total.unknown_bytes
     rate = total.flop_rate if known_flops else None
@@ -229,9 +232,9 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         loss=total.loss / analysis.wall if costed else None,
         rate=rate / matmul_rate if rate is not None and matmul_rate else None,
         roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
-        attained=total.attained,
+        attained=total.attained if mostly else None,
         floor_high=total.floor_reach / analysis.wall if costed else None,
-        attained_high=total.attained_high,
+        attained_high=total.attained_high if mostly else None,
         bound=total.bound,
         parts=parts,
     )

@@ -18,7 +18,7 @@ from roofline import units
 from roofline.analysis.analysis import KEYS, analyze
 from roofline.comparison.ranking import rank
 from roofline.core.cost import unknown
-from roofline.core.schema import Profile, Wall
+from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
@@ -195,6 +195,14 @@ def test_where_the_time_went_adds_up_to_the_step(one: Page) -> None:
         ["data input", "600 µs", "4.8"],
     ]
     assert [row[3] for row in table[1:]][3] == units.UNKNOWN
+
+
+def test_floors_of_a_trace_stand_between_their_two_ends() -> None:
+    # Of the ops below memory, without and with what the cache may have held (1 MB of reads and of writes each):
+    # floors 200 + 20 + 600 + 2600 = 3420 to 400 + 25 + 800 + 2800 = 4025 us of a step of 12 500, in 5375 us.
+    found = page(handmade.profile(imported=Imported(files=("trace.json",))))
+    memory = next(row for row in found.tables["By bound: solid is the floor, pale the loss"] if row[0] == "memory")
+    assert memory[1:5] == ["5.37 ms", "43.0", "27–32", "11–16"]
 
 
 def test_every_op_is_a_row_with_the_words_of_the_text() -> None:

@@ -81,9 +81,11 @@ class Sums:
         return None if self.own[row] > 0 and self.blind[row] >= self.own[row] else float(self.traffic[row])
 
     def attained(self, row: int) -> tuple[float | None, float | None]:
-        """floor / time of the ops that have a floor: the range that it lies in; None where none has one."""
+        """floor / time of the ops that have a floor: the range that it lies in; None where over half has none."""
         costed = float(self.costed[row])
-        return (float(self.floor[row]) / costed, float(self.reach[row]) / costed) if costed > 0 else (None, None)
+        if costed <= 0 or 2 * costed < float(self.own[row]):
+            return None, None
+        return float(self.floor[row]) / costed, float(self.reach[row]) / costed
 
 
 def summed(of: PerOp, code: Ints, rows: int) -> Sums:

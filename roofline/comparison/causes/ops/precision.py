@@ -16,6 +16,7 @@ from roofline.comparison.causes.phrases import following, host_and_after, listed
 from roofline.comparison.causes.program import in_words_of, takes_options
 from roofline.comparison.causes.select import VECTOR, are, both, cast
 from roofline.comparison.segments import Segments
+from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import FLOAT32, Setting
 from roofline.core.vocabulary import CLASSES, PRODUCTS
@@ -36,10 +37,16 @@ _CAST_ONCE = {
     "keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
     "tf_keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
 }
+#: Where a program sets what products of float32 data are computed in.
+_SET_FLOAT32 = {
+    "torch": "torch.set_float32_matmul_precision",
+    "jax": "jax.default_matmul_precision",
+    "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution",
+}
 #: Where a program sets the type it computes in.
 _SET = {
-    "torch": "model.to(dtype), torch.autocast, or torch.set_float32_matmul_precision; look for .double() and .float()",
-    "jax": "astype of parameters and input, or jax.default_matmul_precision; look for float64 and astype",
+    "torch": "model.to(dtype) or torch.autocast; look for .double() and .float()",
+    "jax": "astype of parameters and input; look for float64 and astype",
     "tensorflow": "the dtype of variables and input; look for tf.cast",
     "keras": "keras.config.set_dtype_policy, or dtype=... of a layer",
     "tf_keras": "tf_keras.mixed_precision.set_global_policy, or dtype=... of a layer",
@@ -63,6 +70,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if chosen.any():
         rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
         about = {"a": str(_computed_in(a, rows[0])), "b": str(_computed_in(b, partners[0]))}
+        about["inputs"] = _same_inputs(a, rows, b, partners)
         yield Claim("precision", rows, partners, about=about)
     if not pairs.alike:
         yield from _wider(attribution)
@@ -184,6 +192,13 @@ def _computed_in(some: Segments, row: int) -> str | None:
     return found.arithmetic if found and some.places[row].op_class in PRODUCTS else None
 
 
+def _same_inputs(a: Segments, rows: Rows, b: Segments, partners: Rows) -> str:
+    """The type of data of all these products of both runs; empty where they differ in it."""
+    precisions = [some.signature[row].precision for some, those in ((a, rows), (b, partners)) for row in those.tolist()]
+    types = {one.inputs for one in precisions if one is not None}
+    return types.pop() if len(types) == 1 else ""
+
+
 def sentence(facts: Facts) -> str:
     """What either run computes in, or how many casts the one makes."""
     if "casts" in facts.about:
@@ -203,6 +218,9 @@ def advice(facts: Facts) -> str:
         return in_words_of(facts.run_more.profile, _CAST_ONCE, keep)
     if all(takes_options(run.profile) for run in (facts.run_more, facts.run_less)):
         return "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
+    if facts.about.get("inputs") == "fp32":  # the data is of one type: what differs is a switch, and no cast
+        switch = _SET_FLOAT32.get(framework(facts.run_more.profile), "there is a switch of the framework for it")
+        return f"compute products of float32 data alike in both: {switch}"
     return f"compute in the same type in both: {in_words_of(facts.run_more.profile, _SET, 'set it in the program')}"
 
 

@@ -149,3 +149,24 @@ def test_only_models_of_roofline_are_told_of_its_flag() -> None:
     assert "--precision" in told[0]
     assert "--precision" not in told[1]
     assert "torch.autocast" in told[1]
+
+
+def test_the_advice_names_what_sets_the_type_that_differs() -> None:
+    """Products of float32 data hang on a switch of the framework; the type of data is set in the program."""
+    fast = tuple(
+        change(row, own=row.own / 2, arithmetic="tf32") if row.name == "aten::addmm" else row for row in LAYER * 4
+    )
+    of = {"model": "mine.py:step", "framework": "torch"}
+    switched = found(step(**of), step(fast, **of))["precision"].advice
+    assert switched == "compute products of float32 data alike in both: torch.set_float32_matmul_precision"
+    wide = instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE, change(TO_DOUBLE, dtype="fp32")))
+    typed = found(step(wide, **of), step(**of))["precision"].advice
+    assert "matmul_precision" not in typed
+    assert ".double()" in typed
+    # Products of other data are another type of data, too.
+    doubled = step(tuple(change(row, arithmetic="fp64") if row.name == "aten::addmm" else row for row in fast), **of)
+    table = tuple(
+        replace(one, precision=replace(one.precision, inputs="fp64")) if one.precision else one
+        for one in doubled.signatures
+    )
+    assert found(step(**of), replace(doubled, signatures=table))["precision"].advice == typed

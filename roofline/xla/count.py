@@ -26,9 +26,10 @@ from roofline.xla.executed import Executed, Key
 from roofline.xla.hlo import buffers as hlo_buffers
 from roofline.xla.hlo import cost
 from roofline.xla.hlo import module as hlo
-from roofline.xla.places import UPDATE, Placing, place_of, updates
+from roofline.xla.places import Placing, place_of
 from roofline.xla.scopes import BACKWARD, FORWARD
 from roofline.xla.tails import Tails, tails
+from roofline.xla.updates import UPDATE, in_other_programs, updates
 
 #: Program id -> its optimised module.
 Programs = Mapping[int, hlo.Module]
@@ -103,7 +104,7 @@ def of_instructions(
     ops = [_executed(key, programs[key[0]], times[key], same) for key in kept]
     place = placing or (lambda op_name: xla_scopes.place(op_name, optimizers))
     ops, flags = model_flops.assign(ops, programs, before, same, place, runs)
-    return _tables(ops, programs, place, flags)
+    return _tables(ops, programs, runs, place, flags)
 
 
 def executed_instructions(trace: XTrace, prefix: str) -> dict[int, list[str]]:
@@ -268,7 +269,9 @@ def _of_the_entry(
 # ---------------------------------------------------------------------------------------------- tables
 
 
-def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: tuple[str, ...]) -> Counted:
+def _tables(
+    ops: Sequence[Executed], programs: Programs, runs: Mapping[int, float], place: Placing, flags: tuple[str, ...]
+) -> Counted:
     scopes: dict[str, int] = {}
     buffers: dict[tuple[int, int], int] = {}
     same = {key: value for program, module in programs.items() for key, value in _carried(program, module).items()}
@@ -278,6 +281,8 @@ def _tables(ops: Sequence[Executed], programs: Programs, place: Placing, flags: 
     updated: frozenset[hlo.Instruction] = frozenset()
     if {BACKWARD} <= {one.phase for one in places} <= {FORWARD, BACKWARD}:
         updated = frozenset().union(*(updates(module, place) for module in programs.values()))
+        begun = dict.fromkeys(op.key[0] for op in ops)
+        updated = updated or in_other_programs({programs[one]: runs.get(one, 1.0) for one in begun}, place)
 
     def buffer(program: int, number: int) -> int:
         whole = (program, number)

@@ -177,6 +177,21 @@ def test_an_optimizer_that_no_scope_names_is_a_phase_and_a_scope() -> None:
     assert total(counted, "flops", "optimizer") == 0
 
 
+@pytest.mark.parametrize("jitted", [True, False])
+def test_an_optimizer_in_programs_of_its_own_is_one_too(jitted: bool) -> None:
+    to_both = jax.jit(jax.grad(lambda both, x: (jnp.tanh(x @ both[0] + both[1]) ** 2).mean()))
+
+    def descend(both: Any, changes: Any) -> Any:
+        return jax.tree.map(lambda w, g: w - 0.1 * g, both, changes)
+
+    update = jax.jit(descend) if jitted else descend
+    both, x = jax.tree.map(jnp.asarray, ((W, np.zeros(W.shape[1], np.float32)), X))
+    counted = ran(lambda: update(both, to_both(both, x)), before=False)
+    # In one program or two operations on each array: W is scaled by a number and subtracted.
+    assert total(counted, "vector_flops", "optimizer") == 2 * (W.size + W.shape[1])
+    assert total(counted, "flops", "optimizer") == 0
+
+
 def test_without_the_unoptimised_program_the_optimised_one_is_asked_and_it_is_said() -> None:
     counted = ran(jax.jit(lambda x, w: x @ w), X, W, before=False)
     assert total(counted, "model_flops") == PRODUCT

@@ -11,8 +11,9 @@ jax = pytest.importorskip("jax")
 import jax.numpy as jnp
 
 from roofline.xla.hlo import module as hlo
-from roofline.xla.places import place_of, updates
+from roofline.xla.places import place_of
 from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, place
+from roofline.xla.updates import in_other_programs, updates
 
 #: Two layers of 32 x 32 with a bias, and 16 rows.
 PARAMETERS = tuple((np.ones((32, 32), np.float32), np.zeros(32, np.float32)) for _ in range(2))
@@ -152,3 +153,48 @@ def test_a_scope_that_names_one_is_left_alone() -> None:
     module, found = updated(train, PARAMETERS, X)
     assert not found
     assert {place_of(module, one, place).phase for one in module.entry.instructions} >= {BACKWARD, OPTIMIZER}
+
+
+# In programs of their own
+
+
+def separate(parameters: Any, changes: Any) -> Any:
+    return jax.tree.map(lambda w, g: w - 0.1 * g, parameters, changes)
+
+
+def summed(sums: Any, changes: Any) -> Any:
+    return jax.tree.map(lambda s, g: s + g, sums, changes)
+
+
+def in_turn(*functions: tuple[Any, tuple[Any, ...], float]) -> tuple[list[hlo.Module], frozenset[hlo.Instruction]]:
+    """Programs that run one behind the other, each so often, and what of them is an optimizer."""
+    modules = {module_of(function, *arguments): runs for function, arguments, runs in functions}
+    return list(modules), in_other_programs(modules, place)
+
+
+GRADIENTS = (jax.value_and_grad(loss), (PARAMETERS, X), 1.0)
+
+
+def test_a_program_that_updates_by_gradients_of_another_one_is_an_optimizer() -> None:
+    norm = (lambda changes: sum(jnp.sum(each**2) for each in jax.tree.leaves(changes)), (ZEROS,), 1.0)
+    (made, reported, update), found = in_turn(GRADIENTS, norm, (separate, (PARAMETERS, ZEROS), 1.0))
+    assert found.issuperset(update.entry.instructions)
+    assert found.isdisjoint((*made.entry.instructions, *reported.entry.instructions))
+
+
+def test_operations_one_by_one_are_one_if_they_update_every_gradient() -> None:
+    # Two weights and two biases, each scaled and subtracted.
+    arrays = ((np.ones((32, 32), np.float32),) * 2, (np.ones(32, np.float32),) * 2)
+    scale, subtract = lambda a, b: 0.1 * a, lambda a, b: a - b
+    eager = [(operation, pair, 2.0) for operation in (scale, subtract) for pair in arrays]
+    modules, found = in_turn(GRADIENTS, *eager)
+    assert all(found.issuperset(module.entry.instructions) for module in modules[1:])
+    # Of one of the two weights alone it would be none.
+    assert not in_turn(GRADIENTS, *[(operation, pair, 1.0) for operation, pair, _ in eager])[1]
+    # Nor before the gradients, as weights are averaged or noise is added.
+    assert not in_turn(*eager, GRADIENTS)[1]
+
+
+@pytest.mark.parametrize("function", [summed, lambda sums, changes: jax.tree.map(lambda s, g: s * g, sums, changes)])
+def test_sums_and_products_of_gradients_are_none(function: Any) -> None:
+    assert not in_turn(GRADIENTS, (function, (ZEROS, ZEROS), 1.0))[1]

@@ -1,0 +1,168 @@
+"""Updates that no scope calls an optimizer's: in a training step, by where data go.
+
+What a step was given and returns in the same shape, changed by a gradient without any product, is updated: in the
+program that makes the gradients, or in programs that run behind it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Collection, Iterator, Mapping
+
+from roofline.xla import names
+from roofline.xla.hlo.module import Instruction, Module, Shape
+from roofline.xla.hlo.opcodes import FREE
+from roofline.xla.hlo.schedule import inside, joined
+from roofline.xla.places import Placing, place_of
+from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
+
+#: The place of an update that no scope names.
+UPDATE = Place(OPTIMIZER, "optimizer")
+#: Of so many arrays an optimizer makes the next values at least. By choice.
+_LEAST = 2
+#: What no op makes: there before the step, or before all of them.
+_THERE = frozenset(("parameter", "constant"))
+
+
+def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
+    """The instructions of a program that are an optimizer's though no scope says so, with all that is in them.
+
+    They lie between a gradient and a result that is the next value of a parameter: of its shape and type, reached by it
+    without a product or the backward pass on the way, and with something added on the way. Nothing made of them goes
+    into a product or the backward pass, as an update that is differentiated itself does. What is made for such
+    instructions alone, as a rate, a decay or a moment, goes with them. Only of the entry: what a loop updates is not
+    looked for.
+
+    The parameter is one that products or the backward pass are made of, or its next value is made with theirs, as an
+    average of weights: a sum of gradients over batches is none. And there are two of the former at least: a single one
+    may be an input, moved along its gradient (an adversarial example).
+    """
+    instructions = module.entry.instructions
+    users: dict[Instruction, list[Instruction]] = {one: [] for one in instructions}
+    barred: set[Instruction] = set()  # products and the backward pass
+    after: set[Instruction] = set()  # made of a gradient
+    given: dict[Instruction, frozenset[Instruction]] = {}  # by which parameters it is reached
+    for one in instructions:
+        for operand in one.operands:
+            users.setdefault(operand, []).append(one)
+        phase = FORWARD if one.opcode in FREE else place_of(module, one, placing).phase
+        if phase == OPTIMIZER:
+            return frozenset()
+        if phase == BACKWARD or names.products(module, one):
+            barred.add(one)
+        if not after.isdisjoint(one.operands) or _has_backward(one, placing):
+            after.add(one)
+        reached = [given.get(operand, frozenset()) for operand in one.operands] if one not in barred else []
+        given[one] = frozenset((one,)) if one.opcode == "parameter" else frozenset().union(*reached)
+    last: set[Instruction] = set()  # nothing that is made of it is barred
+    for one in reversed(instructions):
+        if one not in barred and last.issuperset(users[one]):
+            last.add(one)
+    ways: list[tuple[set[Instruction], set[Instruction]]] = []  # of each next value: of which parameters, and made how
+    for end in _results(module):
+        same = {one for one in given[end] if _same_array(end, one)} if end in after & last else set()
+        way = _behind(end, after & last) if same else set()
+        if any(_adds(one, placing) for one in way):
+            ways.append((same - last, way))
+    if len(set[Instruction]().union(*(weights for weights, _ in ways))) < _LEAST:
+        return frozenset()
+    found = set[Instruction]().union(*(way for weights, way in ways if weights))
+    found = found.union(*(way for _, way in ways if not way.isdisjoint(found)))
+    for one in reversed(instructions):
+        if one in last - after and one.opcode not in _THERE and users[one] and found.issuperset(users[one]):
+            found.add(one)
+    return frozenset(each for one in found for each in _with_all_in(one))
+
+
+def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> frozenset[Instruction]:
+    """The instructions of programs that update what another program made gradients for: a jitted function of its own,
+    or operations one by one. Programs are an optimizer's as a whole or not at all.
+
+    programs: in the order in which a step begins them, each with how often it runs. They begin behind all with a
+    backward pass, hold no product, and every array that they return has the shape of a gradient. Together they make by
+    adding at least as many arrays of each shape as there are gradients of it, two at least, and scale some: a sum of
+    gradients over batches scales none.
+    """
+    gradients: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    behind: dict[Module, float] = {}
+    for module, runs in programs.items():
+        if any(_has_backward(one, placing) for one in module.entry.instructions):
+            gradients |= Counter(_kind(one.shape) for one in _gradients(module, placing))
+            behind = {}
+        else:
+            behind[module] = runs
+    made: Counter[tuple[str, tuple[int, ...]]] = Counter()
+    found: list[Instruction] = []
+    scaled = False
+    for module, runs in behind.items():
+        instructions, arrays = module.entry.instructions, [one for one in _results(module) if _is_array(one.shape)]
+        other = any(_kind(one.shape) not in gradients for one in arrays)
+        if not arrays or other or any(names.products(module, one) for one in instructions):
+            continue
+        for end in arrays:
+            if any(_adds(one, placing) for one in _behind(end, instructions)):
+                made[_kind(end.shape)] += round(runs)
+        every = [each for one in instructions for each in _with_all_in(one)]
+        scaled = scaled or any(one.opcode in ("multiply", "divide") and _is_array(one.shape) for one in every)
+        found += every
+    return frozenset(found) if scaled and gradients.total() >= _LEAST and gradients <= made else frozenset()
+
+
+def _gradients(module: Module, placing: Placing) -> list[Instruction]:
+    """The results that are made of the backward pass and have the shape of something given."""
+    after: set[Instruction] = set()
+    for one in module.entry.instructions:
+        if not after.isdisjoint(one.operands) or _has_backward(one, placing):
+            after.add(one)
+    given = {_kind(one.shape) for one in module.entry.instructions if one.opcode == "parameter"}
+    return [one for one in _results(module) if one in after and _is_array(one.shape) and _kind(one.shape) in given]
+
+
+def _results(module: Module) -> list[Instruction]:
+    root = module.entry.root
+    return list(root.operands) if root.opcode == "tuple" else [root]
+
+
+def _kind(shape: Shape) -> tuple[str, tuple[int, ...]]:
+    return shape.dtype, shape.dims
+
+
+def _is_array(shape: Shape) -> bool:
+    """Whether it is of floating numbers, and of more than a single one."""
+    return bool(shape.dims) and shape.floating
+
+
+def _has_backward(instruction: Instruction, placing: Placing) -> bool:
+    return any(placing(joined(instruction.op_name, one.op_name)).phase == BACKWARD for one in inside(instruction))
+
+
+def _same_array(one: Instruction, other: Instruction) -> bool:
+    """Whether two values are arrays of one shape and floating type, and no single numbers."""
+    return _is_array(one.shape) and _kind(one.shape) == _kind(other.shape)
+
+
+def _adds(instruction: Instruction, placing: Placing) -> bool:
+    """Whether it adds or subtracts, outside of the backward pass."""
+    return any(
+        one.opcode in ("add", "subtract") and placing(joined(instruction.op_name, one.op_name)).phase != BACKWARD
+        for one in inside(instruction)
+    )
+
+
+def _behind(end: Instruction, among: Collection[Instruction]) -> set[Instruction]:
+    """An instruction and those among some that it is made of."""
+    found, waiting = {end}, [end]
+    for one in waiting:
+        for operand in one.operands:
+            if operand in among and operand not in found:
+                found.add(operand)
+                waiting.append(operand)
+    return found
+
+
+def _with_all_in(instruction: Instruction) -> Iterator[Instruction]:
+    """An instruction and what the computations that it calls are made of, however deep."""
+    waiting = [instruction]
+    for one in waiting:
+        yield one
+        waiting += (inner for computation in one.called for inner in computation.instructions)

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Collection, Iterator, Mapping
+from typing import NamedTuple
 
 from roofline.xla import names
-from roofline.xla.hlo.module import Instruction, Module, Shape
+from roofline.xla.hlo.module import Computation, Instruction, Module, Shape
 from roofline.xla.hlo.opcodes import FREE
 from roofline.xla.hlo.schedule import inside, joined
 from roofline.xla.places import Placing, place_of
@@ -20,8 +21,6 @@ from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
 UPDATE = Place(OPTIMIZER, "optimizer")
 #: Of so many arrays an optimizer makes the next values at least. By choice.
 _LEAST = 2
-#: What no op makes: there before the step, or before all of them.
-_THERE = frozenset(("parameter", "constant"))
 
 
 def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
@@ -30,48 +29,85 @@ def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
     They lie between a gradient and a result that is the next value of a parameter: of its shape and type, reached by it
     without a product or the backward pass on the way, and with something added on the way. Nothing made of them goes
     into a product or the backward pass, as an update that is differentiated itself does. What is made for such
-    instructions alone, as a rate, a decay or a moment, goes with them. Only of the entry: what a loop updates is not
-    looked for.
+    instructions alone, as a rate, a decay or a moment, goes with them. A loop over whole steps of a training is looked
+    into: one of whose results no product or gradient is made.
 
     The parameter is one that products or the backward pass are made of, or its next value is made with theirs, as an
     average of weights: a sum of gradients over batches is none. And there are two of the former at least: a single one
     may be an input, moved along its gradient (an adversarial example).
     """
-    instructions = module.entry.instructions
-    users: dict[Instruction, list[Instruction]] = {one: [] for one in instructions}
+    found: set[Instruction] = set()
+    waiting = [module.entry]
+    for computation in waiting:
+        flow = _flow(module, computation, placing)
+        if flow is None:
+            return frozenset()
+        found |= _next_values(computation, flow, placing)
+        loops = (one for one in computation.instructions if one.opcode == "while")
+        waiting += (body for one in loops if flow.last.issuperset(flow.users[one]) for body in one.called)
+    return frozenset(each for one in found for each in _with_all_in(one))
+
+
+class _Flow(NamedTuple):
+    """Where data go in a computation. users: of each instruction. after: made of a gradient. last: it and all that is
+    made of it are no product and no part of the backward pass. given: which parameters reach it without one.
+    """
+
+    users: Mapping[Instruction, list[Instruction]]
+    after: set[Instruction]
+    last: set[Instruction]
+    given: Mapping[Instruction, frozenset[Instruction]]
+
+
+def _flow(module: Module, computation: Computation, placing: Placing) -> _Flow | None:
+    """None where a scope names an optimizer."""
+    users: dict[Instruction, list[Instruction]] = {one: [] for one in computation.instructions}
     barred: set[Instruction] = set()  # products and the backward pass
-    after: set[Instruction] = set()  # made of a gradient
-    given: dict[Instruction, frozenset[Instruction]] = {}  # by which parameters it is reached
-    for one in instructions:
+    after: set[Instruction] = set()
+    given: dict[Instruction, frozenset[Instruction]] = {}
+    for one in computation.instructions:
         for operand in one.operands:
             users.setdefault(operand, []).append(one)
         phase = FORWARD if one.opcode in FREE else place_of(module, one, placing).phase
         if phase == OPTIMIZER:
-            return frozenset()
+            return None
         if phase == BACKWARD or names.products(module, one):
             barred.add(one)
         if not after.isdisjoint(one.operands) or _has_backward(one, placing):
             after.add(one)
         reached = [given.get(operand, frozenset()) for operand in one.operands] if one not in barred else []
-        given[one] = frozenset((one,)) if one.opcode == "parameter" else frozenset().union(*reached)
-    last: set[Instruction] = set()  # nothing that is made of it is barred
-    for one in reversed(instructions):
+        given[one] = frozenset((one,)) if _is_given(one) else frozenset().union(*reached)
+    last: set[Instruction] = set()
+    for one in reversed(computation.instructions):
         if one not in barred and last.issuperset(users[one]):
             last.add(one)
+    return _Flow(users, after, last, given)
+
+
+def _next_values(computation: Computation, flow: _Flow, placing: Placing) -> set[Instruction]:
+    """What makes the next values of parameters, and what is made for that alone."""
+    users, after, last, given = flow
     ways: list[tuple[set[Instruction], set[Instruction]]] = []  # of each next value: of which parameters, and made how
-    for end in _results(module):
+    for end in _results(computation):
         same = {one for one in given[end] if _same_array(end, one)} if end in after & last else set()
         way = _behind(end, after & last) if same else set()
         if any(_adds(one, placing) for one in way):
             ways.append((same - last, way))
     if len(set[Instruction]().union(*(weights for weights, _ in ways))) < _LEAST:
-        return frozenset()
+        return set()
     found = set[Instruction]().union(*(way for weights, way in ways if weights))
     found = found.union(*(way for _, way in ways if not way.isdisjoint(found)))
-    for one in reversed(instructions):
-        if one in last - after and one.opcode not in _THERE and users[one] and found.issuperset(users[one]):
+    for one in reversed(computation.instructions):
+        there = one.opcode == "constant" or _is_given(one)
+        if one in last - after and not there and users[one] and found.issuperset(users[one]):
             found.add(one)
-    return frozenset(each for one in found for each in _with_all_in(one))
+    return found
+
+
+def _is_given(one: Instruction) -> bool:
+    """Whether it is an argument of the program, or one of those that a loop carries."""
+    source = one.operands[0] if one.opcode == "get-tuple-element" else one
+    return source.opcode == "parameter" and one.shape.dtype != "tuple"
 
 
 def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> frozenset[Instruction]:
@@ -95,7 +131,7 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
     found: list[Instruction] = []
     scaled = False
     for module, runs in behind.items():
-        instructions, arrays = module.entry.instructions, [one for one in _results(module) if _is_array(one.shape)]
+        instructions, arrays = module.entry.instructions, [one for one in _results(module.entry) if _is_array(one.shape)]
         other = any(_kind(one.shape) not in gradients for one in arrays)
         if not arrays or other or any(names.products(module, one) for one in instructions):
             continue
@@ -115,11 +151,11 @@ def _gradients(module: Module, placing: Placing) -> list[Instruction]:
         if not after.isdisjoint(one.operands) or _has_backward(one, placing):
             after.add(one)
     given = {_kind(one.shape) for one in module.entry.instructions if one.opcode == "parameter"}
-    return [one for one in _results(module) if one in after and _is_array(one.shape) and _kind(one.shape) in given]
+    return [one for one in _results(module.entry) if one in after and _is_array(one.shape) and _kind(one.shape) in given]
 
 
-def _results(module: Module) -> list[Instruction]:
-    root = module.entry.root
+def _results(computation: Computation) -> list[Instruction]:
+    root = computation.root
     return list(root.operands) if root.opcode == "tuple" else [root]
 
 

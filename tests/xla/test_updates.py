@@ -155,6 +155,59 @@ def test_a_scope_that_names_one_is_left_alone() -> None:
     assert {place_of(module, one, place).phase for one in module.entry.instructions} >= {BACKWARD, OPTIMIZER}
 
 
+# In loops
+
+
+def descent(parameters: Any, x: Any) -> Any:
+    return jax.tree.map(lambda w, g: w - 0.1 * g, parameters, jax.grad(loss)(parameters, x))
+
+
+def scanned(parameters: Any, batches: Any) -> Any:
+    """Several steps of a training in one."""
+    return jax.lax.scan(lambda carried, x: (descent(carried, x), None), parameters, batches)[0]
+
+
+def test_steps_of_a_training_in_a_loop_update() -> None:
+    module, found = updated(scanned, PARAMETERS, np.stack([X] * 3))
+    (loop,) = (one for one in module.entry.instructions if one.opcode == "while")
+    body = next(each for each in loop.called if each.root.shape.dtype == "tuple")
+    assert any(one in found for one in body.instructions)
+    products = [one for one in body.instructions if place_of(module, one, place).phase == BACKWARD]
+    assert products
+    assert found.isdisjoint(products)
+    assert found.isdisjoint(module.entry.instructions)
+
+
+def layers(parameters: Any, x: Any) -> Any:
+    """A loop over layers of one shape, whose gradients are summed backwards."""
+    stacked = jax.tree.map(lambda *each: jnp.stack(each), *parameters)
+
+    def deep(stacked: Any) -> Any:
+        return (jax.lax.scan(lambda x, of: (jnp.tanh(x @ of[0] + of[1]), None), x, stacked)[0] ** 2).mean()
+
+    return jax.grad(deep)(stacked)
+
+
+def batch_by_batch(parameters: Any, x: Any) -> Any:
+    """Gradients of several batches are added up in a loop."""
+    zeros = jax.tree.map(jnp.zeros_like, parameters)
+
+    def add(sums: Any, x: Any) -> Any:
+        return jax.tree.map(lambda s, g: s + 0.25 * g, sums, jax.grad(loss)(parameters, x)), None
+
+    return jax.lax.scan(add, zeros, jnp.stack([x] * 4))[0]
+
+
+def adapted_in_a_loop(parameters: Any, x: Any) -> Any:
+    """Descent inside of a loss, which is differentiated once more."""
+    return jax.grad(lambda parameters: loss(scanned(parameters, jnp.stack([x] * 3)), x))(parameters)
+
+
+@pytest.mark.parametrize("function", [layers, batch_by_batch, adapted_in_a_loop])
+def test_loops_that_update_nothing(function: Any) -> None:
+    assert not updated(function, PARAMETERS, X)[1]
+
+
 # In programs of their own
 
 

@@ -43,13 +43,14 @@ RIDGE_RATIO = 0.9
 class Terms:
     """The terms of a floor [s], None where a ceiling is missing, and the ceilings they rest on.
 
-    compute, memory and launch are 0 where the op has no such work.
+    compute, memory and launch are 0 where the op has no such work. memory_high, launch_high: their upper ends.
     """
 
     compute: float | None
     memory: float | None
     memory_high: float | None
     launch: float | None
+    launch_high: float | None
     compute_ceiling: str
     memory_ceiling: str
     launch_ceiling: str
@@ -153,7 +154,7 @@ def terms(
     """
     if signature.op_class in LINKS:
         crossing, link, absent = over_a_link(signature, device)
-        return Terms(None if crossing is None else 0.0, crossing, crossing, None, "", link, "", absent)
+        return Terms(None if crossing is None else 0.0, crossing, crossing, None, None, "", link, "", absent)
     compute, compute_ceiling, missing = compute_time(signature, device)
     traffic = signature.cost.bytes or 0.0
     memory: float | None = 0.0
@@ -178,8 +179,10 @@ def terms(
         memory_high = max(high / dram if dram else 0.0, from_cache) if dram or cache else None
         memory_ceiling = f"dram.{mix}" if from_dram >= from_cache else f"cache.{level}"
     launch_ceiling = f"launch.{executor}"
-    launch_rate = device.rate(launch_ceiling)
-    launch = None if launch_rate is None else launches * launch_rate
+    found = device.ceilings.get(launch_ceiling)
+    launch = None if found is None else launches * found.value
+    launch_high = None if found is None else launches * (found.value if found.high is None else found.high)
     if launch is None:
         missing.append(launch_ceiling)
-    return Terms(compute, memory, memory_high, launch, compute_ceiling, memory_ceiling, launch_ceiling, tuple(missing))
+    ceilings = compute_ceiling, memory_ceiling, launch_ceiling
+    return Terms(compute, memory, memory_high, launch, launch_high, *ceilings, tuple(missing))

@@ -36,23 +36,24 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     costed = np.asarray([_costed(signature.cost) for signature in signatures], bool)[of.signature]
     compute = _column(found, "compute")[work]
     memory = _column(found, "memory")[work]
-    memory_high = _column(found, "memory_high")[work]
     launch = _column(found, "launch")[work]
     stacked = np.stack([compute, memory, launch]) if len(ops) else np.zeros((3, 0))
     filled = np.nan_to_num(stacked, nan=-1.0)
-    # The upper end of the interval, where it is not known what the cache still held; else the same.
+    # The upper end of the interval, where it is not known what the cache still held or what a launch takes.
     upper = filled.copy()
-    upper[1] = np.maximum(filled[1], np.nan_to_num(memory_high, nan=-1.0))
+    for row, name in ((1, "memory_high"), (2, "launch_high")):
+        upper[row] = np.maximum(filled[row], np.nan_to_num(_column(found, name)[work], nan=-1.0))
     # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
     idle = _idle(profile, of) & bool(device.ceilings)
     costed &= (upper.max(axis=0, initial=0.0) > 0) | idle
     # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
     shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)
     binding = shown.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
-    turned = binding != upper.argmax(axis=0)
+    bound_high = upper.argmax(axis=0) if len(ops) else binding
+    turned = binding != bound_high
     binding[idle] = BOUNDS.index("overhead")
     floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
-    floor_high = np.where(costed, np.fmax(floor, np.nan_to_num(memory_high)), 0.0)
+    floor_high = np.where(costed, np.fmax(floor, upper[1:].max(axis=0, initial=0.0)), 0.0)
     uncosted = np.where(costed, 0.0, own)
     loss = own - floor - uncosted
     # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
@@ -74,8 +75,8 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         floor_high=floor_high,
         floor_reach=np.maximum(floor, np.minimum(floor_high, own)),
         loss=loss,
-        bound=np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64),
-        turns=known & ~idle & turned,
+        bound=(bound := np.where(known, binding, BOUNDS.index("unknown")).astype(np.int64)),
+        bound_high=np.where(known & ~idle, bound_high, bound).astype(np.int64),
         near_ridge=known & ~idle & (_near_ridge(shown, work, found, device) | turned),
         above=above,
         exempt=exempt,

@@ -22,9 +22,9 @@ Array = NDArray[np.float64]
 class OpTable:
     """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`.
 
-    floor_high: the floor if nothing came from a cache, where it is not known what the caches held; else the floor.
-    floor_reach: the same as far as the op's own time allows it: what took less did not come from main memory.
-    turns: whether memory is the roof above at the upper end, and another one at the lower.
+    floor_high: the floor if nothing came from a cache, where it is not known what the caches held, and if a launch takes
+    the most that it may; else the floor. floor_reach: the same as far as the op's own time allows it: what took less did
+    not come from main memory. bound_high: the roof above at the upper end.
     """
 
     own: Array
@@ -35,7 +35,7 @@ class OpTable:
     floor_reach: Array
     loss: Array
     bound: NDArray[np.int64]
-    turns: NDArray[np.bool_]
+    bound_high: NDArray[np.int64]
     near_ridge: NDArray[np.bool_]
     above: NDArray[np.bool_]
     exempt: NDArray[np.bool_]

@@ -40,6 +40,7 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     date: the day it was measured or read, ISO 8601.
     sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
     milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
+    high: of a launch floor that a coarse clock shows, the most that it may be [s].
     reached: beside a datasheet's figure the best that a published benchmark got of it, with its source (`reached_by`):
     devices are compared by what they reach, and no floor rests on it.
     """
@@ -52,6 +53,7 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     flag: str | None = None
     sustained: float | None = None
     clock: float | None = None
+    high: float | None = None
     reached: float | None = None
     reached_by: str = ""
 

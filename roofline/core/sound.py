@@ -98,6 +98,9 @@ def check_device(device: Device, source: str) -> None:
             raise InputError(
                 f"{source} is damaged: what was reached of the ceiling {name!r} is {told(ceiling.reached)}."
             )
+        # The shortest of some durations in whole ticks is a tick at least, and what it may be at most is one more.
+        if ceiling.high is not None and not ceiling.value <= ceiling.high <= 2 * ceiling.value:
+            raise InputError(f"{source} is damaged: the most of the ceiling {name!r} is {told(ceiling.high)}.")
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)

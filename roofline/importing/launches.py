@@ -23,8 +23,8 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
 
     executor: what launches kernels, or `COPY`. durations: of all kernels [ns], copies and fills left out; of `COPY`
     those of copies and fills. None of them ends sooner than one that does next to nothing, so that the shortest of many
-    is such a floor, or above it by what it did. A clock that ticks in whole microseconds tells the floor to one of
-    them: it is at least the shortest duration, and the ticks are told.
+    is such a floor, or above it by what it did. A clock that ticks in whole microseconds tells it to one of them: the
+    floor is a range.
     """
     lasted = durations[durations > 0]
     if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
@@ -37,7 +37,9 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
     things = "copies and fills" if executor == COPY else "kernels"
     source = f"the trace: the shortest of {len(lasted)} {things}"
+    high = None
     if (tick := int(np.gcd.reduce(lasted))) >= _COARSE:
+        high = shortest + tick * 1e-9
         source += f", in ticks of {tick * 1e-3:g} µs: up to one more"
-    ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread)}
+    ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread, high=high)}
     return msgspec.structs.replace(device, ceilings=ceilings)

@@ -24,8 +24,8 @@ from roofline.renderers._rows.choice import USUAL, Choice, chosen
 class Times:
     """Of the ops under one bound [s]; seconds is share time, floor + loss is own time.
 
-    floor to reach: the range of the floor, where it is not known what the caches held. turning: what of `seconds` has
-    memory's roof above it at the upper end.
+    floor to reach: the range of the floor, where it is not known what the caches held or what a launch takes. turning:
+    what of `seconds` has another roof above it at the upper end.
     """
 
     seconds: float
@@ -65,18 +65,17 @@ def split(analysis: Analysis) -> dict[Bound, Times]:
     table = analysis.table
     sums = [
         np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
-        for weights in (table.share, table.floor, table.floor_reach, table.loss, table.share * table.turns)
+        for weights in (table.share, table.floor, table.floor_reach, table.loss, table.share * (table.bound_high != table.bound))
     ]
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 
 
 def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
-    """`split` where no cache held anything before: each op under the roof that it then has, with its highest floor."""
+    """`split` with the highest floors, as if no cache held anything before: each op under the roof that it then has."""
     table = analysis.table
-    bound = np.where(table.turns, BOUNDS.index("memory"), table.bound)
     own = table.floor + table.loss
     seconds, reach, loss = (
-        np.bincount(bound, weights=weights, minlength=len(BOUNDS)).tolist()
+        np.bincount(table.bound_high, weights=weights, minlength=len(BOUNDS)).tolist()
         for weights in (table.share, table.floor_reach, own - table.floor_reach)
     )
     return {

@@ -13,6 +13,7 @@ from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
+from roofline.core.rows import buffers_known
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
 from roofline.renderers import _tables
@@ -112,11 +113,17 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None)
     return f"{name}-bound"
 
 
-#: What is above the ranges of floors, losses and attained roofs.
-CACHES = (
-    "the trace does not say what the caches held, so floors are ranges: from all that fits in the last-level cache to "
-    "nothing, as far as an op's own time allows it"
-)
+def ranges(analysis: Analysis) -> str:
+    """Why floors, losses and attained roofs are ranges: what the trace does not tell, and from where to where."""
+    told, ends = [], []
+    if analysis.device.serves is not None and not buffers_known(analysis.profile):
+        told.append("what the caches held")
+        ends.append("from all that fits in the last-level cache to nothing, as far as an op's own time allows it")
+    coarse = [(one.value, one.high) for one in analysis.device.ceilings.values() if one.high is not None]
+    if coarse:
+        told.append("how long the shortest kernel took, to less than a tick of its clock")
+        ends.append(f"from {' to '.join(map(units.seconds, min(coarse)))} for each launch")
+    return f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}"
 
 
 def attained(total: Total) -> str:

@@ -15,7 +15,7 @@ from roofline.core.device import Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.costs.linear_algebra import KIND
-from roofline.renderers import _document
+from roofline.renderers import _document, _words
 
 US = 1e-6
 # In the order of handmade.OPS: embedding, addmm, gelu, addmm, softmax, mystery, layer_norm, adamw.
@@ -246,6 +246,25 @@ def test_a_copy_has_the_launch_floor_of_copies() -> None:
         table = analyze(handmade.profile(ops=ops, signatures=signatures, device=device)).table
         assert (table.floor[0], table.ceiling[0]) == (near(wanted), ceiling)
         assert table.floor[6] == near(5), "the layer norm is a kernel"
+
+
+def test_a_launch_floor_that_a_coarse_clock_shows_is_a_range() -> None:
+    """A launch takes 5 to 8 us. The layer norm took 8 us and moves 4 kB each way, 0.2 us from the cache."""
+    device = handmade.device()
+    coarse = replace(device.ceilings["launch.torch-eager"], high=8e-6)
+    device = replace(device, ceilings={**device.ceilings, "launch.torch-eager": coarse})
+    for own, reach in ((8_000, 8), (7_000, 7)):  # what took less was no longer launch
+        ops = [replace(one, own_ns=(own,) * 3) if one.signature == 5 else one for one in handmade.OPS]
+        analysis = analyze(handmade.profile(ops=tuple(ops), device=device, imported=Imported(files=("trace.json",))))
+        table = analysis.table
+        assert (table.floor[6], table.floor_high[6], table.floor_reach[6]) == (near(5), near(8), near(reach))
+        assert BOUNDS[table.bound[6]] == BOUNDS[table.bound_high[6]] == "overhead"
+        assert not table.above[6]
+    # The gelu's traffic takes 20 us from the cache: it has memory's roof at both ends.
+    assert BOUNDS[table.bound_high[2]] == "memory"
+    told = _words.ranges(analysis)
+    assert "from 5.00 µs to 8.00 µs for each launch" in told
+    assert "the last-level cache" in told
 
 
 def test_above_the_ceiling() -> None:

@@ -57,6 +57,7 @@ PLACES: dict[str, Put] = {
     "signature 3: function 'exp'": at("signatures", 3, "cost", "functions", "exp"),
     "signature 1: reads": at("signatures", 1, "reads", 0),
     "the ceiling 'matrix.fp32'": at("device", "ceilings", "matrix.fp32", "value"),
+    "the most of the ceiling 'launch.torch-eager'": at("device", "ceilings", "launch.torch-eager", "high"),
     "the ceiling 'matrix.fp32': sustained": at("device", "ceilings", "matrix.fp32", "sustained"),
     "the size of the cache 'llc'": at("device", "caches", 0, "size"),
     "the memory of the device": at("device", "memory"),

@@ -45,7 +45,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if roofs:
         yield "least step", "; ".join(roofs)
     if ranged:
-        yield "caches", _words.CACHES
+        yield "ranges", _words.ranges(analysis)
     unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
     if unattained:
         most = "at most " if ranged else ""

@@ -90,7 +90,7 @@ def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
         told.append(f"{_words.verdict(analysis)} {_words.provenance(analysis)}")
         short.append(_words.verdict(analysis))
         if _words.is_range(analysis):
-            told.append(f"Between solid and pale: {_words.CACHES}.{_turning(analysis)}")
+            told.append(f"Between solid and pale: {_words.ranges(analysis)}.{_turning(analysis)}")
         told += [f"{words}." for words in (notes.beyond(analysis), notes.above(analysis)) if words]
         if analysis.total.overlap > 0:
             told.append(f"Ops overlapped for {units.seconds(analysis.total.overlap)}; each is drawn by its share.")
@@ -107,4 +107,4 @@ def _turning(analysis: Analysis) -> str:
     turning = sum(times.turning for times in _tables.split(analysis).values())
     if turning < 0.005 * analysis.wall:
         return ""
-    return f" Ops of {units.percent(turning / analysis.wall, 0)} are under memory's roof at the upper end alone."
+    return f" Ops of {units.percent(turning / analysis.wall, 0)} are under another roof at the upper end."

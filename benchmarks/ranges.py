@@ -68,7 +68,8 @@ def _launch(run: Analysis) -> str:
     if ceiling is None:
         return "–"
     own = ceiling.source.startswith("the trace")
-    return f"{ceiling.value * 1e6:.2f} µs, {'this trace' if own else 'known of the device'}"
+    most = "" if ceiling.high is None else f"–{ceiling.high * 1e6:.2f}"
+    return f"{ceiling.value * 1e6:.2f}{most} µs, {'this trace' if own else 'known of the device'}"
 
 
 def table(traces: Path) -> str:

@@ -98,7 +98,8 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
     read, written, high = cold
     copied = _copied(profile, of, device)
     launches = np.where(_idle(profile, of), 0, np.where(copied, 1, of.launches))
-    work, first = numbered(of.signature, launches, copied.astype(np.int64), read, written, read if high is None else high)
+    by_copy, highest = copied.astype(np.int64), read if high is None else high
+    work, first = numbered(of.signature, launches, by_copy, read, written, highest)
     found = [
         terms(
             one := signatures[of.signature[row]],

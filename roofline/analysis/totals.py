@@ -22,9 +22,9 @@ Array = NDArray[np.float64]
 class OpTable:
     """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`.
 
-    floor_high: the floor if nothing came from a cache, where it is not known what the caches held, and if a launch takes
-    the most that it may; else the floor. floor_reach: the same as far as the op's own time allows it: what took less did
-    not come from main memory. bound_high: the roof above at the upper end.
+    floor_high: the floor if nothing came from a cache, where it is not known what the caches held, and if a launch
+    takes the most that it may; else the floor. floor_reach: the same as far as the op's own time allows it: what took
+    less did not come from main memory. bound_high: the roof above at the upper end.
     """
 
     own: Array

@@ -63,9 +63,10 @@ class Times:
 def split(analysis: Analysis) -> dict[Bound, Times]:
     """The busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss."""
     table = analysis.table
+    turning = table.share * (table.bound_high != table.bound)
     sums = [
         np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
-        for weights in (table.share, table.floor, table.floor_reach, table.loss, table.share * (table.bound_high != table.bound))
+        for weights in (table.share, table.floor, table.floor_reach, table.loss, turning)
     ]
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 

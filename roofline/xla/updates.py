@@ -131,7 +131,8 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
     found: list[Instruction] = []
     scaled = False
     for module, runs in behind.items():
-        instructions, arrays = module.entry.instructions, [one for one in _results(module.entry) if _is_array(one.shape)]
+        instructions = module.entry.instructions
+        arrays = [one for one in _results(module.entry) if _is_array(one.shape)]
         other = any(_kind(one.shape) not in gradients for one in arrays)
         if not arrays or other or any(names.products(module, one) for one in instructions):
             continue
@@ -151,7 +152,8 @@ def _gradients(module: Module, placing: Placing) -> list[Instruction]:
         if not after.isdisjoint(one.operands) or _has_backward(one, placing):
             after.add(one)
     given = {_kind(one.shape) for one in module.entry.instructions if one.opcode == "parameter"}
-    return [one for one in _results(module.entry) if one in after and _is_array(one.shape) and _kind(one.shape) in given]
+    made = (one for one in _results(module.entry) if one in after and _is_array(one.shape))
+    return [one for one in made if _kind(one.shape) in given]
 
 
 def _results(computation: Computation) -> list[Instruction]:

@@ -117,7 +117,9 @@ def extern(node: Any, name: str) -> Site:
     overload = getattr(node, "op_overload", None)
     origin = node.get_origin_node()
     known = [origin] if origin is not None else list(node.origins)
+    # Origins are also what was computed for its input alone. An op may run as another form of itself (a stable sort).
     exact = [one for one in known if one.target is overload]
+    same = [one for one in known if _packet(one.target) is not None and _packet(one.target) is _packet(overload)]
     names = [each.get_name() for each in node.inputs if hasattr(each, "get_name")]
     return Site(
         event=event(name, overload),
@@ -126,8 +128,13 @@ def extern(node: Any, name: str) -> Site:
         reads=tuple(Access(each, None) for each in dict.fromkeys(names)),
         writes=(Access(node.get_name(), None),),
         inplace=False,
-        origins=tuple(exact or known),
+        origins=tuple(exact or same or known),
     )
+
+
+def _packet(target: Any) -> Any:
+    """The op that an overload is a form of; None for anything else."""
+    return getattr(target, "overloadpacket", None)
 
 
 def event(name: str, overload: Any) -> str:

@@ -207,6 +207,18 @@ def test_a_product_written_out_as_loops_stays_a_contraction() -> None:
     assert kernel.op_class == "contraction"
 
 
+@pytest.mark.parametrize(
+    "library",
+    [lambda x: x.sort(-1).values, lambda x: x.topk(4, -1)[0], lambda x: torch.linalg.qr(x)[0]],
+    ids=["sort", "topk", "qr"],
+)
+def test_a_kernel_keeps_its_ops_before_a_librarys(library: Callable[[Any], Any]) -> None:
+    """Inductor says of what a library does that it came from what was computed for it, too."""
+    recording = compiled(infer(Calls(lambda x: library(nn.functional.gelu(x))), torch.randn(ROWS, WIDTH)))
+    assert parts(recording, 0) == [("gelu", "pointwise", "")]
+    assert kernels(recording)[0].op_class == "pointwise"
+
+
 def test_only_the_product_itself_is_matrix_work() -> None:
     kernel = only_kernel(
         lambda c, a, b: torch.addmm(c, a, b, alpha=2.0, beta=0.5).tanh() * 3.0,

@@ -234,14 +234,14 @@ class Attribution:
         does for those that only one run has, and what is before the first of them is before the next one elsewhere.
         Nothing where the run without any of them takes longer there: that has another cause.
         """
-        of_ops, of_next = self._dispatch, self._dispatch_in_both
+        of_next = self._dispatch_in_both
         next_a, next_b = self._next(a, b)
         sides = (0, a, next_a), (1, b, next_b)
         taken = []
         for side, rows, after in sides:
             some = (self.a, self.b)[side].segments
             left = self._host_left[side]
-            mine = of_ops[side][some.op[rows]] * some.weight[rows] * left[rows]
+            mine = self._leading_to(side, rows) * some.weight[rows] * left[rows]
             theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
             taken.append(float(mine.sum() + theirs.sum()))
         more = taken[0] * self.comparison.a.gap - taken[1] * self.comparison.b.gap
@@ -250,6 +250,33 @@ class Attribution:
         for side, rows, after in sides:
             self._host_left[side][rows] = self._host_left[side][after] = 0.0
         return taken[0], taken[1]
+
+    def _leading_to(self, side: int, rows: Rows) -> Array:
+        """For some segments the share of the gap before their ops that leads to them: their dispatch.
+
+        And before an op that only this run has what else its host did, unless it may have slept or took far longer than
+        setting anything up; of that no more than what the other host does not do somewhere else. Nothing leads to an op
+        that does nothing, as the one with which `torch.tensor` ends.
+        """
+        host, some = self.host[side], (self.a, self.b)[side].segments
+        ops = some.op[rows]
+        paired = np.zeros(len(some), bool)
+        paired[(self.matching.pairs_a, self.matching.pairs_b)[side]] = True
+        soon = (
+            ~paired[rows]
+            & (some.bytes[rows] != 0)
+            & (host.all[ops] <= SETTING_UP * host.times[ops])
+            & (not host.asleep)
+        )
+        return self._dispatch[side][ops] + np.where(soon, self._else[side][ops], 0.0)
+
+    @cached_property
+    def _else(self) -> tuple[Array, Array]:
+        """For each op, the share of the gap before it that is not its dispatch, as far as the other run has less."""
+        runs = self.comparison.a, self.comparison.b
+        found = [host.shares(host.all) * self._seen(n) - self._dispatch[n] for n, host in enumerate(self.host)]
+        a, b = (float(shares.sum()) * run.gap for shares, run in zip(found, runs, strict=True))
+        return found[0] * (max(0.0, 1 - b / a) if a > 0 else 0.0), found[1] * (max(0.0, 1 - a / b) if b > 0 else 0.0)
 
     def _all_before(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps that are before some pairs of segments, as far as they are not given out.

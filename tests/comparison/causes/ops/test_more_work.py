@@ -17,6 +17,7 @@ from synthetic import (
 
 from roofline.comparison.causes.kept_state import updates
 from roofline.core.cost import by_index, unknown
+from roofline.core.executor import AWAY
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import OpClass
 
@@ -149,3 +150,24 @@ def test_the_same_op_that_writes_more_is_no_slower_kernel() -> None:
     assert only(writing(step((*LAYER, grad) * 4), grad.name, 0.0), writing(step(few), grad.name, 6.4e6)).rule == (
         "efficiency"
     )
+
+
+def awake(profile: Profile) -> Profile:
+    """The step of a host whose thread was on a core all the while."""
+    return replace(profile, conditions={**profile.conditions, AWAY: 0.0})
+
+
+def test_python_that_leads_to_the_ops_of_one_run_goes_with_them() -> None:
+    """An op takes the host 10 us, and up to 100 are usual; 400 lead to averages, of which one run alone has 40."""
+    usual = tuple(change(row, host=(0.0, 10.0 * row.launches)) for row in LAYER * 4)
+    first, other = (Row("aten::lerp_", "pointwise", 20, bytes=0.1e6, host=(0.0, before)) for before in (400.0, 10.0))
+    averaged = (*usual, first, *(other,) * 39)
+    told = found(awake(step(averaged)), awake(step(usual)))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"more-work": near(40 * 20 + 400 + 39 * 10)}
+    # A host that may have slept may have done so there: no more than is usual.
+    asleep = found(step(averaged), step(usual))
+    assert asleep["more-work"].seconds == near(40 * 20 + 100 + 39 * 10)
+    # And where the other host does as much before something else, it is nothing that leads to these.
+    late = (change(usual[0], host=(0.0, 10.0 + 300.0)), *usual[1:])
+    moved = found(awake(step(averaged)), awake(step(late)))
+    assert moved["more-work"].seconds == near(40 * 20 + 100 + 39 * 10 + 90)

@@ -31,6 +31,8 @@ HALF_AGAIN = 1.5
 _FAR_MORE = 4.0
 #: From more than this share of their launches on, ops are small: the launch is their floor. By choice: most of them.
 _SMALL_FROM = 0.5
+#: From this share of its time on, something is nearly all that a run does in a stretch. By choice.
+_NEARLY_ALL = 0.9
 #: Of equal ops, this part or more must be done again for their first time to be known. By choice: else it is a guess.
 _DONE_AGAIN = 0.5
 #: From more than this part of a time on, it is most of it. By choice.
@@ -112,18 +114,20 @@ def only_one_does(attribution: Attribution, op_class: str) -> Iterator[tuple[Row
 def alone_or_in_place(attribution: Attribution, of: Callable[[Segments], Bools]) -> Iterator[tuple[Rows, Rows]]:
     """The free segments without a partner for which `of` is true: (segments of A, of B).
 
-    Where all that one run does in a stretch is such, what the other one does there stands in its place and goes with
-    it; where both runs dispatch alike, as elsewhere a stretch is no unit.
+    Where nearly all that one run does in a stretch is such, by its time, all that both do there goes with it: it stands
+    in the place of that; where both runs dispatch alike, as elsewhere a stretch is no unit.
     """
     pairs = attribution.matching
     free_a, free_b = attribution.rows(of)
     alone = np.setdiff1d(free_a, pairs.pairs_a), np.setdiff1d(free_b, pairs.pairs_b)
-    marked = np.zeros(len(attribution.a.segments), bool), np.zeros(len(attribution.b.segments), bool)
-    for marks, rows in zip(marked, alone, strict=True):
-        marks[rows] = True
+    such = np.zeros(len(attribution.a.segments)), np.zeros(len(attribution.b.segments))
+    for side, seconds, rows in zip((attribution.a, attribution.b), such, alone, strict=True):
+        seconds[rows] = side.seconds[rows]
     for stretch in pairs.unmatched if pairs.alike else ():
         a, b = attribution.free(stretch.a, stretch.b)
-        if any(len(rows) and marks[rows].all() for marks, rows in zip(marked, (a, b), strict=True)):
+        times = float(attribution.a.seconds[a].sum()), float(attribution.b.seconds[b].sum())
+        most = (float(seconds[rows].sum()) for seconds, rows in zip(such, (a, b), strict=True))
+        if any(part > 0 and part >= _NEARLY_ALL * time for part, time in zip(most, times, strict=True)):
             yield a, b
     yield alone
 

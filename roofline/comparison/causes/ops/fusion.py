@@ -64,6 +64,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         if mostly(side, done, "other"):  # a sort is not taken into its neighbours by any compiler
             yield Claim("more-work", a, b, host=True)
             continue
+        single = not (less.fused or more.fused) and 0 < more.launches <= less.launches
+        if attribution.matching.alike and single and ratio(work[0][1], work[1][1]) >= HALF_AGAIN:
+            # As many ops that move more are other ones, and not the same in pieces: nothing would take them together.
+            yield Claim("more-work", a, b, host=True)
+            continue
         if attribution.matching.alike and not less.ops:
             some, rows = both(attribution)[slower], (a, b)[slower]
             if again_there(some, rows, repeated[slower]):

@@ -84,3 +84,18 @@ def test_a_finding_is_named_by_the_work_that_it_is_sized_by() -> None:
     a, b = (tuple(change(row, name=f"{name}.{row.name}") for row in LAYER * 4) for name in ("one", "two"))
     told = found(step((*a, *some), backend="tensorflow", host=0), step((*b, *other), backend="jax", host=0))
     assert not set(told) & {"tiny-ops", "fusion"}
+
+
+def test_as_many_ops_that_move_more_are_other_ops_and_no_pieces() -> None:
+    """A gather from repeated rows in the place of an index into them: no compiler would take it together with another.
+
+    Of 60 and 120 us; in two ops of 60 us each they would be pieces.
+    """
+    index = Row("aten::index", "embedding", 60, bytes=0.3e6, block="FFN")
+    gather = change(index, name="aten::gather", own=120, bytes=0.6e6)
+    b = step(instead(LAYER * 4, GELU.name, (index,)))
+    one = only(step(instead(LAYER * 4, GELU.name, (gather,))), b)
+    assert (one.rule, one.seconds) == ("more-work", near(4 * 60))
+    assert "compiler" not in one.advice
+    half = change(gather, own=60, bytes=gather.bytes / 2)
+    assert only(step(instead(LAYER * 4, GELU.name, (half, change(half, name="aten::mul")))), b).rule == "fusion"

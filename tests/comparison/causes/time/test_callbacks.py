@@ -29,6 +29,16 @@ def test_what_the_other_run_does_in_its_place_goes_with_it() -> None:
     assert "4 calls of EagerPyFunc per step, in whose place torch (B) has Tanh" in one.text
 
 
+def test_what_stands_beside_a_call_and_takes_little_of_the_time_there_goes_with_it() -> None:
+    """What it needs is made for it in 40 µs (5 % of 840); where that takes 200 µs, a fifth, nobody can say."""
+    called = Row("EagerPyFunc", "other", 800, known=False, block="FFN")
+    known = Row("Tanh", "pointwise", 300, bytes=1e6, block="FFN")
+    other = step((*LAYER, known) * 4)
+    for own, seconds in ((40, 4 * (800 + 40 - 300 + 10)), (200, 4 * (800 + 10))):
+        made = Row("Sub", "pointwise", own, bytes=1e6, block="FFN")
+        assert found(step((*LAYER, made, called) * 4), other)["host-idle"].seconds == near(seconds)
+
+
 def test_a_call_that_takes_less_than_what_it_replaces_is_no_cause() -> None:
     """Behind each of four layers 300 µs of a call against 800 of a sort: 4 x 500 for the sort, and not for any host."""
     called = Row("xla_ffi_python_cpu_callback", "other", 300, known=False, block="FFN")

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 
 from roofline.core.vocabulary import OpClass
-from roofline.tensorflow.graph.graph import Graph, Node, Source
+from roofline.tensorflow.graph.graph import BYTES, Graph, Node, Source
 from roofline.tensorflow.graph.tables import (
     CONTRACTIONS,
     FORWARDING,
@@ -32,6 +32,7 @@ _ACCUMULATES = frozenset(("AddN", "AddV2", "Add", "AccumulateNV2", "UnsortedSegm
 _ENDS = frozenset(("Arg", "Retval", "Placeholder", "DeviceArg", "DeviceRetval"))
 _CENTRES, _MEANS = frozenset(("Rsqrt", "RsqrtGrad")), frozenset(("Mean", "Sum", "SquaredDifference"))
 _ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", *RESOURCE_SCATTERS))
+_CONSTANTS = frozenset(("Const", "HostConst"))
 #: How far a scope is handed on from term to sum to sum.
 _HOPS = 8
 
@@ -70,13 +71,30 @@ class Places:
 
 
 def _reached(starts: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
-    seen, waiting = set(starts), list(starts)
+    waiting = list(starts)
+    seen = set(waiting)
     while waiting:
         for other in edges.get(waiting.pop(), ()):
             if other not in seen:
                 seen.add(other)
                 waiting.append(other)
     return seen
+
+
+def _made_of(graph: Graph, gradients: Iterable[str]) -> set[str]:
+    """The gradients, and what is made of their values.
+
+    Grappler merges equal nodes: a constant or a shape that only has the name of a gradient may be the forward pass's.
+    So no gradient is a constant, and they go on where the edge may hold numbers that are no integers.
+    """
+    edges: dict[str, list[str]] = {}
+    for node in graph:
+        for (source, _), tensor in zip(node.inputs, node.in_types, strict=True):
+            if tensor.floating or tensor.dtype not in BYTES:
+                edges.setdefault(source, []).append(node.name)
+    by_name = graph.by_name
+    starts = (name for name in gradients if name not in by_name or base(by_name[name].op) not in _CONSTANTS)
+    return _reached(starts, edges) | set(gradients)
 
 
 def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
@@ -87,7 +105,7 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
             forth.setdefault(source, []).append(node.name)
             back.setdefault(node.name, []).append(source)
     gradients = [name for name, where in found.items() if where.phase == BACKWARD]
-    after_gradients = _reached(gradients, forth)
+    after_gradients = _made_of(graph, gradients)
     before_gradients = _reached(gradients, back)
     optimizes = any(where.phase == OPTIMIZER for where in found.values()) or any(
         base(graph.by_name[name].op) in _ASSIGNS for name in after_gradients if name in graph.by_name

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 
 from roofline.tensorflow.graph.graph import Graph, Node, Tensor
@@ -119,6 +121,28 @@ def test_clipping_is_the_optimizers_and_without_one_it_is_backward():
     assert Places(Graph((gradient, clip, update)), Graph(())).of(clip).phase == OPTIMIZER
     assert Places(Graph((gradient, clip, update)), Graph(())).of(update).phase == OPTIMIZER
     assert Places(Graph((gradient, clip)), Graph(())).of(clip).phase == BACKWARD
+
+
+def test_what_grappler_merges_with_a_gradients_is_no_optimizer():
+    """Constants, shapes and indices that only have a gradient's name are read by the forward pass, too."""
+    whole = Tensor("int32", (4,))
+    part = node("a/Slice", "Slice", "gradient_tape/a/Slice/begin", "gradient_tape/a/Shape")
+    graph = Graph(
+        (
+            node("gradient_tape/a/Slice/begin", "Const"),
+            node("gradient_tape/a/Shape", "Shape", "x"),
+            replace(
+                node("a/Slice", "Slice", "gradient_tape/a/Slice/begin", "gradient_tape/a/Shape"), in_types=whole * 2
+            ),
+            node("gradient_tape/a/Mul", "Mul", "a/Slice"),
+            node("rank/TopKV2", "TopKV2", "a/Slice"),
+            node("scale", "Mul", "gradient_tape/a/Mul"),
+            node("update", "ResourceApplyGradientDescent", "scale"),
+        )
+    )
+    places = Places(graph, Graph(()))
+    assert places.of(graph.by_name["rank/TopKV2"]).phase == places.of(graph.by_name["a/Slice"]).phase == FORWARD
+    assert places.of(graph.by_name["scale"]).phase == OPTIMIZER
 
 
 def test_a_loss_of_gradients_stays_forward():

@@ -94,6 +94,11 @@ class Total:
         return self.floor_reach / costed if costed > 0 else None
 
     @property
+    def mostly_costed(self) -> bool:
+        """Whether half of the time or more has a floor: what less of it attains says nothing of all of it."""
+        return 2 * self.uncosted <= self.own_seconds
+
+    @property
     def bound(self) -> Bound:
         """The bound that holds most of the time."""
         return max(BOUNDS, key=lambda bound: self.bounds[bound])

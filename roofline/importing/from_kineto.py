@@ -25,7 +25,7 @@ from roofline.importing.assembly import (
     rows_of,
     versions_of,
 )
-from roofline.importing.launches import with_launch_floor
+from roofline.importing.launches import coarse_tick, with_launch_floor
 from roofline.importing.ranks import Rank
 from roofline.importing.work.costs import Costs
 from roofline.pytorch import time_cuda
@@ -69,8 +69,9 @@ def profile(
     check_kind(file, kind, asked)
     mechanism = time_cuda.mechanism(timed)
     kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
-    device = with_launch_floor(asked, executor_name("torch", mechanism), lasted[kernel])
-    device = with_launch_floor(device, COPY, lasted[~kernel])
+    tick = coarse_tick(lasted)
+    device = with_launch_floor(asked, executor_name("torch", mechanism), lasted[kernel], tick)
+    device = with_launch_floor(device, COPY, lasted[~kernel], tick)
     rows = rows_of(counted, timed, kind, device)
     notes, flags = notes_of(counted, timed, shapes, device, bool(capture))
     missing = sorted(costs.missing)

@@ -14,17 +14,17 @@ _FEWEST = 50
 #: A shortest kernel that lasts longer [ns] did some work. Of V100, A100, H100, B200 and MI300X, whose traces are in
 #: docs/imports.md, the shortest one lasts 0.7 to 2.0 us.
 _LONGEST = 5_000
-#: From ticks of so many nanoseconds on a clock is coarse beside the shortest kernel. By choice.
-_COARSE = 100
+#: Older profilers record whole microseconds [ns].
+_MICROSECOND = 1_000
 
 
-def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64]) -> Device:
+def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64], tick: int | None = None) -> Device:
     """`device` with a launch floor for `executor`, where the trace has one below what is known of the device.
 
     executor: what launches kernels, or `COPY`. durations: of all kernels [ns], copies and fills left out; of `COPY`
-    those of copies and fills. None of them ends sooner than one that does next to nothing, so that the shortest of many
-    is such a floor, or above it by what it did. A clock that ticks in whole microseconds tells it to one of them: the
-    floor is a range.
+    those of copies and fills. tick: of the trace's clock [ns], where it is coarse (`coarse_tick`): then the floor is a
+    range. No kernel, copy or fill ends sooner than one that does next to nothing, so that the shortest of many is such
+    a floor, or above it by what it did.
     """
     lasted = durations[durations > 0]
     if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
@@ -38,8 +38,18 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     things = "copies and fills" if executor == COPY else "kernels"
     source = f"the trace: the shortest of {len(lasted)} {things}"
     high = None
-    if (tick := int(np.gcd.reduce(lasted))) >= _COARSE:
+    if tick is not None:
         high = shortest + tick * 1e-9
         source += f", in ticks of {tick * 1e-3:g} µs: up to one more"
     ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread, high=high)}
     return msgspec.structs.replace(device, ceilings=ceilings)
+
+
+def coarse_tick(durations: NDArray[np.int64]) -> int | None:
+    """The tick of a clock that counts whole microseconds [ns], by all durations of a trace; None of a finer one.
+
+    Of few durations nobody can say: they may all be whole microseconds by chance.
+    """
+    lasted = durations[durations > 0]
+    whole = len(lasted) >= _FEWEST and not (lasted % _MICROSECOND).any()
+    return _MICROSECOND if whole else None

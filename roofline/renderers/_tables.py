@@ -214,8 +214,6 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
 def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None, parts: tuple[str, ...] = ()) -> Row:
     step = analysis.total
     costed = total.own_seconds > total.uncosted
-    # What the lesser part of a row attains is nothing to say of the row.
-    mostly = 2 * total.uncosted <= total.own_seconds
     known_flops = total.own_seconds > total.unknown_flops
     known_bytes = total.own_seconds > total.unknown_bytes
     rate = total.flop_rate if known_flops else None
@@ -232,9 +230,9 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         loss=total.loss / analysis.wall if costed else None,
         rate=rate / matmul_rate if rate is not None and matmul_rate else None,
         roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
-        attained=total.attained if mostly else None,
+        attained=total.attained if total.mostly_costed else None,
         floor_high=total.floor_reach / analysis.wall if costed else None,
-        attained_high=total.attained_high if mostly else None,
+        attained_high=total.attained_high if total.mostly_costed else None,
         bound=total.bound,
         parts=parts,
     )

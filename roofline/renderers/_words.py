@@ -13,6 +13,7 @@ from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
+from roofline.core.executor import COPY
 from roofline.core.rows import buffers_known
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Bound
@@ -118,12 +119,16 @@ def ranges(analysis: Analysis) -> str:
     told, ends = [], []
     if analysis.device.serves is not None and not buffers_known(analysis.profile):
         told.append("what the caches held")
-        ends.append("from all that fits in the last-level cache to nothing, as far as an op's own time allows it")
-    coarse = [(one.value, one.high) for one in analysis.device.ceilings.values() if one.high is not None]
-    if coarse:
-        told.append("how long the shortest kernel took, to less than a tick of its clock")
-        ends.append(f"from {' to '.join(map(units.seconds, min(coarse)))} for each launch")
-    return f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}"
+        ends.append("from all that fits in the last-level cache to nothing")
+    for name, one in sorted(analysis.device.ceilings.items(), reverse=True):
+        if one.high is not None:
+            what = "copy or fill" if name == f"launch.{COPY}" else "kernel"
+            told.append(f"how long the shortest {what} took, to less than a tick of its clock")
+            ends.append(f"from {units.seconds(one.value)} to {units.seconds(one.high)} for each {what}")
+    return (
+        f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's own "
+        "time allows it"
+    )
 
 
 def attained(total: Total) -> str:

@@ -32,7 +32,9 @@ _ACCUMULATES = frozenset(("AddN", "AddV2", "Add", "AccumulateNV2", "UnsortedSegm
 _ENDS = frozenset(("Arg", "Retval", "Placeholder", "DeviceArg", "DeviceRetval"))
 _CENTRES, _MEANS = frozenset(("Rsqrt", "RsqrtGrad")), frozenset(("Mean", "Sum", "SquaredDifference"))
 _ASSIGNS = frozenset(("AssignVariableOp", "AssignAddVariableOp", "AssignSubVariableOp", *RESOURCE_SCATTERS))
-_CONSTANTS = frozenset(("Const", "HostConst"))
+_CONSTANTS = frozenset(("Const", "HostConst", "Fill", "OnesLike", "ZerosLike"))
+#: What tells of numbers whether they are finite, for updates that skip gradients that are not.
+_ASKS = frozenset(("IsFinite", "IsInf", "IsNan", "All", "Any", "LogicalAnd", "LogicalNot", "LogicalOr"))
 #: How far a scope is handed on from term to sum to sum.
 _HOPS = 8
 
@@ -85,14 +87,16 @@ def _made_of(graph: Graph, gradients: Iterable[str]) -> set[str]:
     """The gradients, and what is made of their values.
 
     Grappler merges equal nodes: a constant or a shape that only has the name of a gradient may be the forward pass's.
-    So no gradient is a constant, and they go on where the edge may hold numbers that are no integers.
+    So no gradient is a constant, and they go on where the edge may hold numbers that are no integers, or whether some
+    are (`IsFinite`).
     """
     edges: dict[str, list[str]] = {}
+    by_name = graph.by_name
     for node in graph:
         for (source, _), tensor in zip(node.inputs, node.in_types, strict=True):
-            if tensor.floating or tensor.dtype not in BYTES:
+            asks = source in by_name and base(by_name[source].op) in _ASKS
+            if tensor.floating or asks or tensor.dtype not in BYTES:
                 edges.setdefault(source, []).append(node.name)
-    by_name = graph.by_name
     starts = (name for name in gradients if name not in by_name or base(by_name[name].op) not in _CONSTANTS)
     return _reached(starts, edges) | set(gradients)
 

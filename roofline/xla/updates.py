@@ -23,6 +23,10 @@ UPDATE = Place(OPTIMIZER, "optimizer")
 _LEAST = 2
 
 
+#: What no rule of an optimizer computes, and models do.
+_NO_RULE = frozenset(("tanh", "exponential", "exponential-minus-one", "logistic", "erf", "log", "sine", "cosine"))
+
+
 def updates(module: Module, placing: Placing) -> frozenset[Instruction]:
     """The instructions of a program that are an optimizer's though no scope says so, with all that is in them.
 
@@ -116,8 +120,8 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
 
     programs: in the order in which a step begins them, each with how often it runs. They begin behind all with a
     backward pass, hold no product, and every array that they return has the shape of a gradient. Together they make by
-    adding at least as many arrays of each shape as there are gradients of it, two at least, and scale some: a sum of
-    gradients over batches scales none.
+    adding at least as many arrays of each shape as there are gradients of it, two at least, and scale some: a plain sum
+    of gradients over batches scales none. A mean of gradients, of which no weight is made, looks the same.
     """
     gradients: Counter[tuple[str, tuple[int, ...]]] = Counter()
     behind: dict[Module, float] = {}
@@ -140,6 +144,8 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
             if any(_adds(one, placing) for one in _behind(end, instructions)):
                 made[_kind(end.shape)] += round(runs)
         every = [each for one in instructions for each in _with_all_in(one)]
+        if any(one.opcode in _NO_RULE for one in every):
+            continue
         scaled = scaled or any(one.opcode in ("multiply", "divide") and _is_array(one.shape) for one in every)
         found += every
     return frozenset(found) if scaled and gradients.total() >= _LEAST and gradients <= made else frozenset()

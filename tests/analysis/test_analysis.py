@@ -263,7 +263,7 @@ def test_a_launch_floor_that_a_coarse_clock_shows_is_a_range() -> None:
     # The gelu's traffic takes 20 us from the cache: it has memory's roof at both ends.
     assert BOUNDS[table.bound_high[2]] == "memory"
     told = _words.ranges(analysis)
-    assert "from 5.00 µs to 8.00 µs for each launch" in told
+    assert "from 5.00 µs to 8.00 µs for each kernel" in told
     assert "the last-level cache" in told
 
 

@@ -7,7 +7,7 @@ import pytest
 
 from roofline.core.device import Ceiling, Device
 from roofline.core.executor import COPY
-from roofline.importing.launches import with_launch_floor
+from roofline.importing.launches import coarse_tick, with_launch_floor
 
 BARE = Device(name="X", kind="cuda", ceilings={"dram.copy": Ceiling(value=1e12, source="sheet")})
 KNOWN = Device(name="X", kind="cuda", ceilings={"launch.torch-eager": Ceiling(value=1e-6, source="measured")})
@@ -32,13 +32,16 @@ def test_copies_and_fills_have_a_floor_of_their_own() -> None:
 
 def test_a_clock_of_whole_microseconds_is_told() -> None:
     # 1 us may have been anything up to 2.
-    ceiling = with_launch_floor(BARE, "torch-eager", MANY // 1000 * 1000).ceilings["launch.torch-eager"]
+    whole = MANY // 1000 * 1000
+    assert coarse_tick(whole) == 1000
+    ceiling = with_launch_floor(BARE, "torch-eager", whole, coarse_tick(whole)).ceilings["launch.torch-eager"]
     assert (ceiling.value, ceiling.high) == pytest.approx((1e-6, 2e-6))
     assert ceiling.source == "the trace: the shortest of 1000 kernels, in ticks of 1 µs: up to one more"
-    # ticks of 32 ns, as an H100's, are fine enough
-    fine = with_launch_floor(BARE, "torch-eager", MANY // 32 * 32).ceilings["launch.torch-eager"]
-    assert "ticks" not in fine.source
-    assert fine.high is None
+    # Equal fills of a clock of 32 ns are no coarse clock, and a few whole microseconds may be chance.
+    assert coarse_tick(np.full(60, 1536)) is None
+    assert coarse_tick(np.append(whole, 1536)) is None
+    assert coarse_tick(whole[:49]) is None
+    assert with_launch_floor(BARE, "torch-eager", MANY).ceilings["launch.torch-eager"].high is None
 
 
 def test_kernels_without_a_time_are_none() -> None:

@@ -143,6 +143,21 @@ def test_what_grappler_merges_with_a_gradients_is_no_optimizer():
     assert places.of(graph.by_name["scale"]).phase == OPTIMIZER
 
 
+def test_an_update_that_skips_gradients_that_are_not_finite_is_the_optimizers():
+    truth = Tensor("bool", (4, 6))
+    graph = Graph(
+        (
+            node("gradient_tape/a/MatMul/MatMul_1", "MatMul", "x"),
+            node("IsFinite", "IsFinite", "gradient_tape/a/MatMul/MatMul_1"),
+            replace(node("All", "All", "IsFinite"), in_types=(truth,)),
+            replace(node("SelectV2", "SelectV2", "All", "w"), in_types=(truth, X)),
+            node("AssignVariableOp", "AssignVariableOp", "SelectV2"),
+        )
+    )
+    places = Places(graph, Graph(()))
+    assert {places.of(graph.by_name[name]).phase for name in ("All", "SelectV2", "AssignVariableOp")} == {OPTIMIZER}
+
+
 def test_a_loss_of_gradients_stays_forward():
     """A gradient penalty: what is computed from a gradient and has a gradient itself."""
     first = node("gradient_tape/a/MatMul/MatMul", "MatMul")

@@ -248,6 +248,13 @@ def test_operations_one_by_one_are_one_if_they_update_every_gradient() -> None:
     assert not in_turn(*eager, GRADIENTS)[1]
 
 
+def test_what_no_rule_of_an_optimizer_computes_is_none_beside_one() -> None:
+    activation = (jnp.tanh, (np.ones((32, 32), np.float32),), 1.0)
+    (_, other, update), found = in_turn(GRADIENTS, activation, (separate, (PARAMETERS, ZEROS), 1.0))
+    assert found.issuperset(update.entry.instructions)
+    assert found.isdisjoint(other.entry.instructions)
+
+
 @pytest.mark.parametrize("function", [summed, lambda sums, changes: jax.tree.map(lambda s, g: s * g, sums, changes)])
 def test_sums_and_products_of_gradients_are_none(function: Any) -> None:
     assert not in_turn(GRADIENTS, (function, (ZEROS, ZEROS), 1.0))[1]

@@ -52,6 +52,8 @@ class Attribution:
         self._spread = spread(comparison.a), spread(comparison.b)
         self.gap_a, self.gap_b = 1 - self._drift[0], 1 - self._drift[1]
         self._host_left = np.ones(len(self.a.segments)), np.ones(len(self.b.segments))
+        #: Shares of the gaps that were given to ops although they are no dispatch, as they lead to these.
+        self.led = [0.0, 0.0]
 
     @property
     def wall(self) -> float:
@@ -237,27 +239,31 @@ class Attribution:
         of_next = self._dispatch_in_both
         next_a, next_b = self._next(a, b)
         sides = (0, a, next_a), (1, b, next_b)
-        taken = []
+        taken, leading = list[float](), list[float]()
         for side, rows, after in sides:
             some = (self.a, self.b)[side].segments
             left = self._host_left[side]
-            mine = self._leading_to(side, rows) * some.weight[rows] * left[rows]
+            mine = self._dispatch[side][some.op[rows]] * some.weight[rows] * left[rows]
             theirs = of_next[side][some.op[after]] * some.weight[after] * left[after]
-            taken.append(float(mine.sum() + theirs.sum()))
+            leading.append(float((self._leading_to(side, rows) * some.weight[rows] * left[rows]).sum()))
+            taken.append(float(mine.sum() + theirs.sum()) + leading[side])
         more = taken[0] * self.comparison.a.gap - taken[1] * self.comparison.b.gap
         if (more > 0 and not len(a)) or (more < 0 and not len(b)):
             return 0.0, 0.0
         for side, rows, after in sides:
             self._host_left[side][rows] = self._host_left[side][after] = 0.0
+            self.led[side] += leading[side]
         return taken[0], taken[1]
 
     def _leading_to(self, side: int, rows: Rows) -> Array:
-        """For some segments the share of the gap before their ops that leads to them: their dispatch.
+        """For some segments the share of the gap before their ops that leads to them, besides their dispatch.
 
-        And before an op that only this run has what else its host did, unless it may have slept or took far longer than
-        setting anything up; of that no more than what the other host does not do somewhere else. Nothing leads to an op
-        that does nothing, as the one with which `torch.tensor` ends.
+        That is before an op that only this run has what else its host did, unless it may have slept or took far longer
+        than setting anything up; no more than what the other host does not do somewhere else. Nothing leads to an op
+        that does nothing, as the one with which `torch.tensor` ends. Beside a device with a queue it is not known.
         """
+        if self.queued:
+            return np.zeros(len(rows))
         host, some = self.host[side], (self.a, self.b)[side].segments
         ops = some.op[rows]
         paired = np.zeros(len(some), bool)
@@ -268,7 +274,7 @@ class Attribution:
             & (host.all[ops] <= SETTING_UP * host.times[ops])
             & (not host.asleep)
         )
-        return self._dispatch[side][ops] + np.where(soon, self._else[side][ops], 0.0)
+        return np.where(soon, self._else[side][ops], 0.0)
 
     @cached_property
     def _else(self) -> tuple[Array, Array]:

@@ -52,7 +52,7 @@ def opening(facts: Facts, what: str) -> str:
 
 def host_and_after(facts: Facts, whose: str = "the ops right after them") -> str:
     """How much of a finding is dispatching its ops, and how much is in those that follow, where it is not little."""
-    text = host_part(facts, "in dispatching them") if facts.dispatch > SOME * facts.seconds else ""
+    text = host_part(facts, "on the host before them") if facts.dispatch > SOME * facts.seconds else ""
     return text + following(facts, whose)
 
 

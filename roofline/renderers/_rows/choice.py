@@ -69,7 +69,7 @@ SORTS: dict[str, Callable[[str, Total], float | str | None]] = {
     "loss": lambda name, total: _known(total, total.uncosted, total.loss),
     "rate": lambda name, total: _known(total, total.unknown_flops, total.flop_rate or 0.0),
     "roof": lambda name, total: total.bound,
-    "attained": lambda name, total: total.attained,
+    "attained": lambda name, total: total.attained if total.mostly_costed else None,
 }
 
 

@@ -93,7 +93,7 @@ def by_bound(run: Run) -> list[Line]:
         half = min(of.reach - of.floor, of.seconds - solid)
         parts = (
             Part(f"{bound} floor", bound, solid),
-            Part(f"{bound} floor or loss, by what the caches held", f"{bound} half", half),
+            Part(f"{bound} floor or loss: what its range leaves open", f"{bound} half", half),
             Part(f"{bound} loss", f"{bound} pale", of.seconds - solid - half),
         )
         share, floor, loss = (

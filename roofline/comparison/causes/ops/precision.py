@@ -37,9 +37,9 @@ _CAST_ONCE = {
     "keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
     "tf_keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
 }
-#: Where a program sets what products of float32 data are computed in.
+#: Where a program sets what products of float32 data are computed in; of convolutions in PyTorch it is another switch.
 _SET_FLOAT32 = {
-    "torch": "torch.set_float32_matmul_precision",
+    "torch": "torch.set_float32_matmul_precision, and torch.backends.cudnn.allow_tf32 for convolutions",
     "jax": "jax.default_matmul_precision",
     "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution",
 }
@@ -219,8 +219,10 @@ def advice(facts: Facts) -> str:
     if all(takes_options(run.profile) for run in (facts.run_more, facts.run_less)):
         return "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
     if facts.about.get("inputs") == "fp32":  # the data is of one type: what differs is a switch, and no cast
-        switch = _SET_FLOAT32.get(framework(facts.run_more.profile), "there is a switch of the framework for it")
-        return f"compute products of float32 data alike in both: {switch}"
+        names = dict.fromkeys(framework(run.profile) for run in (facts.run_more, facts.run_less))
+        switches = [_SET_FLOAT32[name] for name in names if name in _SET_FLOAT32]
+        how = "; ".join(switches) or "there is a switch of the framework for it"
+        return f"compute products of float32 data alike in both: {how}"
     return f"compute in the same type in both: {in_words_of(facts.run_more.profile, _SET, 'set it in the program')}"
 
 

@@ -94,13 +94,15 @@ def _most(
 ) -> tuple[str, dict[str, str]]:
     """What most of `more` of a gap is [s], where both hosts are known: ops and views, or what the host does besides.
 
-    What is left of a gap is first what the host does besides dispatching; nothing of that was claimed with an op.
+    What is left of a gap is first what the host does besides dispatching, but for what of that leads to claimed ops.
     """
     runs, left = (attribution.comparison.a, attribution.comparison.b), (attribution.gap_a, attribution.gap_b)
     seconds = [gap * run.gap for run, gap in zip(runs, left, strict=True)]
     # Where gap and idle time agree, input has a finding of its own.
     inputs = [0.0 if run.gap_causes else min(c.input, s) for run, c, s in zip(runs, costs, seconds, strict=True)]
-    besides = [min(c.besides, s - i) for c, s, i in zip(costs, seconds, inputs, strict=True)]
+    led = [share * run.gap for share, run in zip(attribution.led, runs, strict=True)]
+    known = [max(0.0, cost.besides - taken) for cost, taken in zip(costs, led, strict=True)]
+    besides = [min(k, s - i) for k, s, i in zip(known, seconds, inputs, strict=True)]
     for name, parts, told in (("data-input", inputs, {}), ("host-idle", besides, about)):
         if (parts[0] - parts[1]) * more >= _MOST * more**2:
             return name, told

@@ -28,7 +28,7 @@ def test_a_norm_written_out_is_fusion() -> None:
     assert found.text == (
         "torch (A) spends 800 µs more on normalisation and pointwise ops: 24 launches that move 4.04 MB through memory "
         "(aten::mean, aten::pow, aten::mul), where torch (B) has 4 launches that move 800 kB "
-        "(aten::native_layer_norm), 200 µs of it in dispatching them."
+        "(aten::native_layer_norm), 200 µs of it on the host before them."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
+import handmade
 import pytest
 from explained import before, found, near, only
 from msgspec.structs import replace
@@ -171,3 +172,7 @@ def test_python_that_leads_to_the_ops_of_one_run_goes_with_them() -> None:
     late = (change(usual[0], host=(0.0, 10.0 + 300.0)), *usual[1:])
     moved = found(awake(step(averaged)), awake(step(late)))
     assert moved["more-work"].seconds == near(40 * 20 + 100 + 39 * 10 + 90)
+    # Beside a queue the time before an op is not known to lead to it, and no second is told twice.
+    beside = replace(handmade.device(), kind="cuda")
+    queued = found(*(replace(awake(step(rows)), device=beside) for rows in (averaged, usual)))
+    assert "host-bound" not in queued

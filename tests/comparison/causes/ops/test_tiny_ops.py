@@ -96,9 +96,9 @@ def test_a_rate_that_lies_far_apart_explains_no_more_than_there_is() -> None:
 @pytest.mark.parametrize(
     ("dispatch", "told"),
     [
-        (30e-6, ", 30.0 µs of it in dispatching them."),
-        (100.01e-6, ", 100 µs of it in dispatching them."),
-        (150e-6, "; that is 150 µs more in dispatching them and 50.0 µs less besides."),
+        (30e-6, ", 30.0 µs of it on the host before them."),
+        (100.01e-6, ", 100 µs of it on the host before them."),
+        (150e-6, "; that is 150 µs more on the host before them and 50.0 µs less besides."),
         (5e-6, "(mul)."),
         (-50e-6, "(mul)."),
     ],

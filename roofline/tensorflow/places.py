@@ -10,7 +10,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Set
 
 from roofline.core.vocabulary import OpClass
 from roofline.tensorflow.graph.graph import BYTES, Graph, Node, Source
@@ -83,22 +83,35 @@ def _reached(starts: Iterable[str], edges: Mapping[str, list[str]]) -> set[str]:
     return seen
 
 
-def _made_of(graph: Graph, gradients: Iterable[str]) -> set[str]:
-    """The gradients, and what is made of their values.
+def _made_of(graph: Graph, gradients: Iterable[str], needed: Set[str]) -> tuple[set[str], set[str]]:
+    """The gradients and what is made of their values; and that with what is made of variables that these change.
 
     Grappler merges equal nodes: a constant or a shape that only has the name of a gradient may be the forward pass's.
     So no gradient is a constant, and they go on where the edge may hold numbers that are no integers, or whether some
-    are (`IsFinite`).
+    are (`IsFinite`). needed: by gradients; a variable of which that is made is a weight, and no moment of one.
     """
     edges: dict[str, list[str]] = {}
+    reads: dict[Source, set[str]] = {}
+    changes: dict[str, Source] = {}
     by_name = graph.by_name
     for node in graph:
-        for (source, _), tensor in zip(node.inputs, node.in_types, strict=True):
-            asks = source in by_name and base(by_name[source].op) in _ASKS
-            if tensor.floating or asks or tensor.dtype not in BYTES:
-                edges.setdefault(source, []).append(node.name)
+        for source, tensor in zip(node.inputs, node.in_types, strict=True):
+            asks = source[0] in by_name and base(by_name[source[0]].op) in _ASKS
+            if tensor.handle and base(node.op) in _ASSIGNS:
+                changes[node.name] = source
+            elif tensor.handle:
+                reads.setdefault(source, set()).add(node.name)
+            elif tensor.floating or asks or tensor.dtype not in BYTES:
+                edges.setdefault(source[0], []).append(node.name)
     starts = (name for name in gradients if name not in by_name or base(by_name[name].op) not in _CONSTANTS)
-    return _reached(starts, edges) | set(gradients)
+    alone = _reached(starts, edges) | set(gradients)
+    found = alone
+    while True:
+        changed = (reads.get(variable, set()) for name, variable in changes.items() if name in found)
+        more = set[str]().union(*(some for some in changed if some.isdisjoint(needed)))
+        if more <= found:
+            return alone, found
+        found = _reached(found | more, edges)
 
 
 def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
@@ -109,8 +122,8 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
             forth.setdefault(source, []).append(node.name)
             back.setdefault(node.name, []).append(source)
     gradients = [name for name, where in found.items() if where.phase == BACKWARD]
-    after_gradients = _made_of(graph, gradients)
     before_gradients = _reached(gradients, back)
+    of_gradients, after_gradients = _made_of(graph, gradients, before_gradients)
     optimizes = any(where.phase == OPTIMIZER for where in found.values()) or any(
         base(graph.by_name[name].op) in _ASSIGNS for name in after_gradients if name in graph.by_name
     )
@@ -121,8 +134,7 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
         where = found.get(name)
         if where is None or where.phase != FORWARD:
             continue
-        plain = base(graph.by_name[name].op)
-        if plain in _ACCUMULATES and not where.scope:
+        if not where.scope and _accumulates(graph.by_name[name], of_gradients):
             result[name] = Place(BACKWARD, where.scope)
         elif name not in before_gradients:
             result[name] = Place(OPTIMIZER if optimizes else BACKWARD, where.scope)
@@ -139,6 +151,12 @@ def _by_neighbours(graph: Graph, found: dict[str, Place]) -> dict[str, Place]:
     result |= dict.fromkeys(custom, Place(BACKWARD, ""))
     _hand_on(graph, result)
     return result
+
+
+def _accumulates(node: Node, of_gradients: Set[str]) -> bool:
+    """Whether a node adds up gradients alone: with anything else, as a moment, they are an update."""
+    terms = (source for (source, _), tensor in zip(node.inputs, node.in_types, strict=True) if tensor.floating)
+    return base(node.op) in _ACCUMULATES and set(terms) <= of_gradients
 
 
 def _alone(name: str, differentiated: set[tuple[str, ...]]) -> bool:

@@ -281,8 +281,8 @@ def _tables(
     updated: frozenset[hlo.Instruction] = frozenset()
     if {BACKWARD} <= {one.phase for one in places} <= {FORWARD, BACKWARD}:
         updated = frozenset().union(*(updates(module, place) for module in programs.values()))
-        begun = dict.fromkeys(op.key[0] for op in ops)
-        updated = updated or in_other_programs({programs[one]: runs.get(one, 1.0) for one in begun}, place)
+        often = {module: runs.get(program, 1.0) for program, module in programs.items()}
+        updated = updated or in_other_programs(often, place)
 
     def buffer(program: int, number: int) -> int:
         whole = (program, number)

@@ -118,23 +118,23 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
     """The instructions of programs that update what another program made gradients for: a jitted function of its own,
     or operations one by one. Programs are an optimizer's as a whole or not at all.
 
-    programs: in the order in which a step begins them, each with how often it runs. They begin behind all with a
-    backward pass, hold no product, and every array that they return has the shape of a gradient. Together they make by
-    adding at least as many arrays of each shape as there are gradients of it, two at least, and scale some: a plain sum
-    of gradients over batches scales none. A mean of gradients, of which no weight is made, looks the same.
+    programs: each with how often a step runs it. In which order says nothing: a host that runs ahead waits for a loss,
+    and the updates of one step run in the next. They hold no product and no backward pass, and every array that they
+    return has the shape of a gradient. Together they make by adding at least as many arrays of each shape as there are
+    gradients of it, two at least, and scale some: a plain sum of gradients over batches scales none. A mean of
+    gradients, of which no weight is made, looks the same.
     """
     gradients: Counter[tuple[str, tuple[int, ...]]] = Counter()
-    behind: dict[Module, float] = {}
+    others: dict[Module, float] = {}
     for module, runs in programs.items():
         if any(_has_backward(one, placing) for one in module.entry.instructions):
             gradients |= Counter(_kind(one.shape) for one in _gradients(module, placing))
-            behind = {}
         else:
-            behind[module] = runs
+            others[module] = runs
     made: Counter[tuple[str, tuple[int, ...]]] = Counter()
     found: list[Instruction] = []
     scaled = False
-    for module, runs in behind.items():
+    for module, runs in others.items():
         instructions = module.entry.instructions
         arrays = [one for one in _results(module.entry) if _is_array(one.shape)]
         other = any(_kind(one.shape) not in gradients for one in arrays)

@@ -158,6 +158,36 @@ def test_an_update_that_skips_gradients_that_are_not_finite_is_the_optimizers():
     assert {places.of(graph.by_name[name]).phase for name in ("All", "SelectV2", "AssignVariableOp")} == {OPTIMIZER}
 
 
+def test_a_moment_that_is_kept_in_a_variable_is_the_optimizers_with_the_update_that_reads_it():
+    """m <- 0.9 m + g and w <- w - 0.001 m: nothing but the variable leads from the gradient to the weight."""
+    handle, value = Tensor("fp32", (4, 6), handle=True), (X,)
+
+    def read(name: str, variable: str) -> Node:
+        return replace(node(name, "ReadVariableOp", variable), in_types=(handle,))
+
+    def assign(name: str, op: str, variable: str, made: str) -> Node:
+        return replace(node(name, op, variable, made), in_types=(handle, *value))
+
+    graph = Graph(
+        (
+            read("Read_w", "w"),
+            node("MatMul", "MatMul", "x", "Read_w"),
+            node("gradient_tape/MatMul/MatMul_1", "MatMul", "x", "MatMul"),
+            read("Read_m", "m"),
+            node("mul", "Mul", "Read_m", "rate"),
+            node("add", "AddV2", "mul", "gradient_tape/MatMul/MatMul_1"),
+            assign("Assign_m", "AssignVariableOp", "m", "add"),
+            read("Read_m_1", "m"),
+            node("mul_1", "Mul", "Read_m_1", "rate"),
+            assign("Assign_w", "AssignSubVariableOp", "w", "mul_1"),
+        )
+    )
+    places = Places(graph, Graph(()))
+    phases = {name: places.of(graph.by_name[name]).phase for name in graph.by_name}
+    assert {name for name, phase in phases.items() if phase == OPTIMIZER} >= {"mul", "add", "mul_1", "Assign_w"}
+    assert phases["MatMul"] == phases["Read_w"] == FORWARD
+
+
 def test_a_loss_of_gradients_stays_forward():
     """A gradient penalty: what is computed from a gradient and has a gradient itself."""
     first = node("gradient_tape/a/MatMul/MatMul", "MatMul")

@@ -220,7 +220,7 @@ def summed(sums: Any, changes: Any) -> Any:
 
 
 def in_turn(*functions: tuple[Any, tuple[Any, ...], float]) -> tuple[list[hlo.Module], frozenset[hlo.Instruction]]:
-    """Programs that run one behind the other, each so often, and what of them is an optimizer."""
+    """Programs of a step, each with how often it runs, and what of them is an optimizer."""
     modules = {module_of(function, *arguments): runs for function, arguments, runs in functions}
     return list(modules), in_other_programs(modules, place)
 
@@ -244,8 +244,8 @@ def test_operations_one_by_one_are_one_if_they_update_every_gradient() -> None:
     assert all(found.issuperset(module.entry.instructions) for module in modules[1:])
     # Of one of the two weights alone it would be none.
     assert not in_turn(GRADIENTS, *[(operation, pair, 1.0) for operation, pair, _ in eager])[1]
-    # Nor before the gradients, as weights are averaged or noise is added.
-    assert not in_turn(*eager, GRADIENTS)[1]
+    # In whatever order: updates of one step may run in the next.
+    assert len(in_turn(*eager, GRADIENTS)[1]) == len(found)
 
 
 def test_what_no_rule_of_an_optimizer_computes_is_none_beside_one() -> None:

@@ -1,7 +1,7 @@
 """Updates that no scope calls an optimizer's: in a training step, by where data go.
 
 What a step was given and returns in the same shape, changed by a gradient without any product, is updated: in the
-program that makes the gradients, or in programs that run behind it.
+program that makes the gradients, or in programs beside it.
 """
 
 from __future__ import annotations
@@ -21,8 +21,6 @@ from roofline.xla.scopes import BACKWARD, FORWARD, OPTIMIZER, Place
 UPDATE = Place(OPTIMIZER, "optimizer")
 #: Of so many arrays an optimizer makes the next values at least. By choice.
 _LEAST = 2
-
-
 #: What no rule of an optimizer computes, and models do.
 _NO_RULE = frozenset(("tanh", "exponential", "exponential-minus-one", "logistic", "erf", "log", "sine", "cosine"))
 
@@ -140,12 +138,12 @@ def in_other_programs(programs: Mapping[Module, float], placing: Placing) -> fro
         other = any(_kind(one.shape) not in gradients for one in arrays)
         if not arrays or other or any(names.products(module, one) for one in instructions):
             continue
-        for end in arrays:
-            if any(_adds(one, placing) for one in _behind(end, instructions)):
-                made[_kind(end.shape)] += round(runs)
         every = [each for one in instructions for each in _with_all_in(one)]
         if any(one.opcode in _NO_RULE for one in every):
             continue
+        for end in arrays:
+            if any(_adds(one, placing) for one in _behind(end, instructions)):
+                made[_kind(end.shape)] += round(runs)
         scaled = scaled or any(one.opcode in ("multiply", "divide") and _is_array(one.shape) for one in every)
         found += every
     return frozenset(found) if scaled and gradients.total() >= _LEAST and gradients <= made else frozenset()

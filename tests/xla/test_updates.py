@@ -253,6 +253,10 @@ def test_what_no_rule_of_an_optimizer_computes_is_none_beside_one() -> None:
     (_, other, update), found = in_turn(GRADIENTS, activation, (separate, (PARAMETERS, ZEROS), 1.0))
     assert found.issuperset(update.entry.instructions)
     assert found.isdisjoint(other.entry.instructions)
+    # And what it adds makes up for no update that is missing: each gradient is scaled, and none is taken off.
+    scaled = (lambda changes: jax.tree.map(lambda g: 0.1 * g, changes), (ZEROS,), 1.0)
+    model = (lambda x: jax.tree.map(lambda each: jnp.tanh(each) + each, x), (PARAMETERS,), 1.0)
+    assert not in_turn(GRADIENTS, scaled, model)[1]
 
 
 @pytest.mark.parametrize("function", [summed, lambda sums, changes: jax.tree.map(lambda s, g: s * g, sums, changes)])

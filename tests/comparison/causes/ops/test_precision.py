@@ -163,7 +163,8 @@ def test_the_advice_names_what_sets_the_type_that_differs() -> None:
     assert "torch.backends.cudnn.allow_tf32 for convolutions" in switched
     jax = {"model": "mine.py:step", "framework": "jax", "backend": "jax"}
     both = found(step(**of), step(fast, **jax))
-    assert "precision" not in both or "jax.default_matmul_precision" in both["precision"].advice
+    assert "torch.set_float32_matmul_precision" in both["precision"].advice
+    assert "jax.default_matmul_precision" in both["precision"].advice
     wide = instead(LAYER * 4, GELU.name, (TO_DOUBLE, DOUBLE, change(TO_DOUBLE, dtype="fp32")))
     typed = found(step(wide, **of), step(**of))["precision"].advice
     assert "matmul_precision" not in typed

@@ -23,6 +23,7 @@ with warnings.catch_warnings():
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
+from roofline.core.executor import ON_CORE, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
@@ -189,6 +190,19 @@ def test_what_was_run_and_how_is_kept(kind: str) -> None:
     assert recording.environment["threads"] == "1"
     assert recording.memory.peak
     assert recording.conditions["page_faults_per_step"] >= 0
+
+
+def test_what_a_host_does_that_runs_ahead_of_its_ops_is_kept() -> None:
+    # 60 products of 512 x 512, which no other thread of the process waits for: the host is done long before them.
+    x = jnp.eye(512)
+    many = jax.jit(lambda x: jax.lax.fori_loop(0, 60, lambda _, y: y @ x, x))
+    plan = Plan(device="cpu", threads=1, steps=3, profiled_steps=1, in_process=True)
+    found = recorder.record(Step(run=lambda: many(x)), plan, lambda text: None, native_jax())
+    on_core, waited = found.conditions[ON_CORE], found.conditions[WAITED]
+    assert 0 < on_core < waited < max(found.wall.steps)
+    # One that waits itself leaves nothing to wait for.
+    found = recorder.record(Step(run=lambda: many(x).block_until_ready()), plan, lambda text: None, native_jax())
+    assert found.conditions[WAITED] < waited
 
 
 @every_kind

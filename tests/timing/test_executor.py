@@ -2,16 +2,19 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import numpy as np
 import pytest
 
+from roofline.timing.elsewhere import elsewhere
 from roofline.timing.executor import Owned, aligned, time_steps, windows
 from roofline.timing.timed import HOST_DISPATCH, PYTHON, merge
 from roofline.traces.xplane.reader import Line, XTrace
 
 US = 10**6  # [ps]
+LINES = Line("/host:CPU", "python"), Line("/host:CPU", "pool")
 
 
 def trace(*events: tuple[str, float, float], lines: tuple[Line, ...] = (Line("/host:CPU", "python"),)) -> XTrace:
@@ -127,3 +130,15 @@ def test_windows_are_the_marks_in_order() -> None:
     made = trace(("s#1", 50, 100), ("s#0", 0, 50), ("set#0", 0, 10), ("s", 0, 1))
     assert windows(made, "s") == [(0, 50 * US), (50 * US, 100 * US)]
     assert windows(trace(("a", 0, 1)), "s") == []
+
+
+@pytest.mark.parametrize(("lines", "found"), [((0, 1, 1), True), ((0, 0, 1), True), ((0, 1, 0), False)])
+def test_ops_on_the_thread_of_the_marks_are_not_elsewhere(lines: tuple[int, ...], found: bool) -> None:
+    # Two ops of 2 and of 40 us: on the thread that dispatches the first is 2 of 42 us, 4.8 %, and the second most.
+    made = replace(trace(("s#0", 0, 100), ("a", 10, 12), ("b", 30, 70), lines=LINES), line=np.asarray(lines, np.int32))
+    assert elsewhere(made, owned(made, [-1, 0, 1]), "s") == found
+
+
+def test_what_runs_outside_of_the_steps_says_nothing() -> None:
+    made = replace(trace(("s#0", 0, 20), ("a", 10, 12), ("b", 30, 70), lines=LINES), line=np.asarray((0, 1, 0)))
+    assert elsewhere(made, owned(made, [-1, 0, 1]), "s")

@@ -22,6 +22,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
+from roofline.comparison.causes.phrases import hiding
 from roofline.comparison.causes.smaller import is_smaller
 from roofline.comparison.causes.tendencies import DOUBTS, is_tendency, surely_other_work, without_waiting
 from roofline.comparison.terms import Comparison
@@ -167,7 +168,7 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float,
         seconds=seconds,
         ci95=ci95,
         label=cause.labelled(facts),
-        text=cause.sentence(facts),
+        text=cause.sentence(facts) + hiding(facts),
         advice=cause.advised(facts),
         terms=terms,
     )

@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.comparison.causes.claim import Work
 from roofline.comparison.causes.facts import Facts, printable
+from roofline.core.executor import WAITED
 
 #: From this share of a finding on, a part of it is mentioned. By choice.
 SOME = 0.1
@@ -63,6 +64,20 @@ def following(facts: Facts, whose: str = "the ops right after them") -> str:
     if facts.after > 0:
         return f"; {units.seconds(facts.after)} of it is what {whose} take longer"
     return f"; {whose} take {units.seconds(-facts.after)} less, which is taken off"
+
+
+def hiding(facts: Facts) -> str:
+    """What a finding's ops take and hide of a host that runs ahead, in a sentence of its own; else nothing.
+
+    Where both hosts are known to run ahead, less of a gap beside more work is the host's time behind that work.
+    """
+    ahead = all(WAITED in run.profile.conditions for run in (facts.run_more, facts.run_less))
+    if not ahead or facts.dispatch >= -SOME * facts.seconds:
+        return ""
+    took, hidden = units.seconds(facts.seconds - facts.dispatch), units.seconds(-facts.dispatch)
+    return (
+        f" That is {took} of ops less {hidden}: behind them the host does what it does in {facts.less} while none runs."
+    )
 
 
 def host_part(facts: Facts, where: str) -> str:

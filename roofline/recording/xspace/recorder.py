@@ -9,8 +9,9 @@ from __future__ import annotations
 import time
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
+from statistics import median
 
-from roofline.core.executor import PROGRAMS
+from roofline.core.executor import ON_CORE, PROGRAMS, WAITED
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step, scopes_through
 from roofline.costs.counted import PHASES, Counted
@@ -25,6 +26,7 @@ from roofline.recording.step_recorder import Plain, Work
 from roofline.recording.xspace import probes, queue
 from roofline.recording.xspace.framework import Framework, Read
 from roofline.timing import executor
+from roofline.timing.elsewhere import elsewhere
 from roofline.timing.timed import Timed, merge
 from roofline.traces.annotations import SETTLING, STEP
 from roofline.traces.xplane import command_buffers, reader
@@ -59,6 +61,10 @@ class XSpaceStepRecorder:
         self._memory = Memory()
         #: Kernels of the traces that command buffers launched, and of how many.
         self._replayed = (0, 0)
+        #: Of plain steps, how long this thread was on a core, and how long it waited for results [s].
+        self._host: list[tuple[float, float]] = []
+        #: Whether all ops ran on other threads.
+        self._ahead = False
 
     @property
     def in_turns(self) -> bool:
@@ -110,8 +116,18 @@ class XSpaceStepRecorder:
     def steady(self, step: Step, steps: int) -> list[float]:
         """`steps` steps back to back [s each]; on a CPU, which is the host, a step ends before the next one begins."""
         if self._plan.device == "cpu":
-            return [self.timed(step) for _ in range(steps)]
+            return [self._alone(step) for _ in range(steps)]
         return queue.steady(step, steps, self._framework)
+
+    def _alone(self, step: Step) -> float:
+        """See `timed`; what this thread does meanwhile is kept."""
+        on_core, begin = time.thread_time(), time.perf_counter()
+        outputs = step.run()
+        returned = time.perf_counter()
+        self._framework.wait(outputs)
+        end = time.perf_counter()
+        self._host.append((time.thread_time() - on_core, end - returned))
+        return end - begin
 
     def asleep(self, step: Step) -> float | None:
         """The host waits for threads of the executor, and nobody tells that from sleeping."""
@@ -137,6 +153,9 @@ class XSpaceStepRecorder:
             raise MeasurementError(
                 "The profiler recorded no step, so there are no times: run again with fewer --steps."
             )
+        self._ahead = self._plan.device == "cpu" and all(
+            elsewhere(trace, owned, STEP) for trace, owned in zip(traces, read.owned, strict=True)
+        )
         timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
         if "nothing-returned" in self._framework.flags() and (timed.unseen or timed.joined < JOINED):
             raise MeasurementError(self._framework.unseen(list(traces), STEP))  # steps ended before their ops did
@@ -186,13 +205,15 @@ class XSpaceStepRecorder:
         return {"threads": str(self.threads()), **self._framework.environment()}
 
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
-        """What others used, what was compiled and how many programs ran."""
+        """What others used, what was compiled, how many programs ran, and what a host that runs ahead did."""
         usage, timed = plain.usage, work.timed
         found = {"others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
         if plain.compiling is not None and plain.ran:
             found["compiling_seconds_per_step"] = plain.compiling / plain.ran
         if timed is not None and timed.programs is not None:
             found[PROGRAMS] = timed.programs
+        if self._ahead and self._host:
+            found[ON_CORE], found[WAITED] = map(median, zip(*self._host, strict=True))
         return found
 
     def flags(self, step: Step, work: Work) -> tuple[str, ...]:

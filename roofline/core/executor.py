@@ -19,8 +19,8 @@ AWAY = "away_seconds_per_step"
 ASLEEP = "asleep_seconds_per_step"
 #: Time in which that thread wanted a core and another program had it [s]: no part of the two above.
 QUEUED = "waiting_for_a_core_seconds_per_step"
-#: Of a step whose ops run on other threads than the one that dispatches: how long that one was on a core, and how long it
-#: waited for the results when all was dispatched [s].
+#: Of a step whose ops run on other threads than the one that dispatches: how long that one was on a core, and how long
+#: it waited for the results when all was dispatched [s].
 ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import gc
 import io
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager, redirect_stderr, redirect_stdout
@@ -16,7 +15,7 @@ from roofline.core.device import Ceiling
 from roofline.core.schema import Wall
 from roofline.core.step import Step
 from roofline.costs.counted import NOTHING
-from roofline.recording import clocks, contention, protocol
+from roofline.recording import clocks, contention, garbage, protocol
 from roofline.recording.assemble import assemble
 from roofline.recording.bandwidth import bandwidth
 from roofline.recording.recording import Plan, Recording, RunApi, Say
@@ -71,14 +70,8 @@ def _with_api(
 def _again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
     """Plain steps as before, after one that does not count."""
     recorder.timed(step)
-    gc.collect()
-    collecting = gc.isenabled()
-    gc.disable()
-    try:
+    with garbage.kept_out():
         return recorder.steady(step, steps)
-    finally:
-        if collecting:
-            gc.enable()
 
 
 @contextmanager
@@ -110,12 +103,9 @@ def _run(
 ) -> tuple[Plain, list[Trace]]:
     """The plain steps and the profiled ones among them, with the bandwidth of the memory measured around them."""
     before = bandwidth(plan, recorder.probing_threads())
-    gc.collect()
-    collecting = gc.isenabled()
-    gc.disable()  # a collection in one step would be taken for the step's own time
     turns = _Turns(step, recorder)
-    begin = contention.start()
-    try:
+    with garbage.kept_out():
+        begin = contention.start()
         with clocks.watched(plan.device) as watched:
             if recorder.in_turns:
                 turns.take(steps, profiled, typical)
@@ -124,9 +114,6 @@ def _run(
         usage = contention.since(begin)
         single = [recorder.timed(step) for _ in range(min(protocol.SINGLE_STEPS, steps))]
         asleep = recorder.asleep(step) if profiled and typical <= protocol.HOST_MATTERS else None
-    finally:
-        if collecting:
-            gc.enable()
     after = bandwidth(plan, recorder.probing_threads())
     plain = Plain(
         wall=Wall(steps=tuple(turns.times), first=first, single=tuple(single)),
@@ -182,6 +169,7 @@ class _Turns(Generic[Trace]):
         self._plain(steps - len(self.times))
 
     def _plain(self, steps: int) -> None:
+        garbage.collect_if_due()
         before = self._recorder.compiling() or 0.0
         with self.system.counting():
             self.times += self._recorder.steady(self._step, steps)
@@ -189,4 +177,5 @@ class _Turns(Generic[Trace]):
         self.ran += steps + self._recorder.queued
 
     def _profiled(self, steps: int, settling: int) -> None:
+        garbage.collect_if_due()
         self.traces.append(self._recorder.profiled(self._step, steps, settling))

@@ -22,6 +22,7 @@ import torch
 from torch.autograd.profiler import profile, record_function
 
 from roofline.errors import MeasurementError
+from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT, TWO_PROFILERS
 from roofline.timing.timed import EventCost
 from roofline.traces.annotations import SETTLING, STEP
@@ -86,6 +87,7 @@ def steady(run: Callable[[], object], device: str, steps: int) -> list[float]:
             begin = time.perf_counter()
             run()
             times.append(time.perf_counter() - begin)
+            collect_if_due()
         return times
     if not steps:
         return []

@@ -19,6 +19,7 @@ from roofline.errors import MeasurementError
 from roofline.recording import record as runs
 from roofline.recording.assemble import JOINED
 from roofline.recording.contention import Usage
+from roofline.recording.garbage import collect_if_due
 from roofline.recording.protocol import IN_FLIGHT
 from roofline.recording.recording import Plan, Recording, Say
 from roofline.recording.rows import OpTables
@@ -127,6 +128,7 @@ class XSpaceStepRecorder:
         self._framework.wait(outputs)
         end = time.perf_counter()
         self._host.append((time.thread_time() - on_core, end - returned))
+        collect_if_due()
         return end - begin
 
     def asleep(self, step: Step) -> float | None:

@@ -1,0 +1,81 @@
+"""What a step leaves in cycles is collected between steps, and in none."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+from roofline.backends.torch import BACKEND
+from roofline.core.step import Step
+from roofline.recording.garbage import collect_if_due, kept_out
+from roofline.recording.recording import Plan
+
+
+class Cycle:
+    """An object that holds itself, and so many lists."""
+
+    def __init__(self, lists: int) -> None:
+        self.itself, self.lists = self, [[0] for _ in range(lists)]
+
+
+def test_nothing_is_collected_but_between_steps() -> None:
+    due, before = gc.get_threshold()[0] + 1, (gc.isenabled(), gc.get_freeze_count())
+    assert due > 1
+    with kept_out():
+        held = weakref.ref(Cycle(10 * due))
+        assert held() is not None  # ten times as many objects as Python lets pass
+        collect_if_due()
+        assert held() is None
+        held = weakref.ref(Cycle(0))
+        collect_if_due()
+        assert held() is not None  # so few objects that Python would not, either
+    assert (gc.isenabled(), gc.get_freeze_count()) == before
+
+
+def test_a_program_without_a_collector_keeps_its_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
+    thresholds = gc.get_threshold()
+    with kept_out():
+        held = weakref.ref(Cycle(10 * thresholds[0]))
+        gc.set_threshold(0)
+        try:
+            collect_if_due()
+            assert held() is not None
+        finally:
+            gc.set_threshold(*thresholds)
+    # And one that was switched off, or froze what it has, has both as before.
+    gc.disable()
+    try:
+        with kept_out():
+            pass
+        assert not gc.isenabled()
+    finally:
+        gc.enable()
+    gc.freeze()
+    frozen = gc.get_freeze_count()
+    try:
+        with kept_out():
+            pass
+        assert gc.get_freeze_count() >= frozen > 0
+    finally:
+        gc.unfreeze()
+
+
+def test_steps_do_not_pile_up_what_they_leave() -> None:
+    left: list[weakref.ref[Cycle]] = []
+    most, x = 0, torch.ones(64, 64)
+
+    def run() -> torch.Tensor:
+        nonlocal most
+        left.append(weakref.ref(Cycle(1000)))
+        most = max(most, sum(one() is not None for one in left))
+        return x @ x
+
+    BACKEND.recorder.record(
+        Step(run=run), Plan(device="cpu", threads=1, steps=40, profiled_steps=2, in_process=True), lambda text: None
+    )
+    # Those of the steps that settle before a profiled one, of that one, and of the two before the plain ones.
+    assert len(left) > 40
+    assert most < 20

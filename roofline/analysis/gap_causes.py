@@ -13,6 +13,8 @@ from collections.abc import Mapping
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 #: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
 DISPATCH, INPUT = "host dispatch", "data input"
+#: Of its dispatching, what is outside of the framework.
+PYTHON = f"{DISPATCH}: Python"
 
 
 def gap_causes(

@@ -24,6 +24,8 @@ QUEUED = "waiting_for_a_core_seconds_per_step"
 ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
+#: Functions, and ops outside of any, that Python has TensorFlow run in a step; ops within a function it does not see.
+CALLS = "calls_per_step"
 #: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
 MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
 #: From more than a program for every second op on, a step is compiled op by op. By choice.

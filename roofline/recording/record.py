@@ -69,8 +69,7 @@ def _with_api(
 
 def _again(step: Step, recorder: StepRecorder[Trace], steps: int) -> list[float]:
     """Plain steps as before, after one that does not count."""
-    recorder.timed(step)
-    with garbage.kept_out():
+    with garbage.kept_out(recorder.timed(step)):
         return recorder.steady(step, steps)
 
 
@@ -104,7 +103,7 @@ def _run(
     """The plain steps and the profiled ones among them, with the bandwidth of the memory measured around them."""
     before = bandwidth(plan, recorder.probing_threads())
     turns = _Turns(step, recorder)
-    with garbage.kept_out():
+    with garbage.kept_out(typical):
         begin = contention.start()
         with clocks.watched(plan.device) as watched:
             if recorder.in_turns:

@@ -26,10 +26,12 @@ from roofline.traces.xplane.reader import XTrace
 
 #: How the executor names an event: a node's name has no colon, the type is an identifier.
 _EXECUTED = re.compile(r"([A-Za-z0-9._][\w.\\/>-]*):([A-Z_]\w*)")
+#: How the events of all that Python has the framework run begin.
+_CALL = "EagerLocalExecute: "
 #: An op run outside of any function (eagerly); what begins with an underscore is a function.
-_EAGER = re.compile(r"EagerLocalExecute: ([A-Z]\w*)")
+_EAGER = re.compile(rf"{_CALL}([A-Z]\w*)")
 #: A function that the host calls: "__inference_step_21" is `step`.
-_FUNCTION = re.compile(r"EagerLocalExecute: __(?:inference|forward|backward)_(\w+?)(?:_\d+)+")
+_FUNCTION = re.compile(rf"{_CALL}__(?:inference|forward|backward)_(\w+?)(?:_\d+)+")
 #: A node of which the shortest event takes less [ps] may be one without events in other steps: 8,000 cycles and more.
 _CHEAP = 10_000_000
 #: The part of a name that says which turn of which loop or which branch a node is in: all of those run alike.
@@ -138,6 +140,16 @@ def called(traces: Sequence[XTrace], prefix: str) -> tuple[list[str], list[str]]
                 elif op is not None and op[1] not in VIEWS and not _DATA.search(op[1]):
                     ops[op[1]] = None
     return list(functions), list(ops)
+
+
+def calls(traces: Sequence[XTrace], prefix: str) -> float:
+    """How many functions, and ops outside of any, the host calls in a marked step: the mean over them."""
+    number = []
+    for trace in traces:
+        codes = [code for code, name in enumerate(trace.names) if name.startswith(_CALL)]
+        starts = np.sort(trace.start[np.isin(trace.name, codes)])
+        number += [np.diff(np.searchsorted(starts, window)).item() for window in executor_time.windows(trace, prefix)]
+    return float(np.mean(number)) if number else 0.0
 
 
 def every_node(graphs: Graphs) -> list[Ran]:

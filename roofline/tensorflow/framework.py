@@ -10,6 +10,7 @@ from typing import Any
 
 import tensorflow as tf
 
+from roofline.core.executor import CALLS
 from roofline.core.schema import Memory
 from roofline.core.step import Step
 from roofline.core.switch import MALLOC
@@ -61,6 +62,8 @@ class TensorFlow:
         """The executor whose least op is the launch floor."""
         return "xla-thunk" if self._compiled else "tensorflow-graph"
 
+    ahead = False
+
     def first(self, run: Callable[[], float]) -> float:
         """The first step, which traces its functions: their graphs are kept, before and after grappler."""
         result: list[float] = []
@@ -105,14 +108,14 @@ class TensorFlow:
         return _scope(name)
 
     def read(self, traces: list[XTrace], prefix: str) -> Read:
-        """The nodes and the instructions that the traced steps executed."""
+        """The nodes and the instructions that the traced steps executed, and how often Python called the framework."""
         # Of a step of nodes and instructions the floor is that of the executor whose least op is the cheaper one.
         self._compiled |= any(bool((trace.hlo_op >= 0).any()) for trace in traces)
         if self._nodes is None:  # of the step, which is read before the programs that measure the executor
             self._nodes = any(events.runs_nodes(trace, prefix) for trace in traces)
         before = list(xla_flags.before_optimizations())
         counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers)
-        return Read(counted, owned)
+        return Read(counted, owned, {CALLS: events.calls(traces, prefix)})
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:
         """Functions that were traced before the first step, ops without a function, or nothing at all."""

@@ -83,6 +83,7 @@ class Jax:
     """
 
     mechanism = "xla-thunk"
+    ahead = True
 
     def __init__(self, optimizers: tuple[str, ...], libraries: tuple[str, ...], unnamed: bool = False) -> None:
         """From now on what the process compiles is timed."""

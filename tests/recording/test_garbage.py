@@ -24,7 +24,7 @@ class Cycle:
 def test_nothing_is_collected_but_between_steps() -> None:
     due, before = gc.get_threshold()[0] + 1, (gc.isenabled(), gc.get_freeze_count())
     assert due > 1
-    with kept_out():
+    with kept_out(0.0):
         held = weakref.ref(Cycle(10 * due))
         assert held() is not None  # ten times as many objects as Python lets pass
         collect_if_due()
@@ -35,9 +35,16 @@ def test_nothing_is_collected_but_between_steps() -> None:
     assert (gc.isenabled(), gc.get_freeze_count()) == before
 
 
+def test_long_steps_collect_as_always() -> None:
+    with kept_out(10.0):
+        held = weakref.ref(Cycle(0))
+        Cycle(10 * gc.get_threshold()[0])
+        assert held() is None
+
+
 def test_a_program_without_a_collector_keeps_its_garbage(monkeypatch: pytest.MonkeyPatch) -> None:
     thresholds = gc.get_threshold()
-    with kept_out():
+    with kept_out(0.0):
         held = weakref.ref(Cycle(10 * thresholds[0]))
         gc.set_threshold(0)
         try:
@@ -48,7 +55,7 @@ def test_a_program_without_a_collector_keeps_its_garbage(monkeypatch: pytest.Mon
     # And one that was switched off, or froze what it has, has both as before.
     gc.disable()
     try:
-        with kept_out():
+        with kept_out(0.0):
             pass
         assert not gc.isenabled()
     finally:
@@ -56,7 +63,7 @@ def test_a_program_without_a_collector_keeps_its_garbage(monkeypatch: pytest.Mon
     gc.freeze()
     frozen = gc.get_freeze_count()
     try:
-        with kept_out():
+        with kept_out(0.0):
             pass
         assert gc.get_freeze_count() >= frozen > 0
     finally:

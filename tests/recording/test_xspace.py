@@ -23,7 +23,7 @@ with warnings.catch_warnings():
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.device import Device
-from roofline.core.executor import ON_CORE, WAITED
+from roofline.core.executor import CALLS, ON_CORE, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
@@ -203,6 +203,9 @@ def test_what_a_host_does_that_runs_ahead_of_its_ops_is_kept() -> None:
     # One that waits itself leaves nothing to wait for.
     found = recorder.record(Step(run=lambda: many(x).block_until_ready()), plan, lambda text: None, native_jax())
     assert found.conditions[WAITED] < waited
+    # A function of TensorFlow has ended when it returns; it says how often Python called one.
+    assert not {ON_CORE, WAITED} & recorded("tensorflow")[0].conditions.keys()
+    assert recorded("tensorflow")[0].conditions[CALLS] == 1
 
 
 @every_kind

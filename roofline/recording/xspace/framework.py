@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Protocol
 
 from roofline.core.schema import Memory
@@ -19,10 +19,14 @@ LEAST_OP = "an op on one element"
 
 @dataclass(frozen=True, slots=True)
 class Read:
-    """What the traces of a few profiled steps say: the ops of a step, and which op each event belongs to."""
+    """What the traces of a few profiled steps say: the ops of a step, and which op each event belongs to.
+
+    conditions: what else they say of how the step ran, as a profile keeps it.
+    """
 
     counted: Counted
     owned: Sequence[Owned]
+    conditions: Mapping[str, float] = field(default_factory=dict)
 
 
 class Framework(Protocol):
@@ -31,6 +35,10 @@ class Framework(Protocol):
     @property
     def mechanism(self) -> str:
         """The executor whose least op is the launch floor: "xla-thunk", "tensorflow-graph"."""
+
+    @property
+    def ahead(self) -> bool:
+        """Whether a call returns before its ops have run on a CPU, so that Python goes on meanwhile."""
 
     def first(self, run: Callable[[], float]) -> float:
         """Run the first step, which builds and compiles, and keep what it shows of that; what `run` returned."""

@@ -7,7 +7,7 @@ instructions.
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from contextlib import AbstractContextManager
 from statistics import median
 
@@ -64,7 +64,8 @@ class XSpaceStepRecorder:
         self._replayed = (0, 0)
         #: Of plain steps, how long this thread was on a core, and how long it waited for results [s].
         self._host: list[tuple[float, float]] = []
-        #: Whether all ops ran on other threads.
+        #: What the traces say of how the steps ran, and whether all ops ran on other threads.
+        self._conditions: Mapping[str, float] = {}
         self._ahead = False
 
     @property
@@ -145,6 +146,7 @@ class XSpaceStepRecorder:
     def work(self, traces: Sequence[XTrace], typical: float) -> Work:
         """What the profiled steps ran, its times, and the ceilings of its executor."""
         read = self._read(list(traces))
+        self._conditions = read.conditions
         launch, event_cost = probes.launch(self._framework)
         parts = [
             timed
@@ -155,9 +157,8 @@ class XSpaceStepRecorder:
             raise MeasurementError(
                 "The profiler recorded no step, so there are no times: run again with fewer --steps."
             )
-        self._ahead = self._plan.device == "cpu" and all(
-            elsewhere(trace, owned, STEP) for trace, owned in zip(traces, read.owned, strict=True)
-        )
+        self._ahead = self._plan.device == "cpu" and self._framework.ahead
+        self._ahead &= all(elsewhere(trace, owned, STEP) for trace, owned in zip(traces, read.owned, strict=True))
         timed = merge(executor.aligned(parts, len(read.counted.ops)), typical)
         if "nothing-returned" in self._framework.flags() and (timed.unseen or timed.joined < JOINED):
             raise MeasurementError(self._framework.unseen(list(traces), STEP))  # steps ended before their ops did
@@ -209,7 +210,7 @@ class XSpaceStepRecorder:
     def conditions(self, plain: Plain, work: Work) -> dict[str, float]:
         """What others used, what was compiled, how many programs ran, and what a host that runs ahead did."""
         usage, timed = plain.usage, work.timed
-        found = {"others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
+        found = {**self._conditions, "others_cpu": usage.others / usage.wall if usage.wall > 0 else 0.0}
         if plain.compiling is not None and plain.ran:
             found["compiling_seconds_per_step"] = plain.compiling / plain.ran
         if timed is not None and timed.programs is not None:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.gap_causes import INPUT, seconds_of
+from roofline.analysis.gap_causes import INPUT, PYTHON, seconds_of
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -18,7 +18,7 @@ from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.drift import drift
 from roofline.comparison.host_time import A_READ
-from roofline.core.executor import ASLEEP, AWAY, PROGRAMS, QUEUED, READS, compiles
+from roofline.core.executor import ASLEEP, AWAY, CALLS, PROGRAMS, QUEUED, READS, compiles
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
 
@@ -65,8 +65,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def _known_besides(attribution: Attribution, between: tuple[float, float]) -> tuple[float, float]:
     """Shares of the gaps in which hosts do no dispatch: `between` ops, or all of it in a run that knows of its host.
 
-    That is one that measured it, or whose compiled programs are so few. Where only one run knows, and its host does
-    more besides than the other run's whole gap, that much is left out here: whatever the other host does is no more.
+    That is one that measured it, or whose compiled programs, or calls from Python, are so few. Where only one run
+    knows, and its host does more besides than the other run's whole gap, that much is left out here: whatever the other
+    host does is no more.
     """
     runs, shares = (attribution.comparison.a, attribution.comparison.b), list(between)
     besides = [_besides(run) for run in runs]
@@ -86,7 +87,12 @@ def _besides(run: Analysis) -> float | None:
     cost, programs = host_cost(run, resolved=False), run.profile.conditions.get(PROGRAMS)
     if cost is not None:
         return cost.besides
-    return None if programs is None else max(0.0, _idle(run) - programs * _A_PROGRAM)
+    if programs is not None:
+        return max(0.0, _idle(run) - programs * _A_PROGRAM)
+    calls = run.profile.conditions.get(CALLS)
+    # Between the ops of a function it is the framework that dispatches, not Python.
+    python = seconds_of(PYTHON, run.gap_causes) * (1 - drift(run))
+    return None if calls is None else max(0.0, python - calls * _A_PROGRAM)
 
 
 def _most(

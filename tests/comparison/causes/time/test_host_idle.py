@@ -17,7 +17,7 @@ from synthetic import (
 
 from roofline.comparison.causes.order import causes
 from roofline.comparison.causes.phrases import counter
-from roofline.core.executor import MADE, MAKING
+from roofline.core.executor import CALLS, MADE, MAKING, PROGRAMS
 from roofline.core.schema import Profile
 
 
@@ -84,6 +84,22 @@ def test_python_besides_dispatch_is_known_of_one_run_alone() -> None:
     told = found(hosted(62.0), step(names, backend="jax", host=2, environment={"threads": "2"}))
     assert told["host-idle"].seconds == near(27 * 50 + 2 - 28 * 2)
     assert told["host-bound"].seconds == near(28 * 62 - 28 * 2 - (27 * 50 + 2 - 28 * 2))
+
+
+@pytest.mark.parametrize(("calls", "besides"), [(None, 0), (1.0, 2000), (2.0, 1000), (3.0, 0)])
+def test_python_around_few_calls_of_a_graph_is_not_its_dispatch(calls: float | None, besides: float) -> None:
+    """3 ms of Python and 0.28 of the executor: a call takes Python 1 ms at most, and a host of which nobody knows how
+    often it calls may need all of it. The other run is one program, before which nothing runs for 28 x 2 µs.
+    """
+    names = tuple(change(row, name=f"hlo.{n}") for n, row in enumerate(LAYER * 4))
+    shares = {"host dispatch": 0.28 / 3.28, "host dispatch: Python": 3 / 3.28}
+    known = {} if calls is None else {CALLS: calls}
+    a = step(backend="tensorflow", extra_gap=3000, causes=shares, conditions=known)
+    told = found(a, step(names, backend="jax", host=2, conditions={PROGRAMS: 1.0}))
+    assert told["host-bound"].seconds == near(3280 - 56 - besides)
+    assert ("host-idle" in told) == bool(besides)
+    if besides:
+        assert told["host-idle"].seconds == near(besides)
 
 
 @pytest.mark.parametrize(("less", "told"), [(18.7e-9, "less than 1 µs"), (0.0, "less than 1 µs"), (10.0, "10.0 s")])

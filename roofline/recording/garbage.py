@@ -11,7 +11,6 @@ import gc
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-
 #: From so long a step on, the collector stays on [s]. By choice: what a step made is looked through in milliseconds.
 _LONG = 1.0
 

@@ -11,9 +11,9 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import Total
 from roofline.core.schema import Imported
-from roofline.core.vocabulary import BOUNDS
+from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._facts import preset
-from roofline.renderers._tables import Times, split
+from roofline.renderers._tables import Times, attained, split, split_at_upper_end
 
 #: Rows of `--by op` and `--by scope` beyond this many are not written; the sums above them hold all ops.
 MAX_ROWS = 5000
@@ -72,7 +72,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     profile, device, sums = analysis.profile, analysis.device, analysis.total
     steps = np.asarray(profile.wall.steps)
     interval = analysis.wall_interval
-    timed, bounds = analysis.timed, split(analysis)
+    timed, bounds, upper = analysis.timed, split(analysis), split_at_upper_end(analysis)
     single = float(np.median(profile.wall.single)) if profile.wall.single else None
     document: dict[str, Any] = {
         "schema": 1,
@@ -128,7 +128,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "bounds": dict(sums.bounds),
         "bounds_floor": dict(sums.bounds_floor),
         "bounds_reach": {name: times.reach for name, times in bounds.items()},
-        "bounds_attained": {name: _attained(times) for name, times in bounds.items()},
+        "bounds_attained": {name: _attained(name, times, upper[name]) for name, times in bounds.items()},
         "bounds_turning": {name: times.turning for name, times in bounds.items()},
         "unattained": dict(sums.unattained),
         "near_ridge": sums.near_ridge,
@@ -185,11 +185,10 @@ def _host(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
-def _attained(times: Times) -> list[float] | None:
+def _attained(name: Bound, times: Times, upper: Times) -> list[float] | None:
     """The range of the attained roof, as the verdict and the figure tell it; null where nothing is costed."""
-    if times.attained is None or times.attained_high is None:
-        return None
-    return [times.attained, times.attained_high]
+    ends = None if name == "unknown" else attained(times, upper)
+    return None if ends is None else list(ends)
 
 
 def _compilation(analysis: Analysis) -> dict[str, Any] | None:

@@ -102,11 +102,10 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None)
 
     upper: the same at the upper end, where other ops may be under it; else the same ops are.
     """
-    ends = [times.attained, times.attained_high if upper is None else upper.attained]
-    known = [share for share in ends if share is not None]
-    if name == "unknown" or not known:
+    ends = _tables.attained(times, times if upper is None else upper)
+    if name == "unknown" or ends is None:
         return "unknown"
-    low, high = min(known), max(known)
+    low, high = ends
     if low > 1 + ABOVE_TOLERANCE:
         return f"{name} roof exceeded, {shares(low, high)} attained"
     if low < ATTAINED:

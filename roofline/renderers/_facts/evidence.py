@@ -28,7 +28,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if words := host.told(analysis):
         yield "host", words
     if analysis.products:
-        yield "products", "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
+        products = "; ".join(_product(phase, *work) for phase, work in analysis.products.items())
+        yield "products", f"{notes.least(analysis)}{products}"
     known = analysis.coverage
     # Of a replayed graph the launch lies in an op, which is not the op of its kernels.
     to = "joined to ops" if analysis.profile.imported is None else "in the steps used has an op of its own"
@@ -46,7 +47,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "least step", "; ".join(roofs)
     if ranged:
         yield "ranges", _words.ranges(analysis)
-    unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0]
+    unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0 and n != "unknown"]
     if unattained:
         most = "at most " if ranged else ""
         told = ", ".join(f"{name} {most}{units.percent(seconds / wall)}" for name, seconds in unattained)

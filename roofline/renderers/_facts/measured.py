@@ -8,7 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.renderers import _words
-from roofline.renderers._facts import generation, preset
+from roofline.renderers._facts import generation, notes, preset
 
 
 def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
@@ -26,7 +26,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
         more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""
-        yield "MFU", f"{units.percent(analysis.mfu)} of {peak}{more}"
+        yield "MFU", f"{notes.least(analysis)}{units.percent(analysis.mfu)} of {peak}{more}"
     if profile.memory.peak is not None:
         source = f" ({_words.plain(profile.memory.source, 200)})" if profile.memory.source else ""
         yield "peak memory", units.byte(profile.memory.peak) + source

@@ -28,6 +28,12 @@ def caption(analysis: Analysis) -> str:
     )
 
 
+def least(analysis: Analysis) -> str:
+    """What stands before a sum of FLOPs: "at least ", where half a percent of the busy time or more has unknown ones."""
+    known = analysis.coverage["flops"]
+    return "at least " if known is not None and known <= 0.995 else ""
+
+
 def overlap(analysis: Analysis) -> str:
     """Why floor and loss are more than the time of a row, where that can be seen: half a percent of the step."""
     if analysis.total.overlap < 0.005 * analysis.wall:

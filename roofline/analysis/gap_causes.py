@@ -13,8 +13,8 @@ from collections.abc import Mapping
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 #: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
 DISPATCH, INPUT = "host dispatch", "data input"
-#: Of its dispatching, what is outside of the framework.
-PYTHON = f"{DISPATCH}: Python"
+#: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.
+PYTHON, COMPILED = f"{DISPATCH}: Python", f"{DISPATCH}: compiled"
 
 
 def gap_causes(

@@ -18,7 +18,7 @@ from numpy.typing import NDArray
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
-from roofline.core.executor import ASLEEP, MAKING, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
+from roofline.core.executor import ASLEEP, COMPILED_CODE, MAKING, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
 from roofline.core.schema import Profile
 
 #: The largest cache that a core has to itself.
@@ -90,8 +90,13 @@ class HostCost:
 
 
 def dispatched(analysis: Analysis) -> Dispatched | None:
-    """What the host of a step gets to run, op by op; None where that was not recorded."""
+    """What the host of a step gets to run, op by op; None where that was not recorded.
+
+    Nor of a step with compiled code whose kernels nobody saw: they run where the host seems to dispatch.
+    """
     profile = analysis.profile
+    if COMPILED_CODE in profile.flags:
+        return None
     if not profile.ops or any(op.host_calls is None for op in profile.ops) or OP_ALONE not in profile.conditions:
         return None
     calls, reads = _calls(profile)

@@ -28,6 +28,8 @@ PROGRAMS = "programs_per_step"
 CALLS = "calls_per_step"
 #: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
 MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"
+#: The flag of a step that runs compiled code whose kernels its backend does not see.
+COMPILED_CODE = "compiled-code"
 #: From more than a program for every second op on, a step is compiled op by op. By choice.
 _PROGRAMS_PER_OP = 0.5
 #: In the place of an executor in names of launch floors: engines that copy and fill memory run no kernels.

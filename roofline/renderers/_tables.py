@@ -89,7 +89,7 @@ def attained(times: Times, upper: Times) -> tuple[float, float] | None:
     """From where to where ops attain what is above them, of one bound; None where nothing is costed.
 
     times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Which ops a cache served is open
-    for each of them, so that it may be the one end, the other one, or the ops of the first with the floors of the other.
+    for each of them, so that it may be either end, or the ops of the first with the floors of the other.
     """
     known = [share for share in (times.attained, times.attained_high, upper.attained) if share is not None]
     return (min(known), max(known)) if known else None

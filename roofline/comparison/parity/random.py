@@ -50,7 +50,7 @@ def dropout(pair: Pair) -> list[Difference]:
 
 def _dropping(run: Analysis, other: Analysis) -> _Dropping:
     text = run.profile.switches.get("dropout")
-    rate, drawn = None if text is None else _rate(text), _draws(run)
+    rate, drawn = None if text is None else _rate(text), draws(run)
     if drawn:
         return _Dropping(True, rate, True, text if rate else "random numbers are drawn")
     if text is not None:
@@ -87,7 +87,7 @@ _ORDERS = frozenset(("sort", "argsort", "topk", "msort"))
 _FRACTIONS = re.compile("uniform(?!.*int)|bernoulli|dropout")
 
 
-def _draws(run: Analysis, noise: bool = False) -> bool:
+def draws(run: Analysis, noise: bool = False) -> bool:
     """Whether a step draws random numbers outside the optimizer that can drop something; or such that cannot."""
     profile = run.profile
     drawn = [
@@ -155,8 +155,11 @@ def _drops(profile: Profile, read_by: Sequence[Sequence[Sequence[int]]], whole: 
 
 
 def noise(pair: Pair) -> list[Difference]:
-    """Random numbers that drop nothing, in one run only, are more work. seconds: |t_A - t_B| of drawing."""
-    a, b = pair.each(lambda run: _draws(run, noise=True))
+    """Random numbers that drop nothing, in one run only, are more work.
+
+    What they explain at most is not known: it is not drawing them alone, but also what is made of them.
+    """
+    a, b = pair.each(lambda run: draws(run, noise=True))
     if a == b:
         return []
     told = tuple("numbers are drawn that drop nothing" if drawn else "none are drawn" for drawn in (a, b))
@@ -165,6 +168,5 @@ def noise(pair: Pair) -> list[Difference]:
             "random numbers",
             (told[0], told[1]),
             "Only one run draws such random numbers",
-            seconds=pair.apart("class", ("random",)),
         )
     ]

@@ -10,7 +10,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair, plain
 from roofline.comparison.parity.random import dropout, noise
 from roofline.core.cost import NOT_FUSED
-from roofline.core.executor import op_by_op
+from roofline.core.executor import COMPILED_CODE, op_by_op
 from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile, Signature
 
@@ -136,27 +136,26 @@ def _optimizer(pair: Pair) -> list[Difference]:
     """No update in one run is refused; another rule, or other kernels for it, are named.
 
     That a run has no optimizer must be said: an update written by hand is in no phase of its own.
-    seconds: |t_A - t_B| of the optimizer phase.
+    What that explains at most is not known: it is not the phase alone, but also its host and what follows.
     """
     if not pair.a.profile.mode == pair.b.profile.mode == "train":
         return []
-    seconds = pair.apart("phase", ("optimizer",))
     values = pair.each(_rule)
     if "none" in values and None not in values and values[0] != values[1]:
-        return [pair.differ("optimizer", values, "Only one run updates its parameters", "refused", seconds)]
+        return [pair.differ("optimizer", values, "Only one run updates its parameters", "refused")]
     unstated = pair.each(lambda run: "optimizer" not in run.profile.switches)
     if any(unstated) and not all(unstated):
         values = (None if unstated[0] else values[0], None if unstated[1] else values[1])
     if values[0] != values[1]:
         text = "The optimizer of one run is not known" if None in values else "The optimizers differ"
-        return [pair.differ("optimizer", values, text, seconds=seconds)]
+        return [pair.differ("optimizer", values, text)]
     a, b = pair.each(lambda run: run.profile.switches)
     names = [name for name in _OPTIMIZER_KERNELS if name in a and name in b and a[name] != b[name]]
     if not names:
         return []
     shown = tuple(", ".join(f"{name.removeprefix('optimizer ')} {each[name]}" for name in names) for each in (a, b))
     text = "The optimizers run in different ways"
-    return [pair.differ("optimizer kernels", (shown[0], shown[1]), text, seconds=seconds)]
+    return [pair.differ("optimizer kernels", (shown[0], shown[1]), text)]
 
 
 def _rule(run: Analysis) -> str | None:
@@ -188,7 +187,7 @@ def mechanism(profile: Profile) -> str:
         # A step of the user's jits what it wants, and no switch knows of it: its programs do.
         apart = jit in (None, "on") and op_by_op(profile)
         return _BY_XLA.get("off" if apart else jit or "", "compiled by XLA")
-    if "compiled-code" in profile.flags:
+    if COMPILED_CODE in profile.flags:
         return "op by op, beside compiled code"
     names = {"eager": "op by op", "cuda-graph": "replayed as CUDA graphs", "tensorflow-graph": "a TensorFlow graph"}
     return names.get(launched, launched)

@@ -70,7 +70,8 @@ def _model(pair: Pair, same: bool, different: bool) -> list[Difference]:
     if a.model == b.model:
         return []
     says = not any(each.imported is not None or each.size == "-" or ":" in each.model for each in (a, b))
-    if not says and (same or different):
+    files = {each.model.rpartition(":")[0] for each in (a, b)}  # "" of what is no function of a file
+    if not says and (same or different or ("" not in files and len(files) == 1)):
         return []
     if same or not says:
         return [pair.differ("model", (a.model, b.model), "The models have different names")]

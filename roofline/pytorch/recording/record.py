@@ -11,7 +11,7 @@ import torch
 from torch.autograd.profiler import profile
 from torch.optim.optimizer import register_optimizer_step_post_hook
 
-from roofline.core.executor import ASLEEP, MADE, MAKING, READS
+from roofline.core.executor import ASLEEP, COMPILED_CODE, MADE, MAKING, READS
 from roofline.core.schema import Compilation, Memory
 from roofline.core.step import Step
 from roofline.costs.counted import Counted
@@ -36,7 +36,7 @@ def eager(step: Step) -> Counted:
     """The C run of a step that PyTorch dispatches op by op."""
     counted = count(counting.record(step), Engine())
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
-        return replace(counted, flags=(*counted.flags, "compiled-code"))
+        return replace(counted, flags=(*counted.flags, COMPILED_CODE))
     return counted
 
 

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import COMPILED, seconds_of
 from roofline.analysis.host_cost import HostCost, dispatched, host_cost
-from roofline.core.executor import PROGRAMS, compiles
+from roofline.core.executor import ASLEEP, COMPILED_CODE, PROGRAMS, compiles
 from roofline.renderers._words import conjunction, counted
 
 #: From this share of the gap on a part of it is told; and from this share of the step on, the gap in the first
@@ -42,11 +43,20 @@ def _bound(analysis: Analysis) -> str:
         what, number = counted(programs, "compiled program"), programs
     else:
         return ""
-    return f"{what} per step, at most {units.seconds(analysis.gap / number)} of host time each"
+    each = f"{what} per step, at most {units.seconds(analysis.gap / number)} of host time each"
+    away = analysis.profile.conditions.get(ASLEEP, 0.0)
+    if away < _SOME * analysis.gap:
+        return each
+    return f"{each}; its thread was on no core for {units.seconds(away)} of a plain step: asleep or waiting"
 
 
 def most(analysis: Analysis) -> str:
     """The part that is most of a gap which is much of the step; "" where none is, or it is not known."""
+    if (
+        COMPILED_CODE in analysis.profile.flags
+        and seconds_of(COMPILED, analysis.gap_causes) >= _MOST * analysis.gap > 0
+    ):
+        return "most of it in compiled code, whose kernels are not seen"
     cost = host_cost(analysis)
     if cost is None or cost.gap < _SOME * analysis.wall:
         return ""

@@ -29,7 +29,7 @@ def caption(analysis: Analysis) -> str:
 
 
 def least(analysis: Analysis) -> str:
-    """What stands before a sum of FLOPs: "at least ", where half a percent of the busy time or more has unknown ones."""
+    """What stands before a sum of FLOPs: "at least ", where half a percent of the busy time has unknown ones."""
     known = analysis.coverage["flops"]
     return "at least " if known is not None and known <= 0.995 else ""
 

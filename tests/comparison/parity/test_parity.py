@@ -333,6 +333,10 @@ def test_models_of_other_names() -> None:
         assert one(base(), unnamed, "model").severity == "named"
     mine = [base(model=f"file:{name}") for name in ("one", "other")]
     assert "model" not in whats(judged(*mine).differences)
+    # Nor where nobody knows, of two functions of one file.
+    assert "model" not in whats(judged(mine[0], changed(mine[1], MYSTERY, name="mylib::enigma")).differences)
+    elsewhere = replace(changed(mine[1], MYSTERY, name="mylib::enigma"), model="elsewhere:other")
+    assert "model" in whats(judged(mine[0], elsewhere).differences)
     # Nor where it differs: then that is the reason.
     less = judged(mine[0], changed(mine[1], ADDMM, cost=matrix(100e6)))
     assert less.verdict == "not comparable"

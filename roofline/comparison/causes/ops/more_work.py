@@ -86,7 +86,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                 for whole, part in zip(stretches, products, strict=True)
                 if len(part[0]) != len(part[1])
             ]
-            if len({len(rows) for rows in together(products)}) > 1:
+            if _slower_in_more(attribution, *together(products), *together(kept)):
                 yield Claim("tiny-ops", *together(kept), host=True)
             continue
         for a, b in _within(attribution, products, difference):
@@ -100,8 +100,17 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
                     name = "recomputation"
                 other = name == "more-work" and not asks_alike(*both(attribution), phase)
                 yield Claim(name, a, b, host=True, about={"asked": phase} if other else {})
-            elif len(a) != len(b):
+            elif _slower_in_more(attribution, a, b, a, b):
                 yield Claim("tiny-ops", a, b, host=True)
+
+
+def _slower_in_more(attribution: Attribution, one: Rows, other: Rows, a: Rows, b: Rows) -> bool:
+    """Whether segments `a` of A and `b` of B take longer where there are more products (`one` of A, `other` of B).
+
+    What takes longer in fewer of them has another cause.
+    """
+    apart = float(attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum())
+    return (len(one) - len(other)) * apart > 0
 
 
 def _by_index(attribution: Attribution) -> Iterator[Claim]:

@@ -41,6 +41,8 @@ def advice(facts: Facts) -> str:
             "move less: of large tables update the rows that changed (sparse gradients, IndexedSlices), in the type "
             "that the other run keeps"
         )
+    if more.launches * HALF_AGAIN < less.launches:  # in few kernels already
+        return "see what its kernels attain (roofline show --by kernel), and with how many threads they run"
     return _WRITTEN.get(written_in(facts.run_more.profile), "compile the update, or let one op do all of it")
 
 

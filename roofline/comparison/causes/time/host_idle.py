@@ -136,6 +136,7 @@ CAUSE = Cause(
     advice=advice,
     label=label,
     same_work=lambda facts: not called_back(facts),
+    two_signs=True,  # what one step calls back, and what the other one's host does in its gap
     in_gap=True,
     compilable=True,
 )

@@ -51,3 +51,12 @@ def test_the_same_optimizer_slower_is_no_other_optimizer() -> None:
     faster = step((*LAYER * 4, update), mode="train")
     assert found(runs[0], faster) == {}  # in one process each, a fifth is what processes differ by
     assert {rule: one.seconds for rule, one in found(runs[1], faster).items()} == {"efficiency": near(3000)}
+
+
+def test_an_update_in_few_kernels_is_not_to_be_put_into_fewer() -> None:
+    # 1000 us in one kernel against 20 x (20 + 10) us
+    update = Row("fused", "optimizer", 1000, bytes=10e6, phase="optimizer", block="head")
+    single = tuple(Row("multiply", "optimizer", 20, bytes=0.5e6, phase="optimizer", block="head") for _ in range(20))
+    told = only(step((*LAYER * 4, update)), step((*LAYER * 4, *single)))
+    assert (told.rule, told.seconds) == ("optimizer", near(1000 + 10 - 20 * 30))
+    assert told.advice.startswith("see what its kernels attain")

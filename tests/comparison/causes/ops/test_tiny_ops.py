@@ -105,3 +105,18 @@ def test_a_rate_that_lies_far_apart_explains_no_more_than_there_is() -> None:
 )
 def test_a_part_is_not_larger_than_the_whole(dispatch: float, told: str) -> None:
     assert causes()["tiny-ops"].sentence(facts(dispatch=dispatch)).endswith(told)
+
+
+@pytest.mark.parametrize(("own", "seconds"), [(120, 4 * (4 * 120 - 300 + 3 * 10)), (40, None)])
+def test_what_takes_longer_in_fewer_products_has_another_cause(own: float, seconds: float | None) -> None:
+    # One product of 300 us and 10 of its host, as four of a quarter of its FLOPs: of 120 us each they take longer; of
+    # 40 us each they take less, and the one is no small ops of the other.
+    one = change(LINEAR, name="aten::whole", block="FFN", own=300, flops=16e6)
+    parts = (change(one, name="aten::part", own=own, flops=4e6),) * 4
+    rows = (*LAYER, GELU) * 4
+    runs = [
+        step(tuple(each for row in rows for each in (*(made if row.name == NORM.name else ()), row)))
+        for made in (parts, (one,))
+    ]
+    told = found(*runs).get("tiny-ops")
+    assert told is None if seconds is None else told is not None and told.seconds == near(seconds)

@@ -19,6 +19,11 @@ def more_programs(slower: Analysis, other: Analysis) -> bool:
     return not op_by_op(slower.profile) and many > MORE_PROGRAMS * few > 0
 
 
+def in_pieces(slower: Analysis, other: Analysis) -> bool:
+    """Whether only the slower run got a program for each op, or for two."""
+    return op_by_op(slower.profile) and not op_by_op(other.profile)
+
+
 def taken_apart(run: Analysis, other: Analysis) -> bool:
     """Whether a run dispatches more compiled programs than the other one, which has none for each op."""
     many, few = (each.profile.conditions.get(PROGRAMS) or 0.0 for each in (run, other))

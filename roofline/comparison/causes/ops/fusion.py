@@ -11,6 +11,7 @@ from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.compiled import in_pieces
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
 from roofline.comparison.causes.program import in_words_of
@@ -46,6 +47,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """
     stretches = list(_vector_work(attribution))
     large, repeated = _large(attribution, stretches), again_in(attribution)
+    runs = attribution.comparison.a, attribution.comparison.b
     for a, b in stretches:
         sides = attribution.work(attribution.a, a), attribution.work(attribution.b, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
@@ -73,6 +75,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             some, rows = both(attribution)[slower], (a, b)[slower]
             if again_there(some, rows, repeated[slower]):
                 name = "recomputation"
+            elif in_pieces(*runs[:: 1 if slower == 0 else -1]):
+                name = "fusion"  # op by op nothing is taken together: the other run may do it within another op
             else:
                 names = [some.signature[row].name in large[slower] for row in rows]
                 name = "tiny-ops" if tiny and sum(names) < _AMONG_LARGE * len(names) else "more-work"

@@ -5,9 +5,8 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.compiled import compiled_in_vain
+from roofline.comparison.causes.compiled import compiled_in_vain, in_pieces
 from roofline.comparison.causes.facts import Facts
-from roofline.core.executor import op_by_op
 from roofline.core.framework import written_in
 from roofline.core.switch import COMPILED_AWAY, COMPILED_THERE
 
@@ -17,7 +16,7 @@ _WRITTEN = {"jax": "wrap the whole step in jax.jit"}
 
 def not_in_effect(slower: Analysis, other: Analysis) -> bool:
     """Whether only the slower run got a program for each op, or ran mostly what no compiler had a part in."""
-    if op_by_op(slower.profile) and not op_by_op(other.profile):
+    if in_pieces(slower, other):
         return True
     return compiled_in_vain(slower, other) and slower.profile.mode != "generate"
 

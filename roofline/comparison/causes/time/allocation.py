@@ -173,5 +173,6 @@ CAUSE = Cause(
     sentence=sentence,
     advice="reuse buffers (out=, in-place ops), or an allocator that keeps its pages (jemalloc, tcmalloc)",
     label="memory fetched anew",
+    compilable=True,  # op by op each result is memory of its own
     setting=setting,
 )

@@ -9,6 +9,7 @@ from synthetic import (
     LAYER,
     NORM,
     UNFUSED_NORM,
+    Row,
     instead,
     step,
 )
@@ -17,6 +18,8 @@ from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.order import causes
 from roofline.core.framework import written_in
 from roofline.core.schema import Compilation
+
+MUL = Row("multiply_broadcast", "pointwise", 40, bytes=0.4e6)
 
 
 def test_a_flag_that_did_not_reach_the_model() -> None:
@@ -48,6 +51,20 @@ def test_a_program_for_each_op_is_a_step_that_is_not_compiled() -> None:
     told = found(xla(28.0, host=50), xla(1.0))
     assert {rule: finding.seconds for rule, finding in told.items()} == {"jit-not-in-effect": near(28 * 40)}
     assert told["jit-not-in-effect"].text.startswith("most of the step of jax (A) was not compiled")
+
+
+def test_what_only_a_step_op_by_op_has_and_its_page_faults_are_not_compiling_it() -> None:
+    # 4 multiplications of 40 us that one program has inside of others, and 3 ms of page faults for all results
+    rows = tuple(one for row in LAYER * 4 for one in ((MUL, row) if row.name == NORM.name else (row,)))
+    faults = {"page_faults_per_step": 4000.0, "system_seconds_per_step": 3e-3}
+    none = {"page_faults_per_step": 0.0, "system_seconds_per_step": 0.0}
+    a, b = xla(32.0, rows, extra_gap=3000), xla(1.0)
+    told = found(replace(a, conditions={**a.conditions, **faults}), replace(b, conditions={**b.conditions, **none}))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "jit-not-in-effect": near(4 * (40 + 10) + 3000)
+    }
+    # Of two programs the one of which does it is no such step: that is work that the other does not do.
+    assert found(xla(1.0, rows), xla(1.0))["more-work"].seconds == near(4 * (40 + 10))
 
 
 @pytest.mark.parametrize(

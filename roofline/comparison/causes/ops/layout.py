@@ -124,6 +124,7 @@ def label(facts: Facts) -> str:
 
 CAUSE = Cause(
     name="layout",
+    compilable=True,  # a compiler has what is copied read in another order
     claim=claim,
     after=("precision",),  # a copy into another type is there for its precision
     sentence=sentence,

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import pytest
-from explained import compiled, facts, findings, found, near, xla
+from explained import COPY, compiled, facts, findings, found, near, xla
 from msgspec.structs import replace
 from synthetic import (
     LAYER,
@@ -51,6 +51,13 @@ def test_a_program_for_each_op_is_a_step_that_is_not_compiled() -> None:
     told = found(xla(28.0, host=50), xla(1.0))
     assert {rule: finding.seconds for rule, finding in told.items()} == {"jit-not-in-effect": near(28 * 40)}
     assert told["jit-not-in-effect"].text.startswith("most of the step of jax (A) was not compiled")
+
+
+def test_copies_of_a_step_op_by_op_are_not_compiling_it() -> None:
+    rows = tuple(one for row in LAYER * 4 for one in ((COPY, row) if row.name == NORM.name else (row,)))
+    told = found(xla(32.0, rows), xla(1.0))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"jit-not-in-effect": near(4 * (COPY.own + 10))}
+    assert set(found(xla(1.0, rows), xla(1.0))) == {"layout"}
 
 
 def test_what_only_a_step_op_by_op_has_and_its_page_faults_are_not_compiling_it() -> None:

@@ -6,6 +6,7 @@ A verb is a module with a function `command`, whose docstring is its help. What 
 
 from __future__ import annotations
 
+import codecs
 import io
 import os
 import signal
@@ -131,11 +132,23 @@ def _signals_stop() -> Iterator[None]:
             signal.signal(number, signal.SIG_DFL)
 
 
+#: What stands for our signs where an encoding lacks them: "24-50 %" says what "24?50 %" does not.
+_PLAIN = {"–": "-", "—": "-", "−": "-", "─": "-", "…": "...", "µ": "u", "×": "x", "→": "->", "≥": ">=", "≤": "<="}
+
+
+def _plainer(error: UnicodeError) -> tuple[str, int]:
+    """Signs that an encoding lacks in those that all have, and anything else as "?"."""
+    if not isinstance(error, UnicodeEncodeError):
+        raise error
+    return "".join(_PLAIN.get(sign, "?") for sign in error.object[error.start : error.end]), error.end
+
+
 def _print_anything() -> None:
-    """Let what the terminal's encoding lacks be printed as "?": a dash or a file's name must not end a command."""
+    """Let what the terminal's encoding lacks be printed in plain signs: a dash or a name must not end a command."""
+    codecs.register_error("roofline", _plainer)
     for stream in (sys.stdout, sys.stderr):
         if isinstance(stream, io.TextIOWrapper):
-            stream.reconfigure(errors="replace")
+            stream.reconfigure(errors="roofline")
 
 
 def _reader_gone() -> NoReturn:

@@ -47,7 +47,7 @@ class Limits:
 
 
 def share(text: str, option: str) -> Limit:
-    """A limit written as "5%" or "0.05". InputError for anything else, and for a share above 1 without "%"."""
+    """A limit written as "5%" or "0.05". InputError for anything else, and for a share from 1 on without "%"."""
     return Limit(_number(text, option))
 
 
@@ -87,7 +87,7 @@ def _number(text: str, option: str) -> float:
     value = float(match[1]) / (100 if match[2] else 1)
     if value > _LARGEST_SHARE:
         raise InputError(f"{option} {quoted(text)} is too large: give at most {_LARGEST_SHARE * 100:.0f}%.")
-    if value > 1 and not match[2]:  # meant as 5 %, and anything would pass
+    if value >= 1 and not match[2]:  # meant as 5 %, or 1 %, and anything would pass
         raise InputError(f"{option} {quoted(text)} would be {100 * value:g} %: give {value:g}% or {value / 100:g}.")
     return value
 

@@ -73,6 +73,11 @@ def test_encodings_that_lack_a_character(tmp_path: Path, variables: dict[str, st
         ended = shell(f"roofline {words}", tmp_path, {**variables, "PYTHONIOENCODING": encoding})
         assert (ended.returncode, ended.stderr) == (0, "")
         assert "toy" in ended.stdout
+        assert "?" not in ended.stdout  # each of our signs has one that all encodings have
+    # What a name holds has none; click writes UTF-8 where ASCII is said.
+    save(handmade.profile(model="模型"), tmp_path / "p.json")
+    told = shell("roofline show p.json", tmp_path, {**variables, "PYTHONIOENCODING": encoding}).stdout
+    assert ("模型 train" if encoding == "ascii" else "?? train") in told
 
 
 @pytest.mark.parametrize(

@@ -15,7 +15,7 @@ from roofline.regression.limits import Limit, Limits, count, points, share
 
 @pytest.mark.parametrize(
     ("text", "value"),
-    [("5%", 0.05), ("0.05", 0.05), (" 5 % ", 0.05), ("0", 0), (".5%", 0.005), ("200%", 2), ("1", 1), ("1.%", 0.01)],
+    [("5%", 0.05), ("0.05", 0.05), (" 5 % ", 0.05), ("0", 0), (".5%", 0.005), ("200%", 2), ("100%", 1), ("1.%", 0.01)],
 )
 def test_shares(text: str, value: float) -> None:
     assert share(text, "--max-time") == Limit(pytest.approx(value))
@@ -45,6 +45,8 @@ def test_a_share_above_one_is_a_slip(read: Callable[[str, str], Limit]) -> None:
         read("5", "--max-x")
     with pytest.raises(InputError, match=r"'1\.5' would be 150 %: give 1\.5% or 0\.015\."):
         read("1.5", "--max-x")
+    with pytest.raises(InputError, match=r"'1' would be 100 %: give 1% or 0\.01\."):
+        read("1", "--max-x")
 
 
 def test_a_part_of_a_kernel_is_no_limit() -> None:

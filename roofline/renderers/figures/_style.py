@@ -6,6 +6,7 @@ line style and marker too, so that a grey print says the same.
 
 from __future__ import annotations
 
+import logging
 import warnings
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -81,10 +82,15 @@ _SETTINGS: dict[Any, Any] = {
 @contextmanager
 def applied() -> Iterator[None]:
     """The settings above and nothing of the user's; what was set before comes back."""
+    log = logging.getLogger("matplotlib")
+    level = log.level
+    log.setLevel(logging.ERROR)  # else it tells where it keeps its cache in a home that cannot be written to
     try:
         import matplotlib
     except ValueError as error:  # of its variable MPLBACKEND, which no figure needs
         raise InputError(f"matplotlib does not start ({error}): unset MPLBACKEND.") from None
+    finally:
+        log.setLevel(level)
 
     with matplotlib.rc_context(), warnings.catch_warnings():
         # A name from a trace may hold letters that the font lacks; they are drawn as boxes.

@@ -7,8 +7,10 @@ tree is descended through them, and where one node holds nearly all of the work.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Sequence
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 #: What the ops outside of every scope are called.
 TOP = "(top)"
@@ -141,16 +143,47 @@ def _fold(same: Sequence[tuple[str, _Node]], name: str, renamed: dict[str, str])
     same: (path, node) of each. name: the folded path of all.
     """
     merged = _Node(sum(node.work for _, node in same), next((node.op_class for _, node in same if node.op_class), ""))
-    below: dict[str, list[tuple[str, _Node]]] = {}
+    below: dict[str, _Below] = {}
+    begun: dict[tuple[str, int], str] = {}
     for path, node in same:
-        for label, inner in _labels(node).items():
-            below.setdefault(label, []).extend((f"{path}/{part}" if path else part, node.below[part]) for part in inner)
-    for label, nodes in below.items():
+        labels, seen = _labels(node), Counter[str]()
+        for label, inner in labels.items():
+            base = _NUMBERS.sub("", inner[0])
+            seen[base] += 1
+            # Keras counts through the whole model: "dense" of one layer is "dense_1" of the next.
+            first = begun.setdefault((base, seen[base]), label)
+            where = first if label not in below and first not in labels else label
+            below.setdefault(where, []).extend((f"{path}/{part}" if path else part, node.below[part]) for part in inner)
+    for label, nodes in _counted_through(below).items():
         folded_name = f"{name}/{label}" if name else label
         renamed.update((path, folded_name) for path, _ in nodes)
         merged.below[label] = _fold(nodes, folded_name, renamed)
         merged.below[label].repeated = len(nodes) > len(same)
     return merged
+
+
+#: Some scopes with their paths.
+_Below: TypeAlias = list[tuple[str, _Node]]
+
+
+def _counted_through(below: Mapping[str, _Below]) -> dict[str, _Below]:
+    """The parts of repeated layers, with a "*" for a number that differs from layer to layer.
+
+    Where that would name two parts alike, the number is that of the first layer: "dense_{1,...}".
+    """
+    plain = [label for label in below if not {"*", "{"} & set(label)]
+    stars = {label: f"{_START.split(label, maxsplit=1)[0]}*" for label in plain}
+    taken = Counter((*stars.values(), *below))
+    found: dict[str, _Below] = {}
+    for label, nodes in below.items():
+        star = stars.get(label)
+        if star is None or len({path.rpartition("/")[2] for path, _ in nodes}) == 1:
+            found[label] = nodes
+        elif taken[star] == 1:
+            found[star] = nodes
+        else:
+            found[f"{star[:-1]}{{{label.removeprefix(star[:-1])},...}}"] = nodes
+    return found
 
 
 def _labels(node: _Node) -> dict[str, list[str]]:

@@ -79,6 +79,22 @@ def test_what_the_folded_layers_are_called() -> None:
     assert folded(paths, [1.0] * 7, ["contraction"] * 7) == [*["m/dense_*/x"] * 3, *["m/conv2d_*"] * 2, "ln_f", ""]
 
 
+def test_layers_that_are_counted_through_the_whole_model_are_one() -> None:
+    # Keras numbers the parts of all blocks in one row: of block_1 the first dense layer is dense_2.
+    parts = ["attention", "dense", "dense_1", "attention_1", "dense_2", "dense_3", "attention_2", "dense_4", "dense_5"]
+    paths = [f"m/block_{number // 3}/{part}/x" for number, part in enumerate(parts)]
+    told = [*["m/block_*/attention*/x"], *["m/block_*/dense_*/x"] * 2] * 3
+    assert folded(paths, [1.0] * 9, ["contraction"] * 9) == told
+    # Two layers of a block that are not alike stay apart, and what is called the same in all blocks keeps its name.
+    paths = [path.replace("/x", "/y") if number % 3 == 2 else path for number, path in enumerate(paths)]
+    paths += [f"m/block_{number}/norm" for number in range(3)]
+    told = ["m/block_*/attention*/x", "m/block_*/dense*/x", "m/block_*/dense_*/y"] * 3 + ["m/block_*/norm"] * 3
+    assert folded(paths, [1.0] * 12, ["contraction"] * 12) == told
+    # As where the first of them has a number, too.
+    paths = [path.replace("dense", "d_9") for path in paths]
+    assert folded(paths, [1.0] * 12, ["contraction"] * 12)[1:3] == ["m/block_*/d_{9,...}/x", "m/block_*/d_{9_1,...}/y"]
+
+
 def test_a_tree_cut_to_its_upper_levels() -> None:
     profile = handmade.profile()
     scopes = ("", "model/layer.0/attention", "model/layer.1/attention/query", "model/layer.1/norm")

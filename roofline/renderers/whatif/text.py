@@ -46,25 +46,27 @@ def _verdict(found: WhatIf) -> str:
     if found.gap < _SAME_TIME * found.compared:
         carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
         if units.seconds(found.compared) == units.seconds(found.here.wall):
-            return f"{step}, {carried}, {_factor(found.speedup)}.{rest}"
+            return f"{step}, {carried}, {_factor(found.speedup, found.compared, found.interval)}.{rest}"
         # The factor is of what was carried alone, so that this is what stands beside it.
         of = f", of which {units.seconds(found.compared)} can be carried"
-        return f"{step}{of}: {carried}, {_factor(found.speedup)}.{rest}"
+        return f"{step}{of}: {carried}, {_factor(found.speedup, found.compared, found.interval)}.{rest}"
     ops, gap = found.total, _words.gap_name(found.here)
+    factor = _factor(ops.here / ops.there, ops.here, ops.interval)
     which = "Its ops" if left <= 0 else "The ops that can be carried"
     return (
         f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
-        f"{_words.between(*ops.interval)}), {_factor(ops.here / ops.there)}. With as much {gap} as here, "
-        f"{units.seconds(found.gap)}, a step takes {units.seconds(found.seconds)} there; what its host takes is not "
-        f"projected.{rest}"
+        f"{_words.between(*ops.interval)}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, a step "
+        f"takes {units.seconds(found.seconds)} there; what its host takes is not projected.{rest}"
     )
 
 
-def _factor(speedup: float) -> str:
+def _factor(speedup: float, here: float, there: tuple[float, float]) -> str:
+    """How many times faster, and whether the range says that at all; times in [s]."""
     if 1 / _SAME < speedup < _SAME:
         return "as fast as here"
     factor = speedup if speedup >= 1 else 1 / speedup
-    return f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
+    told = f"{units.significant(factor)} times {'faster' if speedup >= 1 else 'slower'}"
+    return f"{told}, which is not resolved: the range holds the time of here" if there[0] <= here <= there[1] else told
 
 
 def _table(found: WhatIf, page: Page) -> list[str]:

@@ -43,8 +43,8 @@ def command(
     """Say what a step would take on another device.
 
     Carries what each op attains of its work and of a launch's latency here to the other device, with a range, and
-    shows the least time by that device's ceilings alone beside it. Nothing is run: other kernels may do better or
-    worse. What cannot be carried is named. Of a profile that was only counted, the least time there is shown.
+    shows the time of its work at that device's ceilings beside it, all of it from main memory. Nothing is run: other
+    kernels may do better or worse. What cannot be carried is named. Of a profile that was only counted, the least time there is shown.
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")

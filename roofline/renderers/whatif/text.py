@@ -8,12 +8,14 @@ from roofline import units
 from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
 from roofline.renderers import _terminal, _words
+from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.whatif._memory import fits
 
 _SAME = 1.005  # a factor below it is written as 1.00
 _ENOUGH = 0.5  # of the step: where less was carried it is no step, and has no factor. By choice.
 _SAME_TIME = 0.005  # of what was carried: a gap below it does not show in the figures
+_LONGEST = 60  # characters of a kernel's name in a sentence
 _FEW = 6  # names in a list; there may be any number
 _TOLD = 0.05  # of the carried time: what the device takes to get going is said from here on
 
@@ -140,7 +142,7 @@ def _unknown(found: WhatIf) -> Iterator[tuple[str, str]]:
             ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
             words = f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)}"
             words += f", carried like the rest of {'its' if one.ops == 1 else 'their'} group" if assumed else ""
-            yield label, f"{words} (most in {_words.plain(one.most)})"
+            yield label, f"{words} (most in {_words.plain(brief(one.most), _LONGEST)})"
             label = ""
 
 

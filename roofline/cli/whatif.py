@@ -44,7 +44,8 @@ def command(
 
     Carries what each op attains of its work and of a launch's latency here to the other device, with a range, and
     shows the time of its work at that device's ceilings beside it, all of it from main memory. Nothing is run: other
-    kernels may do better or worse. What cannot be carried is named. Of a profile that was only counted, the least time there is shown.
+    kernels may do better or worse. What cannot be carried is named. Of a profile that was only counted, the least time
+    there is shown.
     Example: roofline whatif p.json --device h100-sxm
     """
     renderer = plugins.load(_RENDERERS, format, "format")

@@ -27,6 +27,7 @@ from roofline.core.executor import CALLS, ON_CORE, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
+from roofline.keras import eager
 from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import probes, recorder
@@ -318,6 +319,25 @@ def test_why_no_op_of_tensorflow_is_seen() -> None:
         counted(doubled, native_tensorflow(compiled=False))
     with pytest.raises(MeasurementError, match="no op of TensorFlow"):
         counted(lambda: None, native_tensorflow(compiled=False))
+
+
+def test_a_lambda_that_was_traced_before_the_first_step() -> None:
+    """TensorFlow calls it `__inference_<lambda>_21`."""
+    x = tf.eye(64)
+    before = tf.function(lambda: x @ x, autograph=False)
+    before()
+    with pytest.raises(MeasurementError, match=r"ops of <lambda> are not known.* do not call it before"):
+        counted(before, native_tensorflow(compiled=False))
+
+
+def test_run_eagerly_is_named_only_where_a_model_of_keras_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    """TensorFlow imports Keras by itself, so that Keras being there says nothing."""
+    x = tf.eye(64)
+    for asked, told in ((False, ": put it into a tf.function."), (True, ": leave out run_eagerly, or put it into")):
+        monkeypatch.setattr(eager, "asked", lambda asked=asked: asked)
+        with pytest.raises(MeasurementError, match=r"op by op \(MatMul\)") as refused:
+            counted(lambda: x @ x, native_tensorflow(compiled=False))
+        assert told in str(refused.value)
 
 
 @pytest.mark.thorough

@@ -4,10 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
+from types import ModuleType
 from typing import Any
 
 import pytest
@@ -32,6 +34,7 @@ from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import probes, recorder
 from roofline.tensorflow.recorder import TensorFlowRecorder
+from roofline.xla import jax as xla_jax
 from roofline.xla.jax import Jax
 from roofline.xla.recorder import JaxRecorder
 
@@ -338,6 +341,40 @@ def test_run_eagerly_is_named_only_where_a_model_of_keras_has_it(monkeypatch: py
         with pytest.raises(MeasurementError, match=r"op by op \(MatMul\)") as refused:
             counted(lambda: x @ x, native_tensorflow(compiled=False))
         assert told in str(refused.value)
+
+
+def updated_by(apply_updates: Callable[[Any, Any], Any], jitted: bool) -> Recording:
+    """A step that makes a gradient and applies it, op by op or with the gradient's program compiled before."""
+
+    def loss(w: Any, x: Any) -> Any:
+        return (x @ w).sum()
+
+    state, x = [jnp.eye(64)], jnp.ones((32, 64))
+
+    def train(w: Any, x: Any) -> Any:
+        return apply_updates(w, -0.1 * jax.grad(loss)(w, x))
+
+    step = jax.jit(train) if jitted else train
+
+    def run() -> Any:
+        state[0] = step(state[0], x)
+        return state[0]
+
+    return counted(run, native_jax())
+
+
+def test_a_step_that_applies_an_optimizer_op_by_op_trains(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Its programs of one op each do not say what is of the backward pass."""
+    library = ModuleType("updating")
+    library.apply_updates = lambda w, change: w + change  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "updating", library)
+    monkeypatch.setattr(xla_jax, "_UPDATES", (("updating", "apply_updates"), ("not.imported", "Optimizer.apply")))
+    found = updated_by(lambda w, change: library.apply_updates(w, change), jitted=False)
+    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("train", True, True)
+    found = updated_by(lambda w, change: w + change, jitted=False)  # nobody says what this is
+    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("infer", False, False)
+    found = updated_by(lambda w, change: library.apply_updates(w, change), jitted=True)  # the program itself says it
+    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("train", True, False)
 
 
 @pytest.mark.thorough

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import importlib
 import os
-import sys
 import time
 import warnings
 from collections.abc import Callable, Iterator
 from functools import cache
-from types import ModuleType
 from typing import Any
 
 import pytest
@@ -29,12 +27,10 @@ from roofline.core.executor import CALLS, ON_CORE, WAITED
 from roofline.core.schema import SCHEMA, Profile
 from roofline.core.step import Step, scope
 from roofline.errors import MeasurementError
-from roofline.keras import eager
 from roofline.recording import record as measurement
 from roofline.recording.recording import Plan, Recording
 from roofline.recording.xspace import probes, recorder
 from roofline.tensorflow.recorder import TensorFlowRecorder
-from roofline.xla import jax as xla_jax
 from roofline.xla.jax import Jax
 from roofline.xla.recorder import JaxRecorder
 
@@ -322,59 +318,6 @@ def test_why_no_op_of_tensorflow_is_seen() -> None:
         counted(doubled, native_tensorflow(compiled=False))
     with pytest.raises(MeasurementError, match="no op of TensorFlow"):
         counted(lambda: None, native_tensorflow(compiled=False))
-
-
-def test_a_lambda_that_was_traced_before_the_first_step() -> None:
-    """TensorFlow calls it `__inference_<lambda>_21`."""
-    x = tf.eye(64)
-    before = tf.function(lambda: x @ x, autograph=False)
-    before()
-    with pytest.raises(MeasurementError, match=r"ops of <lambda> are not known.* do not call it before"):
-        counted(before, native_tensorflow(compiled=False))
-
-
-def test_run_eagerly_is_named_only_where_a_model_of_keras_has_it(monkeypatch: pytest.MonkeyPatch) -> None:
-    """TensorFlow imports Keras by itself, so that Keras being there says nothing."""
-    x = tf.eye(64)
-    for asked, told in ((False, ": put it into a tf.function."), (True, ": leave out run_eagerly, or put it into")):
-        monkeypatch.setattr(eager, "asked", lambda asked=asked: asked)
-        with pytest.raises(MeasurementError, match=r"op by op \(MatMul\)") as refused:
-            counted(lambda: x @ x, native_tensorflow(compiled=False))
-        assert told in str(refused.value)
-
-
-def updated_by(apply_updates: Callable[[Any, Any], Any], jitted: bool) -> Recording:
-    """A step that makes a gradient and applies it, op by op or with the gradient's program compiled before."""
-
-    def loss(w: Any, x: Any) -> Any:
-        return (x @ w).sum()
-
-    state, x = [jnp.eye(64)], jnp.ones((32, 64))
-
-    def train(w: Any, x: Any) -> Any:
-        return apply_updates(w, -0.1 * jax.grad(loss)(w, x))
-
-    step = jax.jit(train) if jitted else train
-
-    def run() -> Any:
-        state[0] = step(state[0], x)
-        return state[0]
-
-    return counted(run, native_jax())
-
-
-def test_a_step_that_applies_an_optimizer_op_by_op_trains(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Its programs of one op each do not say what is of the backward pass."""
-    library = ModuleType("updating")
-    library.apply_updates = lambda w, change: w + change  # type: ignore[attr-defined]
-    monkeypatch.setitem(sys.modules, "updating", library)
-    monkeypatch.setattr(xla_jax, "_UPDATES", (("updating", "apply_updates"), ("not.imported", "Optimizer.apply")))
-    found = updated_by(lambda w, change: library.apply_updates(w, change), jitted=False)
-    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("train", True, True)
-    found = updated_by(lambda w, change: w + change, jitted=False)  # nobody says what this is
-    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("infer", False, False)
-    found = updated_by(lambda w, change: library.apply_updates(w, change), jitted=True)  # the program itself says it
-    assert (found.mode, "trains" in found.flags, "phases-unresolved" in found.flags) == ("train", True, False)
 
 
 @pytest.mark.thorough

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -135,6 +135,15 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         bytes=moved[of.signature][rows] * weight,
     )
 
+
+def untold(some: Segments) -> Segments:
+    """The same with all of a training step in one phase, for a run beside one that does not tell its phases apart."""
+    places = (place._replace(phase="step") if place.phase in _TRAINING else place for place in some.places)
+    return replace(some, places=tuple(places))
+
+
+#: The phases of a training step.
+_TRAINING = ("forward", "backward", "optimizer")
 
 #: Segments that repeated ops may become in all; with more of them each op stays one. By choice: a bound on memory.
 _MOST_SEGMENTS = 100_000

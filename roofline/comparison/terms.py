@@ -28,7 +28,7 @@ from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.common_ceilings import analyze_together, same_device
 from roofline.comparison.conservation import conserved
 from roofline.comparison.parity.parity import Parity, parity
-from roofline.comparison.segments import FAMILIES, Place, Segments, segments
+from roofline.comparison.segments import FAMILIES, Place, Segments, segments, untold
 from roofline.core import statistics
 from roofline.core.schema import Profile
 from roofline.errors import InputError
@@ -253,10 +253,10 @@ def compare(a: Profile, b: Profile, names: tuple[str, str] | None = None) -> Com
 def _view(
     a: Analysis, b: Analysis, resamples_a: Resamples, resamples_b: Resamples, gap: Mapping[str, Array], divide: bool
 ) -> View:
-    sides = (
-        Side(a, conserved(segments(a, divide)), resamples_a),
-        Side(b, conserved(segments(b, divide)), resamples_b),
-    )
+    some = [conserved(segments(run, divide)) for run in (a, b)]
+    if any("phases-unresolved" in run.profile.flags for run in (a, b)):
+        some = [untold(one) for one in some]
+    sides = Side(a, some[0], resamples_a), Side(b, some[1], resamples_b)
     rates = _rates(a, b)
     terms: list[Term] = []
     for place in dict.fromkeys((*sides[0].rows, *sides[1].rows)):

@@ -104,6 +104,7 @@ class Counted:
     ops: the ops that do work, in order. scope, phase: index into `scopes` and `PHASES` for each op.
     unknown: names of ops whose work is not known, and why. flags: what a reader of the counts must know.
     host_reads: how many results the host reads before each op, after the one before it; None: not known.
+    updates: whether an optimizer was seen to be applied, which ops that are compiled one by one do not say.
     """
 
     names: tuple[str, ...]
@@ -119,6 +120,7 @@ class Counted:
     unknown: dict[str, str] = field(default_factory=dict)
     flags: tuple[str, ...] = ()
     host_reads: NDArray[np.int64] | None = None
+    updates: bool = False
 
 
 #: A step of which nothing was counted.

@@ -80,7 +80,7 @@ def _flags(plan: Plan, recorder: StepRecorder[Trace], plain: Plain, timed: Timed
 
 def _trains(counted: Counted) -> bool:
     """Whether a step computes gradients or changes weights, whatever it was called."""
-    return any(PHASES[phase] in ("backward", "optimizer") for phase in set(counted.phase.tolist()))
+    return counted.updates or any(PHASES[phase] in ("backward", "optimizer") for phase in set(counted.phase.tolist()))
 
 
 def _block_of_scopes(step: Step, counted: Counted) -> list[str]:

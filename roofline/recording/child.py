@@ -119,7 +119,9 @@ def _run(request: Request) -> dict[str, Any]:
     except (RooflineError, KeyboardInterrupt):
         raise
     except SystemExit as error:
-        called = f"sys.exit({'' if error.code is None else repr(error.code)})"
+        from roofline.recording.user_step import exit_of
+
+        called = exit_of(error)
         raise MeasurementError(f"The step called {called}, which ends the measurement: let it return.") from None
     except Exception as error:
         if isinstance(error, MemoryError) or any(sign in f"{type(error).__name__}: {error}" for sign in _OUT_OF_MEMORY):

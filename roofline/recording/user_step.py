@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.core.step import Step, Workload
-from roofline.errors import InputError
+from roofline.errors import InputError, MeasurementError
 from roofline.recording.request import Request
 
 #: What a function may be given of what was asked for, and its options beside that.
@@ -55,7 +55,8 @@ def load_step(request: Request) -> Step:
     """Import the file, call its function and take what it returns: a Step, or a callable to run once per step.
 
     The function may take any of batch, seq, mode, device, precision, and gets those the user gave. Raises InputError
-    where there is no such file or function, or where it returns something else; its own exceptions pass through.
+    where there is no such file or function, or where it returns something else, MeasurementError where either ends the
+    process; its own exceptions pass through.
     """
     file, name = Path(str(request.file)), str(request.function)
     if not file.is_file():
@@ -66,7 +67,13 @@ def load_step(request: Request) -> Step:
     module = module_from_spec(spec)
     sys.modules[spec.name] = module
     sys.path.insert(0, str(file.resolve().parent))
-    spec.loader.exec_module(module)
+    try:
+        spec.loader.exec_module(module)
+    except SystemExit as error:
+        raise MeasurementError(
+            f"{file.name} called {exit_of(error)} when it was imported: put what a script does under "
+            '`if __name__ == "__main__":`.'
+        ) from None
     function = getattr(module, name, None)
     if not callable(function):
         defined = sorted(
@@ -76,7 +83,19 @@ def load_step(request: Request) -> Step:
         )
         there = f"; it defines {', '.join(defined)}" if defined else ""
         raise InputError(f"{file} has no function {name!r}{there}.")
-    return _as_step(function(**_wanted(function, request.workload)), request.workload, f"{file.name}:{name}")
+    wanted = _wanted(function, request.workload)
+    try:
+        made = function(**wanted)
+    except SystemExit as error:
+        raise MeasurementError(
+            f"{name} called {exit_of(error)} before it returned a step, which ends the measurement: let it return one."
+        ) from None
+    return _as_step(made, request.workload, f"{file.name}:{name}")
+
+
+def exit_of(error: SystemExit) -> str:
+    """How the process was to be ended, as it is written."""
+    return f"sys.exit({'' if error.code is None else repr(error.code)})"
 
 
 def _wanted(function: Any, workload: Workload) -> dict[str, Any]:

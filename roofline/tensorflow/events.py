@@ -30,8 +30,8 @@ _EXECUTED = re.compile(r"([A-Za-z0-9._][\w.\\/>-]*):([A-Z_]\w*)")
 _CALL = "EagerLocalExecute: "
 #: An op run outside of any function (eagerly); what begins with an underscore is a function.
 _EAGER = re.compile(rf"{_CALL}([A-Z]\w*)")
-#: A function that the host calls: "__inference_step_21" is `step`.
-_FUNCTION = re.compile(rf"{_CALL}__(?:inference|forward|backward)_(\w+?)(?:_\d+)+")
+#: A function that the host calls: "__inference_step_21" is `step`; one without a name is "<lambda>".
+_FUNCTION = re.compile(rf"{_CALL}__(?:inference|forward|backward)_(\S+?)(?:_\d+)+")
 #: A node of which the shortest event takes less [ps] may be one without events in other steps: 8,000 cycles and more.
 _CHEAP = 10_000_000
 #: The part of a name that says which turn of which loop or which branch a node is in: all of those run alike.

@@ -15,6 +15,7 @@ from roofline.core.schema import Memory
 from roofline.core.step import Step
 from roofline.core.switch import MALLOC
 from roofline.errors import MeasurementError
+from roofline.keras import eager as keras_eager
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
@@ -127,9 +128,10 @@ class TensorFlow:
                 "return it."
             )
         if ops:
+            keras = keras_eager.asked()
             return (
-                f"The step runs TensorFlow op by op ({', '.join(ops[:3])}), which cannot be counted: put it into a "
-                "tf.function, and leave out run_eagerly."
+                f"The step runs TensorFlow op by op ({', '.join(ops[:3])}), which cannot be counted: "
+                f"{'leave out run_eagerly, or ' if keras else ''}put it into a tf.function."
             )
         return "The step ran no op of TensorFlow: return a callable that runs a tf.function or a Keras model."
 

@@ -6,6 +6,7 @@ import os
 import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, nullcontext
+from dataclasses import replace
 from functools import partial
 from importlib.util import find_spec
 from pathlib import Path
@@ -23,6 +24,7 @@ from roofline.errors import MeasurementError
 from roofline.keras import memory as keras_memory
 from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
+from roofline.recording.xspace.called import called
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
 from roofline.traces.xplane.reader import XTrace
@@ -54,6 +56,8 @@ _FUNCTIONS: dict[str, Callable[[Any], Any]] = {
     "sigmoid": jax.nn.sigmoid,
     "pow": lambda x: jnp.power(x, 1.7),
 }
+#: What changes weights in a training step, op by op.
+_UPDATES = (("keras.optimizers", "Optimizer.apply"), ("optax", "apply_updates"))
 #: What the host does to start a program.
 _STARTED = re.compile(r"^PjitFunction\(|LoadedExecutable::Execute")
 
@@ -94,6 +98,8 @@ class Jax:
         self._given_away = False
         #: Whether the last step returned nothing, and the first one kept no array either: there is nothing to wait for.
         self._returned_nothing = self._dropped = False
+        #: Whether profiled steps applied an optimizer in Python: compiled ones do so when they are traced, before.
+        self._updates = False
         jax.monitoring.register_event_duration_secs_listener(self._count)
 
     def _count(self, event: str, duration_secs: float, **_: str | int) -> None:
@@ -154,7 +160,9 @@ class Jax:
         options.python_tracer_level = 0
         options.host_tracer_level = 2  # 1 holds the thunks, 2 our annotations as well
         start = partial(jax.profiler.start_trace, profiler_options=options)
-        found = written(run, start, jax.profiler.stop_trace)
+        with called(_UPDATES) as updates:
+            found = written(run, start, jax.profiler.stop_trace)
+        self._updates |= bool(updates)
         if found is None:
             raise MeasurementError("JAX's profiler wrote no trace; is another profiler running in this process?")
         return found
@@ -170,7 +178,7 @@ class Jax:
     def read(self, traces: list[XTrace], prefix: str) -> Read:
         """The instructions that the traced steps executed."""
         counted, owned = count.count(traces, prefix, list(xla_flags.before_optimizations()), self._optimizers)
-        return Read(counted, owned)
+        return Read(replace(counted, updates=self._updates), owned)
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:
         """Programs of which nobody waits for the results, or none at all."""

@@ -61,6 +61,26 @@ def test_a_step_that_ends_the_process_is_told_so(tmp_path: Path, call: str, call
     assert str(refused.value) == f"The step called {called}, which ends the measurement: let it return."
 
 
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("def make_step():\n    sys.exit(3)\n", "make_step called sys.exit(3) before it returned a step"),
+        ("def make_step():\n    return print\nsys.exit()\n", "mine.py called sys.exit() when it was imported"),
+    ],
+)
+def test_a_file_that_ends_the_process_before_there_is_a_step(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, text: str, told: str
+) -> None:
+    (tmp_path / "mine.py").write_text(f"import sys\n\n{text}")
+    monkeypatch.setattr(sys, "path", [*sys.path])
+    request = Request(
+        backend="torch", workload=Workload(model="mine"), file=str(tmp_path / "mine.py"), function="make_step"
+    )
+    with pytest.raises(MeasurementError) as refused:
+        child._build(request, BACKEND)
+    assert str(refused.value).startswith(told)
+
+
 def test_a_profiler_inside_of_a_torch_step() -> None:
     torch = pytest.importorskip("torch")
     x, plan = torch.ones(4), Plan(device="cpu", count_only=True)

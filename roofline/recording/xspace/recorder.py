@@ -227,7 +227,7 @@ class XSpaceStepRecorder:
         counted = work.counted
         backward = (counted.phase == PHASES.index("backward")).any()
         products = any(op.costed.cost.flops for op in counted.ops)
-        unresolved = step.mode == "train" and products and not backward
+        unresolved = (step.mode == "train" or (step.mode == "infer" and counted.updates)) and products and not backward
         replayed, kernels = self._replayed
         found = (*counted.flags, *self._framework.flags(), *(("phases-unresolved",) if unresolved else ()))
         return (*found, f"command-buffers: {replayed} of {kernels} kernels") if replayed else found

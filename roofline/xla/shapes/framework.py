@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from dataclasses import replace
 from typing import Any
 
 import jax.stages
@@ -51,7 +52,8 @@ class JaxWithoutData(Jax):
         modules = {number: found for trace in traces for number, found in trace.modules.items()}
         read = {number: hlo.read(modules[number][1], f"the program {modules[number][0]}") for number in set(started)}
         before = xla_flags.before_optimizations()
-        return Read(executor.counted(read, started, before, self._optimizers), ())
+        counted = executor.counted(read, started, before, self._optimizers)
+        return Read(replace(counted, updates=self._updates), ())
 
 
 def _number(program: jax.stages.Compiled) -> int:

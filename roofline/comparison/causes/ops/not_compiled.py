@@ -12,6 +12,13 @@ from roofline.core.switch import COMPILED_AWAY, COMPILED_THERE
 
 #: Where no flag says what is compiled, but the program itself: by what the program is written in, what to write there.
 _WRITTEN = {"jax": "wrap the whole step in jax.jit"}
+#: The same of the user's own step alone: a model of ours is given a flag.
+_KERAS = (
+    "leave out run_eagerly=True, compile the model with jit_compile=True, and let it run the step (train_on_batch, "
+    "predict_on_batch)"
+)
+_WRITTEN_BY_THE_USER = {"keras": _KERAS, "tf_keras": _KERAS}
+_FLAG = "check that the flag reaches the model that runs, and what breaks its graph (roofline show)"
 
 
 def not_in_effect(slower: Analysis, other: Analysis) -> bool:
@@ -42,6 +49,13 @@ def sentence_of_generate(facts: Facts) -> str:
     )
 
 
+def advice(facts: Facts) -> str:
+    """Where to say that the step is to be compiled."""
+    run = facts.run_more.profile
+    words = {**_WRITTEN, **(_WRITTEN_BY_THE_USER if run.own_step else {})}
+    return words.get(written_in(run), _FLAG)
+
+
 def _labelled(what: str, facts: Facts) -> str:
     return f"{what} ({units.count(facts.launches_more)} launches against {units.count(facts.launches_less)})"
 
@@ -50,10 +64,7 @@ CAUSES = (
     Cause(
         name="jit-not-in-effect",
         sentence=sentence,
-        advice=lambda facts: _WRITTEN.get(
-            written_in(facts.run_more.profile),
-            "check that the flag reaches the model that runs, and what breaks its graph (roofline show)",
-        ),
+        advice=advice,
         label=lambda facts: _labelled("a step that is not compiled", facts),
         two_signs=True,
         stands_behind="compilable",

@@ -17,6 +17,7 @@ from synthetic import (
 )
 
 from roofline.comparison.causes.kept_state import updates
+from roofline.comparison.terms import compare
 from roofline.core.cost import by_index, unknown
 from roofline.core.executor import AWAY
 from roofline.core.schema import Profile
@@ -44,6 +45,21 @@ def test_gradients_that_only_one_run_asks_for(framework: str, advised: str) -> N
     told = found(step((*LAYER * 4, *(gradient,) * 2, *(change(gradient, block="FFN"),) * 4), **of), frozen)
     assert told["more-work"].seconds == near(4 * 310)
     assert advised in told["more-work"].advice
+
+
+def test_phases_that_one_run_does_not_tell_apart_are_no_work_of_one_run() -> None:
+    """The same 8 products, 4 of them in the backward pass of one run; in the other all are 200 µs longer: 12 * 200."""
+    layers, gradient = (LINEAR,) * 8, change(LINEAR, name="aten::mm", phase="backward")
+    told = step((*layers, *(gradient,) * 4), mode="train")
+    one = change(LINEAR, own=LINEAR.own + 200)
+    all_in_one = step((*(one,) * 8, *(change(one, name="aten::mm"),) * 4), mode="train")
+    untold = replace(all_in_one, flags=("trains", "phases-unresolved"))
+    assert "more-work" in found(all_in_one, told)  # as its phases say
+    findings = found(untold, told)
+    assert "more-work" not in findings
+    comparison = compare(untold, told)
+    assert {term.phase for term in comparison.work.terms} - {None} == {"step"}
+    assert sum(finding.seconds for finding in findings.values()) == near(12 * 200)
 
 
 def test_what_is_made_from_nothing_in_each_step_is_more_work() -> None:

@@ -95,5 +95,12 @@ def test_what_the_backend_says_goes_before_the_versions(library: str | None, adv
     assert advised in causes()["jit-not-in-effect"].advised(facts(run_more=analyze(run)))
 
 
+@pytest.mark.parametrize("library", ["keras", "tf_keras"])
+def test_a_step_of_the_users_own_has_no_flag_of_ours(library: str) -> None:
+    for model, advised in (("mine.py:train", "run_eagerly=True, compile the model with jit_compile"), ("bert", "flag")):
+        run = step(model=model, versions={library: "3.12.0", "jax": "0.10.2"})
+        assert advised in causes()["jit-not-in-effect"].advised(facts(run_more=analyze(run)))
+
+
 def test_a_trace_without_versions_is_written_in_its_framework() -> None:
     assert written_in(step(backend="jax", versions={})) == "jax"

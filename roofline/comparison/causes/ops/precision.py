@@ -7,14 +7,14 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from roofline.comparison.arrays import Rows
+from roofline.comparison.arrays import Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import following, host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of, takes_options
-from roofline.comparison.causes.select import VECTOR, are, both, cast
+from roofline.comparison.causes.select import FLOATS, VECTOR, WIDTH, are, both, casts, changes_width
 from roofline.comparison.segments import Segments
 from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile
@@ -23,9 +23,6 @@ from roofline.core.vocabulary import CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
-#: Floating types that vector work is done in, and their bytes.
-_WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
-_FLOATS = frozenset(_WIDTH)
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 #: The switch of JAX without which there is no float64.
 _X64 = "jax_enable_x64"
@@ -75,23 +72,23 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if not pairs.alike:
         yield from _wider(attribution)
         return
-    casts = []
+    alone = list[tuple[Rows, Rows]]()
+    copies, wide = (casts(a), casts(b)), (changes_width(a), changes_width(b))
     for rows, partners in _stretches(attribution):
-        types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
-        if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types):
+        types = [{some.signature[row].dtype for row in chosen} & FLOATS for some, chosen in ((a, rows), (b, partners))]
+        if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types, wide):
             about = {
                 side: " and ".join(sorted(mine - other or mine))
                 for side, mine, other in zip("ab", types, types[::-1], strict=True)
             }
-            yield Claim("precision", _computing(a, rows), _computing(b, partners), about=about, host=True)
-        elif (len(rows) and not len(partners) and cast(a, rows)) or (
-            len(partners) and not len(rows) and cast(b, partners)
-        ):
-            casts.append((rows, partners))
-    # Alone they are a cause only where the other run does not make them inside of fused kernels.
-    fused = any(some.fused.any() for some in (a, b))
-    for rows, partners in casts:
-        if about or (not fused and _casts(a, rows) and _casts(b, partners)):
+            computing = _computing(a, rows, copies[0]), _computing(b, partners, copies[1])
+            yield Claim("precision", *computing, about=about, host=True)
+        elif (len(rows) > 0) != (len(partners) > 0) and copies[0][rows].all() and copies[1][partners].all():
+            alone.append((rows, partners))
+    # Alone they are a cause only where no run may make them inside of kernels that the other one does not fuse.
+    fuses = bool(a.fused.any()) != bool(b.fused.any())
+    for rows, partners in alone:
+        if about or (not fuses and wide[0][rows].all() and wide[1][partners].all()):
             yield Claim("precision", rows, partners, about=about or {"casts": "only"}, host=True)
 
 
@@ -108,7 +105,7 @@ def _wider(attribution: Attribution) -> Iterator[Claim]:
     for phase in sorted({*phases[0]} & {*phases[1]}):
         rows = [chosen[of == phase] for chosen, of in zip(free, phases, strict=True)]
         types = [
-            np.asarray([_WIDTH.get(some.signature[row].dtype or "", 0) for row in chosen.tolist()])
+            np.asarray([WIDTH.get(some.signature[row].dtype or "", 0) for row in chosen.tolist()])
             for some, chosen in _each(attribution, rows)
         ]
         widest = [int(of.max(initial=0)) for of in types]
@@ -157,33 +154,26 @@ def _lost_its_place(attribution: Attribution, stretch: tuple[Rows, Rows], alone:
     return all(other[name] >= one[name] for name in here)
 
 
-def _computing(some: Segments, rows: Rows) -> Rows:
-    """Some segments without copies that stay in their type: those have another cause."""
-    copies = are(some, rows, {"movement"})
-    kept: Rows = rows[np.asarray([not copies[n] or cast(some, rows[[n]]) for n in range(len(rows))], bool)]
+def _computing(some: Segments, rows: Rows, copies: Bools) -> Rows:
+    """Some segments without copies that stay in their type, which have another cause. copies: which are casts."""
+    kept: Rows = rows[~are(some, rows, {"movement"}) | copies[rows]]
     return kept
 
 
-def _casts(some: Segments, rows: Rows) -> bool:
-    """Whether some segments are all copies from one floating type into one of another width."""
-    ones = [some.signature[row] for row in rows.tolist()]
-    wide = all(one.dtype in _FLOATS and one.cost.bytes_read != one.cost.bytes_written for one in ones)
-    return wide and cast(some, rows)
-
-
-def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]]) -> bool:
+def _dearer(
+    attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]], wide: tuple[Bools, Bools]
+) -> bool:
     """Whether the run that takes longer computes in a wider type, or copies into another one and back.
 
-    In a type that the other one does not have: what it does in the same one has another cause.
+    In a type that the other one does not have: what it does in the same one has another cause. wide: which segments of
+    either run are copies into another floating type.
     """
     times = [
         float(side.seconds[chosen].sum()) for side, chosen in zip((attribution.a, attribution.b), rows, strict=True)
     ]
     slower = int(times[1] > times[0])
-    widest = [max(_WIDTH[one] for one in some if one) for some in types]
-    some, chosen = both(attribution)[slower], rows[slower]
-    copies = chosen[are(some, chosen, {"movement"})]
-    copied = any(_casts(some, copies[[n]]) for n in range(len(copies)))
+    widest = [max(WIDTH[one] for one in some if one) for some in types]
+    copied = bool(wide[slower][rows[slower]].any())
     return bool(types[slower] - types[1 - slower]) and (widest[slower] > widest[1 - slower] or copied)
 
 

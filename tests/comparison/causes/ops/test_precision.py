@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
+import pytest
 from explained import COPY, before, found, near, only
 from msgspec.structs import replace
 from synthetic import (
@@ -128,6 +129,50 @@ def test_weights_that_each_step_casts_are_casts_by_name() -> None:
     assert "casts into another type that torch (B) does not make: 4 launches" in one.text
     assert "cast" in one.advice
     assert "--precision" not in one.advice
+
+
+#: As XLA writes them on a CPU: weights to bf16 and back in one kernel, and bf16 weights to fp32.
+THERE_AND_BACK = Row("convert_convert_fusion", "movement", 100, bytes=0.8e6, block="FFN")
+TO_SINGLE = Row("wrapped_convert", "movement", 100, bytes=0.6e6, block="FFN", dtype="bf16")
+
+
+def kernels(profile: Profile) -> Profile:
+    """The run, in which ops that are called so are fused kernels."""
+    table = tuple(replace(one, kind="fusion") if "wrapped" in one.name or "fusion" in one.name else one
+                  for one in profile.signatures)  # fmt: skip
+    return with_bytes(replace(profile, signatures=table), TO_SINGLE.name, 0.2e6, 0.4e6)
+
+
+def test_a_kernel_that_casts_there_and_back_is_a_cast_and_no_layout() -> None:
+    """It writes as many bytes as it reads. Where the other run does not cast, this is all of it."""
+    one = only(kernels(step(before(GELU.name, THERE_AND_BACK))), step())
+    assert (one.rule, one.seconds) == ("precision", near(4 * (100 + 10)))
+    assert "casts into another type that torch (B) does not make: 4 launches" in one.text
+
+
+def test_casts_of_both_runs_are_one_cause_whatever_their_types() -> None:
+    a, b = (kernels(step(before(GELU.name, row))) for row in (THERE_AND_BACK, TO_SINGLE))
+    assert found(a, b) == {}
+    longer = kernels(step(before(GELU.name, change(TO_SINGLE, own=150))))
+    told = found(a, longer)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {"precision": near(-4 * 50)}
+
+
+@pytest.mark.parametrize("name", ["multiply_convert_fusion", "multiply_fusion"])
+def test_what_a_fused_kernel_of_two_types_moves_belongs_to_the_type(name: str) -> None:
+    """A GELU in fp64 with the casts around it, in one kernel: its name tells, or the types of what it is made of."""
+    moves = Row("movement", "movement", 0, bytes=0.6e6, block="FFN")
+    computes = Row("pointwise", "pointwise", 0, bytes=0.6e6, block="FFN", dtype="fp64")
+    kernel = Row(name, "pointwise", 250, bytes=0.2e6, block="FFN", dtype="fp64", parts=(moves, computes))
+    one = only(step(instead(LAYER * 4, GELU.name, (kernel,))), step())
+    assert (one.rule, one.seconds) == ("precision", near(4 * (250 - 50)))
+
+
+def test_what_writes_more_than_it_reads_is_no_cast_for_that() -> None:
+    fills = kernels(step(before(GELU.name, Row("wrapped_broadcast", "movement", 100, bytes=0.4e6, block="FFN"))))
+    pads = step(before(GELU.name, Row("aten::constant_pad_nd", "movement", 100, bytes=0.4e6, block="FFN")))
+    for run, name in ((fills, "wrapped_broadcast"), (pads, "aten::constant_pad_nd")):
+        assert "precision" not in found(with_bytes(run, name, 0.1e6, 0.3e6), step())
 
 
 def test_the_run_that_spends_more_computes_in_a_type_that_the_other_does_not() -> None:

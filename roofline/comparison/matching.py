@@ -24,6 +24,8 @@ from roofline.core.vocabulary import PRODUCTS
 #: Two runs speak one language where so much of the smaller one's segments has the same name and arguments in the other.
 #: By choice: runs of one framework share most of their ops, and runs of two hardly any.
 _ALIKE = 0.4
+#: What stands in the name of an op of TensorFlow between the op and those that were taken into it.
+_FUSED_WITH = " + "
 #: Names of blocks mean the same where so much of the equal products stands in blocks of one name. By choice: half.
 _SAME_NAME = 0.5
 #: Products that only one run has, up to which the order of the others is followed exactly. By choice: a bound
@@ -57,7 +59,8 @@ def match(a: Segments, b: Segments) -> Matching:
     names = _names(a, by_block), _names(b, by_block)
     # Where two authors called the parts of their models differently, a name says nothing of what is the same.
     works, anywhere = (_works(a, common), _works(b, common)), (_works(a, frozenset()), _works(b, frozenset()))
-    # In another type the same is dispatched all the same; and in pieces, a loop over heads, samples or slices.
+    # In another type the same is dispatched all the same; and in pieces, a loop over heads, samples or slices, or with
+    # other ops taken into it.
     alike = any(
         _mostly(*(_names(some, by_block, typed, shaped) for some in (a, b)))
         for typed, shaped in ((True, True), (False, True), (False, False))
@@ -146,7 +149,7 @@ def _names(segments: Segments, by_block: bool, typed: bool = True, shaped: bool 
             place.phase,
             place.block if by_block else None,
             place.op_class,
-            one.name,
+            one.name if shaped else one.name.partition(_FUSED_WITH)[0],
             one.shapes if shaped else None,
             one.dtype if typed else None,
             (op.name, op.shapes) if fused else None,

@@ -15,6 +15,7 @@ from roofline.comparison.causes.claim import NONE
 from roofline.comparison.conservation import again
 from roofline.comparison.segments import Segments
 from roofline.comparison.terms import Side
+from roofline.core.schema import Signature
 from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Work that a compiler takes together into fused kernels.
@@ -37,8 +38,12 @@ _NEARLY_ALL = 0.9
 _DONE_AGAIN = 0.5
 #: From more than this part of a time on, it is most of it. By choice.
 _MOST = 0.5
-#: What frameworks call a copy into another type.
-CALLED_CAST = re.compile("to_copy|convert|cast", re.IGNORECASE)
+#: What frameworks call a copy into another type, as a kind of op, and as a part of the name of a fused kernel.
+_CALLED_CAST = re.compile("to_copy|convert|(?<!broad)(?<!bit)cast", re.IGNORECASE)
+_CASTS_INSIDE = re.compile(r"(?:^|_)(?:to_copy|convert|convert_element_type)(?=_|\.|$)")
+#: Floating types that vector work is done in, and their bytes.
+WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
+FLOATS = frozenset(WIDTH)
 
 
 def of_phase(some: Segments, phase: str) -> Bools:
@@ -142,11 +147,45 @@ def blocks_with(some: Segments, rows: Rows, classes: frozenset[str]) -> set[str]
     return {some.places[row].block for row in rows if some.places[row].op_class in classes}
 
 
-def cast(some: Segments, rows: Rows) -> bool:
-    """Whether some segments are all copies into another type: called so, or not writing as many bytes as they read."""
-    ones = [some.signature[row] for row in rows]
-    apart = [one.cost.bytes_read != one.cost.bytes_written or bool(CALLED_CAST.search(one.kind)) for one in ones]
-    return all(apart) and bool(are(some, rows, {"movement"}).all())
+def casts(some: Segments) -> Bools:
+    """Which segments are copies into another type: called so, or in a kernel that casts.
+
+    Or copies that write more or fewer bytes than they read, unlike what pads, takes slices or fills.
+    """
+    called = [
+        called_a_cast(one) or (one.kind.strip("_") == "copy" and one.cost.bytes_read != one.cost.bytes_written)
+        for one in some.signature
+    ]
+    found: Bools = of_classes(some, {"movement"}) & (np.asarray(called, bool) | casts_inside(some))
+    return found
+
+
+def changes_width(some: Segments) -> Bools:
+    """Which segments are copies from one floating type into another: of another width, or there and back in a kernel.
+
+    A copy that is called a cast and writes as much as it reads may be one into another order of axes.
+    """
+    apart = [one.cost.bytes_read != one.cost.bytes_written for one in some.signature]
+    floats = [one.dtype in FLOATS for one in some.signature]
+    found: Bools = casts(some) & np.asarray(floats, bool) & (np.asarray(apart, bool) | casts_inside(some))
+    return found
+
+
+def called_a_cast(one: Signature) -> bool:
+    """Whether an op is of a kind that copies into another type."""
+    return bool(_CALLED_CAST.search(one.kind))
+
+
+def casts_inside(some: Segments) -> Bools:
+    """Which segments are fused kernels that cast, or parts of such: by their names, or as they have several types."""
+    types: dict[int, set[str | None]] = {}
+    for op, one, whole in zip(some.op.tolist(), some.signature, some.whole, strict=True):
+        types.setdefault(op, set()).update((one.dtype, whole.dtype))
+    found = [
+        (fused or whole.kind == "fusion") and (bool(_CASTS_INSIDE.search(whole.name)) or len(types[op] & FLOATS) > 1)
+        for op, fused, whole in zip(some.op.tolist(), some.fused.tolist(), some.whole, strict=True)
+    ]
+    return np.asarray(found, bool)
 
 
 def small(some: Segments, rows: Rows) -> bool:

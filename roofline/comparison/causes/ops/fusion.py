@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Hashable, Iterator, Sequence
+from dataclasses import replace
 
 import numpy as np
 
@@ -10,7 +11,7 @@ from roofline import units
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.compiled import in_pieces
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, kinds, listed, moved, opening, ops, size
@@ -49,7 +50,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     large, repeated = _large(attribution, stretches), again_in(attribution)
     runs = attribution.comparison.a, attribution.comparison.b
     for a, b in stretches:
-        sides = attribution.work(attribution.a, a), attribution.work(attribution.b, b)
+        sides = _left(attribution, a, b)
         work = [(side.launches, side.bytes or 0.0) for side in sides]
         apart = sides[0].seconds - sides[1].seconds
         deciding = int(ratio(work[0][1], work[1][1]) > ratio(work[0][0], work[1][0]))
@@ -90,6 +91,16 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             if abs(explained) < abs(apart):  # never more than there is
                 part_a, part_b = (one - other) / (2 * one), (other - one) / (2 * other)
         yield Claim(name, a, b, part_a=part_a, part_b=part_b, host=True)
+
+
+def _left(attribution: Attribution, a: Rows, b: Rows) -> tuple[Work, Work]:
+    """What both runs do in some segments, without what of them is claimed: what a wider type moves and takes more."""
+    found = []
+    for side, rows, left in ((attribution.a, a, attribution.left_a), (attribution.b, b, attribution.left_b)):
+        work, moved = attribution.work(side, rows), side.segments.bytes[rows] * left[rows]
+        moves = None if work.bytes is None else float(np.nansum(moved))
+        found.append(replace(work, seconds=float((side.seconds[rows] * left[rows]).sum()), bytes=moves))
+    return found[0], found[1]
 
 
 def _large(attribution: Attribution, stretches: Sequence[tuple[Rows, Rows]]) -> list[set[str]]:

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from roofline.comparison.arrays import Rows
+from roofline.comparison.arrays import Bools
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
@@ -14,7 +14,17 @@ from roofline.comparison.causes.compiled import taken_apart
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of
-from roofline.comparison.causes.select import CALLED_CAST, MORE, VECTOR, are, both, piece_by_piece, small
+from roofline.comparison.causes.select import (
+    MORE,
+    VECTOR,
+    are,
+    both,
+    called_a_cast,
+    casts_inside,
+    of_classes,
+    piece_by_piece,
+    small,
+)
 from roofline.comparison.segments import Segments
 
 #: What a tensor is whose layout nothing is said of, and what sentences call the formats.
@@ -43,9 +53,10 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """
     yield from _formats(attribution)
     runs = attribution.comparison.a, attribution.comparison.b
+    copies_a, copies_b = (_copies(some) for some in both(attribution))
     for stretch in attribution.matching.unmatched:
         a, b = attribution.free(stretch.a, stretch.b)
-        copied = _copies(attribution.a.segments, a), _copies(attribution.b.segments, b)
+        copied = a[copies_a[a]], b[copies_b[b]]
         traffic = [float(np.nansum(some.bytes[rows])) for some, rows in zip(both(attribution), copied, strict=True)]
         if max(traffic) < _TWICE * min(traffic) or not max(traffic):
             continue
@@ -84,12 +95,12 @@ def _formats(attribution: Attribution) -> Iterator[Claim]:
             yield Claim("layout", pairs.pairs_a[differ], pairs.pairs_b[differ], about=about)
 
 
-def _copies(some: Segments, rows: Rows) -> Rows:
-    """Copies, but those into a type of another width, which is no layout."""
-    ones = [some.signature[row] for row in rows.tolist()]
-    casts = [bool(CALLED_CAST.search(one.kind)) and one.cost.bytes_read != one.cost.bytes_written for one in ones]
-    kept: Rows = rows[are(some, rows, {"movement"}) & ~np.asarray(casts, bool)]
-    return kept
+def _copies(some: Segments) -> Bools:
+    """Which segments are copies, but those into a type of another width, or in a kernel that casts: no layout."""
+    ones = some.signature
+    casts = [called_a_cast(one) and one.cost.bytes_read != one.cost.bytes_written for one in ones]
+    copies: Bools = of_classes(some, {"movement"}) & ~np.asarray(casts, bool) & ~casts_inside(some)
+    return copies
 
 
 def sentence(facts: Facts) -> str:

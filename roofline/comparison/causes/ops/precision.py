@@ -2,30 +2,28 @@
 
 from __future__ import annotations
 
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from roofline.comparison.arrays import Rows
+from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import following, host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of, takes_options
-from roofline.comparison.causes.select import VECTOR, are, both, cast
+from roofline.comparison.causes.select import FLOATS, VECTOR, WIDTH, are, both, casts, changes_width
 from roofline.comparison.segments import Segments
+from roofline.comparison.terms import Side
 from roofline.core.framework import framework
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import FLOAT32, Setting
-from roofline.core.vocabulary import CLASSES, PRODUCTS
+from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
-#: Floating types that vector work is done in, and their bytes.
-_WIDTH = {"fp64": 8, "fp32": 4, "bf16": 2, "fp16": 2}
-_FLOATS = frozenset(_WIDTH)
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 #: The switch of JAX without which there is no float64.
 _X64 = "jax_enable_x64"
@@ -75,23 +73,23 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if not pairs.alike:
         yield from _wider(attribution)
         return
-    casts = []
+    alone = list[tuple[Rows, Rows]]()
+    copies, wide = (casts(a), casts(b)), (changes_width(a), changes_width(b))
     for rows, partners in _stretches(attribution):
-        types = [{some.signature[row].dtype for row in chosen} & _FLOATS for some, chosen in ((a, rows), (b, partners))]
-        if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types):
+        types = [{some.signature[row].dtype for row in chosen} & FLOATS for some, chosen in ((a, rows), (b, partners))]
+        if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types, wide):
             about = {
                 side: " and ".join(sorted(mine - other or mine))
                 for side, mine, other in zip("ab", types, types[::-1], strict=True)
             }
-            yield Claim("precision", _computing(a, rows), _computing(b, partners), about=about, host=True)
-        elif (len(rows) and not len(partners) and cast(a, rows)) or (
-            len(partners) and not len(rows) and cast(b, partners)
-        ):
-            casts.append((rows, partners))
-    # Alone they are a cause only where the other run does not make them inside of fused kernels.
-    fused = any(some.fused.any() for some in (a, b))
-    for rows, partners in casts:
-        if about or (not fused and _casts(a, rows) and _casts(b, partners)):
+            computing = _computing(a, rows, copies[0]), _computing(b, partners, copies[1])
+            yield Claim("precision", *computing, about=about, host=True)
+        elif (len(rows) > 0) != (len(partners) > 0) and copies[0][rows].all() and copies[1][partners].all():
+            alone.append((rows, partners))
+    # Alone they are a cause only where no run may make them inside of kernels that the other one does not fuse.
+    fuses = bool(a.fused.any()) != bool(b.fused.any())
+    for rows, partners in alone:
+        if about or (not fuses and wide[0][rows].all() and wide[1][partners].all()):
             yield Claim("precision", rows, partners, about=about or {"casts": "only"}, host=True)
 
 
@@ -99,27 +97,90 @@ def _wider(attribution: Attribution) -> Iterator[Claim]:
     """Of runs that share few ops, by phase: vector work of one in a wider type than any that the other one uses there.
 
     Which ops of the other run do the same is not known, but that these would move so much less in its type: as the
-    width of both, of which the rest is claimed.
+    width of both, of which the rest is claimed. Functions may take longer than that in a wider type, and libraries
+    differ in by how much: of ops that evaluate them, and are not so small that their time is the launch, all is claimed
+    but what is enough for them in the other run's type, where that is more. Of casts into the wider type and
+    back all is.
     """
     free = attribution.rows(lambda some: np.isin([CLASSES[code] for code in some.op_class], sorted(VECTOR)))
     phases = [
         np.asarray([some.places[row].phase for row in rows.tolist()], object) for some, rows in _each(attribution, free)
     ]
+    reached = [np.where(changes_width(some), _reached(some), 0) for some in both(attribution)]
     for phase in sorted({*phases[0]} & {*phases[1]}):
         rows = [chosen[of == phase] for chosen, of in zip(free, phases, strict=True)]
         types = [
-            np.asarray([_WIDTH.get(some.signature[row].dtype or "", 0) for row in chosen.tolist()])
+            np.asarray([WIDTH.get(some.signature[row].dtype or "", 0) for row in chosen.tolist()])
             for some, chosen in _each(attribution, rows)
         ]
         widest = [int(of.max(initial=0)) for of in types]
         if widest[0] == widest[1] or not all(widest):
             continue
         more = int(widest[1] > widest[0])
-        wide = [NONE, NONE]
-        wide[more] = rows[more][types[more] == widest[more]]
-        part = 1 - widest[1 - more] / widest[more]
-        about = {side: _NAMED[width] for side, width in zip("ab", widest, strict=True)}
-        yield Claim("precision", wide[0], wide[1], part_a=part, part_b=part, about=about)
+        side, there = (attribution.a, attribution.b)[:: -1 if more else 1]
+        mine, others = rows[more], rows[1 - more]
+        casts = reached[more][mine] >= widest[more]
+        if (reached[1 - more][others] >= widest[more]).any():  # then such casts have another reason
+            casts = np.zeros(len(mine), bool)
+        wide, evaluates = (types[more] == widest[more]) & ~casts, _evaluates(side.segments)[mine]
+        functions = wide & evaluates & (side.segments.bound[mine] != BOUNDS.index("overhead"))
+        narrower = widest[1 - more] / widest[more]
+        enough = min(narrower, _enough(side, mine[functions], mine[~evaluates], there, others, narrower))
+        about = {run: _NAMED[width] for run, width in zip("ab", widest, strict=True)}
+        for chosen, part in ((casts, 1.0), (functions, 1 - enough), (wide & ~functions, 1 - narrower)):
+            if chosen.any():
+                a, b = (NONE, mine[chosen]) if more else (mine[chosen], NONE)
+                yield Claim("precision", a, b, part_a=part, part_b=part, about=about)
+
+
+def _reached(some: Segments) -> Array:
+    """The bytes of the wider type of each segment, were it a cast: of what it reads or writes, or of its kernel."""
+    found = [
+        max(
+            WIDTH.get(one.dtype or "", 0) * max(1.0, (one.cost.bytes_written or 0.0) / (one.cost.bytes_read or np.inf)),
+            WIDTH.get(whole.dtype or "", 0),
+        )
+        for one, whole in zip(some.signature, some.whole, strict=True)
+    ]
+    return np.asarray(found, np.float64)
+
+
+def _evaluates(some: Segments) -> Bools:
+    """Which segments evaluate functions."""
+    return np.asarray([any((one.cost.functions or {}).values()) for one in some.signature], bool)
+
+
+def _enough(side: Side, rows: Rows, around: Rows, there: Side, others: Rows, narrower: float) -> float:
+    """What part of the time of some segments is enough for the functions that they evaluate, in the other run's type.
+
+    Each evaluation at what it takes the other run, in the ops of its phase that evaluate the same; besides what the
+    segments would move in that type beyond what those ops move, at the rate of what is around and evaluates nothing.
+    1 where that is not known.
+    """
+    number, seconds, moved = (defaultdict[str, float](float) for _ in range(3))
+    for row in others[_evaluates(there.segments)[others]].tolist():
+        functions = _functions(there.segments, row)
+        for name, times in functions.items():
+            share = times / functions.total()
+            number[name] += times
+            seconds[name] += float(there.seconds[row]) * share
+            moved[name] += float(there.segments.bytes[row]) * share
+    mine = sum((_functions(side.segments, row) for row in rows.tolist()), Counter[str]())
+    took, traffic = float(side.seconds[rows].sum()), float(np.nansum(side.segments.bytes[around]))
+    if not took or any(not number[name] for name in mine):
+        return 1.0
+    needed = sum(times * seconds[name] / number[name] for name, times in mine.items())
+    beyond = float(side.segments.bytes[rows].sum()) * narrower
+    beyond -= sum(times * moved[name] / number[name] for name, times in mine.items())
+    if not beyond <= 0:  # or unknown
+        needed += beyond * float(side.seconds[around].sum()) / traffic if traffic else np.inf
+    return 1.0 if np.isnan(needed) else needed / took
+
+
+def _functions(some: Segments, row: int) -> Counter[str]:
+    """How often a segment evaluates which functions."""
+    functions = some.signature[row].cost.functions or {}
+    return Counter({name: times / int(some.times[row]) for name, times in functions.items() if times})
 
 
 def _each(attribution: Attribution, rows: Sequence[Rows]) -> Iterator[tuple[Segments, Rows]]:
@@ -157,33 +218,26 @@ def _lost_its_place(attribution: Attribution, stretch: tuple[Rows, Rows], alone:
     return all(other[name] >= one[name] for name in here)
 
 
-def _computing(some: Segments, rows: Rows) -> Rows:
-    """Some segments without copies that stay in their type: those have another cause."""
-    copies = are(some, rows, {"movement"})
-    kept: Rows = rows[np.asarray([not copies[n] or cast(some, rows[[n]]) for n in range(len(rows))], bool)]
+def _computing(some: Segments, rows: Rows, copies: Bools) -> Rows:
+    """Some segments without copies that stay in their type, which have another cause. copies: which are casts."""
+    kept: Rows = rows[~are(some, rows, {"movement"}) | copies[rows]]
     return kept
 
 
-def _casts(some: Segments, rows: Rows) -> bool:
-    """Whether some segments are all copies from one floating type into one of another width."""
-    ones = [some.signature[row] for row in rows.tolist()]
-    wide = all(one.dtype in _FLOATS and one.cost.bytes_read != one.cost.bytes_written for one in ones)
-    return wide and cast(some, rows)
-
-
-def _dearer(attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]]) -> bool:
+def _dearer(
+    attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]], wide: tuple[Bools, Bools]
+) -> bool:
     """Whether the run that takes longer computes in a wider type, or copies into another one and back.
 
-    In a type that the other one does not have: what it does in the same one has another cause.
+    In a type that the other one does not have: what it does in the same one has another cause. wide: which segments of
+    either run are copies into another floating type.
     """
     times = [
         float(side.seconds[chosen].sum()) for side, chosen in zip((attribution.a, attribution.b), rows, strict=True)
     ]
     slower = int(times[1] > times[0])
-    widest = [max(_WIDTH[one] for one in some if one) for some in types]
-    some, chosen = both(attribution)[slower], rows[slower]
-    copies = chosen[are(some, chosen, {"movement"})]
-    copied = any(_casts(some, copies[[n]]) for n in range(len(copies)))
+    widest = [max(WIDTH[one] for one in some if one) for some in types]
+    copied = bool(wide[slower][rows[slower]].any())
     return bool(types[slower] - types[1 - slower]) and (widest[slower] > widest[1 - slower] or copied)
 
 

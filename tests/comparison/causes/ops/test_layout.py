@@ -59,6 +59,17 @@ def test_a_cast_is_no_layout() -> None:
     assert "layout" not in found(replace(profile, signatures=wider), step())
 
 
+def test_what_a_kernel_that_casts_moves_is_no_layout() -> None:
+    """As much as it reads, inside of work that the other run does not do: there and back, or beside a wider type."""
+    moves = Row("movement", "movement", 0, bytes=0.9e6, block="FFN")
+    adds = Row("pointwise", "pointwise", 0, bytes=0.3e6, block="FFN")
+    kernel = Row("transpose_add_fusion", "pointwise", 200, bytes=0.4e6, block="FFN", parts=(moves, adds))
+    assert "layout" in found(step(before(GELU.name, kernel)), step())
+    wide = change(kernel, dtype="fp64", parts=(moves, change(adds, dtype="fp64")))
+    for cast in (change(kernel, name="convert_add_fusion"), wide):
+        assert "layout" not in found(step(before(GELU.name, cast)), step())
+
+
 def test_another_memory_format_is_a_layout_with_its_name() -> None:
     """The same linear ops, 300 µs on contiguous tensors and 200 on tensors that are channels_last: 12 of them."""
     fast = step(tuple(change(row, own=200) if row.name == LINEAR.name else row for row in LAYER * 4))

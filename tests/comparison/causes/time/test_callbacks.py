@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as change
+
 import pytest
 from explained import found, near, only
 from synthetic import LAYER, Row, step
@@ -27,6 +29,17 @@ def test_what_the_other_run_does_in_its_place_goes_with_it() -> None:
     one = found(step((*LAYER, called) * 4), step((*LAYER, known) * 4))["host-idle"]
     assert one.seconds == near(4 * 500)
     assert "4 calls of EagerPyFunc per step, in whose place torch (B) has Tanh" in one.text
+
+
+def test_what_another_op_takes_in_is_in_the_place_of_the_call_as_well() -> None:
+    """TensorFlow takes an activation into the convolution, or together with another one: the same ops either way."""
+    convolution = Row("Conv2D + BiasAdd", "contraction", 500, flops=20e6, bytes=0.5e6, block="FFN")
+    added = Row("AddV2", "pointwise", 50, bytes=0.3e6, block="FFN")
+    called = Row("PyFunc", "other", 800, known=False, block="FFN")
+    known = Row("Relu + Tanh", "pointwise", 300, bytes=1e6, block="FFN")
+    a = step((change(convolution, name="Conv2D + BiasAdd + Relu"), called, added) * 4, backend="tensorflow")
+    b = step((convolution, known, added) * 4, backend="tensorflow")
+    assert {rule: one.seconds for rule, one in found(a, b).items()} == {"host-idle": near(4 * 500)}
 
 
 def test_what_stands_beside_a_call_and_takes_little_of_the_time_there_goes_with_it() -> None:

@@ -24,7 +24,7 @@ QUEUED = "waiting_for_a_core_seconds_per_step"
 ON_CORE, WAITED = "dispatching_on_a_core_seconds_per_step", "waiting_for_results_seconds_per_step"
 #: Compiled programs that a step runs.
 PROGRAMS = "programs_per_step"
-#: Functions, and ops outside of any, that Python has TensorFlow run in a step; ops within a function it does not see.
+#: Functions that Python has TensorFlow run in a step: what is in a graph it does not dispatch.
 CALLS = "calls_per_step"
 #: Tensors that a step makes of Python's numbers and lists, and how long Python takes for that [s].
 MADE, MAKING = "tensors_made_of_python_per_step", "making_tensors_of_python_seconds_per_step"

@@ -143,10 +143,10 @@ def called(traces: Sequence[XTrace], prefix: str) -> tuple[list[str], list[str]]
 
 
 def calls(traces: Sequence[XTrace], prefix: str) -> float:
-    """How many functions, and ops outside of any, the host calls in a marked step: the mean over them."""
+    """How many functions the host calls in a marked step: the mean over them."""
     number = []
     for trace in traces:
-        codes = [code for code, name in enumerate(trace.names) if name.startswith(_CALL)]
+        codes = [code for code, name in enumerate(trace.names) if _FUNCTION.fullmatch(name)]
         starts = np.sort(trace.start[np.isin(trace.name, codes)])
         number += [np.diff(np.searchsorted(starts, window)).item() for window in executor_time.windows(trace, prefix)]
     return float(np.mean(number)) if number else 0.0

@@ -13,6 +13,7 @@ import sys
 import threading
 import traceback
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from functools import partial
 from importlib import import_module
@@ -278,7 +279,17 @@ class _Parent:
         self._done.wait(self._PATIENCE)
         for folder in self._left:
             shutil.rmtree(folder, ignore_errors=True)
+        _end_descendants()
         os.killpg(0, signal.SIGKILL)
+
+
+def _end_descendants() -> None:
+    """What the user's step started ends with it, in a session of its own, too, which no signal to a group reaches."""
+    import psutil
+
+    for one in psutil.Process().children(recursive=True):
+        with suppress(psutil.Error):
+            one.kill()
 
 
 def _say(text: str) -> None:
@@ -294,5 +305,6 @@ if __name__ == "__main__":
         ended = main([asked, answered])
     except KeyboardInterrupt:
         ended = 130
+        _end_descendants()
     parent.done()
     sys.exit(ended)

@@ -387,11 +387,15 @@ def eats_with_numpy():
 def waits():
     import time
     def run():
-        forked = os.fork()
-        if not forked:
+        forked = [os.fork()]
+        if forked[-1]:
+            forked.append(os.fork())
+            if not forked[-1]:
+                os.setsid()
+        if not forked[-1]:
             time.sleep(60)
             os._exit(0)
-        open("started", "w").write(str(forked))
+        open("started", "w").write(f"{forked[0]} {forked[1]}")
         time.sleep(60)
     return run
 
@@ -563,16 +567,20 @@ def test_ctrl_c_in_the_middle(
 def test_an_end_from_outside_leaves_nothing(
     running: subprocess.Popen[str], tmp_path: Path, tmp_path_factory: pytest.TempPathFactory, ending: signal.Signals
 ) -> None:
-    """Only the parent gets the signal; its child, what the child's step forked and all folders go along."""
+    """Only the parent gets the signal; its child, what the child's step forked and all folders go along.
+
+    Of the two that it forked one is in a session of its own.
+    """
     child = child_of(running, tmp_path / "started")
-    forked = int((tmp_path / "started").read_text())
+    forked = [int(number) for number in (tmp_path / "started").read_text().split()]
+    assert len(forked) == 2
     os.kill(running.pid, ending)
     out, err = running.communicate()
     if ending != signal.SIGKILL:
         assert (running.returncode, out) == (128 + ending, "")
         assert err == "roofline: Stopped; nothing was written.\n"
-    wait_for(lambda: not (alive(child) or alive(forked)))
-    assert [number for number in (child, forked) if alive(number)] == []
+    wait_for(lambda: not any(map(alive, (child, *forked))))
+    assert [number for number in (child, *forked) if alive(number)] == []
     assert not list(tmp_path_factory.getbasetemp().glob("scratch*/*"))
 
 

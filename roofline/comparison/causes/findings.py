@@ -167,11 +167,17 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float,
         rule=cause.name,
         seconds=seconds,
         ci95=ci95,
-        label=cause.labelled(facts),
+        label=_label(cause, facts, seconds),
         text=cause.sentence(facts) + hiding(facts),
         advice=cause.advised(facts),
         terms=terms,
     )
+
+
+def _label(cause: Cause, facts: Facts, seconds: float) -> str:
+    """The cause in a few words. What the faster run has more of is told of it by name: it is in no order of theirs."""
+    label = cause.labelled(facts)
+    return label if seconds > 0 else label.replace(" against ", f" in {facts.more} against ", 1)
 
 
 def _same_work(cause: Cause, entry: Entry, facts: Facts) -> bool:

@@ -64,6 +64,8 @@ CAUSE = Cause(
     before=("communication",),
     sentence=sentence,
     advice=advice,
-    label=lambda facts: f"compiled code, against {ops(max(facts.does_more, facts.does_less, key=_ops))} one by one",
+    label=lambda facts: (
+        f"compiled code in one run, {ops(max(facts.does_more, facts.does_less, key=_ops))} one by one in the other"
+    ),
     proved_by=(COMPILED_AWAY,),
 )

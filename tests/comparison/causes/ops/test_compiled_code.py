@@ -31,7 +31,7 @@ def test_what_one_run_has_in_compiled_code_is_no_work_that_it_lacks() -> None:
     launches = len(VECTOR)
     assert f"{launches} launches (" in told["compiled-code"].text
     assert "has compiled code, whose kernels this backend does not see" in told["compiled-code"].text
-    assert told["compiled-code"].label == f"compiled code, against {launches} launches one by one"
+    assert told["compiled-code"].label == f"compiled code in one run, {launches} launches one by one in the other"
     assert told["compiled-code"].advice.startswith("compile it here, too (torch.compile)")
     # Where it is the slower one, nothing is to be compiled there.
     told = found(step(host=0), compiled(inside=seen + 500))

@@ -38,6 +38,9 @@ def test_the_sign_follows_the_order() -> None:
     assert back.seconds == near(-800)
     assert forth.rule == back.rule
     assert forth.text.replace("(A)", "(?)").replace("(B)", "(A)").replace("(?)", "(B)") == back.text
+    # Behind a sign "4.04 MB against 800 kB" would read as A against B: what B has more of is said to be B's.
+    assert forth.label == "normalisation and pointwise ops (4.04 MB moved against 800 kB)"
+    assert back.label == "normalisation and pointwise ops (4.04 MB moved in torch (B) against 800 kB)"
 
 
 def test_causes_in_one_stretch_of_opposite_sign() -> None:

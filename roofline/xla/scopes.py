@@ -17,10 +17,12 @@ FORWARD, BACKWARD, OPTIMIZER = range(3)
 #: What JAX itself puts into a name stack around the user's scopes.
 _OWN = frozenset(
     (
-        "while body cond closed_call checkpoint rematted_computation remat remat2 custom_jvp_call custom_vjp_call "
-        "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit main scan cond_fun body_fun switch"
+        "while closed_call checkpoint rematted_computation remat remat2 custom_jvp_call custom_vjp_call "
+        "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit cond_fun body_fun"
     ).split()
 )
+#: What it puts there, too, and users call modules as well: `while/body`, `while/cond` and `cond/branch_1_fun` are JAX's.
+_PARTS_OF_LOOPS = ("body", "body_pred", "cond")
 _BRANCH = re.compile(r"branch_\d+_fun$")
 _CALL = re.compile(r"(\w+)\((.*)\)$", re.DOTALL)
 #: Calls of functions whose name is no scope: `jit(log_softmax)` is a library's own.
@@ -60,7 +62,10 @@ def place(op_name: str, optimizers: tuple[str, ...] = ("optimizer",)) -> Place:
         return Place(FORWARD, None)  # a parameter's name, or one of the compiler's own making
     backward = False
     path: list[str] = []
-    for part in segments(op_name)[:-1]:
+    parts = segments(op_name)
+    for before, part, after in zip(["", *parts], parts[:-1], parts[1:], strict=False):
+        if part in _PARTS_OF_LOOPS and (before == "while" or _BRANCH.match(after)):
+            continue
         wrapped, transformations = _unwrap(part)
         backward |= "transpose" in transformations
         inner = [name for name in segments(wrapped) if _is_scope(name)]

@@ -18,6 +18,12 @@ NAMES = {
     ),
     "jit(train)/jvp(bert/encoder)/while/body/closed_call/body_scope/tanh": Place(FORWARD, "bert/encoder/body_scope"),
     "jit(train)/jvp(a)/cond/branch_1_fun/b/mul": Place(FORWARD, "a/b"),
+    # What a user calls `body`, `cond` or `scan` is a module, but where JAX says what part of a loop or a branch it is.
+    "jit(f)/net/body/head/dot_general": Place(FORWARD, "net/body/head"),
+    "jit(f)/net/while/body/body/tanh": Place(FORWARD, "net/body"),
+    "jit(f)/vmap(net)/while/body_pred/lt": Place(FORWARD, "net"),
+    "jit(f)/transpose(jvp(net))/cond/scan/mul": Place(BACKWARD, "net/cond/scan"),
+    "jit(f)/net/while/cond/lt": Place(FORWARD, "net"),
     "jit(f)/vmap(transpose(jvp(a/b)))/c/mul": Place(BACKWARD, "a/b/c"),
     "jit(f)/encoder/attention/self/vmap()/div": Place(FORWARD, "encoder/attention/self"),
     "jit(f)/encoder/attention/self/vmap(BNTS,BSNH->BTNH)/dot_general": Place(FORWARD, "encoder/attention/self"),

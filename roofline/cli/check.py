@@ -12,6 +12,7 @@ from roofline.cli.options import tables
 from roofline.cli.options.completion import formats
 from roofline.cli.options.paths import check_once, load
 from roofline.cli.options.terminal import Width
+from roofline.cli.options.words import if_long, printable
 
 _RENDERERS = "roofline.renderers.check"
 _FORMATS = "|".join(plugins.names(_RENDERERS))
@@ -80,10 +81,11 @@ def command(
     given = {name: text for name, text in options.items() if text is not None}
     allowed = parsed(given, Limits() if limits is None else limits_file.read(limits), "--max-")
     check_once([baseline, *current])
-    before = load(baseline)
-    judged = judge(
-        [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
-    )
+    with if_long(f"checking {', '.join(map(printable, current))}"):
+        before = load(baseline)
+        judged = judge(
+            [str(path) for path in current], load, lambda after: check(before, after, allowed, counts_only, allow_name)
+        )
     tables.write(renderer.render(judged, **more), more)
     error = worst(judged, str(baseline))
     if error is not None:

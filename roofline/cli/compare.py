@@ -13,7 +13,7 @@ from roofline.cli.options import completion, presets, tables
 from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, reading
 from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
-from roofline.cli.options.words import calibrating, printable, quoted, say
+from roofline.cli.options.words import calibrating, if_long, printable, quoted, say
 from roofline.core.step import PRECISIONS
 from roofline.errors import GateError, InputError, RooflineError
 
@@ -156,7 +156,8 @@ def command(
     from roofline.api.compare import refusal
     from roofline.comparison.ranking import rank
 
-    ranking = rank(profiles, as_given=backends is None, by=by)
+    with if_long(f"comparing {len(profiles)} profiles"):
+        ranking = rank(profiles, as_given=backends is None, by=by)
     refused = None if allow else refusal(ranking)
     if refused is not None:
         raise GateError(refused)
@@ -218,7 +219,8 @@ def _load(paths: list[Path], preset: str | None = None) -> list[Profile]:
         raise InputError(
             "One profile has nothing to be compared with: give two or more, or one MODEL and --backends a,b."
         )
-    profiles = [load(path) for path in paths]
+    with if_long(f"reading {len(paths)} profiles"):
+        profiles = [load(path) for path in paths]
     for path, profile in zip(paths, profiles, strict=True):
         check_timed(profile, reading(path))
     return profiles

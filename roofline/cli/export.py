@@ -9,7 +9,7 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options.paths import check_output, load
-from roofline.cli.options.words import printable
+from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
 
 _FORMATS = "roofline.renderers.export"
@@ -50,6 +50,7 @@ def command(
     if name is None:
         raise InputError(f"Cannot write {output}: the name must end in {' or '.join(sorted(_SUFFIXES))}.")
     check_output(output, force, (), (profile,))
-    written = plugins.load(_FORMATS, name, "format").written(analyze(load(profile)))
+    with if_long(f"writing {printable(output)}"):
+        written = plugins.load(_FORMATS, name, "format").written(analyze(load(profile)))
     write_atomically(output, written)
     typer.echo(f"Wrote {printable(output)}")

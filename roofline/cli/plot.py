@@ -11,7 +11,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options.completion import formats
 from roofline.cli.options.paths import check_once, check_output, load
-from roofline.cli.options.words import printable
+from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
@@ -61,7 +61,8 @@ def command(
 
     check_output(output, force, figures.SUFFIXES, profiles)
     check_once([Path(name) for name in profiles])
-    told = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
+    with if_long(f"drawing {printable(output)}"):
+        told = figures.draw(kind, [_item(name, kind) for name in profiles], output, inches, caption == "long")
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(told)
 

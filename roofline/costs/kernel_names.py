@@ -37,7 +37,7 @@ _PATTERNS: tuple[tuple[OpClass, str], ...] = (
 _CLASSES = tuple((op_class, re.compile(pattern, re.IGNORECASE)) for op_class, pattern in _PATTERNS)
 
 
-@lru_cache(maxsize=1 << 16)
+@lru_cache(maxsize=1 << 19)  # asked several times of each of a trace's kernels, whose names may all differ
 def classify(name: str) -> OpClass:
     """The class of a kernel by its name alone; "other" where the name tells nothing."""
     name = name[:2000]  # templates grow long, and the telling part comes first

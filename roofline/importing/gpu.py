@@ -229,12 +229,13 @@ def _unclaimed(
     leaf[inner] = ~holds[inner]
     found: dict[int, Generated] = {}
     owner = np.where(free & ~by_graph, np.where(leaf[op], op, launch), -1)
+    owners, first = np.unique(owner, return_index=True)
+    events = dict(zip(owners.tolist(), here[first].tolist(), strict=True))
     for index, name in longest(trace, here, owner).items():
         if step.table[index] == OP:
             found[index] = _generated(nodes.names[index], _inside(nodes.call(index), costs, name))
         else:
-            event = int(here[np.flatnonzero(owner == index)[0]])
-            found[index] = _generated(name, foreign_calls.lone(trace, event) or lost(name, OUTSIDE))
+            found[index] = _generated(name, foreign_calls.lone(trace, events[index]) or lost(name, OUTSIDE))
     return found | {index: _generated(nodes.names[index], lost("", REPLAYED)) for index in graphs.tolist()}
 
 

@@ -21,7 +21,7 @@ _OWN = frozenset(
         "custom_vjp_call_jaxpr core_call xla_call named_call shard_map pjit cond_fun body_fun"
     ).split()
 )
-#: What it puts there, too, and users call modules as well: `while/body`, `while/cond` and `cond/branch_1_fun` are JAX's.
+#: What it puts there, too, and users call modules: `while/body`, `while/cond` and `cond/branch_1_fun` are of JAX.
 _PARTS_OF_LOOPS = ("body", "body_pred", "cond")
 _BRANCH = re.compile(r"branch_\d+_fun$")
 _CALL = re.compile(r"(\w+)\((.*)\)$", re.DOTALL)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -16,6 +17,10 @@ _TITLES = {
     "tiny": "Every model on every backend",
     "base": "The published sizes on every backend",
 }
+#: What stands elsewhere of the published size.
+_ELSEWHERE = """The models and backends that were measured at this size; [cells](cells.md) has all of them at the tiny one.
+What `torch-compile` and `torchscript` do to BERT and GPT-2 is in [torch.compile](torch-compile.md).
+"""
 _SHORT = {"infer": "i", "train": "t", "generate": "g"}
 
 
@@ -31,14 +36,17 @@ def write(size: str) -> Path | None:
             versions.setdefault(name, set()).add(version)
     known = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(versions.items()))
     days = sorted({one.date for one in found.values()})
-    devices = ", ".join(sorted({one.device for one in ran.values()}))
+    marks = _marks([one.device for one in ran.values()])
+    others = [f"`{mark.strip()}`: on {device}.\n" for device, mark in marks.items() if mark]
     parts = [
         f"# {_TITLES[size]}\n",
-        f"Made by `make cells`, {' to '.join(dict.fromkeys((days[0], days[-1])))}: {devices}; {known}.\n",
+        f"Made by `make cells`, {' to '.join(dict.fromkeys((days[0], days[-1])))}: {next(iter(marks))}; {known}.\n",
         f"One command per cell, few plain steps{', one thread' if size == 'tiny' else ''}, on a machine that others",
         "use too: the times say that a cell runs and roughly how fast, and are no comparison. GFLOP are model FLOPs of",
         "contractions; `unknown work` names the ops whose FLOPs are not known; `placed` is the share of busy time with",
         "a known block; `above` counts ops above a ceiling.\n",
+        *others,
+        *((_ELSEWHERE,) if size == "base" else ()),
         *(_overview(found) if size == "tiny" else ()),
     ]
     for name in MODELS:
@@ -46,13 +54,21 @@ def write(size: str) -> Path | None:
             there = [found[cell] for backend in BACKENDS if (cell := Cell(name, backend, mode, size)) in found]
             columns = list(next((one.row for one in there if one.row), {}))
             rows = [
-                [one.backend, one.failed.replace("|", "\\|")] if one.failed else [one.backend, *one.row.values()]
+                [one.backend, one.failed.replace("|", "\\|")]
+                if one.failed
+                else [f"{one.backend}{marks[one.device]}", *one.row.values()]
                 for one in there
             ]
             if rows:
                 parts += [f"## {name}, {mode}, {size}\n", *_table(("backend", *columns), rows), ""]
     PAGES[size].write_text("\n".join(parts), encoding="utf-8")
     return PAGES[size]
+
+
+def _marks(devices: Sequence[str]) -> dict[str, str]:
+    """What marks the rows of each machine: nothing those of the one with most of them."""
+    commonest = [device for device, _ in Counter(devices).most_common()]
+    return dict(zip(commonest, ["", *(f" [{number}]" for number in range(1, len(commonest)))], strict=True))
 
 
 def _overview(found: dict[Cell, kept.Found]) -> list[str]:

@@ -81,3 +81,16 @@ def external_bytes(touched: Accesses) -> float:
     np.maximum.at(most, (written.astype(np.int64), buffer), size)
     result = ~came & (written_last > read_last)
     return float(most[:, came].sum() + size[written_last[result]].sum())
+
+
+@per_profile
+def reads_kept(profile: Profile) -> NDArray[np.bool_]:
+    """bool[op]: it reads a buffer that was there before the step, such as a weight; of a profile that knows buffers."""
+    touched = accesses(profile)
+    buffer, written = touched.numbered, touched.written
+    first = np.zeros(int(buffer.max(initial=-1)) + 1, np.int64)
+    first[buffer[::-1]] = np.arange(len(buffer))[::-1]
+    op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
+    found = np.zeros(len(touched.reads), bool)
+    found[op[~written & ~written[first[buffer]]]] = True
+    return settled(found)

@@ -7,6 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
+from roofline.analysis.accesses import reads_kept
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -18,6 +19,7 @@ from roofline.comparison.causes.select import FLOATS, VECTOR, WIDTH, are, both, 
 from roofline.comparison.segments import Segments
 from roofline.comparison.terms import Side
 from roofline.core.framework import framework
+from roofline.core.rows import buffers_known
 from roofline.core.schema import Op, Profile
 from roofline.core.switch import FLOAT32, Setting
 from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
@@ -34,6 +36,14 @@ _CAST_ONCE = {
     "tensorflow": "cast variables and input once, outside of the step, not with tf.cast in each of them",
     "keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
     "tf_keras": "create the layers in the type that they compute in (dtype=...), so that no step casts their weights",
+}
+#: What casts the results of a step's own ops, by what it is written with.
+_CASTS = {
+    "torch": ".to(dtype), .double() or .float()",
+    "jax": "astype, or a constant of a wider type",
+    "tensorflow": "tf.cast",
+    "keras": "ops.cast, or layers of different dtypes",
+    "tf_keras": "tf.cast, or layers of different dtypes",
 }
 #: Where a program sets what products of float32 data are computed in; of convolutions in PyTorch it is another switch.
 _SET_FLOAT32 = {
@@ -90,7 +100,20 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     fuses = bool(a.fused.any()) != bool(b.fused.any())
     for rows, partners in alone:
         if about or (not fuses and wide[0][rows].all() and wide[1][partners].all()):
-            yield Claim("precision", rows, partners, about=about or {"casts": "only"}, host=True)
+            yield Claim("precision", rows, partners, about=about or _cast_alone(attribution, rows, partners), host=True)
+
+
+def _cast_alone(attribution: Attribution, rows: Rows, partners: Rows) -> dict[str, str]:
+    """What a claim about casts between the same ops says: what is cast, as far as it is known.
+
+    kept: what is there before the step, as weights are; computed: the results of its ops.
+    """
+    comparison = attribution.comparison
+    run, side, some = (comparison.a, attribution.a, rows) if len(rows) else (comparison.b, attribution.b, partners)
+    if not buffers_known(run.profile):
+        return {"casts": "only"}
+    kept = reads_kept(run.profile)[side.segments.op[some]].any()
+    return {"casts": "kept" if kept else "computed"}
 
 
 def _wider(attribution: Attribution) -> Iterator[Claim]:
@@ -266,7 +289,10 @@ def sentence(facts: Facts) -> str:
 def advice(facts: Facts) -> str:
     """To cast once; else where a precision is set: a flag of the command for its own models, or in the program."""
     if "casts" in facts.about:
-        if "optimizer" in facts.run_more.profile.phases:
+        if facts.about["casts"] == "computed":
+            how = in_words_of(facts.run_more.profile, _CASTS, "casts")
+            return f"leave what the step computes in one type: look for {how} between these ops"
+        if "optimizer" in facts.run_more.by("phase"):
             return "keep weights in the type that they are used in, or cast each once per step and not at each use"
         keep = "cast what stays the same once, before the steps, and keep it in the type it is used in"
         return in_words_of(facts.run_more.profile, _CAST_ONCE, keep)

@@ -175,8 +175,26 @@ def test_weights_that_each_step_casts_are_casts_by_name() -> None:
     one = only(casting, step())
     assert (one.rule, one.seconds) == ("precision", near(4 * (40 + 10)))
     assert "casts into another type that torch (B) does not make: 4 launches" in one.text
-    assert "cast" in one.advice
-    assert "--precision" not in one.advice
+    # What an op reads was there before the step, which updates no weights.
+    assert one.advice.startswith("cast weights and input once (model.to(dtype) before the steps)")
+    trained = [
+        replace(run, ops=(*run.ops, replace(run.ops[-1], phase=run.phases.index("optimizer"))))
+        for run in (casting, step())
+    ]
+    assert only(*trained).advice.startswith(
+        "keep weights in the type that they are used in, or cast each once per step"
+    )
+
+
+def test_results_that_a_step_casts_are_left_in_their_type() -> None:
+    """Each cast reads what the op before it wrote: nothing of it could be cast before the steps."""
+    casting = with_bytes(step(before(GELU.name, change(TO_DOUBLE, dtype="fp32"))), TO_DOUBLE.name, 0.2e6, 0.1e6)
+    ops = list(casting.ops)
+    for place, op in enumerate(ops):
+        if casting.signatures[op.signature].name == TO_DOUBLE.name:
+            ops[place] = replace(op, reads=ops[place - 1].writes)
+    one = only(replace(casting, ops=tuple(ops)), step())
+    assert one.advice.startswith("leave what the step computes in one type: look for .to(dtype), .double() or .float()")
 
 
 #: As XLA writes them on a CPU: weights to bf16 and back in one kernel, and bf16 weights to fp32.

@@ -18,8 +18,9 @@ _TITLES = {
     "base": "The published sizes on every backend",
 }
 #: What stands elsewhere of the published size.
-_ELSEWHERE = """The models and backends that were measured at this size; [cells](cells.md) has all of them at the tiny one.
-What `torch-compile` and `torchscript` do to BERT and GPT-2 is in [torch.compile](torch-compile.md).
+_ELSEWHERE = """\
+The models and backends that were measured at this size; [cells](cells.md) has all of them at the tiny one. What
+`torch-compile` and `torchscript` do to BERT and GPT-2 is in [torch.compile](torch-compile.md).
 """
 _SHORT = {"infer": "i", "train": "t", "generate": "g"}
 

@@ -1,7 +1,7 @@
-"""A Python function that a compiled step calls back: what frameworks call the op that waits for it.
+"""A Python function that a compiled step or a graph calls back: what frameworks call the op that waits for it.
 
 The op itself is known: it hands its inputs to Python, on the host, and waits for the result. What Python does with them
-is not.
+is not. An op of PyTorch that is a Python function itself may have any name: its kind says so.
 """
 
 from __future__ import annotations
@@ -12,8 +12,9 @@ from functools import lru_cache
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
-from roofline.core.rows import rows
-from roofline.core.vocabulary import BOUNDS
+from roofline.core.rows import per_profile, rows
+from roofline.core.schema import Profile, Signature
+from roofline.core.vocabulary import BOUNDS, CALLBACK
 
 #: XLA's custom calls for `jax.pure_callback`, `io_callback` and `debug.callback` of a CPU and of a GPU
 #: (jax/_src/callback.py: xla_python_cpu_callback, xla_ffi_python_cpu_callback, xla_ffi_partitioned_python_gpu_callback,
@@ -32,12 +33,23 @@ def calls_python(name: str) -> bool:
     return _CALLED.search(name) is not None
 
 
+def is_python(signature: Signature) -> bool:
+    """Whether an op calls a Python function back, or is one."""
+    return signature.kind == CALLBACK or calls_python(signature.name)
+
+
+@per_profile
+def python_ops(profile: Profile) -> frozenset[str]:
+    """The names of such ops."""
+    return frozenset(one.name for one in profile.signatures if is_python(one))
+
+
 def called_back(analysis: Analysis) -> tuple[str, ...]:
     """The ops in which a step waits for Python, if they have half or more of the time whose roof is not known."""
     profile, table = analysis.profile, analysis.table
     names = [signature.name for signature in profile.signatures]
     number = rows(profile).signature
-    called = np.asarray([calls_python(name) for name in names], bool)[number] & (table.bound == _UNKNOWN)
+    called = np.asarray([is_python(one) for one in profile.signatures], bool)[number] & (table.bound == _UNKNOWN)
     if not called.any() or float(table.share[called].sum()) < _MOST * float(table.share[table.bound == _UNKNOWN].sum()):
         return ()
     return tuple(dict.fromkeys(names[each] for each in number[called].tolist()))

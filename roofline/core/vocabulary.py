@@ -31,6 +31,8 @@ PHASES: tuple[Phase, ...] = get_args(Phase)
 
 #: The types of numbers that are multiplied in matrices, and not counted with.
 FLOATING = frozenset(("fp64", "fp32", "fp16", "bf16", "fp8", "complex64", "complex128"))
+#: The kind of an op that is a Python function of the user's, whatever its name (docs/counting.md).
+CALLBACK = "callback"
 #: The kind of direct linear algebra: matrix FLOPs, and no products that runs are compared by (docs/counting.md).
 LINEAR_ALGEBRA = "linear algebra"
 #: Matrix work; all other classes do vector work.

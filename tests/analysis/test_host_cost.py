@@ -119,10 +119,10 @@ def test_nothing_is_said_of_what_was_not_recorded() -> None:
     apart = replace(apart, wall=replace(apart.wall, steps=tuple(each + 200e-6 for each in apart.wall.steps)))
     assert host_cost(analyze(apart)) is None
     assert host.told(analyze(apart)) == "28 ops per step, at most 17.1 µs of host time each"
-    # A thread that slept for a tenth of it or more did not dispatch meanwhile.
+    # A thread that slept for a tenth of it or more did not dispatch meanwhile: (480 - 48) / 28.
     slept, awake = ({**apart.conditions, "asleep_seconds_per_step": seconds} for seconds in (48e-6, 47e-6))
     assert host.told(analyze(replace(apart, conditions=slept))) == (
-        "28 ops per step, at most 17.1 µs of host time each; its thread was on no core for 48.0 µs of a plain step: "
+        "28 ops per step, at most 15.4 µs of host time each; its thread was on no core for 48.0 µs of a plain step: "
         "asleep or waiting"
     )
     assert host.told(analyze(replace(apart, conditions=awake))) == "28 ops per step, at most 17.1 µs of host time each"

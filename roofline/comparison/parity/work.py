@@ -11,7 +11,7 @@ from enum import Enum
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.callbacks import calls_python
+from roofline.analysis.callbacks import python_ops
 from roofline.comparison.parity.contractions import differing, matrix_work, products
 from roofline.comparison.parity.difference import SAME_WORK, Contraction, Difference, Pair
 from roofline.core.schema import Op
@@ -266,7 +266,7 @@ def hidden(run: Analysis, other: Analysis, called_back: bool = True) -> dict[str
         return {}
     found: dict[str, float] = {}
     for key, _, seconds in _unmatched(run, other):
-        if called_back or not calls_python(key[1]):
+        if called_back or key[1] not in python_ops(run.profile):
             found[key[0]] = found.get(key[0], 0.0) + seconds / busy
     return found
 

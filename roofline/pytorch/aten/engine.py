@@ -13,12 +13,13 @@ import torch
 from torch.utils._python_dispatch import _disable_current_modes
 
 from roofline.core.cost import Cost, unknown
-from roofline.core.vocabulary import FLOATING, OpClass
+from roofline.core.vocabulary import CALLBACK, FLOATING, OpClass
 from roofline.costs import custom
 from roofline.costs.calls import Call, describe, memory_format, tensors
 from roofline.costs.counted import Access, Costed
 from roofline.costs.dtypes import COLLECTIVE, DTYPES, said
 from roofline.pytorch.aten import bytes, contractions, flops, schema
+from roofline.pytorch.aten.python_ops import is_python_function
 from roofline.pytorch.aten.references import without_dynamo
 from roofline.pytorch.aten.tables import ATTENTION, ATTENTION_BACKWARD, CLASS_OF, CONTRACTIONS, PRIMITIVE, base
 
@@ -167,7 +168,7 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
         floating = floating or [dtype for dtype in results if dtype in FLOATING]  # which they are turned into
     return Costed(
         cost=cost,
-        kind=contractions.kind(call.name),
+        kind=_kind(call, cost),
         op_class=classify(call.name),
         shapes=describe(call),
         dtype=next(iter(floating or types or results), None),
@@ -175,6 +176,15 @@ def _costed(call: Call, cost: Cost, moved_view: bool = False) -> Costed:
         view=moved_view,
         layout=memory_format(call),
     )
+
+
+def _kind(call: Call, cost: Cost) -> str:
+    """The kind of an op. A Python function is one on a CPU, where the step waits for it; a GPU runs its kernels."""
+    if cost.quality == "unknown" and not call.name.startswith("aten::") and is_python_function(call.name):
+        first = next(tensors(call.inputs), None)
+        if first is None or first.device == "cpu":
+            return CALLBACK
+    return contractions.kind(call.name)
 
 
 def _scalar(call: Call) -> Costed:

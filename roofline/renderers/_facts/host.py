@@ -33,7 +33,10 @@ def told(analysis: Analysis) -> str:
 
 
 def _bound(analysis: Analysis) -> str:
-    """What ops, or the programs that a compiler made of the step, take the host at most: all of the gap."""
+    """What ops, or the programs that a compiler made of the step, take the host at most.
+
+    All of the gap, but what of it the thread certainly was on no core for: then it dispatched nothing.
+    """
     if analysis.gap <= 0 or analysis.has_queue:
         return ""
     ran, programs = dispatched(analysis), round(analysis.profile.conditions.get(PROGRAMS, 0.0))
@@ -43,9 +46,11 @@ def _bound(analysis: Analysis) -> str:
         what, number = counted(programs, "compiled program"), programs
     else:
         return ""
-    each = f"{what} per step, at most {units.seconds(analysis.gap / number)} of host time each"
-    away = analysis.profile.conditions.get(ASLEEP, 0.0)
+    away = min(analysis.profile.conditions.get(ASLEEP, 0.0), analysis.gap)
     if away < _SOME * analysis.gap:
+        away = 0.0
+    each = f"{what} per step, at most {units.seconds((analysis.gap - away) / number)} of host time each"
+    if not away:
         return each
     return f"{each}; its thread was on no core for {units.seconds(away)} of a plain step: asleep or waiting"
 

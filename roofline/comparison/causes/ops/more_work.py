@@ -13,6 +13,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.kept_state import updates
+from roofline.comparison.causes.ops.graph_breaks import prevails
 from roofline.comparison.causes.phrases import flop, host_and_after, listed, moved, opening, ops
 from roofline.comparison.causes.program import in_words_of
 from roofline.comparison.causes.select import (
@@ -215,14 +216,22 @@ def sentence(facts: Facts) -> str:
             f"{_done(facts.does_less)}{host_and_after(facts)}."
         )
     if _no_products(facts):
-        return (
-            f"{opening(facts, 'ops that the other run does not do')}: {_done(facts.does_more)}{host_and_after(facts)}."
+        text = (
+            f"{opening(facts, 'ops that the other run does not do')}: {_done(facts.does_more)}{host_and_after(facts)}"
         )
+        return f"{text}{_out_of_sight(facts)}."
     text = (
         f"{opening(facts, 'products')}: {flop(facts.does_more)} against "
         f"{flop(facts.does_less)} in their place{host_and_after(facts)}"
     )
     return f"{text}."
+
+
+def _out_of_sight(facts: Facts) -> str:
+    """That the other run may do it in Python, where its graph is broken more often: such work is in no op."""
+    if not prevails(facts.run_less, facts.run_more):
+        return ""
+    return f", unless {facts.less} does them in the Python that breaks its graph, which is seen in no op"
 
 
 def _done(work: Work) -> str:
@@ -241,6 +250,8 @@ def advice(facts: Facts) -> str:
     if facts.does_less.ops and not facts.does_more.flops and not facts.does_less.flops:
         return f"take the cheaper of the two ({listed(facts.does_less.names[:1])}) where it gives what is needed"
     if _no_products(facts):
+        if _out_of_sight(facts):
+            return f"look what {facts.less} does in their place between its graphs; if nothing, leave them out"
         return "leave them out where they are not needed"
     if facts.about.get("asked") == "backward" and not facts.does_less.flops:
         freeze = in_words_of(facts.run_more.profile, _FREEZE, "take gradients of the trained parameters alone")

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
-from roofline.analysis.callbacks import calls_python
+from roofline.analysis.callbacks import python_ops
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
@@ -29,7 +29,7 @@ def advice(facts: Facts) -> str:
     told = f"register a formula for {listed(unknown)} (docs/counting.md)"
     if facts.does_more.unknown:
         return told
-    if any(map(calls_python, unknown)):
+    if not python_ops(facts.run_less.profile).isdisjoint(unknown):
         return "do here what that function does, if it does the same: a cheaper algorithm, or a library's kernel"
     return f"use {listed(unknown)} here too, if it does the same; {told}, and the two can be compared"
 
@@ -38,7 +38,7 @@ def sentence(facts: Facts) -> str:
     """Launches of both runs, and what they are called in the one."""
     if not facts.does_more.unknown and facts.does_more.names:
         text = f"{opening(facts, listed(facts.does_more.names))}: {ops(facts.does_more)}"
-        if any(map(calls_python, facts.does_less.unknown)):
+        if not python_ops(facts.run_less.profile).isdisjoint(facts.does_less.unknown):
             other = f"in whose place {facts.less} calls Python back ({listed(facts.does_less.unknown)})"
         elif facts.does_less.unknown:
             other = f"in whose place {facts.less} has ops of unknown work ({listed(facts.does_less.unknown)})"

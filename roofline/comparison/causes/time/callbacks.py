@@ -1,4 +1,4 @@
-"""Python functions that a compiled step calls back: its ops wait for the host, with what the other run does instead."""
+"""Python functions that a step calls back: its ops wait for the host, with what the other run does instead."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import numpy as np
 
 from roofline import units
-from roofline.analysis.callbacks import calls_python
+from roofline.analysis.callbacks import is_python
 from roofline.comparison.arrays import Bools
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Rule
@@ -42,7 +42,7 @@ def _told(some: Segments) -> str:
 
 def _called(some: Segments) -> Bools:
     """Which segments call Python back."""
-    called: Bools = np.asarray([calls_python(one.name) for one in some.signature], bool)
+    called: Bools = np.asarray([is_python(one) for one in some.signature], bool)
     called &= np.isnan(some.flops) | np.isnan(some.bytes)
     return called
 

@@ -1,6 +1,6 @@
 """What a host does besides dispatching, while no op runs: Python, sleeping, input between ops.
 
-And Python that a compiled step calls back (callbacks.py): an op, but all that it does is to wait for the host.
+And Python that a step's program calls back (callbacks.py): an op, but all that it does is to wait for the host.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import SOME, following, host_part, listed, opening
 from roofline.comparison.causes.select import MORE
-from roofline.core.executor import MADE, MAKING
+from roofline.core.executor import MADE, MAKING, compiles, executor_of
 
 #: From this part of a finding on, it is most of it. By choice.
 _MOST = 0.5
@@ -43,13 +43,23 @@ def called_back(facts: Facts) -> bool:
     return bool(called) and facts.dispatch <= _MOST * facts.seconds
 
 
+def _caller(facts: Facts) -> str:
+    """What calls Python back: a program that a compiler made, TensorFlow's graph, or a step of ops one by one."""
+    profile = facts.run_more.profile
+    if compiles(profile):
+        return "compiled step"
+    return "graph" if executor_of(profile) == "tensorflow-graph" else "step"
+
+
 def sentence(facts: Facts) -> str:
     """What is called back; else what of it the op after takes longer, and whether the thread was on a core."""
     if called_back(facts):
         others = [name for name in facts.does_less.names if name not in facts.does_more.names]
         other = f", in whose place {facts.less} has {listed(others)}" if others else ""
         between = host_part(facts, "between its ops") if facts.dispatch > SOME * facts.seconds else ""
-        text = f"{opening(facts, 'Python functions that its compiled step calls back')}: {facts.about_more} per step"
+        text = (
+            f"{opening(facts, f'Python functions that its {_caller(facts)} calls back')}: {facts.about_more} per step"
+        )
         return f"{text}{other}{between}{following(facts)}; the step waits for Python on the host."
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
     dispatches_more = facts.launches_more > MORE * facts.launches_less
@@ -102,7 +112,7 @@ def advice(facts: Facts) -> str:
     """What to look for."""
     if called_back(facts):
         return (
-            "take the Python function out of the compiled step: write it with the framework's own ops, or call it "
+            f"take the Python function out of the {_caller(facts)}: write it with the framework's own ops, or call it "
             "outside of the step, or more rarely"
         )
     if _made(facts) and _making(facts) >= _MOST * facts.seconds:
@@ -124,7 +134,7 @@ def advice(facts: Facts) -> str:
 def label(facts: Facts) -> str:
     """What is called back; else where it is."""
     if called_back(facts):
-        return f"Python called back from the compiled step ({facts.about_more})"
+        return f"Python called back from the {_caller(facts)} ({facts.about_more})"
     return "host time between ops"
 
 

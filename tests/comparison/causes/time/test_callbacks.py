@@ -6,6 +6,7 @@ from dataclasses import replace as change
 
 import pytest
 from explained import found, near, only
+from msgspec.structs import replace
 from synthetic import LAYER, Row, step
 
 from roofline.analysis.callbacks import calls_python
@@ -18,8 +19,33 @@ def test_python_that_a_compiled_step_calls_back() -> None:
     one = only(step((*LAYER * 4, BACK)), step())
     assert (one.rule, one.seconds) == ("host-idle", near(910))
     assert "1 call of xla_ffi_python_cpu_callback per step" in one.text
-    assert "take the Python function out of the compiled step" in one.advice
-    assert one.label == "Python called back from the compiled step (1 call of xla_ffi_python_cpu_callback)"
+    assert one.label == "Python called back from the step (1 call of xla_ffi_python_cpu_callback)"
+
+
+@pytest.mark.parametrize(
+    ("mechanism", "backend", "caller"),
+    [("xla-thunk", "jax", "compiled step"), ("tensorflow-graph", "tensorflow", "graph"), ("eager", "torch", "step")],
+)
+def test_who_calls_python_back(mechanism: str, backend: str, caller: str) -> None:
+    runs = [
+        replace(run, profiled=replace(run.profiled, mechanism=mechanism))
+        for run in (step((*LAYER * 4, BACK), backend=backend), step(backend=backend))
+    ]
+    one = only(*runs)
+    assert f"Python functions that its {caller} calls back: 1 call of" in one.text
+    assert f"take the Python function out of the {caller}: write it" in one.advice
+    assert one.label.startswith(f"Python called back from the {caller} (")
+
+
+def test_an_op_that_is_a_python_function_has_any_name() -> None:
+    """Its kind says so; without, it is an op of unknown work."""
+    own = Row("mine::op", "other", 900, known=False)
+    plain = step((*LAYER * 4, own))
+    table = tuple(replace(one, kind="callback") if one.name == own.name else one for one in plain.signatures)
+    one = only(replace(plain, signatures=table), step())
+    assert (one.rule, one.seconds) == ("host-idle", near(910))
+    assert "1 call of mine::op per step" in one.text
+    assert only(plain, step()).rule == "unknown-work"
 
 
 def test_what_the_other_run_does_in_its_place_goes_with_it() -> None:

@@ -39,6 +39,7 @@ SETS = {
     "third": ROOT / "tests" / "data" / "plants_third",
     "fourth": ROOT / "tests" / "data" / "plants_fourth",
     "fifth": ROOT / "tests" / "data" / "plants_fifth",
+    "sixth": ROOT / "tests" / "data" / "plants_sixth",
 }
 
 STEPS = 60

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline.analysis.analysis import Analysis
-from roofline.core.executor import PROGRAMS, compiles, executor_of, op_by_op
+from roofline.core.executor import CALLS, PROGRAMS, compiles, executor_of, op_by_op
 
 #: So many times as many programs are another way to dispatch a step, by choice.
 MORE_PROGRAMS = 1.5
@@ -14,9 +14,18 @@ _COMPILED = frozenset(("on", "compile", "autocluster"))
 
 
 def more_programs(slower: Analysis, other: Analysis) -> bool:
-    """Whether the slower run dispatches more compiled programs, and neither all of it op by op."""
-    many, few = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (slower, other))
+    """Whether the slower run dispatches more compiled programs, or graphs of TensorFlow, and not all of it op by op."""
+    many, few = programs(slower, other)[1]
     return not op_by_op(slower.profile) and many > MORE_PROGRAMS * few > 0
+
+
+def programs(run: Analysis, other: Analysis) -> tuple[str, tuple[float, float]]:
+    """What both runs dispatch of what a framework made of a step, and how many of them per step; 0: not known."""
+    for what, key in (("compiled programs", PROGRAMS), ("graphs", CALLS)):
+        one, less = (each.profile.conditions.get(key) or 0.0 for each in (run, other))
+        if one and less:
+            return what, (one, less)
+    return "compiled programs", (0.0, 0.0)
 
 
 def in_pieces(slower: Analysis, other: Analysis) -> bool:

@@ -32,8 +32,8 @@ HALF_AGAIN = 1.5
 _FAR_MORE = 4.0
 #: From more than this share of their launches on, ops are small: the launch is their floor. By choice: most of them.
 _SMALL_FROM = 0.5
-#: From this share of its time on, something is nearly all that a run does in a stretch. By choice.
-_NEARLY_ALL = 0.9
+#: From these shares of its time on, something is much, or nearly all, of what a run does in a stretch. By choice.
+_MUCH, _NEARLY_ALL = 0.25, 0.9
 #: Of equal ops, this part or more must be done again for their first time to be known. By choice: else it is a guess.
 _DONE_AGAIN = 0.5
 #: From more than this part of a time on, it is most of it. By choice.
@@ -120,7 +120,8 @@ def alone_or_in_place(attribution: Attribution, of: Callable[[Segments], Bools])
     """The free segments without a partner for which `of` is true: (segments of A, of B).
 
     Where nearly all that one run does in a stretch is such, by its time, all that both do there goes with it: it stands
-    in the place of that; where both runs dispatch alike, as elsewhere a stretch is no unit.
+    in the place of that; where both runs dispatch alike, as elsewhere a stretch is no unit. So does, where it is much
+    of the stretch, what stands beside it there and the other run's compiler fuses: no compiler fuses across such an op.
     """
     pairs = attribution.matching
     free_a, free_b = attribution.rows(of)
@@ -128,11 +129,16 @@ def alone_or_in_place(attribution: Attribution, of: Callable[[Segments], Bools])
     such = np.zeros(len(attribution.a.segments)), np.zeros(len(attribution.b.segments))
     for side, seconds, rows in zip((attribution.a, attribution.b), such, alone, strict=True):
         seconds[rows] = side.seconds[rows]
-    for stretch in pairs.unmatched if pairs.alike else ():
+    for stretch in pairs.unmatched if pairs.alike or attribution.one_executor else ():
         a, b = attribution.free(stretch.a, stretch.b)
         times = float(attribution.a.seconds[a].sum()), float(attribution.b.seconds[b].sum())
-        most = (float(seconds[rows].sum()) for seconds, rows in zip(such, (a, b), strict=True))
-        if any(part > 0 and part >= _NEARLY_ALL * time for part, time in zip(most, times, strict=True)):
+        parts = [float(seconds[rows].sum()) for seconds, rows in zip(such, (a, b), strict=True)]
+        fused = attribution.a.segments.fused[a].any(), attribution.b.segments.fused[b].any()
+        barred = (parts[0] > 0) != (parts[1] > 0) and bool(fused[0 if parts[1] > 0 else 1])
+        enough = _MUCH if barred else _NEARLY_ALL
+        if (barred or pairs.alike) and any(
+            part > 0 and part >= enough * time for part, time in zip(parts, times, strict=True)
+        ):
             yield a, b
     yield alone
 

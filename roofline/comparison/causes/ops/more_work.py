@@ -196,7 +196,10 @@ def _within(
 def sentence(facts: Facts) -> str:
     """FLOPs of both runs, or the ops of the one."""
     if "kept" in facts.about:
-        what = "updating what is kept from step to step outside of the optimizer, such as averages of weights"
+        kept = "what is kept from step to step"
+        what = f"updating {kept} outside of the optimizer, such as averages of weights"
+        if _copied(facts):
+            what = f"copying {kept}, such as weights and the optimizer's state"
         return f"{opening(facts, what)}: {_done(facts.does_more)}{host_and_after(facts)}."
     if "rows" in facts.about:
         instead = f", where {facts.less} has {_done(facts.does_less)}" if facts.does_less.ops else ""
@@ -234,6 +237,11 @@ def _out_of_sight(facts: Facts) -> str:
     return f", unless {facts.less} does them in the Python that breaks its graph, which is seen in no op"
 
 
+def _copied(facts: Facts) -> bool:
+    """Whether what is kept is copied and not computed."""
+    return facts.does_more.classes == {"movement"}
+
+
 def _done(work: Work) -> str:
     return f"{moved(work)} ({listed(work.names)})"
 
@@ -241,6 +249,8 @@ def _done(work: Work) -> str:
 def advice(facts: Facts) -> str:
     """Not to do it, or to compare equal models, where the claim says that one run is asked for more."""
     if "kept" in facts.about:
+        if _copied(facts):
+            return "copy it every few steps, or only what is needed of it, into tensors that are there already"
         every = "update it every few steps"
         return f"{every}, or {in_words_of(facts.run_more.profile, _AT_ONCE, 'in few large ops')}"
     if "rows" in facts.about:

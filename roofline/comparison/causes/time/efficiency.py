@@ -6,6 +6,7 @@ from collections.abc import Iterator, Mapping
 
 from roofline import units
 from roofline.analysis.floors import ABOVE_TOLERANCE
+from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
@@ -15,11 +16,26 @@ from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
 from roofline.core.vocabulary import PRODUCTS
 
+#: So many times as many products are the same ones in pieces. By choice: what frameworks join by themselves (queries,
+#: keys and values, or both gradients of a layer) are two or three.
+_PIECES = 4.0
+
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
-    """All ops that are left: products, then the others."""
-    for of, classes in (("products", PRODUCTS), ("others", ALL)):
-        yield Claim("efficiency", *left(attribution, classes), about={"of": of})
+    """All ops that are left: products, then the others. As `tiny-ops` the same products in far more, smaller ones."""
+    products = left(attribution, PRODUCTS)
+    name = "tiny-ops" if not attribution.matching.alike and _in_pieces(attribution, *products) else "efficiency"
+    yield Claim(name, *products, about={"of": "products"} if name == "efficiency" else {})
+    yield Claim("efficiency", *left(attribution, ALL), about={"of": "others"})
+
+
+def _in_pieces(attribution: Attribution, a: Rows, b: Rows) -> bool:
+    """Whether the run that takes longer for the products does them in far more than the other one."""
+    sides = attribution.a, attribution.b
+    launches = [float(side.segments.launches[rows].sum()) for side, rows in zip(sides, (a, b), strict=True)]
+    seconds = [float(side.seconds[rows].sum()) for side, rows in zip(sides, (a, b), strict=True)]
+    more = int(launches[1] > launches[0])
+    return seconds[more] > seconds[1 - more] and launches[more] >= _PIECES * launches[1 - more] > 0
 
 
 def _excused_by(about: Mapping[str, str]) -> Speed:

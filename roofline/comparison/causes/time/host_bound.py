@@ -11,7 +11,7 @@ from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
-from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs
+from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs, programs
 from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import counter, host_part
@@ -39,19 +39,25 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     name, about = "host-bound", {}
     if attribution.one_executor and not attribution.queued:
         name = "host-idle"
+        kind, made = programs(a, b)
+        differ = max(made) > MORE_PROGRAMS * min(made) > 0
+        if differ and kind == "graphs":  # of these it is measured how long Python takes
+            shares = _known_besides(attribution, (0.0, 0.0))
+            if (shares[0] * a.gap - shares[1] * b.gap) * (made[0] - made[1]) < 0:
+                yield Claim("host-idle", NONE, NONE, *shares)  # of the one that dispatches fewer, and in its way
         more = attribution.gap_a * a.gap - attribution.gap_b * b.gap
         about = _asleep(attribution, more)
         costs = host_cost(a, resolved=False), host_cost(b, resolved=False)
         if costs[0] is not None and costs[1] is not None:
             name, about = _most(attribution, (costs[0], costs[1]), more, about)
-        reads, programs = of_both(attribution, READS), of_both(attribution, PROGRAMS)
+        reads = of_both(attribution, READS)
         # On a CPU reading a result waits for nothing: it is a little more Python, and no more than that is its cost.
         if reads is not None and attribution.reads_are_placed:  # an optimizer's own are not the step's
             reads = reads[0] - _of_optimizer(a.profile), reads[1] - _of_optimizer(b.profile)
         if reads is not None and reads[0] != reads[1] and 0 < more / (reads[0] - reads[1]) < 1e-9 * A_READ:
             name, about = "synchronisation", {"a": f"{reads[0]:.0f}", "b": f"{reads[1]:.0f}"}
-        if programs is not None and max(programs) > MORE_PROGRAMS * min(programs) > 0:
-            dispatch = 0 < more / (programs[0] - programs[1]) < _A_PROGRAM
+        if differ:
+            dispatch = 0 < more / (made[0] - made[1]) < _A_PROGRAM
             name, about = ("host-bound", {}) if dispatch else (name, about)
     else:
         # Between ops, and far longer than a dispatch: whatever dispatches, that is something else.
@@ -159,30 +165,29 @@ def _overhead(analysis: Analysis) -> float:
     return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
 
 
-def _programs(facts: Facts) -> tuple[float, float] | None:
-    """How many compiled programs both runs run, where the one that spends more is known to run more."""
-    more, less = (run.profile.conditions.get(PROGRAMS) or 0.0 for run in (facts.run_more, facts.run_less))
-    return (more, less) if more > less > 0 else None
+def _programs(facts: Facts) -> tuple[str, str, str] | None:
+    """What both runs run of programs or graphs, and how many, where the one that spends more is known to run more."""
+    what, (more, less) = programs(facts.run_more, facts.run_less)
+    return (what, units.count(round(more)), units.count(round(less))) if more > less > 0 else None
 
 
 def sentence(facts: Facts) -> str:
     """Programs of both runs, where one has more; else their idle times and launches, and what each launch costs."""
-    programs = _programs(facts)
-    if programs is not None:
-        text = (
-            f"{facts.more} runs {units.count(round(programs[0]))} compiled programs per step and {facts.less} "
-            f"{units.count(round(programs[1]))}, which costs {units.seconds(facts.seconds)}"
-        )
-        return f"{text}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
+    made = _programs(facts)
+    if made is not None:
+        what, more, less = made
+        runs = f"calls {more} graphs from Python" if what == "graphs" else f"runs {more} {what}"
+        told = f"{facts.more} {runs} per step and {facts.less} {less}, which costs {units.seconds(facts.seconds)}"
+        return f"{told}{host_part(facts, 'while no op runs') if facts.dispatch > 0 else ''}."
     costs = [host_cost(run, resolved=False) for run in (facts.run_more, facts.run_less)]
     if facts.about.get("dispatched") and costs[0] is not None and costs[1] is not None:
         told = f"{facts.more} spends {units.seconds(facts.seconds)} more on dispatching ops and views while no op runs"
         return f"{told}: {costs[0].words}, {facts.less} {costs[1].words}."
     gaps = _idle(facts.run_more), _idle(facts.run_less)
-    what = _dispatches(facts.run_more, facts.launches_more), _dispatches(facts.run_less, facts.launches_less)
-    idle = f"{units.seconds(gaps[0])} with {what[0]}"
-    alike = " launches" if what[0].endswith("launches") else ""
-    other = f"{units.seconds(gaps[1])} with {what[1].removesuffix(alike)}"
+    whats = _dispatches(facts.run_more, facts.launches_more), _dispatches(facts.run_less, facts.launches_less)
+    idle = f"{units.seconds(gaps[0])} with {whats[0]}"
+    alike = " launches" if whats[0].endswith("launches") else ""
+    other = f"{units.seconds(gaps[1])} with {whats[1].removesuffix(alike)}"
     text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
     return f"{text}{_each(facts)}."
 
@@ -235,7 +240,10 @@ def sentence_of_small(facts: Facts) -> str:
 
 def advice(facts: Facts) -> str:
     """One program, fewer ops, or less Python between them."""
-    if _programs(facts):
+    made = _programs(facts)
+    if made is not None:
+        if made[0] == "graphs":
+            return "put the whole step into one tf.function, with its gradients and its update"
         return "compile the whole step as one program (one jit around all of it)"
     if compiles(facts.run_more.profile):
         return "hand its program fewer and ready arguments, and keep Python and conversions out of the step"
@@ -246,9 +254,9 @@ def advice(facts: Facts) -> str:
 
 def label(facts: Facts) -> str:
     """What the hosts of both runs dispatch, as in the sentence; their idle time where that is not more."""
-    programs = _programs(facts)
-    if programs is not None:
-        told = f"{units.count(round(programs[0]))} programs against {units.count(round(programs[1]))}"
+    made = _programs(facts)
+    if made is not None:
+        told = f"{made[1]} {made[0].removeprefix('compiled ')} against {made[2]}"
     elif facts.launches_more <= facts.launches_less:
         told = " in which no op runs against ".join(
             units.seconds(_idle(run)) for run in (facts.run_more, facts.run_less)

@@ -122,6 +122,15 @@ def test_an_average_of_weights_is_no_part_of_the_forward_pass() -> None:
     assert only(step((*LAYER * 4, *small)), step()).rule == "tiny-ops"
 
 
+def test_copies_of_what_is_kept_are_no_averages() -> None:
+    """20 copies into what was there, 15 µs and 10 of dispatch each, as of a checkpoint in memory."""
+    copies = (Row("aten::copy_", "movement", 15, bytes=0.001e6, block="head"),) * 20
+    one = only(averaging(step((*LAYER * 4, *copies)), "aten::copy_"), step())
+    assert (one.rule, one.seconds) == ("more-work", near(20 * 25))
+    assert "more on copying what is kept from step to step, such as weights and the optimizer's state" in one.text
+    assert one.advice.startswith("copy it every few steps")
+
+
 def test_what_is_told_of_weights_after_their_update_is_not_kept() -> None:
     """After the optimizer a new tensor made of weights that nothing reads: one element by element, one of bins."""
     adam = Row("aten::_fused_adam_", "optimizer", 300, bytes=4e6, phase="optimizer")

@@ -5,7 +5,35 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 from explained import found, near, only
-from synthetic import LAYER, Row, step
+from synthetic import GELU, LAYER, LINEAR, Row, step
+
+
+def test_what_a_compiler_cannot_fuse_across_an_op_goes_with_it() -> None:
+    """A norm in an op of somebody's own, 200 µs, and a fused rest of 100 behind it: without it one kernel of 150.
+
+    Of runs that a compiler fuses; where little of the time there is the op's, the rest is no part of it.
+    """
+    rest, whole = (
+        Row(
+            f"fused_{parts[0]}",
+            "pointwise",
+            own,
+            bytes=0.8e6,
+            block="FFN",
+            parts=tuple(change(GELU, name=p) for p in parts),
+        )
+        for parts, own in ((["tanh"], 100), (["mean", "pow"], 150))
+    )
+    for own, seconds in ((200, {"unknown-work": near(4 * (200 + 100 - 150 + 10))}), (20, None)):
+        foreign = Row("mine::norm", "other", own, known=False, block="FFN")
+        told = found(
+            step((LINEAR, foreign, rest) * 4, backend="torch-compile"),
+            step((LINEAR, whole) * 4, backend="torch-compile"),
+        )
+        if seconds is not None:
+            assert {rule: finding.seconds for rule, finding in told.items()} == seconds
+        else:
+            assert told["unknown-work"].seconds == near(4 * (20 + 10))
 
 
 def test_work_that_is_not_known_is_no_less_work() -> None:

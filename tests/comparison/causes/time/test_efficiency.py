@@ -5,12 +5,9 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 import pytest
-from explained import findings, near, only
+from explained import findings, found, near, only
 from msgspec.structs import replace
-from synthetic import (
-    LAYER,
-    step,
-)
+from synthetic import LAYER, LINEAR, step
 
 from roofline.core.schema import Profile
 
@@ -43,6 +40,20 @@ def test_two_kernels_are_named_and_no_slower_machine() -> None:
     assert "Most of it is in slow_conv, in " in found.text
     assert found.text.endswith(" in library_conv.")
     assert found.advice.startswith("look at the kernels of both")
+
+
+@pytest.mark.parametrize(("pieces", "rule"), [(2, "efficiency"), (8, "tiny-ops")])
+def test_between_frameworks_products_in_far_more_pieces_are_small_ops(pieces: int, rule: str) -> None:
+    """Of 12 products one in three is done in pieces by PyTorch, which take 600 µs where XLA's takes 300: 4 x 300.
+
+    Products that a framework takes together by itself are few: two are none.
+    """
+    whole = change(LINEAR, name="dot", own=300, flops=16e6)
+    parts = (change(whole, name="aten::mm", own=600 / pieces, flops=16e6 / pieces),) * pieces
+    a = step(tuple(parts) * 4, host=0)
+    b = step((whole,) * 4, backend="jax", host=0)
+    told = found(a, b)
+    assert {rule: finding.seconds for rule, finding in told.items()} == {rule: near(4 * 300)}
 
 
 def test_kernels_of_a_part_of_the_products_are_not_most_of_it() -> None:

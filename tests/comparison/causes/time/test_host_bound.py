@@ -7,6 +7,7 @@ from dataclasses import replace as change
 import handmade
 import pytest
 from explained import facts, findings, found, near, xla
+from msgspec.structs import replace
 from synthetic import (
     ADD,
     GELU,
@@ -21,6 +22,7 @@ from synthetic import (
 
 from roofline.analysis.analysis import analyze
 from roofline.comparison.causes.order import causes
+from roofline.core.schema import Profile
 
 
 def test_a_compiler_that_fuses_and_dispatches_less() -> None:
@@ -46,6 +48,33 @@ def test_host_time_of_more_programs_is_dispatching_them() -> None:
     assert told["host-bound"].text == (
         "jax (A) runs 9 compiled programs per step and jax (B) 1, which costs 560 µs, 560 µs of it while no op runs."
     )
+
+
+def graphs(calls: float, python: float = 0.0, **more: object) -> Profile:
+    """28 ops of graphs that Python calls so often; python: the share of the gap that is Python's."""
+    shares = {"host dispatch": 1 - python, "host dispatch: Python": python}
+    run = step(backend="tensorflow", conditions={"calls_per_step": calls}, causes=shares, **more)
+    return replace(run, profiled=replace(run.profiled, mechanism="tensorflow-graph"))
+
+
+def test_host_time_of_more_graphs_is_calling_them() -> None:
+    """9 calls and 28 x 200 us more: 700 us a call, where up to a millisecond is one."""
+    told = found(graphs(9.0, host=210), graphs(1.0))
+    assert set(told) == {"host-bound"}
+    assert told["host-bound"].seconds == near(28 * 200)
+    assert "tensorflow (A) calls 9 graphs from Python per step and tensorflow (B) 1" in told["host-bound"].text
+    assert told["host-bound"].advice == "put the whole step into one tf.function, with its gradients and its update"
+    assert told["host-bound"].label == "dispatching on the host (9 graphs against 1)"
+    assert set(found(graphs(9.0, host=210), graphs(8.0))) == {"host-idle"}
+
+
+def test_calls_of_one_run_and_python_of_the_other_are_told_apart() -> None:
+    """Both gaps are 28 x 210 us: of 9 calls, and of 1 with Python of all of it, but for the millisecond of a call."""
+    told = found(graphs(9.0, host=210), graphs(1.0, python=1.0, host=210))
+    assert {rule: finding.seconds for rule, finding in told.items()} == {
+        "host-idle": near(-(28 * 210 - 1000)),
+        "host-bound": near(28 * 210 - 1000),
+    }
 
 
 def test_host_time_of_as_many_programs_is_not() -> None:

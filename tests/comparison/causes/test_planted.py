@@ -34,7 +34,9 @@ def _module() -> ModuleType:
 
 plants = _module()
 PAIRS: dict[str, Any] = plants.pairs()
-LATER: dict[str, dict[str, Any]] = {name: plants.pairs(name) for name in ("second", "third", "fourth", "fifth", "sixth")}
+LATER: dict[str, dict[str, Any]] = {
+    name: plants.pairs(name) for name in ("second", "third", "fourth", "fifth", "sixth")
+}
 ALL = {"first": PAIRS, **LATER}
 PLANTED = [name for name, pair in PAIRS.items() if pair.kind == "planted"]
 NULLS = [name for name, pair in PAIRS.items() if pair.kind == "null"]

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 import numpy as np
 
+from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import COMPILED
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -13,6 +14,7 @@ from roofline.comparison.causes.claim import NONE, Claim, Work
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import host_and_after, listed, opening, ops
 from roofline.core.executor import COMPILED_CODE
+from roofline.core.framework import framework
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY
 
@@ -21,7 +23,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """All that the other run does and this one is not seen to do, against the time inside of the compiled code."""
     runs = attribution.comparison.a.profile, attribution.comparison.b.profile
     hidden = [_compiled(run) for run in runs]
-    if not attribution.one_executor or hidden[0] == hidden[1]:
+    if hidden[0] == hidden[1] or framework(runs[0]) != framework(runs[1]):
         return
     unmatched = attribution.matching.unmatched
     rows = [
@@ -37,6 +39,11 @@ def _compiled(run: Profile) -> bool:
     return COMPILED_CODE in run.flags
 
 
+def _sees(run: Analysis) -> bool:
+    """Whether it is compiled, too, and its backend sees what the compiler made."""
+    return run.profile.compilation is not None
+
+
 def _ops(work: Work) -> float:
     return work.ops
 
@@ -47,14 +54,16 @@ def sentence(facts: Facts) -> str:
     if _compiled(facts.run_more.profile):
         text = f"{opening(facts, unseen)}, in whose place {facts.less} runs {ops(facts.does_less)}"
         return f"{text} ({listed(facts.does_less.names)})."
-    text = f"{opening(facts, 'what it runs op by op')}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
+    what = "kernels that are seen" if _sees(facts.run_more) else "what it runs op by op"
+    text = f"{opening(facts, what)}: {ops(facts.does_more)} ({listed(facts.does_more.names)})"
     return f"{text}, where {facts.less} has {unseen}{host_and_after(facts)}."
 
 
 def advice(facts: Facts) -> str:
     """To compile it, where that is faster; else how to see what is in it."""
-    if _compiled(facts.run_more.profile):
-        return "profile it with --backend torch-compile, which sees the kernels of compiled code"
+    if _compiled(facts.run_more.profile) or _sees(facts.run_more):
+        which = "it" if _compiled(facts.run_more.profile) else facts.less
+        return f"profile {which} with --backend torch-compile, which sees the kernels of compiled code"
     return "compile it here, too (torch.compile); --backend torch-compile sees the kernels of compiled code"
 
 

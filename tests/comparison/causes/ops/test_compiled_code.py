@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace as change
 
+from explained import compiled as graphs
 from explained import found, near
 from synthetic import GELU, LAYER, LINEAR, step
 
@@ -45,6 +46,16 @@ def test_of_two_runs_with_compiled_code_or_without_any_nothing_is_said() -> None
     assert "compiled-code" not in found(step(more), step())
     both = [step(rows, flags=("compiled-code",)) for rows in (more, LAYER * 4)]
     assert "compiled-code" not in found(both[0], both[1])
+
+
+def test_a_run_that_shows_its_kernels_beside_one_that_does_not() -> None:
+    """Both are compiled: what one backend sees is nothing that the other run does not do."""
+    seen = sum(row.own for row in VECTOR)
+    told = found(step(host=0, backend="torch-compile", compilation=graphs(1, 0)), compiled(inside=300))
+    assert set(told) == {"compiled-code"}
+    assert told["compiled-code"].seconds == near(seen - 300)
+    assert "more on kernels that are seen" in told["compiled-code"].text
+    assert told["compiled-code"].advice.startswith("profile torch with --backend torch-compile")
 
 
 def test_the_time_of_compiled_code_is_not_what_ops_cost_the_host() -> None:

@@ -65,7 +65,10 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
             (attribution.a, attribution.b), rows, (attribution.left_a, attribution.left_b), strict=True
         )
     ]
-    owner = None if _told_apart(runs) else _writer(attribution, faults, cost)
+    slower = times[0] - times[1] + gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
+    # No more than what is left is told: what else the system took is inside of what other causes have.
+    told = min(cost, slower) if cost > 0 else max(cost, slower)
+    owner = None if _told_apart(runs) else _writer(attribution, faults, told)
     if owner is None and _by_chance(attribution, times):
         rows, times = (NONE, NONE), [0.0, 0.0]
     slower = times[0] - times[1] + gaps[0] * runs[0].gap - gaps[1] * runs[1].gap
@@ -76,11 +79,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         name = attribution.entries[owner].claim.rule
         yield Claim(name, *rows, part * gaps[0], part * gaps[1], part_a=part, part_b=part, after=owner)
         return
-    told = [f"{count:,.0f} page faults" for count in faults or ()]
+    words = [f"{count:,.0f} page faults" for count in faults or ()]
     if not many:
         times_told = [f"{counter(value)} of the system's time" for value in system]
-        told = [f"{time} in {count}" for time, count in zip(times_told, told, strict=True)] if told else times_told
-    about = {"a": told[0], "b": told[1]}
+        words = [f"{time} in {count}" for time, count in zip(times_told, words, strict=True)] if words else times_told
+    about = {"a": words[0], "b": words[1]}
     yield Claim("allocation", *rows, part * gaps[0], part * gaps[1], part_a=part, part_b=part, about=about)
 
 

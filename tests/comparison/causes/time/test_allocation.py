@@ -99,3 +99,13 @@ def test_page_faults_belong_to_what_writes_the_new_bytes() -> None:
     assert one.rule == "fusion"
     # Launches of 5 ops more per layer are the host's: 10 us each.
     assert one.seconds == near(4 * (180 - 30 + 5 * 10) + 160)
+
+
+def test_what_of_the_systems_time_is_inside_of_the_cause_is_no_other_one() -> None:
+    # As above, but the system took 600 us: more than half of the 800 of the pieces, which have most of it inside.
+    # Beside them 160 are left.
+    pieces = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
+    pieces = tuple(change(row, own=row.own + 20) if row == LINEAR else row for row in pieces)
+    faults = {"page_faults_per_step": 400.0, "system_seconds_per_step": 600e-6}
+    one = only(step(pieces, conditions=faults), step(conditions=FEW))
+    assert (one.rule, one.seconds) == ("fusion", near(4 * (180 - 30 + 5 * 10) + 160))

@@ -30,7 +30,7 @@ _MOST = 0.5
 #: Deeper scopes are those of their ancestor: names in a profile come from anywhere. By choice, far below any module.
 _DEEPEST = 100
 #: So many blocks can be read. By choice.
-_READABLE = 12
+_READABLE = 16
 #: Two layers hold the same if this share of what either has below it is in both: a compiler that fuses across layers
 #: leaves the first and the last one other parts. By choice: most of it.
 _ALIKE = 0.5
@@ -74,7 +74,8 @@ def folded(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str])
 def blocks(scopes: Sequence[str], work: Sequence[float], classes: Sequence[str]) -> list[str]:
     """The block of each scope of a model whose parts nobody named; arguments as for `folded`.
 
-    Repeated layers and what holds them are descended, and what holds nearly all of the work, while the blocks stay few.
+    Repeated layers and what holds them are descended, what is made like one that was, and what holds nearly all of the
+    work, while the blocks stay few.
     The ops of a descended node that are in none of its parts are a block of its name.
     """
     tree, names = _folded_tree(scopes, work, classes)
@@ -94,7 +95,7 @@ def _block(name: str, opened: set[str]) -> str:
 
 def _opened(tree: _Node) -> set[str]:
     """The paths of the nodes that were descended."""
-    shown, everything, opened = _shown(tree, ""), tree.whole, set[str]()
+    shown, everything, opened, parts = _shown(tree, ""), tree.whole, set[str](), dict[str, _Node]()
     while True:
         able = {
             path: node.inner
@@ -103,7 +104,11 @@ def _opened(tree: _Node) -> set[str]:
             and len(shown) - 1 + len(node.below) <= _READABLE
             and (
                 node.inner >= _NEARLY_ALL * everything
-                or (node.holds_layers and share >= _MOST and node.inner >= _LITTLE * everything)
+                or (
+                    node.holds_layers
+                    and node.inner >= _LITTLE * everything
+                    and (share >= _MOST or _made_like(path, node, parts))
+                )
             )
         }
         if not able:
@@ -111,7 +116,15 @@ def _opened(tree: _Node) -> set[str]:
         path = max(able, key=able.__getitem__)
         opened.add(path)
         node, _ = shown.pop(path)
+        parts[path] = node
         shown |= _shown(node, path)
+
+
+def _made_like(path: str, node: _Node, opened: Mapping[str, _Node]) -> bool:
+    """Whether a node is made like one beside it that was opened, as an encoder like its decoder: of parts so called."""
+    above, parts = path.rpartition("/")[0], node.below.keys()
+    beside = (other.below.keys() for name, other in opened.items() if name.rpartition("/")[0] == above)
+    return any(len(parts & other) > _ALIKE * len(parts | other) for other in beside)
 
 
 def _shown(parent: _Node, name: str) -> dict[str, tuple[_Node, float]]:

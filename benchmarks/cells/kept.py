@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+from collections.abc import Iterable
 from pathlib import Path
 
 import msgspec
@@ -35,6 +37,12 @@ def load() -> dict[Cell, Found]:
         return {}
     found = (msgspec.json.decode(line, type=Found) for line in FILE.read_bytes().splitlines() if line.strip())
     return {one.cell: one for one in found}
+
+
+def marks(found: Iterable[Found]) -> dict[str, str]:
+    """What marks the rows of each machine in a table: nothing those of the one with most of them."""
+    devices = [device for device, _ in Counter(one.device for one in found).most_common()]
+    return dict(zip(devices, ["", *(f" [{number}]" for number in range(1, len(devices)))], strict=True))
 
 
 def keep(found: Found) -> None:

@@ -42,11 +42,10 @@ def write() -> Path | None:
     versions: dict[str, str] = {}
     for one in there.values():
         versions |= one.versions
-    devices = list(dict.fromkeys(one.device for one in there.values()))
-    marks = dict(zip(devices, ["", *(f" [{number}]" for number in range(1, len(devices)))], strict=True))
+    marks = kept.marks(there.values())
     head = _HEAD.format(
         date=max(one.date for one in there.values()),
-        device=devices[0],
+        device=next(iter(marks)),
         versions=", ".join(f"{name} {version}" for name, version in sorted(versions.items())),
         gemma=_of_head(there, "gemma"),
         mistral=_of_head(there, "mistral"),

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 
@@ -37,7 +36,7 @@ def write(size: str) -> Path | None:
             versions.setdefault(name, set()).add(version)
     known = ", ".join(f"{name} {' and '.join(sorted(numbers))}" for name, numbers in sorted(versions.items()))
     days = sorted({one.date for one in found.values()})
-    marks = _marks([one.device for one in ran.values()])
+    marks = kept.marks(ran.values())
     others = [f"`{mark.strip()}`: on {device}.\n" for device, mark in marks.items() if mark]
     parts = [
         f"# {_TITLES[size]}\n",
@@ -64,12 +63,6 @@ def write(size: str) -> Path | None:
                 parts += [f"## {name}, {mode}, {size}\n", *_table(("backend", *columns), rows), ""]
     PAGES[size].write_text("\n".join(parts), encoding="utf-8")
     return PAGES[size]
-
-
-def _marks(devices: Sequence[str]) -> dict[str, str]:
-    """What marks the rows of each machine: nothing those of the one with most of them."""
-    commonest = [device for device, _ in Counter(devices).most_common()]
-    return dict(zip(commonest, ["", *(f" [{number}]" for number in range(1, len(commonest)))], strict=True))
 
 
 def _overview(found: dict[Cell, kept.Found]) -> list[str]:

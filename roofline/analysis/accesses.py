@@ -71,13 +71,11 @@ def external_bytes(touched: Accesses) -> float:
     Everything else could stay on the chip.
     """
     buffer, written, size = touched.numbered, touched.written, touched.size
-    place, number = np.arange(len(buffer)), int(buffer.max(initial=-1)) + 1
-    first, read_last, written_last = np.full((3, number), -1)
-    first[buffer[::-1]] = place[::-1]
+    place, came = np.arange(len(buffer)), _came(buffer, written)
+    read_last, written_last = np.full((2, len(came)), -1)
     read_last[buffer[~written]] = place[~written]
     written_last[buffer[written]] = place[written]
-    came = ~written[first]
-    most = np.zeros((2, number))
+    most = np.zeros((2, len(came)))
     np.maximum.at(most, (written.astype(np.int64), buffer), size)
     result = ~came & (written_last > read_last)
     return float(most[:, came].sum() + size[written_last[result]].sum())
@@ -88,9 +86,15 @@ def reads_kept(profile: Profile) -> NDArray[np.bool_]:
     """bool[op]: it reads a buffer that was there before the step, such as a weight; of a profile that knows buffers."""
     touched = accesses(profile)
     buffer, written = touched.numbered, touched.written
-    first = np.zeros(int(buffer.max(initial=-1)) + 1, np.int64)
-    first[buffer[::-1]] = np.arange(len(buffer))[::-1]
     op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
     found = np.zeros(len(touched.reads), bool)
-    found[op[~written & ~written[first[buffer]]]] = True
+    found[op[~written & _came(buffer, written)[buffer]]] = True
     return settled(found)
+
+
+def _came(buffer: Ints, written: NDArray[np.bool_]) -> NDArray[np.bool_]:
+    """bool[buffer]: it was there before the step, which reads it before it writes it."""
+    first = np.zeros(int(buffer.max(initial=-1)) + 1, np.int64)
+    first[buffer[::-1]] = np.arange(len(buffer))[::-1]
+    came: NDArray[np.bool_] = ~written[first]
+    return came

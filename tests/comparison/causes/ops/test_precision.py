@@ -177,6 +177,7 @@ def test_weights_that_each_step_casts_are_casts_by_name() -> None:
     assert "casts into another type that torch (B) does not make: 4 launches" in one.text
     # What an op reads was there before the step, which updates no weights.
     assert one.advice.startswith("cast weights and input once (model.to(dtype) before the steps)")
+    assert "--precision" not in one.advice
     trained = [
         replace(run, ops=(*run.ops, replace(run.ops[-1], phase=run.phases.index("optimizer"))))
         for run in (casting, step())

@@ -44,7 +44,7 @@ def test_two_kernels_are_named_and_no_slower_machine() -> None:
 
 @pytest.mark.parametrize(("pieces", "rule"), [(2, "efficiency"), (8, "tiny-ops")])
 def test_between_frameworks_products_in_far_more_pieces_are_small_ops(pieces: int, rule: str) -> None:
-    """Of 12 products one in three is done in pieces by PyTorch, which take 600 µs where XLA's takes 300: 4 x 300.
+    """Each of four products is done in pieces by PyTorch, which take 600 µs where XLA's one takes 300: 4 x 300.
 
     Products that a framework takes together by itself are few: two are none.
     """

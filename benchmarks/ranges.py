@@ -15,7 +15,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.cache_traffic import handed_over
+from roofline.analysis.caches.traffic import handed_over
 from roofline.core.executor import executor_of
 from roofline.core.rows import rows
 from roofline.importing import read

@@ -24,7 +24,7 @@ from pathlib import Path
 from typing import Any
 
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.cache_traffic import cold_traffic
+from roofline.analysis.caches.traffic import cold_traffic
 from roofline.core.schema import Op, Profile, load
 
 HERE = Path(__file__).resolve().parent

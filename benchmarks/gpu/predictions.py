@@ -27,7 +27,7 @@ from plan import PUBLISHED, ROOT, pieces, row
 from published import told
 
 from roofline import devices
-from roofline.analysis.accesses import accesses, external_bytes
+from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.core.device import Device
 from roofline.core.schema import load
 

@@ -16,9 +16,9 @@ from typing import NamedTuple
 import numpy as np
 
 from roofline.analysis import totals
-from roofline.analysis.accesses import accesses, external_bytes
 from roofline.analysis.beyond_step import ops_beyond, together_beyond
-from roofline.analysis.cache_traffic import Cold, cold_traffic
+from roofline.analysis.caches.accesses import accesses, external_bytes
+from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
 from roofline.analysis.op_table import op_table

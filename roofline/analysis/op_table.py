@@ -7,7 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.cache_traffic import Cold
+from roofline.analysis.caches.traffic import Cold
 from roofline.analysis.columns import Columns, columns, first_rows, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
 from roofline.analysis.totals import OpTable

@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.cache_traffic import Array, Cold, cold_traffic
+from roofline.analysis.caches.traffic import Array, Cold, cold_traffic
 from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
 from roofline.core.rows import Ints

@@ -17,8 +17,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis import loops
 from roofline.analysis.analysis import Analysis, Constituent
+from roofline.analysis.caches import loops
 from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.arrays import Array
 from roofline.core.cost import Cost

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.cache_traffic import cold_traffic
+from roofline.analysis.caches.traffic import cold_traffic
 from roofline.analysis.floors import Terms
 from roofline.analysis.op_table import op_terms
 from roofline.core.device import Device

@@ -6,7 +6,7 @@ import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.analysis.accesses import Accesses
+from roofline.analysis.caches.accesses import Accesses
 from roofline.analysis.columns import first_rows, numbered
 
 

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 import numpy as np
 
-from roofline.analysis.accesses import reads_kept
+from roofline.analysis.caches.accesses import reads_kept
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause

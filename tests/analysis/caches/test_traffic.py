@@ -8,10 +8,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.analysis import least_recently_used
-from roofline.analysis.accesses import Accesses, external_bytes
-from roofline.analysis.cache_traffic import cold_traffic
-from roofline.analysis.least_recently_used import cold_reads
+from roofline.analysis.caches import least_recently_used
+from roofline.analysis.caches.accesses import Accesses, external_bytes
+from roofline.analysis.caches.least_recently_used import cold_reads
+from roofline.analysis.caches.traffic import cold_traffic
 from roofline.core.device import Cache, Ceiling, Device
 from roofline.core.schema import Imported, Op
 from tests import handmade

@@ -8,9 +8,9 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.accesses import accesses
-from roofline.analysis.least_recently_used import cold_reads
-from roofline.analysis.loops import times, unrolled
+from roofline.analysis.caches.accesses import accesses
+from roofline.analysis.caches.least_recently_used import cold_reads
+from roofline.analysis.caches.loops import times, unrolled
 from roofline.core.device import Device
 from roofline.core.rows import buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from roofline.analysis.accesses import Accesses
+from roofline.analysis.caches.accesses import Accesses
 
 
 def cold_reads(touched: Accesses, cache: float) -> list[float]:

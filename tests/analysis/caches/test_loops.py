@@ -7,9 +7,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roofline.analysis.accesses import Accesses
-from roofline.analysis.least_recently_used import cold_reads
-from roofline.analysis.loops import unrolled
+from roofline.analysis.caches.accesses import Accesses
+from roofline.analysis.caches.least_recently_used import cold_reads
+from roofline.analysis.caches.loops import unrolled
 
 
 @pytest.mark.parametrize(

@@ -6,11 +6,13 @@ That is exactly what a least-recently-used list of buffers, cut at the cache's s
 
 from __future__ import annotations
 
-from itertools import pairwise
+from collections import OrderedDict
+from collections.abc import Iterator
 
 import numpy as np
 
 from roofline.analysis.caches.accesses import Accesses
+from roofline.analysis.caches.repeats import Repeat, repeats
 
 
 def cold_reads(touched: Accesses, cache: float) -> list[float]:
@@ -19,80 +21,81 @@ def cold_reads(touched: Accesses, cache: float) -> list[float]:
     cache: usable size of the last-level cache [byte].
 
     The step is walked twice and the second walk counts: what the end of a step leaves in the cache, the next one finds.
-    Once the second walk has the cache as the first one had it there, it goes on like the first.
+    Once the second walk has the cache as the first one had it there, it goes on like the first. So does a turn of a
+    loop in the step that finds the cache as the turn before did.
     """
-    walk = _Walk(touched.numbered.tolist(), touched.size.tolist(), cache)
-    reads, ends = touched.reads.tolist(), np.cumsum(touched.reads + touched.writes).tolist()
-    stops = _stops(len(reads))
+    walk = _Walk(touched, cache)
+    stretches = list(_stretches(len(touched.reads), repeats(touched)))
     first, once = [], []
-    for start, stop in pairwise(stops):
-        once += walk.through(reads[start:stop], ends[start:stop])
-        first.append(walk.held.copy())
-    walk.again()
+    for stretch in stretches:
+        once += walk.through(stretch)
+        first.append(walk.state())
     found: list[float] = []
-    for held, (start, stop) in zip(first, pairwise(stops), strict=True):
-        found += walk.through(reads[start:stop], ends[start:stop])
-        if walk.settled and walk.held == held:
-            return found + once[stop:]
+    for state, stretch in zip(first, stretches, strict=True):
+        found += walk.through(stretch)
+        if walk.state() == state:
+            return found + once[stretch.end :]
     return found
 
 
-def _stops(ops: int) -> list[int]:
-    """Where the two walks are compared: rarely, since that costs as much as there are buffers."""
-    stops = [0]
-    while stops[-1] < ops:
-        stops.append(min(ops, max(1024, 2 * stops[-1])))
-    return stops
+def _stretches(ops: int, loops: list[Repeat]) -> Iterator[Repeat]:
+    """The step as loops and what is between them, cut where the two walks are compared.
+
+    That is rarely, where as much again was walked through, since it costs as much as there are buffers.
+    """
+    behind = 0
+    for loop in (*loops, Repeat(ops, 0, 0)):
+        while behind < loop.begin:
+            end = min(loop.begin, max(1024, 2 * behind))
+            yield Repeat(behind, end - behind, 1)
+            behind = end
+        if loop.turns:
+            yield loop
+            behind = loop.end
 
 
 class _Walk:
-    """The least recently used buffers while a step is walked through, twice.
+    """The cache while a step is walked through: bytes of each buffer in it, the least recently used one first."""
 
-    The list of the buffers used last is the accesses themselves: a buffer stands where it was accessed last, and the
-    cache holds all that stand behind a place that moves on.
-    """
+    def __init__(self, touched: Accesses, cache: float) -> None:
+        self._held: OrderedDict[int, float] = OrderedDict()
+        self._total, self._cache, self._touched = 0.0, cache, touched
+        self._ends = np.concatenate([[0], np.cumsum(touched.reads + touched.writes)])
 
-    def __init__(self, buffers: list[int], sizes: list[float], cache: float) -> None:
-        self.held = [0.0] * (max(buffers, default=-1) + 1)  # bytes of each buffer that the cache holds
-        self._last = [-1] * len(self.held)  # where it was accessed last, the second walk counted on
-        self._buffers, self._sizes, self._cache = buffers, sizes, cache
-        self._walked, self._start, self._oldest, self._total = 0, 0, 0, 0.0
+    def state(self) -> tuple[list[tuple[int, float]], float]:
+        """What the cache holds, in its order; what follows depends on nothing else."""
+        return list(self._held.items()), self._total
 
-    def again(self) -> None:
-        """Walk through the step once more, with the cache as it is."""
-        self._walked, self._start = len(self._buffers), 0
+    def through(self, stretch: Repeat) -> list[float]:
+        """Cold bytes read by each op of all turns of a stretch."""
+        found: list[float] = []
+        for turn in range(stretch.turns):
+            before = self.state() if turn and not turn & (turn - 1) else None  # turns 1, 2, 4, ...: rarely, as above
+            cold = self._turn(slice(stretch.begin, stretch.begin + stretch.period))
+            found += cold
+            if before is not None and self.state() == before:
+                return found + cold * (stretch.turns - turn - 1)
+        return found
 
-    @property
-    def settled(self) -> bool:
-        """Whether the cache holds nothing any more that was accessed last in the walk before."""
-        return self._oldest >= self._walked
-
-    def through(self, reads: list[int], ends: list[int]) -> list[float]:
-        """Cold bytes read by each of the next ops. reads: how many each has; ends: where its accesses end."""
-        buffers, sizes, held, last, cache = self._buffers, self._sizes, self.held, self._last, self._cache
-        start, oldest, total, number, walked = self._start, self._oldest, self._total, len(buffers), self._walked
-        found = []
-        for some, end in zip(reads, ends, strict=True):
-            cold = 0.0
-            for place in range(start, start + some):
-                # Of a buffer of which only a part was touched, only so much can be there.
-                absent = sizes[place] - held[buffers[place]]
-                if absent > 0:
-                    cold += absent
-            found.append(cold)
-            for place in range(start, end):
-                buffer, size = buffers[place], sizes[place]
-                before = held[buffer]
-                if size > before:
-                    total += size - before
+    def _turn(self, ops: slice) -> list[float]:
+        touched, held, cache = self._touched, self._held, self._cache
+        first, last = self._ends[ops.start], self._ends[ops.stop]
+        buffers, sizes = touched.buffer[first:last].tolist(), touched.size[first:last].tolist()
+        ends = (self._ends[ops.start + 1 : ops.stop + 1] - first).tolist()
+        there, use, begin, total, found = held.get, held.move_to_end, 0, self._total, []
+        for reads, end in zip(touched.reads[ops].tolist(), ends, strict=True):
+            # Of a buffer of which only a part was touched, only so much can be there. An op may read several parts.
+            read = zip(buffers[begin : begin + reads], sizes[begin : begin + reads], strict=True)
+            found.append(sum([size - part for buffer, size in read if size > (part := there(buffer, 0.0))]))
+            for buffer, size in zip(buffers[begin:end], sizes[begin:end], strict=True):
+                part = there(buffer, 0.0)
+                if size > part:
                     held[buffer] = size
-                last[buffer] = walked + place
-            while total > cache and oldest < walked + end:
-                buffer = buffers[oldest if oldest < number else oldest - number]
-                if last[buffer] == oldest:
-                    total -= held[buffer]
-                    held[buffer] = 0.0
-                oldest += 1
-            start = end
-        self._start, self._oldest, self._total = start, oldest, total
+                    total += size - part
+                if part:
+                    use(buffer)
+            while total > cache and held:
+                total -= held.popitem(last=False)[1]
+            begin = end
+        self._total = total
         return found

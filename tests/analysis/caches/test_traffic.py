@@ -4,11 +4,11 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from roofline.analysis.caches import least_recently_used
+from roofline.analysis.caches import repeats
 from roofline.analysis.caches.accesses import Accesses, external_bytes
 from roofline.analysis.caches.least_recently_used import cold_reads
 from roofline.analysis.caches.traffic import cold_traffic
@@ -79,9 +79,10 @@ def test_like_the_definition(step: tuple[Step, Step, float]) -> None:
 
 
 @pytest.mark.parametrize("cache", [40.0, 400.0, 2000.0, 20000.0])
-def test_the_second_walk_may_end_where_it_goes_on_like_the_first(cache: float, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_second_walk_may_end_where_it_goes_on_like_the_first(cache: float) -> None:
     # 3000 ops, each reads two of 300 buffers and writes one, of which it touches a fifth or all. The smallest cache
-    # holds a few of them, the largest all: 300 buffers of at most 50 bytes.
+    # holds a few of them, the largest all: 300 buffers of at most 50 bytes. A walk of three steps in a row has no
+    # second walk that could end: its last step finds what the second of two finds.
     draws = np.random.default_rng(0)
     whole, chosen = draws.integers(1, 11, 300) * 5, draws.integers(0, 300, (3000, 3))
     parts = np.where(draws.random((3000, 3)) < 0.5, 0.2, 1.0)
@@ -89,11 +90,42 @@ def test_the_second_walk_may_end_where_it_goes_on_like_the_first(cache: float, m
         [(int(b), float(whole[b] * part)) for b, part in zip(*op, strict=True)]
         for op in zip(chosen, parts, strict=True)
     ]
-    touched = accesses([op[:2] for op in steps], [op[2:] for op in steps])
-    found = cold_reads(touched, cache)
-    monkeypatch.setattr(least_recently_used, "_stops", lambda ops: [0, ops])
-    assert found == cold_reads(touched, cache)
+    found = cold_reads(accesses([op[:2] for op in steps], [op[2:] for op in steps]), cache)
+    assert found == one_walk(2 * [op[:2] for op in steps], 2 * [op[2:] for op in steps], cache)[3000:]
     assert (sum(found) > 0) == (cache < 20000)
+
+
+def one_walk(reads: Step, writes: Step, cache: float) -> list[float]:
+    """Cold bytes read by each op, from an empty cache on: buffers by when they were touched last, oldest first."""
+    held: dict[int, float] = {}
+    found = []
+    for read, written in zip(reads, writes, strict=True):
+        found.append(sum(max(0.0, size - held.get(buffer, 0.0)) for buffer, size in read))
+        for buffer, size in (*read, *written):
+            held[buffer] = max(size, held.pop(buffer, 0.0))
+        while held and sum(held.values()) > cache:
+            del held[next(iter(held))]
+    return found
+
+
+@settings(max_examples=200)
+@given(steps(), st.integers(3, 9), steps(), st.integers(0, 1))
+# 2 bytes of a buffer are in a cache of 2 when the loop touches one of them, and 1 of another buffer: the first turn finds
+# the buffer, the second one does not, and the third one finds what the second left.
+@example(([[(0, 1.0)]], [[(1, 1.0)]], 2.0), 3, ([[]], [[(0, 2.0)]], 0.0), 0)
+def test_the_turns_of_a_loop_are_as_cold_as_they_are_one_by_one(
+    body: tuple[Step, Step, float], turns: int, rest: tuple[Step, Step, float], where: int
+) -> None:
+    (reads, writes, cache), (other_reads, other_writes, _) = body, rest
+    before, behind = (other_reads, other_writes) if where else ([], []), (other_reads, other_writes)
+    reads = [*before[0], *reads * turns, *behind[0]]
+    writes = [*before[1], *writes * turns, *behind[1]]
+    touched = accesses(reads, writes)
+    with pytest.MonkeyPatch.context() as patched:
+        patched.setattr(repeats, "_LEAST", 1)
+        assert repeats.repeats(touched)
+        found = cold_reads(touched, cache)
+    assert found == one_walk(2 * reads, 2 * writes, cache)[len(reads) :]
 
 
 def test_a_chain_stays_warm_while_it_fits() -> None:

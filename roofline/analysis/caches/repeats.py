@@ -1,0 +1,87 @@
+"""Stretches of a step that touch the same buffers in the same order turn after turn, as a loop in Python does."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.analysis.caches.accesses import Accesses
+
+#: So many distances between equal ops are tried for a period, the most frequent first. By choice: a loop shows its
+#: period in all of its ops, but for those that stand several times in one turn.
+_TRIED = 8
+#: A stretch is worth something where it saves at least so many ops. By choice: to compare what the cache holds costs as
+#: much as some hundred.
+_LEAST = 1024
+#: Odd numbers without a pattern, for `_digests`: the fractional parts of the golden ratio, of e and of pi, in 64 bits.
+_MIX = tuple(np.uint64(number) for number in (0x9E3779B97F4A7C15, 0xB7E151628AED2A6B, 0x243F6A8885A308D3))
+
+
+class Repeat(NamedTuple):
+    """Ops from `begin` on, `period` in each of so many equal turns."""
+
+    begin: int
+    period: int
+    turns: int
+
+    @property
+    def end(self) -> int:
+        """The first op behind it."""
+        return self.begin + self.period * self.turns
+
+
+def repeats(touched: Accesses) -> list[Repeat]:
+    """Long stretches of three or more equal turns, in their order, none in another; what saves most has precedence."""
+    free = np.ones(len(touched.reads), bool)
+    found: list[Repeat] = []
+    for repeat in sorted(_candidates(_digests(touched)), key=lambda one: one.period - one.end + one.begin):
+        if free[repeat.begin : repeat.end].all() and _equal(touched, repeat):
+            free[repeat.begin : repeat.end] = False
+            found.append(repeat)
+    return sorted(found)
+
+
+def _candidates(digests: NDArray[np.uint64]) -> Iterator[Repeat]:
+    order = np.argsort(digests, kind="stable")
+    equal = digests[order[1:]] == digests[order[:-1]]
+    distances, often = np.unique(np.diff(order)[equal], return_counts=True)
+    for period in distances[np.argsort(-often, kind="stable")][:_TRIED].tolist():
+        same = np.concatenate([[False], digests[period:] == digests[:-period], [False]])
+        begins, ends = np.flatnonzero(same[1:] != same[:-1]).reshape(-1, 2).T
+        long = ends - begins >= max(2 * period, _LEAST)
+        for begin, end in zip(begins[long].tolist(), ends[long].tolist(), strict=True):
+            yield Repeat(begin, period, 1 + (end - begin) // period)
+
+
+def _digests(touched: Accesses) -> NDArray[np.uint64]:
+    """A number of each op, the same for ops that touch as much of the same buffers, and hardly of others."""
+    many = touched.reads + touched.writes
+    begins = np.cumsum(many) - many
+    place = (np.arange(len(touched.buffer)) - np.repeat(begins, many)).astype(np.uint64)
+    sizes = np.ascontiguousarray(touched.size, np.float64).view(np.uint64)
+    each = (touched.buffer.astype(np.uint64) + _MIX[0]) * (sizes ^ _MIX[1]) * (place * _MIX[2] | np.uint64(1))
+    each ^= each >> np.uint64(29)
+    sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each, dtype=np.uint64)])
+    ends = sums[begins + many] - sums[begins]
+    counts = touched.reads.astype(np.uint64) * _MIX[0] + touched.writes.astype(np.uint64) * _MIX[1]
+    digests: NDArray[np.uint64] = ends * _MIX[2] + counts
+    return digests
+
+
+def _equal(touched: Accesses, repeat: Repeat) -> bool:
+    """Whether the turns touch the same, without relying on digests."""
+    begin, behind, end = repeat.begin, repeat.begin + repeat.period, repeat.end
+    many = touched.reads + touched.writes
+    start, length, stop = (int(many[some].sum()) for some in (slice(begin), slice(begin, behind), slice(end)))
+    return all(
+        np.array_equal(column[first : last - step], column[first + step : last])
+        for column, first, step, last in (
+            (touched.reads, begin, repeat.period, end),
+            (touched.writes, begin, repeat.period, end),
+            (touched.buffer, start, length, stop),
+            (touched.size, start, length, stop),
+        )
+    )

@@ -110,8 +110,8 @@ def one_walk(reads: Step, writes: Step, cache: float) -> list[float]:
 
 @settings(max_examples=200)
 @given(steps(), st.integers(3, 9), steps(), st.integers(0, 1))
-# 2 bytes of a buffer are in a cache of 2 when the loop touches one of them, and 1 of another buffer: the first turn finds
-# the buffer, the second one does not, and the third one finds what the second left.
+# 2 bytes of a buffer are in a cache of 2 when the loop touches one of them and 1 byte of another buffer: the first turn
+# finds the buffer, the second one does not, and the third one finds what the second left.
 @example(([[(0, 1.0)]], [[(1, 1.0)]], 2.0), 3, ([[]], [[(0, 2.0)]], 0.0), 0)
 def test_the_turns_of_a_loop_are_as_cold_as_they_are_one_by_one(
     body: tuple[Step, Step, float], turns: int, rest: tuple[Step, Step, float], where: int

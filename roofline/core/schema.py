@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+from msgspec.structs import replace
 
 from roofline.core import files, sound
 from roofline.core.cost import Cost
@@ -328,14 +329,16 @@ def _refuse_non_finite(value: object, path: str) -> None:
 
 def encode(profile: Profile) -> bytes:
     """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
-    plain = msgspec.to_builtins(profile)
+    # Rows of ops hold whole numbers, of which `sound` checks all by columns: there may be a million.
+    plain = msgspec.to_builtins(replace(profile, ops=()))
     if not _finite(plain):
         _refuse_non_finite(plain, "$")
     sound.check(profile, "The profile")
     try:
-        return msgspec.json.encode(plain) + b"\n"
+        return msgspec.json.encode(profile) + b"\n"
     except UnicodeEncodeError:  # names of files are bytes, of which not all are text: what is none becomes "?"
-        return json.dumps(plain, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
+        whole = msgspec.to_builtins(profile)
+        return json.dumps(whole, ensure_ascii=False, separators=(",", ":")).encode("utf-8", "replace") + b"\n"
 
 
 def decode(data: bytes, source: str = "the profile") -> Profile:

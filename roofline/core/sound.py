@@ -197,7 +197,7 @@ def _ops_fit(profile: Profile) -> bool:
         reads = whole(filter(None, map(attrgetter("host_reads"), ops)))
         calls = whole(filter(None, map(attrgetter("host_calls"), ops)))
         python = whole(filter(None, map(attrgetter("python_ns"), ops)))
-    except OverflowError:  # more than 64 bits: nothing is as much
+    except (OverflowError, ValueError):  # more than 64 bits, as nothing has, or no number
         return False
     pairs, places = pairs.reshape(-1, 2), places.reshape(-1, 3)
     tables = ((of.scope, profile.scopes), (of.phase, profile.phases), (of.block, profile.blocks))

@@ -37,10 +37,17 @@ _PATTERNS: tuple[tuple[OpClass, str], ...] = (
 _CLASSES = tuple((op_class, re.compile(pattern, re.IGNORECASE)) for op_class, pattern in _PATTERNS)
 
 
-@lru_cache(maxsize=1 << 19)  # asked several times of each of a trace's kernels, whose names may all differ
+#: Longer numbers than the patterns know: compilers number their kernels, so that all names of a trace may differ.
+_NUMBER = re.compile(r"\d\d+")
+
+
 def classify(name: str) -> OpClass:
     """The class of a kernel by its name alone; "other" where the name tells nothing."""
-    name = name[:2000]  # templates grow long, and the telling part comes first
+    return _classify(_NUMBER.sub("00", name[:2000]))  # templates grow long, and the telling part comes first
+
+
+@lru_cache(maxsize=1 << 16)  # asked several times of each of a trace's kernels
+def _classify(name: str) -> OpClass:
     if COLLECTIVE.search(name):
         return "communication"
     # A pointwise kernel of torch's compiler is named after products too: what it holds is what follows them.

@@ -175,6 +175,9 @@ def test_what_is_not_finite_is_refused_before_anything_is_written(value: float, 
     profile = handmade.profile(wall=Wall(steps=(0.1, value)))
     with pytest.raises(InputError, match=r"at \$\.wall\.steps\[1\]"):
         save(profile, tmp_path / "p.json")
+    first, *others = handmade.profile().ops
+    with pytest.raises(InputError, match=rf"overlap_ns of op 0 is {value}"):
+        save(handmade.profile(ops=(replace(first, overlap_ns=value), *others)), tmp_path / "p.json")
     assert not list(tmp_path.iterdir())
 
 

@@ -63,6 +63,14 @@ def test_class(name, expected):
     assert kernel_names.classify(name) == expected
 
 
+def test_names_that_differ_in_their_numbers_are_told_once() -> None:
+    names = [f"triton_poi_fused_gelu_{number}<{number * 7}>" for number in range(10, 1000)]
+    before = kernel_names._classify.cache_info().misses
+    assert {kernel_names.classify(name) for name in names} == {"pointwise"}
+    # Of one digit, or of more: "_10<70>" is one kind; numbers of one digit stand as they are, as in "h2d".
+    assert kernel_names._classify.cache_info().misses <= before + 1
+
+
 #: Learning rate, betas, weight decay and epsilon of a fused Adam are doubles, whatever it works on.
 ADAM = (
     "void at::native::(anonymous namespace)::multi_tensor_apply_kernel<FusedOptimizerTensorListMetadata<4>, "

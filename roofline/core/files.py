@@ -26,9 +26,9 @@ def read(file: Path, most: int, what: str) -> bytes:
     except OSError as error:
         raise InputError(f"Cannot read {file}: {error.strerror}; give the path of {what}.") from None
     except ValueError as error:  # a name with a NUL in it
-        raise InputError(f"Cannot read {str(file)!r}: {error}.") from None
+        raise InputError(f"Cannot read {str(file)!r}: {error}; give the path of {what}.") from None
     if len(data) > most:
-        raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}.")
+        raise InputError(f"{file} is larger than {most >> 20} MiB, so it is not {what}; give the path of one.")
     return data
 
 
@@ -52,7 +52,7 @@ def read_standard_input(most: int, what: str) -> bytes:
         raise InputError(f"Standard input is a terminal: pipe {what} into it, or name a file.")
     data = stream.buffer.read(most + 1)
     if len(data) > most:
-        raise InputError(f"Standard input has more than {most >> 20} MiB, so it is not {what}.")
+        raise InputError(f"Standard input has more than {most >> 20} MiB, so it is not {what}; pipe one into it.")
     return data
 
 
@@ -87,5 +87,5 @@ def write_together(contents: Mapping[Path, bytes]) -> None:
         for temporary in written.values():
             Path(temporary).unlink(missing_ok=True)
         if isinstance(error, OSError):
-            raise InputError(f"Cannot write {file}: {error.strerror}.") from None
+            raise InputError(f"Cannot write {file}: {error.strerror}; choose another place.") from None
         raise

@@ -344,7 +344,7 @@ def encode(profile: Profile) -> bytes:
 def decode(data: bytes, source: str = "the profile") -> Profile:
     """The profile in `data`, migrated to this version's schema; InputError says what is wrong with it."""
     if len(data) > MAX_BYTES:
-        raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile.")
+        raise InputError(f"{source} is larger than {MAX_BYTES >> 20} MiB, so it is not a profile; {_MADE}.")
     try:
         profile = _current(data)
         if profile is None:

@@ -68,20 +68,24 @@ def told(value: float) -> str:
     return f"{value:g}"
 
 
+def _damaged(source: str, what: str) -> InputError:
+    return InputError(f"{source} is damaged: {what}; copy it again, or make it anew.")
+
+
 def check(profile: Profile, source: str) -> None:
     """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures."""
     if not profile.wall.steps or min(map(min, filter(None, (profile.wall.steps, *profile.wall.processes)))) <= 0:
-        raise InputError(f"{source} is damaged: it has no times of steps.")
+        raise _damaged(source, "it has no times of steps")
     profiled = profile.profiled
     if profiled and not (
         len(profiled.walls) == len(profiled.corrected)
         and len(profiled.idle) in (0, len(profiled.corrected))
         and min(profiled.corrected, default=1) > 0
     ):
-        raise InputError(f"{source} is damaged: its profiled steps have no times.")
+        raise _damaged(source, "its profiled steps have no times")
     check_device(profile.device, source)
     if profile.api and not profile.api.steps:
-        raise InputError(f"{source} is damaged: {profile.api.name!r} has no times of steps.")
+        raise _damaged(source, f"{profile.api.name!r} has no times of steps")
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, most=_WHOLE)
     _check_all(_steps(profile), source, *_STEP)
@@ -93,19 +97,17 @@ def check_device(device: Device, source: str) -> None:
     """The same of a device alone."""
     for name, ceiling in device.ceilings.items():
         if not ceiling.value > 0:
-            raise InputError(f"{source} is damaged: the ceiling {name!r} is not above 0.")
+            raise _damaged(source, f"the ceiling {name!r} is not above 0")
         if ceiling.reached is not None and not 0 < ceiling.reached <= 2 * ceiling.value:
-            raise InputError(
-                f"{source} is damaged: what was reached of the ceiling {name!r} is {told(ceiling.reached)}."
-            )
+            raise _damaged(source, f"what was reached of the ceiling {name!r} is {told(ceiling.reached)}")
         # The shortest of some durations in whole ticks is a tick at least, and what it may be at most is one more.
         if ceiling.high is not None and not ceiling.value <= ceiling.high <= 2 * ceiling.value:
-            raise InputError(f"{source} is damaged: the most of the ceiling {name!r} is {told(ceiling.high)}.")
+            raise _damaged(source, f"the most of the ceiling {name!r} is {told(ceiling.high)}")
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)
             if share is not None and not 0 <= share < 1:
-                raise InputError(f"{source} is damaged: the {field} of the ceiling {name!r} is {told(share)}.")
+                raise _damaged(source, f"the {field} of the ceiling {name!r} is {told(share)}")
     _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
     _check_all([("the memory of the device", device.memory)], source)
 
@@ -116,7 +118,7 @@ def _check_all(
     for name, value in numbers:
         # Written so that NaN, with which no comparison is true, is refused too.
         if value is not None and value != 0 and not least <= value <= most:
-            raise InputError(f"{source} is damaged: {name} is {told(value)}, which nothing measures.")
+            raise _damaged(source, f"{name} is {told(value)}, which nothing measures")
 
 
 def _of(prefix: str, holder: Any, fields: Iterable[str]) -> Named:
@@ -268,12 +270,12 @@ def _refuse_op(profile: Profile, source: str) -> None:
     op = profile.ops[low]
     for name, values, most in _columns([op]):
         if not _within(values, most):
-            raise InputError(f"{source} is damaged: {name} of op {low} is {told(max(values, key=abs))}.")
+            raise _damaged(source, f"{name} of op {low} is {told(max(values, key=abs))}")
     if op.own_ns and op.overlap_ns > sum(op.own_ns) / len(op.own_ns) + _ROUNDED:
-        raise InputError(f"{source} is damaged: op {low} ran beside others for longer than it ran.")
+        raise _damaged(source, f"op {low} ran beside others for longer than it ran")
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
     if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
-        raise InputError(f"{source} is damaged: the buffers of op {low} do not fit its signature.")
+        raise _damaged(source, f"the buffers of op {low} do not fit its signature")
     if _ops_fit(replace(profile, ops=(op,))):
-        raise InputError(f"{source} is damaged: not all of its ops have a time in each of its steps.")
-    raise InputError(f"{source} is damaged: op {low} points outside the profile's tables.")
+        raise _damaged(source, "not all of its ops have a time in each of its steps")
+    raise _damaged(source, f"op {low} points outside the profile's tables")

@@ -60,7 +60,7 @@ def load_step(request: Request) -> Step:
     """
     file, name = Path(str(request.file)), str(request.function)
     if not file.is_file():
-        raise InputError(f"There is no file {file}.")
+        raise InputError(f"There is no file {file}: give the path of one, as in path/to/file.py:function.")
     spec = spec_from_file_location(f"_roofline_user_{file.stem}", file)
     if spec is None or spec.loader is None:
         raise InputError(f"{file} is not a Python file: give path/to/file.py:function.")
@@ -81,7 +81,7 @@ def load_step(request: Request) -> Step:
             for key, value in vars(module).items()
             if inspect.isfunction(value) and value.__module__ == spec.name and not key.startswith("_")
         )
-        there = f"; it defines {', '.join(defined)}" if defined else ""
+        there = f"; it defines {', '.join(defined)}" if defined else ": define it there, or name another"
         raise InputError(f"{file} has no function {name!r}{there}.")
     wanted = _wanted(function, request.workload)
     try:

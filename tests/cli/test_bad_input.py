@@ -132,7 +132,7 @@ def _no_child(monkeypatch: pytest.MonkeyPatch) -> None:
         (("profile", "mine.py", *SMALL), "'mine.py' is no model; a step of your own is given as path/to/file.py:func"),
         (("profile", "mine.txt:f", *SMALL), "'mine.txt:f' is no model"),
         (("profile", "mine.py:", *SMALL), "'mine.py:' is no model"),
-        (("profile", "absent.py:f", *SMALL), "There is no file absent.py."),
+        (("profile", "absent.py:f", *SMALL), "There is no file absent.py: give the path of one"),
         (("verify", "elmo", "--backend", "torch", "--device", "cpu"), "There is no model called 'elmo'"),
         (("verify", "mlp", "--backend", "torch", "--mode", "learn"), "There is no mode 'learn'"),
         (("show", "absent.json"), "Cannot read absent.json: No such file or directory; give the path of a profile."),
@@ -327,7 +327,7 @@ def test_a_disk_that_fills_up_leaves_nothing(measuring: Run, tmp_path: Path, mon
     monkeypatch.setattr("roofline.core.schema.os.replace", full)
     ended = measuring(*MLP, "--batch", "64", "--count-only", *OUT, "--force")
     assert ended.code == 2
-    assert ended.err.splitlines()[-1] == "roofline: Cannot write out.json: No space left on device."
+    assert ended.err.splitlines()[-1] == "roofline: Cannot write out.json: No space left on device; choose another place."
     assert files(tmp_path) == {"out.json": b"mine"}
 
 

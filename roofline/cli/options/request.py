@@ -117,7 +117,7 @@ def _model(model: str, asked: str, backend: Backend) -> tuple[str | None, str | 
         if not colon or not file.endswith(".py") or not function.isidentifier():
             raise InputError(f"{model!r} is no model; a step of your own is given as path/to/file.py:function.")
         if not Path(file).is_file():
-            raise InputError(f"There is no file {file}.")
+            raise InputError(f"There is no file {file}: give the path of one, as in path/to/file.py:function.")
         return file, function, f"{Path(file).stem}:{function}"
     known = plugins.names(backend.models, sorted_by_kind=True)
     if model not in known and model in plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True):

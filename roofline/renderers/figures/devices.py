@@ -31,7 +31,9 @@ def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, Ca
         before = shown[name][1] if name in shown else []
         shown[name] = (device, list(dict.fromkeys([*before, *asked])))
     if len(shown) > len(_style.SERIES):
-        raise InputError(f"A figure can tell {len(_style.SERIES)} devices apart, and {len(shown)} were given.")
+        raise InputError(
+            f"A figure can tell {len(_style.SERIES)} devices apart, and {len(shown)} were given: leave some out."
+        )
     lines = [_roofs.ceilings(device, used or list(COMMON), vector=False) for device, used in shown.values()]
     within = _roofs.limits(lines, [])
     if within is None:

@@ -251,7 +251,7 @@ def with_field(text: str, **fields: object) -> str:
         ("wrong type", lambda text: with_field(text, batch="many"), "at `$.batch`"),
         ("missing field", lambda text: '{"schema": 1, "model": "mlp"}', "missing required field"),
         ("a row too short", lambda text: with_field(text, ops=[[0]]), "at `$.ops[0]`"),
-        ("points outside", lambda text: with_field(text, scopes=[]), "op 0 points outside the profile's tables."),
+        ("points outside", lambda text: with_field(text, scopes=[]), "op 0 points outside the profile's tables"),
     ],
 )
 @pytest.mark.parametrize("verb", ["show", "plot"])
@@ -327,7 +327,9 @@ def test_a_disk_that_fills_up_leaves_nothing(measuring: Run, tmp_path: Path, mon
     monkeypatch.setattr("roofline.core.schema.os.replace", full)
     ended = measuring(*MLP, "--batch", "64", "--count-only", *OUT, "--force")
     assert ended.code == 2
-    assert ended.err.splitlines()[-1] == "roofline: Cannot write out.json: No space left on device; choose another place."
+    assert (
+        ended.err.splitlines()[-1] == "roofline: Cannot write out.json: No space left on device; choose another place."
+    )
     assert files(tmp_path) == {"out.json": b"mine"}
 
 

@@ -326,7 +326,10 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("check", "p.json", "absent.json"), "Cannot read absent.json"),
         (("check", "trace.json", "p.json"), "trace.json is not a roofline profile"),
         (("check", "p.json", "new.json"), "new.json was made by a newer roofline (schema 99"),
-        (("check", "p.json", "zero.json"), "zero.json is damaged: it has no times of steps; copy it again, or make it anew."),
+        (
+            ("check", "p.json", "zero.json"),
+            "zero.json is damaged: it has no times of steps; copy it again, or make it anew.",
+        ),
         (("check", "p.json", "cut.json"), "cut.json cannot be read as a profile"),
         (("check", "p.json", "other.json"), "model is 'toy' in BASELINE and 'gpt2' in CURRENT"),
         (("check", "p.json", "c.json"), "CURRENT was only counted, so it has no times to judge: add --counts-only."),

@@ -45,7 +45,9 @@ def test_the_longest_name_is_written(tmp_path: Path) -> None:
 
 @pytest.mark.skipif(not Path("/dev/zero").exists(), reason="there is no /dev/zero here")
 def test_a_file_without_a_size_has_an_end(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    with pytest.raises(InputError, match=r"^/dev/zero is larger than 1 MiB, so it is not a profile; give the path of one\.$"):
+    with pytest.raises(
+        InputError, match=r"^/dev/zero is larger than 1 MiB, so it is not a profile; give the path of one\.$"
+    ):
         files.read(Path("/dev/zero"), 1 << 20, "a profile")
     monkeypatch.setattr("roofline.core.schema.MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="larger than 1 MiB"):

@@ -21,6 +21,7 @@ from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
+from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
@@ -393,7 +394,7 @@ def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = 
 
     >>> roofline.analyze(profile).by("group")["matmul"].seconds
     """
-    device = profile.device if device is None else device
+    device = seen_device(profile) if device is None else device
     scale, inflation = scale_of(profile)
     table, missing = op_table(profile, device, cold_traffic(profile, device) if cold is None else cold, scale)
     return Analysis(profile, device, table, scale, inflation, missing)

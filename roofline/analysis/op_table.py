@@ -7,6 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.caches.loops import times
 from roofline.analysis.caches.traffic import Cold
 from roofline.analysis.columns import Columns, columns, first_rows, numbered
 from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
@@ -46,6 +47,10 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     # Where the ceilings of all its work are missing, what is left is the 0 of work that it has none of.
     idle = _idle(profile, of) & bool(device.ceilings)
     costed &= (upper.max(axis=0, initial=0.0) > 0) | idle
+    # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
+    measured = own / scale
+    served = costed & _served(profile, device, cold, filled, measured)
+    costed &= ~served
     # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
     shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)
     binding = shown.argmax(axis=0) if len(ops) else np.zeros(0, np.int64)
@@ -63,8 +68,6 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     named = np.asarray(ceilings, object).reshape(-1, 3)[work, binding]
     spreads = np.asarray([[device.spread(name) for name in row] for row in ceilings], np.float64).reshape(-1, 3)
     spread = np.where(known, spreads[work, binding], 0.0)
-    # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
-    measured = own / scale
     exempt = _by_another_algorithm(profile, of)
     above = costed & ~exempt & (floor > measured * (1 + np.maximum(ABOVE_TOLERANCE, spread))) & (own > 0)
     table = OpTable(
@@ -88,6 +91,8 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         columns=of,
     )
     lacking = [found[row].missing for row in np.unique(work[costed]).tolist()]
+    if served.any():
+        lacking.append((f"cache.{device.caches[-1].level if device.caches else 'llc'}",))
     missing = tuple(sorted({name for row in lacking for name in row}))
     return table, missing
 
@@ -119,6 +124,23 @@ def _idle(profile: Profile, of: Columns) -> NDArray[np.bool_]:
     """Which ops are calls on a CPU that do nothing and launch nothing, as a view: they have no launch floor."""
     nothing = [profile.device.kind == "cpu" and _empty(signature.cost) for signature in profile.signatures]
     return np.asarray(nothing, bool)[of.signature]
+
+
+def _served(profile: Profile, device: Device, cold: Cold, terms: Array, measured: Array) -> NDArray[np.bool_]:
+    """Which ops ended sooner than main memory allows, beside a cache of unknown speed that may hold what they moved.
+
+    Such a cache takes nothing from main memory, since it would give it for free, but of these ops it is seen that it
+    did: main memory is not the roof above them, and what the roof is nobody knows. So is a cache of unknown size.
+    terms: of all ops [s].
+    """
+    if device.serves is not None:
+        return np.zeros(len(measured), bool)
+    holds = times(profile) * (device.llc or np.inf)
+    compute, memory, launch = terms
+    beyond = memory * np.maximum(0.0, 1 - holds / np.maximum(cold.read + cold.written, 1.0))
+    longest = measured * (1 + ABOVE_TOLERANCE)
+    fits = np.maximum(np.maximum(compute, launch), beyond) <= longest
+    return np.asarray((memory > longest) & fits & (measured > 0), bool)
 
 
 def _copied(profile: Profile, of: Columns, device: Device) -> NDArray[np.bool_]:

@@ -5,9 +5,11 @@ from __future__ import annotations
 from collections.abc import Hashable, Iterable
 
 import numpy as np
+from msgspec.structs import replace
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.caches.traffic import Array, Cold, cold_traffic
+from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
 from roofline.core.rows import Ints
@@ -22,15 +24,37 @@ def same_device(a: Profile, b: Profile) -> bool:
 def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     """Both runs analysed with one set of ceilings, where it is one device: the best that either has seen.
 
+    Of two devices what is known of one alone, of caches and launches, is not held against the other.
     Two allocators place buffers differently, so that one run's history calls an input warm and the other's cold. Of
     ops that do the same work at the same place both floors take the fewer cold bytes: a floor is a least time.
     """
     if not same_device(a, b):
-        return analyze(a), analyze(b)
-    device = best_ceilings((a.device, b.device))
+        ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
+        return analyze(replace(a, device=ours)), analyze(replace(b, device=theirs))
+    device = best_ceilings((seen_device(a), seen_device(b)))
     pairs = np.asarray(by_occurrence(_keys(a), _keys(b)), np.int64).reshape(-1, 2).T
     one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), *pairs)
     return analyze(a, device, one), analyze(b, device, other)
+
+
+def _known_alike(device: Device, other: Device) -> Device:
+    """`device` as far as the same is known of the other one.
+
+    A cache of which the other device has no bandwidth is left out: its ops would be far from main memory's roof on
+    one device and above it on the other. A launch floor that was measured is not held against the shortest kernel of
+    a trace: both are the shortest of their traces then, or of what launches them nothing is told.
+    """
+    ceilings = dict(device.ceilings)
+    for name, mine in device.ceilings.items():
+        its = other.ceilings.get(name)
+        if its is None or mine.from_trace or not its.from_trace:
+            continue
+        if mine.shortest is None:
+            del ceilings[name]
+        else:
+            ceilings[name] = replace(mine, value=mine.shortest, source="the shortest kernel of the trace", high=None)
+    found = replace(device, ceilings=ceilings)
+    return found if other.serves is not None or device.serves is None else found.without_caches
 
 
 def _fewest(a: Cold, b: Cold, one: Ints, other: Ints) -> tuple[Cold, Cold]:

@@ -9,6 +9,7 @@ from functools import cached_property
 import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.causes.findings import Finding, explained, rest
 from roofline.comparison.common_ceilings import best_ceilings
@@ -138,7 +139,7 @@ def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:
     """The same profiles, those of one device under the best ceilings that any of them has seen."""
     groups: dict[tuple[str, str], list[Device]] = {}
     for profile in profiles:
-        groups.setdefault((profile.device.name, profile.device.kind), []).append(profile.device)
+        groups.setdefault((profile.device.name, profile.device.kind), []).append(seen_device(profile))
     merged = {key: best_ceilings(devices) for key, devices in groups.items()}
     return [
         msgspec.structs.replace(profile, device=merged[profile.device.name, profile.device.kind])

@@ -40,7 +40,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     date: the day it was measured or read, ISO 8601.
     sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
     milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
-    high: of a launch floor that a coarse clock shows, the most that it may be [s].
+    high: of a launch floor that a trace shows, the most that it may be [s]. shortest: beside one the shortest launch of
+    the trace [s], which no launch floor of it exceeds; it is the floor itself where nothing lower is known.
     reached: beside a datasheet's figure the best that a published benchmark got of it, with its source (`reached_by`):
     devices are compared by what they reach, and no floor rests on it.
     """
@@ -54,8 +55,14 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     sustained: float | None = None
     clock: float | None = None
     high: float | None = None
+    shortest: float | None = None
     reached: float | None = None
     reached_by: str = ""
+
+    @property
+    def from_trace(self) -> bool:
+        """Whether it is a launch floor that a trace shows, and not what is known of the device."""
+        return self.shortest is not None and (self.high is not None or self.value == self.shortest)
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -98,6 +105,12 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         ceiling = self.ceilings.get(name)
         return 0.0 if ceiling is None else max(ceiling.spread or 0.0, ceiling.drift or 0.0)
 
+    @property
+    def without_caches(self) -> Device:
+        """The device with main memory alone."""
+        ceilings = {name: one for name, one in self.ceilings.items() if not name.startswith("cache.")}
+        return msgspec.structs.replace(self, ceilings=ceilings, caches=())
+
     def family(self, family: str) -> dict[str, float]:
         """The values of all ceilings of one family, by variant."""
         prefix = f"{family}."
@@ -120,7 +133,9 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
             # Functions are not measured twice in one way: each framework has code of its own for them.
             apart = 0.0 if name.startswith("function.") else 1 - low.value / high.value
             drift = max(apart, known.drift or 0.0, again.drift or 0.0)
-            merged[name] = msgspec.structs.replace(best, drift=drift)
+            # What two traces say of a launch at most holds for both.
+            most = None if best.high is None else min(one.high or one.value for one in (known, again))
+            merged[name] = msgspec.structs.replace(best, drift=drift, high=most)
         return msgspec.structs.replace(self, ceilings=merged)
 
     @property

@@ -100,9 +100,9 @@ def check_device(device: Device, source: str) -> None:
             raise _damaged(source, f"the ceiling {name!r} is not above 0")
         if ceiling.reached is not None and not 0 < ceiling.reached <= 2 * ceiling.value:
             raise _damaged(source, f"what was reached of the ceiling {name!r} is {told(ceiling.reached)}")
-        # The shortest of some durations in whole ticks is a tick at least, and what it may be at most is one more.
-        if ceiling.high is not None and not ceiling.value <= ceiling.high <= 2 * ceiling.value:
-            raise _damaged(source, f"the most of the ceiling {name!r} is {told(ceiling.high)}")
+        for what, most in (("most", ceiling.high), ("shortest", ceiling.shortest)):
+            if most is not None and not ceiling.value <= most <= LARGEST:
+                raise _damaged(source, f"the {what} of the ceiling {name!r} is {told(most)}")
         _check_all(_of(f"the ceiling {name!r}:", ceiling, ("value", "sustained", "clock", "reached")), source)
         for field in ("spread", "drift"):
             share = getattr(ceiling, field)

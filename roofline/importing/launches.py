@@ -24,15 +24,16 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     executor: what launches kernels, or `COPY`. durations: of all kernels [ns], copies and fills left out; of `COPY`
     those of copies and fills. tick: of the trace's clock [ns], where it is coarse (`coarse_tick`): then the floor is a
     range. No kernel, copy or fill ends sooner than one that does next to nothing, so that the shortest of many is such
-    a floor, or above it by what it did.
+    a floor, or above it by what it did (`analysis.launch_floor` says how far). Where a lower floor is known of the
+    device, it stays, with the shortest one beside it.
     """
     lasted = durations[durations > 0]
     if not device.ceilings or len(lasted) < _FEWEST or lasted.min() > _LONGEST:
         return device
     name, shortest = f"launch.{executor}", float(lasted.min()) * 1e-9
-    known = device.rate(name)
-    if known is not None and known <= shortest:
-        return device
+    known = device.ceilings.get(name)
+    if known is not None and known.value <= shortest:
+        return _with(device, name, msgspec.structs.replace(known, shortest=shortest))
     # As if the floor were that of the shortest hundredth: the shortest kernel may be one that nobody else has.
     spread = round(1 - shortest / (float(np.quantile(lasted, 0.01)) * 1e-9), 4)
     things = "copies and fills" if executor == COPY else "kernels"
@@ -41,8 +42,11 @@ def with_launch_floor(device: Device, executor: str, durations: NDArray[np.int64
     if tick is not None:
         high = shortest + tick * 1e-9
         source += f", in ticks of {tick * 1e-3:g} µs: up to one more"
-    ceilings = {**device.ceilings, name: Ceiling(value=shortest, source=source, spread=spread, high=high)}
-    return msgspec.structs.replace(device, ceilings=ceilings)
+    return _with(device, name, Ceiling(value=shortest, source=source, spread=spread, high=high, shortest=shortest))
+
+
+def _with(device: Device, name: str, ceiling: Ceiling) -> Device:
+    return msgspec.structs.replace(device, ceilings={**device.ceilings, name: ceiling})
 
 
 def coarse_tick(durations: NDArray[np.int64]) -> int | None:

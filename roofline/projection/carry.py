@@ -29,7 +29,7 @@ from roofline.analysis.bootstrap import draw
 from roofline.core.device import Device
 from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
-from roofline.projection.devices import comparable, with_launches, without_caches, without_optional
+from roofline.projection.devices import comparable, with_launches, without_optional
 from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
 from roofline.projection.roofs import Array, divide, roofs
@@ -127,11 +127,11 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     # Views of both sides, each the same on both and on whatever device: what is left is the difference of the devices.
     common, held, left_out = without_optional(*comparable(here.device, there, sheet))
     held, kept = with_launches(held, common, profile)
-    ours, theirs = without_caches(common), without_caches(held)
+    ours, theirs = common.without_caches, held.without_caches
     work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
     columns, share = here.table.columns, here.table.share
     start_here, start_there = startup(profile, columns, common, held)
-    alone, least_here = roofs(profile, without_caches(there)), roofs(profile, without_caches(here.device))
+    alone, least_here = roofs(profile, there.without_caches), roofs(profile, here.device.without_caches)
 
     group = _groups(here)
     before, after = work_here.work + start_here, work_there.work + start_there

@@ -70,9 +70,3 @@ def with_launches(there: Device, here: Device, profile: Profile) -> tuple[Device
     used = {f"launch.{profile.signatures[op.signature].executor or step}" for op in profile.ops}
     kept = {name: here.ceilings[name] for name in sorted(used) if name in here.ceilings and name not in there.ceilings}
     return replace(there, ceilings={**there.ceilings, **kept}), tuple(kept)
-
-
-def without_caches(device: Device) -> Device:
-    """The device with main memory alone."""
-    ceilings = {name: c for name, c in device.ceilings.items() if not name.startswith("cache.")}
-    return replace(device, ceilings=ceilings, caches=())

@@ -122,7 +122,10 @@ def ranges(analysis: Analysis) -> str:
     for name, one in sorted(analysis.device.ceilings.items(), reverse=True):
         if one.high is not None:
             what = "copy or fill" if name == f"launch.{COPY}" else "kernel"
-            told.append(f"how long the shortest {what} took, to less than a tick of its clock")
+            if one.shortest is not None and one.value < one.shortest:
+                told.append(f"how much of the shortest {what} was work")
+            else:
+                told.append(f"how long the shortest {what} took, to less than a tick of its clock")
             ends.append(f"from {units.seconds(one.value)} to {units.seconds(one.high)} for each {what}")
     return (
         f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's own "

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from msgspec.structs import replace
 
 from roofline.core.device import Ceiling, Device
 from roofline.core.executor import COPY
@@ -55,7 +56,9 @@ def test_few_kernels_and_long_ones_say_nothing(durations: np.ndarray) -> None:
 
 
 def test_of_two_floors_the_lower_one_holds() -> None:
-    assert with_launch_floor(KNOWN, "torch-eager", MANY) is KNOWN
+    kept = with_launch_floor(KNOWN, "torch-eager", MANY).ceilings["launch.torch-eager"]
+    assert kept == replace(KNOWN.ceilings["launch.torch-eager"], shortest=1.5e-6)
+    assert not kept.from_trace
     assert with_launch_floor(KNOWN, "torch-eager", MANY // 2).rate("launch.torch-eager") == pytest.approx(0.75e-6)
     # of another executor nothing was known
     assert with_launch_floor(KNOWN, "cuda-graph", MANY).rate("launch.cuda-graph") == pytest.approx(1.5e-6)

@@ -1,0 +1,60 @@
+"""Two runs under ceilings that are known alike."""
+
+from __future__ import annotations
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline.comparison.common_ceilings import analyze_together, best_ceilings
+from roofline.core.device import Ceiling, Device
+from roofline.core.schema import Imported, Profile
+
+NAME = "launch.torch-eager"
+#: Measured on the device, and the shortest kernel of a trace of it: 8 us, a layer norm of 8 kB.
+MEASURED = Ceiling(value=5e-6, source="measured", shortest=8e-6)
+SEEN = Ceiling(value=8e-6, source="the trace", shortest=8e-6, spread=0.0)
+
+
+def on(name: str, **ceilings: Ceiling | None) -> Profile:
+    """The step made by hand as a trace of a device of that name; names of ceilings have "_" for "."."""
+    profile = handmade.profile(imported=Imported(files=("trace.json",)))
+    changed = {**profile.device.ceilings, **{key.replace("_", ".", 1): value for key, value in ceilings.items()}}
+    known = {key: value for key, value in changed.items() if value is not None}
+    return replace(profile, device=replace(profile.device, name=name, ceilings=known))
+
+
+def test_a_measured_launch_floor_is_not_held_against_the_shortest_kernel_of_a_trace() -> None:
+    a, b = (on(name, **{"launch_torch-eager": one}) for name, one in (("a", MEASURED), ("b", SEEN)))
+    one, other = analyze_together(a, b)
+    assert one.device.ceilings[NAME].value == other.device.ceilings[NAME].value
+    assert list(one.table.floor) == list(other.table.floor)
+    # Two measured ones are compared as they are, and of one device the lower one holds for both.
+    one, other = analyze_together(a, on("b", **{"launch_torch-eager": replace(MEASURED, value=6e-6)}))
+    assert [each.device.rate(NAME) for each in (one, other)] == [5e-6, 6e-6]
+    one, other = analyze_together(on("a", **{"launch_torch-eager": SEEN}), a)
+    assert [each.device.rate(NAME) for each in (one, other)] == [5e-6, 5e-6]
+
+
+def test_where_a_trace_has_too_few_kernels_nothing_is_told_of_launching() -> None:
+    a, b = (on(n, **{"launch_torch-eager": c}) for n, c in (("a", replace(MEASURED, shortest=None)), ("b", SEEN)))
+    assert NAME not in analyze_together(a, b)[0].device.ceilings
+
+
+def test_a_cache_of_known_speed_is_not_held_against_one_of_unknown_speed() -> None:
+    one, other = analyze_together(on("a"), on("b", cache_llc=None))
+    # gelu reads and writes 0.4 MB each in 25 us: main memory needs 80, so that a cache served it on both.
+    assert one.table.floor[2] == other.table.floor[2] == 0
+    assert one.table.uncosted[2] == other.table.uncosted[2] == pytest.approx(25e-6)
+    one, other = analyze_together(on("a"), on("b"))
+    assert one.table.floor[2] == other.table.floor[2] == pytest.approx(20e-6)
+
+
+def test_what_two_traces_say_of_a_launch_at_most_holds_for_both() -> None:
+    def device(value: float, high: float | None) -> Device:
+        one = Ceiling(value=value, source="the trace", shortest=8e-6, high=high)
+        return Device(name="d", kind="cuda", ceilings={NAME: one})
+
+    found = best_ceilings([device(1e-6, 8e-6), device(7e-6, 7.5e-6)]).ceilings[NAME]
+    assert (found.value, found.high) == (1e-6, 7.5e-6)
+    assert best_ceilings([device(1e-6, 8e-6), device(7e-6, None)]).ceilings[NAME].high == 7e-6

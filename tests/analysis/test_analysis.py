@@ -132,8 +132,8 @@ def test_floors_of_a_trace_are_ranges_within_its_times() -> None:
     """Nobody knows what the cache held: 1 MB served at 40 GB/s at best, everything from DRAM at 10 GB/s at worst."""
     analysis = analyze(handmade.profile(imported=Imported(files=("trace.json",))))
     embedding, gelu, softmax = 0, 2, 4
-    # 4 MB less 1 MB each of reads and writes / 10 GB/s; all 4 MB take 400 us, which is what it took
-    assert analysis.table.floor[embedding] == near(200)
+    # 2 MB that no cache of 1 MB can have held and 2 MB written, less 1 MB / 10 GB/s; all 4 MB take 400 us, its time
+    assert analysis.table.floor[embedding] == near(300)
     assert analysis.table.floor_reach[embedding] == near(400)
     # 0.8 MB / 40 GB/s; from DRAM it would be 80 us, and it took 25: that did not come from there
     assert analysis.table.floor[gelu] == near(20)
@@ -141,7 +141,7 @@ def test_floors_of_a_trace_are_ranges_within_its_times() -> None:
     assert analysis.table.floor_reach[gelu] == near(25)
     assert analysis.table.floor_reach[softmax] == near(800)
     total = analysis.by("class")["embedding"]
-    assert (total.attained, total.attained_high) == (pytest.approx(0.5), pytest.approx(1.0))
+    assert (total.attained, total.attained_high) == (pytest.approx(0.75), pytest.approx(1.0))
     assert all(low <= high for low, high in zip(analysis.table.floor, analysis.table.floor_reach, strict=True))
 
 

@@ -30,9 +30,10 @@ def cold_traffic(profile: Profile, device: Device) -> Cold:
     """What the history of the buffers says about the caches of `device`.
 
     Without a history what exceeds the cache is cold for sure and all may be, but for what the op right before wrote
-    (`handed_over`); with one the interval is a point. A cache of which nobody knows how fast it is takes no byte from
-    main memory: it would give it for free. An output is cold beyond the cache's size: smaller ones may be overwritten
-    or consumed before they reach memory.
+    (`handed_over`); with one the interval is a point. An input that is larger than the cache is cold as a whole: its
+    end pushes its begin out, and then its begin pushes out its end. A cache of which nobody knows how fast it is takes
+    no byte from main memory: it would give it for free. An output is cold beyond the cache's size: smaller ones may be
+    overwritten or consumed before they reach memory.
     """
     signature, size = rows(profile).signature, device.serves
     read, written = (
@@ -42,11 +43,18 @@ def cold_traffic(profile: Profile, device: Device) -> Cold:
     often = times(profile).astype(np.float64)
     beyond: Array = often * np.maximum(0.0, written - (size or 0.0))
     if not buffers_known(profile):
-        high = (read + written) * often
-        if size is not None:
-            high = high - handed_over(profile, size)
-        return Cold(np.maximum(0.0, read - (size or 0.0)) * often, beyond, high)
+        everything = (read + written) * often
+        if size is None:
+            return Cold(read * often, beyond, everything)
+        least = np.asarray([_never_held(one.reads, size) for one in profile.signatures], np.float64)[signature]
+        return Cold(least * often, beyond, everything - handed_over(profile, size))
     return Cold(read * often if size is None else _cold_reads(profile, size), beyond, None)
+
+
+def _never_held(reads: tuple[float, ...], cache: float) -> float:
+    """Bytes of an op's inputs that a cache cannot have held, whatever was before."""
+    fitting = sum(read for read in reads if read <= cache)
+    return sum(reads) - fitting + max(0.0, fitting - cache)
 
 
 @per_profile

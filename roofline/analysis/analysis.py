@@ -20,7 +20,7 @@ from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
-from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
+from roofline.analysis.gap_causes import DISPATCH, gap_causes, hole, seconds_of
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
 from roofline.core import statistics
@@ -157,11 +157,11 @@ class Analysis(Shown):
     def most_per_launch(self) -> float | None:
         """What the host takes at most to launch a kernel [s], of a step whose device waits for it: wall over launches.
 
-        It takes no more than the step, and less where it waits or does something else meanwhile. None elsewhere: it is
-        no bound worth telling where the device does not wait, and a compiled program is not launched kernel by kernel.
+        None elsewhere, where it is no bound worth telling: the device does not wait, most of its wait is one hole, or a
+        compiled program is not launched kernel by kernel.
         """
-        launches = self.total.kernels
-        return self.wall / launches if self.waits_for_host and launches and one_by_one(self.profile) else None
+        told = self.waits_for_host and one_by_one(self.profile) and hole(self.profile, self.idle) is None
+        return self.wall / self.total.kernels if told and self.total.kernels else None
 
     @property
     def above_ceiling(self) -> int:

@@ -6,6 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import hole
 from roofline.renderers import _words
 from roofline.renderers._facts import host, notes
 
@@ -96,4 +97,8 @@ def idle(analysis: Analysis) -> str:
     if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
         words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
+    elif analysis.waits_for_host and (found := hole(analysis.profile, analysis.idle)):
+        row, share = found
+        name = analysis.profile.signatures[analysis.profile.ops[row].signature].name
+        words += f"; {units.seconds(share * analysis.gap)} of it at once, before {_words.plain(name, 100)}"
     return words

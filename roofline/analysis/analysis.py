@@ -184,12 +184,11 @@ class Analysis(Shown):
 
         serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
         ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
-        it is not known, as all are without ceilings.
+        it is not known, as all are where no op has a floor. Of ops of unknown work they hold nothing.
         """
-        if not self.device.ceilings:
+        if not self.total.floor_high:
             return {"serial": None, "overlap": None, "ideal": None}
-        overlap = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory)))
-        ideal = self._ideal()
+        overlap, ideal = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory))), self._ideal()
         # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.
         return {"serial": self.total.floor, "overlap": overlap, "ideal": None if ideal is None else min(ideal, overlap)}
 

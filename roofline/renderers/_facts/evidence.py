@@ -8,7 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import hole
 from roofline.renderers import _words
-from roofline.renderers._facts import host, notes
+from roofline.renderers._facts import floors, host, notes
 
 _ROOFS = {
     "serial": "these kernels, one after the other",
@@ -40,7 +40,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
     ranged = _words.is_range(analysis)
     roofs = [
-        f"{name} {'at least ' if ranged else ''}{units.seconds(roof)} ({_ROOFS[name]})"
+        f"{name} {'at least ' if ranged or not floors.complete(total) else ''}{units.seconds(roof)} ({_ROOFS[name]})"
         for name, roof in analysis.roofs.items()
         if roof is not None
     ]

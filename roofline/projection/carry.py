@@ -33,7 +33,7 @@ from roofline.projection.devices import comparable, with_launches, without_cache
 from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
 from roofline.projection.overlap import shared
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
-from roofline.projection.roofs import Array, divide, roofs
+from roofline.projection.roofs import Array, divide, roofs, served
 from roofline.projection.startup import startup
 from roofline.shown import Shown
 
@@ -78,12 +78,12 @@ class Unknown:
 class WhatIf(Shown):
     """A step of `here` on the device `there`. Times in seconds.
 
-    groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`.
-    starting: what of the carried time here is the device's start-up, not its work. hidden: own time here of carried ops
-    that other carried ops share. rebound: time here of carried ops
-    that another roof binds there. kernels: how many times faster or slower other kernels may be. missing: ceilings of
-    floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept: launch floors of here
-    that stand for missing ones. sheet: whether a measured ceiling stands against a datasheet's.
+    groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`. starting:
+    what of the carried time here is the device's start-up, not its work. hidden: own time here of carried ops that
+    other carried ops share. cached: time here of ops whose range goes below main memory's roof there. rebound: time
+    here of carried ops that another roof binds there. kernels: how many times faster or slower other kernels may be.
+    missing: ceilings of floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept:
+    launch floors of here that stand for missing ones. sheet: whether a measured ceiling stands against a datasheet's.
     """
 
     here: Analysis
@@ -95,6 +95,7 @@ class WhatIf(Shown):
     unknown: tuple[Unknown, ...]
     starting: float
     hidden: float
+    cached: float
     rebound: float
     kernels: float
     missing: tuple[str, ...]
@@ -143,7 +144,13 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
     known = why == CARRIED
     floor = np.where(known, alone.work, 0.0)
-    ratio = _not_below(divide(after, before, known), here, least_here.work, floor)
+    alike = divide(after, before, known)
+    ratio = _not_below(alike, here, least_here.work, floor)
+    # What a cache may have served here, one may serve there: the range goes below main memory's roof, `ratio` does not.
+    (kept_here, _), (kept_there, cached) = served(profile, here.device), served(profile, there)
+    cacheable = known & kept_here & kept_there
+    lowest = np.where(cacheable, cached, floor)
+    fastest = np.where(cacheable, _not_below(alike, here, least_here.work, lowest), ratio)
     assumed = _like_their_group(
         group, here.table.share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN)
     )
@@ -151,27 +158,30 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     if not carried.any():
         names = sorted(set(why.tolist())) or ["it has no ops"]
         raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
-    ratio = np.where(known, ratio, assumed)
+    ratio, fastest = (np.where(known, one, assumed) for one in (ratio, fastest))
     taken = shared(profile, columns.own, columns.overlap, carried, ratio, alone.binding)
     share, projected = taken.here * here.scale, taken.there * here.scale
-    floor = floor * (1 - taken.apart)
+    floor, lowest = floor * (1 - taken.apart), lowest * (1 - taken.apart)
     apart = kernels(common, held)
     opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
     devices, sides = (ours, theirs), (work_here, work_there)
     starts = divide(start_here, before, known), divide(start_there, after, known)
-    times = drawn(here, resamples, group, carried, ratio, taken.hidden, sides, devices, starts, opposed, apart)
+    times, sooner = (
+        drawn(here, resamples, group, carried, one, taken.hidden, sides, devices, starts, opposed, apart)
+        for one in (ratio, fastest)
+    )
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
-        seconds, least = float(projected[chosen].sum()), float(floor[rows].sum())
-        each = times.sum(axis=0) if number is None else times[number]
+        seconds = float(projected[chosen].sum())
+        each, early = (one.sum(axis=0) if number is None else one[number] for one in (times, sooner))
         return Row(
             ops=int(rows.sum()),
             here=float(share[chosen].sum()),
             there=seconds,
-            interval=_above(least, seconds, around(seconds, each)),
-            floor=least,
+            interval=_above(float(lowest[rows].sum()), seconds, around(seconds, early, each)),
+            floor=float(floor[rows].sum()),
             assumed=float(share[chosen & ~known].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
@@ -179,17 +189,18 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     total = row(np.ones(len(share), bool), None)
     # Plain and profiled steps are drawn apart: in some draws the ops take longer than the step.
     gap = np.maximum(resamples.gap, 0.0)
-    whole = around(total.there + here.gap, times.sum(axis=0) + gap)
+    whole = around(total.there + here.gap, sooner.sum(axis=0) + gap, times.sum(axis=0) + gap)
     return WhatIf(
         here=here,
         there=there,
         groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
         total=total,
         gap=here.gap,
-        interval=_above(float(floor.sum()) + here.gap, total.there + here.gap, whole),
+        interval=_above(float(lowest.sum()) + here.gap, total.there + here.gap, whole),
         unknown=_unknown(here, why, carried, share),
         starting=float((share * starts[0])[known].sum()),
         hidden=float((here.table.own - share)[carried].sum()),
+        cached=float(share[carried & (fastest < ratio)].sum()),
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
         kernels=apart,
         missing=tuple(

@@ -111,7 +111,6 @@ def drawn(
     return found
 
 
-def around(value: float, drawn: Array) -> Interval:
-    """From the 2.5 % to the 97.5 % point of what was drawn; it always holds the value."""
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return min(value, float(low)), max(value, float(high))
+def around(value: float, lower: Array, upper: Array) -> Interval:
+    """From the 2.5 % point of what was drawn lowest to the 97.5 % point of the other; it always holds the value."""
+    return min(value, float(np.percentile(lower, 2.5))), max(value, float(np.percentile(upper, 97.5)))

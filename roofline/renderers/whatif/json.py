@@ -31,6 +31,7 @@ def render(found: WhatIf) -> str:
         "assumed": found.total.assumed,
         "starting": found.starting,
         "hidden": found.hidden,
+        "cached": found.cached,
         "rebound": found.rebound,
         "kernels": found.kernels,
         "groups": {name: _row(row) for name, row in found.groups.items()},

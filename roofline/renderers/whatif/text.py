@@ -120,6 +120,12 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
     if found.missing:
         yield "missing", f"{_names(found.missing)}: no such ceiling of {there}, so not in the column ceilings alone"
     yield "caches", "all traffic is taken to be main memory's, on both: it is not known what caches there would hold"
+    if found.cached > 0:
+        yield (
+            "",
+            f"but caches of both may hold what ops of {units.seconds(found.cached)} here move, so that the range goes "
+            "below main memory's ceiling",
+        )
     if found.hidden > _SAME_TIME * found.total.here:
         yield (
             "overlap",

@@ -20,7 +20,7 @@ from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered
-from roofline.analysis.gap_causes import DISPATCH, gap_causes, seconds_of
+from roofline.analysis.gap_causes import DISPATCH, gap_causes, hole, seconds_of
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
@@ -158,11 +158,11 @@ class Analysis(Shown):
     def most_per_launch(self) -> float | None:
         """What the host takes at most to launch a kernel [s], of a step whose device waits for it: wall over launches.
 
-        It takes no more than the step, and less where it waits or does something else meanwhile. None elsewhere: it is
-        no bound worth telling where the device does not wait, and a compiled program is not launched kernel by kernel.
+        None elsewhere, where it is no bound worth telling: the device does not wait, most of its wait is one hole, or a
+        compiled program is not launched kernel by kernel.
         """
-        launches = self.total.kernels
-        return self.wall / launches if self.waits_for_host and launches and one_by_one(self.profile) else None
+        told = self.waits_for_host and one_by_one(self.profile) and hole(self.profile, self.idle) is None
+        return self.wall / self.total.kernels if told and self.total.kernels else None
 
     @property
     def above_ceiling(self) -> int:
@@ -185,12 +185,11 @@ class Analysis(Shown):
 
         serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
         ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
-        it is not known, as all are without ceilings.
+        it is not known, as all are where no op has a floor. Of ops of unknown work they hold nothing.
         """
-        if not self.device.ceilings:
+        if not self.total.floor_high:
             return {"serial": None, "overlap": None, "ideal": None}
-        overlap = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory)))
-        ideal = self._ideal()
+        overlap, ideal = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory))), self._ideal()
         # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.
         return {"serial": self.total.floor, "overlap": overlap, "ideal": None if ideal is None else min(ideal, overlap)}
 

@@ -9,10 +9,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from roofline.core.schema import Profile
+
 #: Causes are carried over where observed idle and the gap agree within this share of either, or of wall.
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 #: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
 DISPATCH, INPUT = "host dispatch", "data input"
+#: A wait before one op that is this share of the idle time is a hole in the step, no matter of each launch. By choice.
+_HOLE = 0.5
 #: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.
 PYTHON, COMPILED = f"{DISPATCH}: Python", f"{DISPATCH}: compiled"
 
@@ -36,6 +40,19 @@ def gap_causes(
 def seconds_of(cause: str, causes: Mapping[str, float] | None) -> float:
     """What the causes that begin with `cause` have of a gap [s]; 0 where none are known."""
     return sum(seconds for name, seconds in (causes or {}).items() if name.startswith(cause))
+
+
+def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
+    """The op before which the device idled for most of `idle` [s], in one piece, and which share of it that is.
+
+    None where no single wait is that long, or it is not recorded what each op waited for.
+    """
+    waits = [sum(op.host_ns) * 1e-9 if op.host_ns and op.times == 1 else 0.0 for op in profile.ops]
+    if not idle or not waits:
+        return None
+    longest = max(waits)
+    share = longest / max(idle, longest)
+    return (waits.index(longest), share) if share >= _HOLE else None
 
 
 def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str, float]:

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import gc
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -306,33 +305,11 @@ class _Peek(msgspec.Struct):
     schema: Any = None
 
 
-def _finite(value: Any) -> bool:
-    """Whether no number of a document is NaN or infinite: asked first, as asking where takes several times as long."""
-    if type(value) is float:
-        return math.isfinite(value)
-    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
-    return all(map(_finite, parts))
-
-
-def _refuse_non_finite(value: object, path: str) -> None:
-    """msgspec writes NaN as null: a number that is not finite must be refused before it is lost."""
-    if isinstance(value, float):
-        if not math.isfinite(value):
-            raise InputError(f"The profile holds {value} at {path}; measure it again, it was not saved.")
-    elif isinstance(value, dict):
-        for key, item in value.items():
-            _refuse_non_finite(item, f"{path}.{key}")
-    elif isinstance(value, list | tuple):
-        for number, item in enumerate(value):
-            _refuse_non_finite(item, f"{path}[{number}]")
-
-
 def encode(profile: Profile) -> bytes:
     """The profile as JSON. Raises InputError for one that could not be read again: NaN, infinity, what does not fit."""
     # Rows of ops hold whole numbers, of which `sound` checks all by columns: there may be a million.
     plain = msgspec.to_builtins(replace(profile, ops=()))
-    if not _finite(plain):
-        _refuse_non_finite(plain, "$")
+    sound.check_finite(plain)
     sound.check(profile, "The profile")
     try:
         return msgspec.json.encode(profile) + b"\n"

@@ -6,6 +6,7 @@ LARGEST or, without being 0, below SMALLEST, so that nothing that is computed of
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable, Iterator, Mapping
 from itertools import chain
 from operator import attrgetter
@@ -176,6 +177,32 @@ def _shares(profile: Profile) -> Named:
         yield from _of("profiled", profile.profiled, ("joined",))
     if profile.imported:
         yield from _of("imported", profile.imported, _SHARES)
+
+
+def check_finite(document: Any) -> None:
+    """InputError for a document with NaN or infinity, which msgspec writes as null: refused before it is lost."""
+    if not _finite(document):
+        _refuse_non_finite(document, "$")
+
+
+def _finite(value: Any) -> bool:
+    """Whether no number of a document is NaN or infinite: asked first, as asking where takes several times as long."""
+    if type(value) is float:
+        return math.isfinite(value)
+    parts = value.values() if type(value) is dict else value if type(value) in (list, tuple) else ()
+    return all(map(_finite, parts))
+
+
+def _refuse_non_finite(value: object, path: str) -> None:
+    if isinstance(value, float):
+        if not math.isfinite(value):
+            raise InputError(f"The profile holds {value} at {path}; measure it again, it was not saved.")
+    elif isinstance(value, dict):
+        for key, item in value.items():
+            _refuse_non_finite(item, f"{path}.{key}")
+    elif isinstance(value, list | tuple):
+        for number, item in enumerate(value):
+            _refuse_non_finite(item, f"{path}[{number}]")
 
 
 # ------------------------------------------------------------------------------------------------- rows of ops

@@ -8,7 +8,7 @@ device gets going, each as far as its code attains it: own = (work + startup) / 
 work is the longer of its compute and its memory term, startup that of startup.py, which no ceiling shortens: large
 kernels follow the roofs, small ones the latency. Both devices are brought to one measure in devices.py. That other
 kernels will run there, and attain more or less, is in the range (interval.py), which never begins below the ceilings
-alone.
+alone. What an op attains is told by its own time; what of that other ops share is taken off afterwards (overlap.py).
 
 What a device has no ceiling for cannot be carried: matrix products and collectives without theirs are not carried at
 all and named. Of an op whose work is not known the time is taken to change like that of the other ops of its group,
@@ -31,8 +31,9 @@ from roofline.core.vocabulary import GROUP_OF, GROUPS, Group
 from roofline.errors import InputError
 from roofline.projection.devices import comparable, with_launches, without_optional
 from roofline.projection.interval import Interval, against_sheet, around, drawn, kernels
+from roofline.projection.overlap import shared
 from roofline.projection.reasons import CARRIED, NO_CEILING, PRECISION_NOT_KNOWN, WORK_NOT_KNOWN, Words, why_not
-from roofline.projection.roofs import Array, divide, roofs
+from roofline.projection.roofs import Array, divide, roofs, served
 from roofline.projection.startup import startup
 from roofline.shown import Shown
 
@@ -45,8 +46,8 @@ class Row:
     """Some ops of the step here and there. Times are share times [s].
 
     here, there: of the ops that were carried; interval: of `there`; floor: their least time there, by the ceilings
-    alone. assumed: what of `here` is of unknown work, carried like the rest of its group. not_carried: time here of
-    those that were not.
+    alone, less what ops under another roof hide of it. assumed: what of `here` is of unknown work, carried like the
+    rest of its group. not_carried: time here of those that were not, in which none that was carried ran.
     """
 
     ops: int
@@ -62,7 +63,7 @@ class Row:
 class Unknown:
     """Ops whose work does not carry them: why, how many, their time here [s], and the one that takes longest.
 
-    assumed: whether they were carried like the rest of their group.
+    assumed: whether they were carried like the rest of their group. hidden: their own time here beside other ops [s].
     """
 
     reason: str
@@ -70,17 +71,19 @@ class Unknown:
     seconds: float
     most: str
     assumed: bool
+    hidden: float
 
 
 @dataclass(frozen=True, slots=True, repr=False)
 class WhatIf(Shown):
     """A step of `here` on the device `there`. Times in seconds.
 
-    groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`.
-    starting: what of the carried time here is the device's start-up, not its work. rebound: time here of carried ops
-    that another roof binds there. kernels: how many times faster or slower other kernels may be. missing: ceilings of
-    floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept: launch floors of here
-    that stand for missing ones. sheet: whether a measured ceiling stands against a datasheet's.
+    groups: by group, those with ops; total: of all ops. gap: carried unchanged; interval: of `seconds`. starting:
+    what of the carried time here is the device's start-up, not its work. hidden: own time here of carried ops that
+    other carried ops share. cached: time here of ops whose range goes below main memory's roof there. rebound: time
+    here of carried ops that another roof binds there. kernels: how many times faster or slower other kernels may be.
+    missing: ceilings of floors that `there` lacks. left_out: ceilings that one side lacks, left out on both; kept:
+    launch floors of here that stand for missing ones. sheet: whether a measured ceiling stands against a datasheet's.
     """
 
     here: Analysis
@@ -91,6 +94,8 @@ class WhatIf(Shown):
     interval: Interval
     unknown: tuple[Unknown, ...]
     starting: float
+    hidden: float
+    cached: float
     rebound: float
     kernels: float
     missing: tuple[str, ...]
@@ -129,7 +134,7 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     held, kept = with_launches(held, common, profile)
     ours, theirs = common.without_caches, held.without_caches
     work_here, work_there = roofs(profile, ours), roofs(profile, theirs)
-    columns, share = here.table.columns, here.table.share
+    columns = here.table.columns
     start_here, start_there = startup(profile, columns, common, held)
     alone, least_here = roofs(profile, there.without_caches), roofs(profile, here.device.without_caches)
 
@@ -139,30 +144,44 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     why = np.where((why == CARRIED) & ((before <= 0) | (after <= 0)), NO_CEILING, why)
     known = why == CARRIED
     floor = np.where(known, alone.work, 0.0)
-    ratio = _not_below(divide(after, before, known), here, least_here.work, floor)
-    assumed = _like_their_group(group, share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN))
+    alike = divide(after, before, known)
+    ratio = _not_below(alike, here, least_here.work, floor)
+    # What a cache may have served here, one may serve there: the range goes below main memory's roof, `ratio` does not.
+    (kept_here, _), (kept_there, cached) = served(profile, here.device), served(profile, there)
+    cacheable = known & kept_here & kept_there
+    lowest = np.where(cacheable, cached, floor)
+    fastest = np.where(cacheable, _not_below(alike, here, least_here.work, lowest), ratio)
+    assumed = _like_their_group(
+        group, here.table.share, ratio, known, (why == WORK_NOT_KNOWN) | (why == PRECISION_NOT_KNOWN)
+    )
     carried = known | (assumed > 0)
     if not carried.any():
         names = sorted(set(why.tolist())) or ["it has no ops"]
         raise InputError(f"No op of the profile can be carried to another device: {', '.join(names)}.")
-    ratio = np.where(known, ratio, assumed)
+    ratio, fastest = (np.where(known, one, assumed) for one in (ratio, fastest))
+    taken = shared(profile, columns.own, columns.overlap, carried, ratio, alone.binding)
+    share, projected = taken.here * here.scale, taken.there * here.scale
+    floor, lowest = floor * (1 - taken.apart), lowest * (1 - taken.apart)
     apart = kernels(common, held)
     opposed = against_sheet(work_here, work_there, ours, theirs)
     resamples = draw(here)
     devices, sides = (ours, theirs), (work_here, work_there)
     starts = divide(start_here, before, known), divide(start_there, after, known)
-    times = drawn(here, resamples, group, carried, ratio, sides, devices, starts, opposed, apart)
+    times, sooner = (
+        drawn(here, resamples, group, carried, one, taken.hidden, sides, devices, starts, opposed, apart)
+        for one in (ratio, fastest)
+    )
 
     def row(rows: NDArray[np.bool_], number: int | None) -> Row:
         chosen = rows & carried
-        seconds, least = float((share * ratio)[chosen].sum()), float(floor[rows].sum())
-        each = times.sum(axis=0) if number is None else times[number]
+        seconds = float(projected[chosen].sum())
+        each, early = (one.sum(axis=0) if number is None else one[number] for one in (times, sooner))
         return Row(
             ops=int(rows.sum()),
             here=float(share[chosen].sum()),
             there=seconds,
-            interval=_above(least, seconds, around(seconds, each)),
-            floor=least,
+            interval=_above(float(lowest[rows].sum()), seconds, around(seconds, early, each)),
+            floor=float(floor[rows].sum()),
             assumed=float(share[chosen & ~known].sum()),
             not_carried=float(share[rows & ~carried].sum()),
         )
@@ -170,16 +189,18 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
     total = row(np.ones(len(share), bool), None)
     # Plain and profiled steps are drawn apart: in some draws the ops take longer than the step.
     gap = np.maximum(resamples.gap, 0.0)
-    whole = around(total.there + here.gap, times.sum(axis=0) + gap)
+    whole = around(total.there + here.gap, sooner.sum(axis=0) + gap, times.sum(axis=0) + gap)
     return WhatIf(
         here=here,
         there=there,
         groups={GROUPS[code]: row(group == code, code) for code in np.unique(group).tolist()},
         total=total,
         gap=here.gap,
-        interval=_above(float(floor.sum()) + here.gap, total.there + here.gap, whole),
-        unknown=_unknown(here, why, carried),
+        interval=_above(float(lowest.sum()) + here.gap, total.there + here.gap, whole),
+        unknown=_unknown(here, why, carried, share),
         starting=float((share * starts[0])[known].sum()),
+        hidden=float((here.table.own - share)[carried].sum()),
+        cached=float(share[carried & (fastest < ratio)].sum()),
         rebound=float(share[known & (work_here.binding != work_there.binding)].sum()),
         kernels=apart,
         missing=tuple(
@@ -258,14 +279,15 @@ def _above(least: float, value: float, interval: Interval) -> Interval:
     return max(low, min(least, value)), high
 
 
-def _unknown(here: Analysis, why: Words, carried: NDArray[np.bool_]) -> tuple[Unknown, ...]:
-    share, signature = here.table.share, here.table.columns.signature
+def _unknown(here: Analysis, why: Words, carried: NDArray[np.bool_], share: Array) -> tuple[Unknown, ...]:
+    own, signature = here.table.own, here.table.columns.signature
     found = []
     for reason in np.unique(why[why != CARRIED]).tolist():
         for assumed in (False, True):
             chosen = np.flatnonzero((why == reason) & (carried == assumed))
             if len(chosen):
-                most = chosen[int(share[chosen].argmax())]
+                most = chosen[int(own[chosen].argmax())]
                 name = here.profile.signatures[int(signature[most])].name
-                found.append(Unknown(reason, len(chosen), float(share[chosen].sum()), name, assumed))
+                seconds, beside = float(share[chosen].sum()), float((own - share)[chosen].sum())
+                found.append(Unknown(reason, len(chosen), seconds, name, assumed, beside))
     return tuple(sorted(found, key=lambda one: -one.seconds))

@@ -57,6 +57,7 @@ def drawn(
     group: NDArray[np.int64],
     carried: NDArray[np.bool_],
     ratio: Array,
+    hidden: Array,
     roofs: tuple[Roofs, Roofs],
     devices: tuple[Device, Device],
     starts: tuple[Array, Array],
@@ -65,11 +66,11 @@ def drawn(
 ) -> Array:
     """Time there by group [s], drawn again and again; shape (groups, resamples).
 
-    ratio: of each op; roofs, devices: here and there; starts: what of each op's time at the ceilings here and there is
-    start-up, which no ceiling shortens, as a share. Profiled steps are drawn with replacement;
-    each ceiling lies anywhere between its value and the lowest that it may be, once for all ops that it binds. A
-    ceiling that is the same on both sides is drawn once. All kernels there are faster or slower than projected by the
-    same factor, drawn between 1 / apart and apart, evenly by its logarithm.
+    ratio: of each op; hidden: what of its time there other ops have [s]; roofs, devices: here and there; starts: what
+    of each op's time at the ceilings here and there is start-up, which no ceiling shortens, as a share. Profiled steps
+    are drawn with replacement; each ceiling lies anywhere between its value and the lowest that it may be, once for all
+    ops that it binds. A ceiling that is the same on both sides is drawn once. All kernels there are faster or slower
+    than projected by the same factor, drawn between 1 / apart and apart, evenly by its logarithm.
     """
     number, columns = len(resamples.scale), here.table.columns
     rng = statistics.generator()
@@ -105,12 +106,11 @@ def drawn(
         began, begun = (float(np.average(one[rows], weights=weights)) for one in starts)
         factor = others * (begun + (1 - begun) / theirs) / (began + (1 - began) / ours)
         # Overlap is known as a mean alone: in a draw of short times it may be more than they are.
-        times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - ratio[rows] @ columns.overlap[rows]
+        times = resamples.steps @ (ratio[rows] @ columns.steps[rows]) - hidden[rows].sum()
         found[int(group[row])] += np.maximum(times, 0.0) * factor
     return found
 
 
-def around(value: float, drawn: Array) -> Interval:
-    """From the 2.5 % to the 97.5 % point of what was drawn; it always holds the value."""
-    low, high = np.percentile(drawn, (2.5, 97.5))
-    return min(value, float(low)), max(value, float(high))
+def around(value: float, lower: Array, upper: Array) -> Interval:
+    """From the 2.5 % point of what was drawn lowest to the 97.5 % point of the other; it always holds the value."""
+    return min(value, float(np.percentile(lower, 2.5))), max(value, float(np.percentile(upper, 97.5)))

@@ -60,6 +60,17 @@ def roofs(profile: Profile, device: Device) -> Roofs:
     return Roofs(tuple(found), work, np.asarray(values, np.float64).reshape(-1, 3)[work].T)
 
 
+def served(profile: Profile, device: Device) -> tuple[NDArray[np.bool_], Array]:
+    """Which ops a cache of the device may have served, in part or whole, and the work of each if it did [s].
+
+    None of a step whose buffers are known: what the cache holds is no question there.
+    """
+    found, work = op_terms(profile, device, cold_traffic(profile, device))
+    less = [row.memory_high is not None and (row.memory or 0.0) < row.memory_high for row in found]
+    least = [max(row.compute or 0.0, row.memory or 0.0) for row in found]
+    return np.asarray(less, bool)[work], np.asarray(least, np.float64)[work]
+
+
 def divide(a: Array, b: Array, where: NDArray[np.bool_]) -> Array:
     """a / b where it can be said, else 0."""
     out: Array = np.divide(a, b, out=np.zeros_like(a), where=where & (b > 0))

@@ -16,9 +16,11 @@ from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
 from roofline.core.rows import buffers_known
 from roofline.core.schema import slug
-from roofline.core.vocabulary import Bound
+from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers import _tables
 
+#: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
+FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
 #: Letters of a name in a sentence.
 _LONGEST = 120
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
@@ -178,6 +180,8 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         if high < 0.005:
             continue  # the table has it
         words = bound(name, times, upper[name])
+        if " exceeded, " in words and _by_fewer_products(analysis, name):
+            words += " in kernels that need fewer products than are counted"
         if not parts and name != "unknown":
             floors, losses = ([getattr(end, part) / wall for end in both] for part in ("floor", "loss"))
             words += f" (floor {shares(*sorted(floors))}, loss {shares(*sorted(losses))})"
@@ -193,6 +197,15 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def _by_fewer_products(analysis: Analysis, name: Bound) -> bool:
+    """Whether a roof is exceeded by no other ops than those whose kernels are exempt from it."""
+    table = analysis.table
+    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    rest = under & ~table.exempt
+    most = (1 + ABOVE_TOLERANCE) * float(table.own[rest].sum())
+    return bool((under & table.exempt).any()) and float(table.floor[rest].sum()) <= most
 
 
 def beyond(analysis: Analysis) -> str:

@@ -7,8 +7,10 @@ The cause of a gap is read from the launch of the device event that ends it:
   lasted at least half as long as the gap, since without it the host would have been ahead by that much; else data
   input, if a copy of a batch to the device ends the gap; else dispatch.
 - Launched before: the queue was not empty. A launch call still running, or a start within LAUNCH_LATENCY of it,
-  is dispatch that came too late to hide its latency. Next to a collective it waited for that. The rest is the
-  device's own: latency between kernels, or work that the trace does not show.
+  is dispatch that came too late to hide its latency. Gaps of up to KERNEL_LATENCY are the device's own latency
+  between kernels, unless the launch could not have reached the device before half of the gap was over: what a launch
+  takes to get there is what it took, in the median, where it ended a gap that the host was late for. Next to a
+  collective it waited for that. The rest is the device's own, work that the trace does not show.
 - Nothing follows in the window: the host was late as well, up to the window's end.
 
 Instants before the launch call and after it have one cause: the call's latency is exposed because it was late.
@@ -136,7 +138,11 @@ def causes(trace: KinetoTrace, links: Links, start: np.ndarray, end: np.ndarray)
     late = follows | ((launch >= 0) & (called > opens))
     until = np.where(follows, closes, np.clip(called, opens, closes))
 
-    detail = _queued(trace, opens, closes, ended_by, launch, called, returned)
+    reaches = _latency((closes - called)[late & ~follows], (closes - called)[launch >= 0])
+    # Of gaps that no launch ended late nobody knows it well: there the queue must have been seen empty as well.
+    begun = np.append(device.start, 0)[np.searchsorted(device.start, opens) - 1]
+    exposed = (2 * (called + reaches - opens) >= closes - opens) & (bool((late & ~follows).any()) | (begun <= called))
+    detail = _queued(trace, opens, closes, ended_by, launch, called, returned, exposed)
     detail[late] = _late(trace, links, opens[late], closes[late], until[late], ended_by[late])
     return Idle(opens, closes, window, _CAUSE[detail], detail, ended_by)
 
@@ -161,6 +167,16 @@ def _gaps(
     return low[gap], high[gap], window[gap]
 
 
+def _latency(late: np.ndarray, all_: np.ndarray) -> float:
+    """What a launch takes to reach an idle device [ns], up to LAUNCH_LATENCY.
+
+    late: times from call to start of launches that ended a gap late, of which the median is taken; all_: those of all
+    gaps. Without late ones it is no more than the shortest.
+    """
+    known = float(np.median(late)) if len(late) else float(all_.min(initial=LAUNCH_LATENCY))
+    return min(max(known, 0.0), LAUNCH_LATENCY)
+
+
 def _label(name: str) -> int:
     return LABELS.index(name)
 
@@ -173,8 +189,12 @@ def _queued(
     launch: np.ndarray,
     called: np.ndarray,
     returned: np.ndarray,
+    exposed: np.ndarray,
 ) -> np.ndarray:
-    """int8 detail of gaps whose end was launched before they began."""
+    """int8 detail of gaps whose end was launched before they began.
+
+    exposed: whether the launch had not reached the device in at least half of the gap.
+    """
     device = trace.device
     collective = _matching(trace, _COLLECTIVE)
     last_ends = np.sort(np.where(collective[device.name], device.end, -1))
@@ -184,9 +204,9 @@ def _queued(
     detail = np.select(
         [
             launch < 0,
-            closes - opens <= KERNEL_LATENCY,
+            (closes - opens <= KERNEL_LATENCY) & ~exposed,
             returned > opens,
-            closes - called <= LAUNCH_LATENCY,
+            exposed & (closes - opens <= KERNEL_LATENCY) | (closes - called <= LAUNCH_LATENCY),
             beside,
         ],
         [

@@ -16,6 +16,7 @@ from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.costs.linear_algebra import KIND
 from roofline.renderers import _document, _words
+from roofline.renderers._facts import evidence
 
 US = 1e-6
 # In the order of handmade.OPS: embedding, addmm, gelu, addmm, softmax, mystery, layer_norm, adamw.
@@ -115,6 +116,18 @@ def test_roofs(analysis: Analysis) -> None:
     # nobody reads is a result, 2 + 0.4 + 4 + 0.004 MB. 48.816 MB at 10 GB/s; 400 MFLOP at 100 GFLOP/s are 4000 µs.
     # The cache keeps some of it from one step to the next, so that these kernels overlapped need less: 4561.2 < 4881.6
     assert analysis.roofs == {"serial": near(7725), "overlap": near(memory), "ideal": near(memory)}
+
+
+def test_roofs_of_unknown_work() -> None:
+    # mystery takes 367 of the step's 10 800 µs of own times: 3.4 %, which none of the roofs holds. Alone it has none.
+    words = dict(evidence.told(analyze(handmade.profile())))["least step"]
+    assert words.startswith("serial at least 7.72 ms (")
+    assert "overlap at least " in words
+    known = handmade.profile(ops=tuple(op for op in handmade.OPS if op.signature != 4))
+    assert "at least" not in dict(evidence.told(analyze(known)))["least step"]
+    nothing = analyze(handmade.profile(ops=(handmade.OPS[5],)))
+    assert nothing.roofs == {"serial": None, "overlap": None, "ideal": None}
+    assert "least step" not in dict(evidence.told(nothing))
 
 
 def test_classes_and_groups(analysis: Analysis) -> None:

@@ -39,6 +39,17 @@ def test_every_source_is_used(name):
 
 
 @pytest.mark.parametrize("name", devices.names())
+def test_nothing_was_reached_above_its_ceiling(name):
+    # A ceiling is the best rate seen: a card that boosts above the clock of its datasheet has what it reached.
+    above = {
+        key: (c.reached, c.value)
+        for key, c in devices.load(name).ceilings.items()
+        if c.reached is not None and c.reached > c.value
+    }
+    assert not above
+
+
+@pytest.mark.parametrize("name", devices.names())
 def test_peaks_are_dense_and_ordered(name):
     device = devices.load(name)
     narrower = [device.rate(f"matrix.{p}") for p in ("fp32", "tf32", "bf16", "fp8") if device.rate(f"matrix.{p}")]

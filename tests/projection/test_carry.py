@@ -19,10 +19,11 @@ from roofline.projection.carry import WhatIf, carry
 
 US = 1e-6
 
-#: What mystery adds to the step: its work is not known, so it is never carried.
-MYSTERY = 317 * US
-#: The other ops of the step, by share time.
-CARRIED = (10700 - 317) * US
+#: What mystery adds to the step: its work is not known, so it is never carried. Of its 367 µs 100 ran beside softmax,
+#: which is carried and counts whole there.
+MYSTERY = 267 * US
+#: The other ops of the step: 10 700 µs in which any op ran, less that.
+CARRIED = (10700 - 267) * US
 
 
 def carried(there: Device, profile: Profile | None = None, sheet: Device | None = None) -> WhatIf:
@@ -54,7 +55,7 @@ def test_the_same_device_gives_the_measured_wall() -> None:
     assert (found.rebound, found.kernels) == (0, 1)
     assert (found.missing, found.left_out, found.kept, found.sheet) == ((), (), (), False)
     # Of the step's times only steps that differ by 1 % are left to vary.
-    assert 12.183e-3 * 0.97 < found.interval[0] < 12.183e-3 < found.interval[1] < 12.183e-3 * 1.03
+    assert 12.233e-3 * 0.97 < found.interval[0] < 12.233e-3 < found.interval[1] < 12.233e-3 * 1.03
 
 
 def test_the_launch_floor_of_a_trace_makes_no_other_device() -> None:
@@ -86,13 +87,13 @@ def test_everything_twice_as_fast_leaves_the_gap() -> None:
 
 def test_faster_memory_helps_what_memory_binds() -> None:
     # Everything is taken to be main memory's: of embedding (400 of 400 µs), gelu (80, which the cache did in 25),
-    # softmax (800 of 2000, 50 of them beside mystery), layer_norm (0.8 of 8) and adamw (2800 of 3000) half of the work
+    # softmax (800 of 2000), layer_norm (0.8 of 8) and adamw (2800 of 3000) half of the work
     # is left, and all of the 5 µs in which a launch gets going.
     found = carried(handmade.device(dram_copy=20e9))
     assert found.groups["matmul"].there == pytest.approx(5000 * US)
     assert found.groups["optimizer"].there == pytest.approx(started(3000, 2800, 1400) * US)
     assert found.groups["pointwise"].there == pytest.approx((started(400, 400, 200) + started(25, 80, 40)) * US)
-    assert found.groups["normalisation"].there == pytest.approx((started(1950, 800, 400) + started(8, 0.8, 0.4)) * US)
+    assert found.groups["normalisation"].there == pytest.approx((started(2000, 800, 400) + started(8, 0.8, 0.4)) * US)
     assert found.rebound == 0
 
 
@@ -133,7 +134,7 @@ def test_launch_floors_are_the_hosts() -> None:
     # The column of the ceilings alone has no launches, so none is missing in it.
     assert found.missing == ()
     # Everything stays as it is; by the ceilings alone layer_norm is 8 kB from memory, 0.8 µs.
-    assert found.groups["normalisation"].there == pytest.approx((1950 + 8) * US)
+    assert found.groups["normalisation"].there == pytest.approx((2000 + 8) * US)
     assert found.groups["normalisation"].floor == pytest.approx((800 + 0.8) * US)
     assert found.seconds == pytest.approx(12500 * US - MYSTERY)
 
@@ -316,7 +317,7 @@ def test_no_vague_ceiling_widens_what_the_device_takes_to_get_going() -> None:
 def test_a_ceiling_that_is_the_same_on_both_sides_cancels() -> None:
     device = uncertain(handmade.device(), 0.3)
     found = carried(device, handmade.profile(device=device))
-    assert found.interval[1] < 12.183e-3 * 1.03
+    assert found.interval[1] < 12.233e-3 * 1.03
 
 
 @pytest.mark.parametrize(

@@ -93,6 +93,50 @@ def test_where_the_launch_was_decides(make_kineto, called, start, label):
     assert detail(made) == label
 
 
+def paced(make_kineto, kernel, ahead, before=1000):
+    """Six kernels of `kernel` µs, each called `ahead` µs before the last one ends, that start 2 µs after that.
+
+    The first one was launched `before` µs on an idle device, which took 3 µs to start it.
+    """
+    made = make_kineto.Trace()
+    made.annotation("roofline:step#0", 0, before + 10 * kernel)
+    made.op("aten::first", 0, before + 10 * kernel)
+    made.launch("k", 1, 4, 10)
+    made.launch("k", before, before + 3, ends := before + 3 + kernel)
+    for _ in range(6):
+        made.launch("k", ends - ahead, ends + 2, ends + 2 + kernel)
+        ends += 2 + kernel
+    return analysed(made)[1]
+
+
+@pytest.mark.parametrize(
+    ("ahead", "label"),
+    [
+        # The launch reaches the device 3 µs after its call: 2 or 1 µs after the gap of 2 µs opened, half of it or more.
+        (1, "launch call in progress"),
+        (2, "launch call in progress"),
+        # It was there when the gap opened, so that the 2 µs are the device's.
+        (3, "kernel-to-kernel latency"),
+        (20, "kernel-to-kernel latency"),
+    ],
+)
+def test_a_short_gap_is_the_hosts_where_the_launch_was_on_its_way(make_kineto, ahead, label):
+    found = paced(make_kineto, kernel=30, ahead=ahead)
+    short = found.detail[found.end - found.start == 2000].tolist()
+    assert [idle.LABELS[each] for each in short] == [label] * 6
+
+
+def test_without_a_launch_on_an_idle_device_an_empty_queue_tells(make_kineto):
+    # No gap was ended late, so a launch takes no more than the shortest seen, 8 µs. The kernel of 30 µs before was
+    # running when the next one was called, 6 µs before its end: nothing else was queued. One of 5 µs was not.
+    for kernel, label in ((30, "launch latency"), (5, "kernel-to-kernel latency")):
+        made = make_kineto.Trace()
+        made.annotation("roofline:step#0", 0, 2 * kernel + 2)
+        made.launch("k", -20, 0, kernel)
+        made.launch("k", kernel - 6, kernel + 2, 2 * kernel + 2)
+        assert detail(made) == label
+
+
 def test_a_launch_that_is_missing_gives_no_cause(make_kineto):
     made = gap(make_kineto, 210)
     made.kernel("k", 200, 210, 1)

@@ -6,8 +6,9 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import hole
 from roofline.renderers import _words
-from roofline.renderers._facts import host, notes
+from roofline.renderers._facts import floors, host, notes
 
 _ROOFS = {
     "serial": "these kernels, one after the other",
@@ -39,7 +40,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
     ranged = _words.is_range(analysis)
     roofs = [
-        f"{name} {'at least ' if ranged else ''}{units.seconds(roof)} ({_ROOFS[name]})"
+        f"{name} {'at least ' if ranged or not floors.complete(total) else ''}{units.seconds(roof)} ({_ROOFS[name]})"
         for name, roof in analysis.roofs.items()
         if roof is not None
     ]
@@ -96,4 +97,8 @@ def idle(analysis: Analysis) -> str:
     if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
         words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"
+    elif analysis.waits_for_host and (found := hole(analysis.profile, analysis.idle)):
+        row, share = found
+        name = analysis.profile.signatures[analysis.profile.ops[row].signature].name
+        words += f"; {units.seconds(share * analysis.gap)} of it at once, before {_words.plain(name, 100)}"
     return words

@@ -4,10 +4,18 @@ from __future__ import annotations
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total
 from roofline.renderers._words import between, is_range, plain
 
 #: From this share of the step on, what is above the floors is worth a sentence. By choice.
 _SOME = 0.02
+#: A sum of floors that lacks this share of the time of its ops, or more, is less than the floors of all. As for FLOPs.
+_LACKS = 0.005
+
+
+def complete(total: Total) -> bool:
+    """Whether the sum of floors holds all ops, but for what cannot be seen: of the others it says nothing."""
+    return total.uncosted <= _LACKS * total.own_seconds
 
 
 def told(analysis: Analysis) -> str:
@@ -20,7 +28,8 @@ def told(analysis: Analysis) -> str:
             return f"Nothing has a floor, since no ceilings are known of {plain(analysis.device.name)}."
         return "Nothing has a floor, since no op has both known work and known ceilings."
     floor = between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
-    sentence = f"The least times of its ops add up to {floor} on this device"
+    which = "its ops" if complete(total) else "its ops of known work"
+    sentence = f"The least times of {which} add up to {floor} on this device"
     if total.loss < _SOME * wall:
         return f"{sentence}, which is what they take."
     groups = {name: each.loss for name, each in analysis.by("group").items()}

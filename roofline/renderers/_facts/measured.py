@@ -6,7 +6,6 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.renderers import _words
 from roofline.renderers._facts import generation, notes, preset
 
@@ -25,8 +24,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "generating", words
     if analysis.mfu is not None:
         peak = f"{units.flop_rate(analysis.peak)} ({_words.plain(analysis.precision or '')})"
-        more = ": more than can be, so the device or the count is another" if analysis.mfu > 1 + ABOVE_TOLERANCE else ""
-        yield "MFU", f"{notes.least(analysis)}{units.percent(analysis.mfu)} of {peak}{more}"
+        why = notes.mfu(analysis)
+        yield "MFU", f"{notes.least(analysis)}{units.percent(analysis.mfu)} of {peak}{f': {why}' if why else ''}"
     if profile.memory.peak is not None:
         source = f" ({_words.plain(profile.memory.source, 200)})" if profile.memory.source else ""
         yield "peak memory", units.byte(profile.memory.peak) + source

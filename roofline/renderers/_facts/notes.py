@@ -12,7 +12,7 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
-from roofline.renderers._words import conjunction, counted, plain, provenance
+from roofline.renderers._words import FEWER_PRODUCTS, conjunction, counted, plain, provenance
 
 _FEW = 3  # ceilings that are named, those with the most ops first
 
@@ -32,6 +32,35 @@ def least(analysis: Analysis) -> str:
     """What stands before a sum of FLOPs: "at least ", where half a percent of the busy time has unknown ones."""
     known = analysis.coverage["flops"]
     return "at least " if known is not None and known <= 0.995 else ""
+
+
+def mfu(analysis: Analysis) -> str:
+    """Why MFU is more than all; "" where it is not. By convention it holds the full mask and the direct convolution.
+
+    It is possible where what is left fits under the peak: products that no mask leaves out, of ops whose kernels do not
+    need fewer than are counted.
+    """
+    if analysis.mfu is None or analysis.peak is None or analysis.mfu <= 1 + ABOVE_TOLERANCE:
+        return ""
+    of, exempt = analysis.table.columns.signature, analysis.table.exempt
+    useful, masked, fewer = 0.0, 0.0, 0.0
+    times = np.bincount(2 * of + exempt, minlength=2 * (int(of.max()) + 1)).reshape(-1, 2)
+    for number, (direct, by_fewer) in enumerate(times.tolist()):
+        cost = analysis.profile.signatures[number].cost
+        model = cost.model_flops or 0.0
+        unmasked = model * cost.useful_flops / cost.flops if cost.useful_flops and cost.flops else model
+        useful, masked, fewer = (
+            useful + direct * unmasked,
+            masked + direct * (model - unmasked),
+            fewer + by_fewer * model,
+        )
+    left = useful / (analysis.wall * analysis.peak)
+    if left > 1 + ABOVE_TOLERANCE:
+        return "more than can be, so the device or the count is another"
+    counts = ["products that a mask leaves out are counted"] if masked else []
+    if fewer:
+        counts.append(f"convolutions are counted as direct ones, and ran in kernels that need {FEWER_PRODUCTS}")
+    return f"{conjunction(counts)}{f'; all else is {units.percent(left)}' if left else ''}"
 
 
 def overlap(analysis: Analysis) -> str:
@@ -59,7 +88,7 @@ def above(analysis: Analysis) -> str:
     table = analysis.table
     faster = (table.uncosted == 0) & (table.own > 0) & (table.floor > table.own * (1 + ABOVE_TOLERANCE))
     others = {
-        "in kernels that need fewer products than are counted (Winograd or FFT)": faster & table.exempt,
+        f"in kernels that need {FEWER_PRODUCTS}": faster & table.exempt,
         # As it was measured it is within its floor, else it would be a defect.
         f"only by the factor of {units.significant(analysis.scale)} that all times were scaled by": faster
         & ~(table.exempt | table.above)

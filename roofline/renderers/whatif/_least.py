@@ -31,7 +31,7 @@ def render(found: Least, page: Page = SHEET) -> str:
         moved = units.byte(total.bytes_read), units.byte(total.bytes_written)
         rows.append((name, str(total.ops), units.flop(total.flops), *moved, units.seconds(total.floor)))
     roofs = [
-        f"{name} {units.seconds(found.step.roofs[name])} ({what})"
+        f"{name} {'at least ' if found.unknown else ''}{units.seconds(found.step.roofs[name])} ({what})"
         for name, what in _ROOFS.items()
         if found.step.roofs[name] is not None
     ]

@@ -30,6 +30,8 @@ def render(found: WhatIf) -> str:
         "not_carried": found.total.not_carried,
         "assumed": found.total.assumed,
         "starting": found.starting,
+        "hidden": found.hidden,
+        "cached": found.cached,
         "rebound": found.rebound,
         "kernels": found.kernels,
         "groups": {name: _row(row) for name, row in found.groups.items()},
@@ -40,6 +42,7 @@ def render(found: WhatIf) -> str:
                 "seconds": one.seconds,
                 "most": one.most,
                 "assumed": one.assumed,
+                "hidden": one.hidden,
             }
             for one in found.unknown
         ],

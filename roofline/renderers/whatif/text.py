@@ -108,6 +108,9 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
     else:
         yield "range", "over profiled steps and the uncertainty of the ceilings"
     yield from _unknown(found)
+    beside = sum(one.hidden for one in found.unknown if not one.assumed)
+    if beside > found.total.there:
+        yield "hidden", f"{units.seconds(beside)} not carried: more than all that is carried takes there to hide it"
     seconds = units.seconds(found.here.gap_told)
     yield gap, f"{seconds}, carried unchanged and without a range: it depends on the host and not on these ceilings"
     if found.kept:
@@ -117,6 +120,18 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
     if found.missing:
         yield "missing", f"{_names(found.missing)}: no such ceiling of {there}, so not in the column ceilings alone"
     yield "caches", "all traffic is taken to be main memory's, on both: it is not known what caches there would hold"
+    if found.cached > 0:
+        yield (
+            "",
+            f"but caches of both may hold what ops of {units.seconds(found.cached)} here move, so that the range goes "
+            "below main memory's ceiling",
+        )
+    if found.hidden > _SAME_TIME * found.total.here:
+        yield (
+            "overlap",
+            f"{units.seconds(found.hidden)} here are hidden by other ops; of two that run side by side as much of the "
+            "shorter one is taken to be hidden there",
+        )
     if found.rebound > 0:
         yield "other roof", f"ops of {units.seconds(found.rebound)} here are under another roof there"
     if found.starting > _TOLD * found.total.here:
@@ -141,6 +156,8 @@ def _unknown(found: WhatIf) -> Iterator[tuple[str, str]]:
                 continue
             ops = f"{units.count(one.ops)} op{'' if one.ops == 1 else 's'}"
             words = f"{units.seconds(one.seconds)} here, {ops}: {_words.plain(one.reason)}"
+            if not assumed and one.hidden > _SAME_TIME * one.seconds:
+                words += f", and {units.seconds(one.hidden)} hidden by other ops, as they are taken to be there"
             words += f", carried like the rest of {'its' if one.ops == 1 else 'their'} group" if assumed else ""
             yield label, f"{words} (most in {_words.plain(brief(one.most), _LONGEST)})"
             label = ""

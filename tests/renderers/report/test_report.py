@@ -164,8 +164,8 @@ def test_the_sentences_are_those_of_the_text(one: Page) -> None:
     for _, words in (*measured.told(analysis), *evidence.told(analysis)):
         assert said(words, one), words
     # floors 7725 µs; 2708 µs more: matmul 1000, softmax 1300 + layer norm 3, embedding 100 + gelu 5, adamw 300
-    assert said("The least times of its ops add up to 7.72 ms on this device; they take 2.71 ms longer, 48 % of it in "
-                "normalisation.", one)  # fmt: skip
+    assert said("The least times of its ops of known work add up to 7.72 ms on this device; they take 2.71 ms longer, "
+                "48 % of it in normalisation.", one)  # fmt: skip
 
 
 @pytest.mark.parametrize("key", KEYS)

@@ -12,9 +12,11 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
+from roofline.analysis.gap_causes import hole
 from roofline.comparison.causes.findings import Finding, explain
 from roofline.comparison.terms import compare
 from roofline.core.schema import Profile, Profiled, load
+from roofline.renderers._facts import evidence
 
 H100 = Path(__file__).resolve().parents[4] / "docs" / "measured" / "h100"
 MS = 1_000_000  # [ns]
@@ -65,6 +67,40 @@ def test_what_a_step_that_waits_for_its_host_says() -> None:
     keras = analyze(measured("keras-jax-infer-b32-tf32"))
     assert keras.waits_for_host
     assert keras.most_per_launch is None
+
+
+def test_a_single_hole_is_no_matter_of_each_launch() -> None:
+    """The device idles 11 times as long before op 40 as in all of the step: 11 of 12 parts of it at once."""
+    profile = measured("torch-infer-b32-tf32")
+    assert hole(profile, analyze(profile).idle) is None
+    idle = sum(sum(op.host_ns or ()) for op in profile.ops)
+    ops = [replace(op, host_ns=(0, 11 * idle)) if row == 40 else op for row, op in enumerate(profile.ops)]
+    row, share = hole(replace(profile, ops=tuple(ops)), 12e-9 * idle) or (None, None)
+    assert (row, share) == (40, pytest.approx(11 / 12))
+    assert hole(replace(profile, ops=tuple(ops)), 23e-9 * idle) is None  # less than half
+    # The step is longer by those 11 parts, and so is its idle time, which is dispatch.
+    plain, profiled = analyze(profile), profile.profiled
+    assert profiled is not None
+    more = 11 * plain.gap
+    holed = replace(
+        profile,
+        ops=tuple(
+            replace(op, host_ns=(0, round(2e9 * more))) if row == 40 else op for row, op in enumerate(profile.ops)
+        ),
+        wall=replace(profile.wall, steps=(plain.wall + more,)),
+        profiled=replace(
+            profiled,
+            idle=tuple(each + more for each in profiled.idle),
+            idle_causes={**profiled.idle_causes, "host dispatch": profiled.idle_causes["host dispatch"] + more},
+        ),
+    )
+    assert analyze(holed).waits_for_host
+    assert analyze(holed).most_per_launch is None
+    assert dict(evidence.told(analyze(holed)))["gap"].endswith(f"of it at once, before {name(profile, 40)}")
+
+
+def name(profile: Profile, op: int) -> str:
+    return profile.signatures[profile.ops[op].signature].name
 
 
 def slept(profile: Profile, op: int, sleep: int) -> Profile:

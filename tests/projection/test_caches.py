@@ -1,0 +1,42 @@
+"""What caches may serve on another device, of a trace that names no buffers."""
+
+from __future__ import annotations
+
+import handmade
+import pytest
+from msgspec.structs import replace
+
+from roofline.analysis.analysis import analyze
+from roofline.core.cost import Cost
+from roofline.core.device import Device
+from roofline.core.schema import Imported
+from roofline.projection.carry import WhatIf, carry
+
+US = 1e-6
+
+
+def test_the_range_holds_what_caches_of_both_may_serve() -> None:
+    # 80 kB: 8 µs at 10 GB/s of main memory, 1.6 µs at 50 GB/s of a cache that holds them. Of 8.5 µs nobody knows which
+    # it was. At half of main memory's rate 8.5 * (16 + 5) / (8 + 5) = 13.7 µs, and no less than the 16 of its roof. If
+    # the cache served it on both, it is below that roof: 13.7 µs, or 1.3 times as fast.
+    moved = Cost(bytes_read=40e3, bytes_written=40e3)
+    signature = replace(handmade.SIGNATURES[4], cost=moved, reads=(40e3,), writes=(40e3,))
+    op = replace(handmade.op(0, 0, 0, 8, 0, (), ()), own_ns=(8_500,) * 3)
+    fast = {"cache_llc": 50e9}
+
+    def step(there: Device, traced: bool = True) -> WhatIf:
+        imported = Imported(files=("trace.json",)) if traced else None
+        here = handmade.device(**fast)
+        return carry(
+            analyze(handmade.profile(device=here, signatures=(signature,), ops=(op,), imported=imported)), there
+        )
+
+    slow = handmade.device(dram_copy=5e9, **fast)
+    both = step(slow)
+    assert (both.total.there, both.total.floor) == (pytest.approx(16 * US), pytest.approx(16 * US))
+    assert both.cached == pytest.approx(8.5 * US)
+    assert both.total.interval[0] == pytest.approx(8.5 * 21 / 13 / 1.3 * US, rel=0.04)
+    bare = {name: c for name, c in slow.ceilings.items() if not name.startswith("cache")}
+    for one in (step(replace(slow, ceilings=bare, caches=())), step(slow, traced=False)):
+        assert (one.cached, one.total.interval[0]) == (0, pytest.approx(16 * US))
+        assert one.total.interval[1] == pytest.approx(both.total.interval[1])

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import secrets
 import sys
 import tempfile
 import tomllib
@@ -12,6 +13,9 @@ from pathlib import Path
 from typing import Any
 
 from roofline.errors import InputError
+
+#: Where Linux has the files that a process has open.
+_OPEN = "/proc/self/fd"
 
 
 def read(file: Path, most: int, what: str) -> bytes:
@@ -57,9 +61,13 @@ def read_standard_input(most: int, what: str) -> bytes:
 
 
 def same(one: Path, other: Path) -> bool:
-    """Whether two paths are one file, through links and other spellings, also where there is none yet."""
-    with suppress(OSError, ValueError):
-        return one.samefile(other)
+    """Whether two paths are one file, through links and other spellings, also where there is none yet.
+
+    "-" is what standard input reads.
+    """
+    with suppress(OSError, ValueError, AttributeError):
+        mine, theirs = (os.fstat(sys.stdin.fileno()) if str(path) == "-" else path.stat() for path in (one, other))
+        return os.path.samestat(mine, theirs)
     return os.path.realpath(one) == os.path.realpath(other)
 
 
@@ -68,19 +76,38 @@ def write_atomically(file: Path, data: bytes) -> None:
     write_together({file: data})
 
 
+def _nameless(folder: Path, mode: int) -> int | None:
+    """A new file in a folder that has no name, so that nothing is left of it if the process is killed.
+
+    None where the system has no such files, or no way to name them.
+    """
+    if hasattr(os, "O_TMPFILE") and os.path.isdir(_OPEN):
+        with suppress(OSError):
+            return os.open(folder, os.O_TMPFILE | os.O_WRONLY, mode)
+    return None
+
+
 def write_together(contents: Mapping[Path, bytes]) -> None:
     """The same of files that belong together: all of them are written, or, where one cannot be, none."""
     written: dict[Path, str] = {}
     file = next(iter(contents))
+    umask = os.umask(0)
+    os.umask(umask)
     try:
         for file, data in contents.items():
-            # Not named after the file: its name may be as long as a name can be.
-            handle, written[file] = tempfile.mkstemp(dir=file.parent, prefix=".roofline-")
+            handle = _nameless(file.parent, 0o666 & ~umask)
+            if handle is None:
+                # Not named after the file: its name may be as long as a name can be.
+                handle, written[file] = tempfile.mkstemp(dir=file.parent, prefix=".roofline-")
+                os.chmod(written[file], 0o666 & ~umask)
             with os.fdopen(handle, "wb") as stream:
                 stream.write(data)
-            umask = os.umask(0)
-            os.umask(umask)
-            os.chmod(written[file], 0o666 & ~umask)
+                stream.flush()
+                if file not in written:
+                    name = str(file.parent / f".roofline-{secrets.token_hex(8)}")
+                    # What is open is a link there, and only followed where a folder is given besides (linkat).
+                    os.link(f"{_OPEN}/{handle}", name, src_dir_fd=handle)
+                    written[file] = name
         for file, temporary in written.items():
             os.replace(temporary, file)
     except BaseException as error:

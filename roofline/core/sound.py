@@ -75,7 +75,7 @@ def _damaged(source: str, what: str) -> InputError:
 
 def check(profile: Profile, source: str) -> None:
     """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures."""
-    if not profile.wall.steps or min(map(min, filter(None, (profile.wall.steps, *profile.wall.processes)))) <= 0:
+    if not profile.wall.steps or 0 in chain(profile.wall.steps, *profile.wall.processes):
         raise _damaged(source, "it has no times of steps")
     profiled = profile.profiled
     if profiled and not (
@@ -303,6 +303,9 @@ def _refuse_op(profile: Profile, source: str) -> None:
     sizes = profile.signatures[op.signature : op.signature + 1] if op.signature >= 0 else ()
     if sizes and (len(sizes[0].reads), len(sizes[0].writes)) != (len(op.reads), len(op.writes)):
         raise _damaged(source, f"the buffers of op {low} do not fit its signature")
+    steps = len(profile.profiled.corrected if profile.profiled else profile.ops[0].own_ns)
+    if len(op.own_ns) != steps:
+        raise _damaged(source, f"op {low} has times in {len(op.own_ns)} steps and not in {steps}")
     if _ops_fit(replace(profile, ops=(op,))):
         raise _damaged(source, "not all of its ops have a time in each of its steps")
     raise _damaged(source, f"op {low} points outside the profile's tables")

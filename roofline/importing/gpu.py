@@ -34,6 +34,9 @@ from roofline.traces.rows import Rows
 
 #: A step of which less than this share of the device time repeats the counted step is another kind of step.
 ALIKE = 0.9
+#: So many steps are looked at, the first ones of a trace. Each is laid over the counted one by itself, among the events
+#: of all, and more of them tell no more. By choice.
+MOST_STEPS = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,7 +87,8 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     if not trace.device.duration[kernels if kernels.any() else ...].any():
         raise MeasurementError("None of the trace's kernels has a duration; record it again, and export it whole.")
     links = link(trace)
-    marks = steps.find(trace, links=links)
+    found = steps.find(trace, links=links)
+    marks = found.select(np.arange(min(len(found), MOST_STEPS)))
     chosen = choose(trace, links, marks)
     on = path(trace, links)
     counted_calls = calls(trace, on, [chosen.host[chosen.counted]])
@@ -106,14 +110,14 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
     owner = table.complete(owner, within, chosen.step == chosen.counted)
     counted = table.counted(owner, within)
     timed = _timed(trace, links, chosen, kept, owner, counted, table.linked(owner))
-    stretches = [communication.exposed(trace, links, None, int(chosen.low[n]), int(chosen.high[n])) for n in kept]
+    stretches = communication.exposed(trace, links, chosen.low[kept], chosen.high[kept])
     known = [nodes.call(index) for index in _first_nodes(number).tolist() if "::" in nodes.names[index]]
     shapes = any(call.inputs for call in known) or (replays is not None and replays.shapes)
     return GpuStep(
         counted=counted,
         timed=timed,
         figures=_figures(trace, links, table.twinned(owner)),
-        found=len(marks),
+        found=len(found),
         source=marks.source,
         # Without any call to tell by, as where a graph replays everything, the trace itself may say it.
         shapes=shapes or (not known and trace.record_shapes is True),
@@ -121,7 +125,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         communication=sum(one.total for one in stretches) / len(kept),
         exposed=sum(one.exposed for one in stretches) / len(kept),
         warnings=(
-            *_left_out(chosen, marks, differing),
+            *_left_out(chosen, found, differing),
             *_unjoined(links),
             *_devices(trace),
             *(replays.warnings if replays else ()),
@@ -150,6 +154,7 @@ def _figures(trace: KinetoTrace, links: Links, twins: NDArray[np.bool_]) -> Figu
 def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
     told = [str(marks.repeated)] if marks.repeated is not None and len(marks) == 1 else []
     for number, why in (
+        (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
         (chosen.incomplete, "whose launches are not all in the trace"),
         (chosen.dropped, "which took far longer or shorter than the others"),
         (differing, "which do not do what the counted step does"),

@@ -66,7 +66,10 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
     """
     with tempfile.TemporaryDirectory(prefix="roofline-") as folder:
         ask, answer = Path(folder) / "request.json", Path(folder) / "result.json"
-        ask.write_bytes(msgspec.json.encode(request))
+        try:
+            ask.write_bytes(msgspec.json.encode(request))
+        except OSError as error:
+            raise InputError(_no_room(error.strerror)) from None
         # The other end is this process's alone: the child reads its end when this one is gone, however it went.
         gone, alive = os.pipe()
         left = [folder, *([str(shared)] if shared is not None else [])]
@@ -99,11 +102,18 @@ def run(request: Request, variables: Mapping[str, str], shared: Path | None = No
             os.close(gone)
             os.close(alive)
         if answer.exists():
-            result = msgspec.json.decode(answer.read_bytes(), type=Result)
+            try:
+                result = msgspec.json.decode(answer.read_bytes(), type=Result)
+            except msgspec.DecodeError:  # it was cut off
+                raise MeasurementError(_no_room("the measuring process could not write all of its result")) from None
             if result.error is None:
                 return result
             raise from_exit_code(result.code, result.error)
     raise _error_of(status)
+
+
+def _no_room(why: str | None) -> str:
+    return f"Cannot write in {tempfile.gettempdir()}: {why}; make room there, or set TMPDIR to another folder."
 
 
 def interpreter(python: str) -> str:

@@ -61,7 +61,10 @@ def count(text: str, option: str) -> Limit:
     if text.strip().endswith("%"):
         return share(text, option)
     if not re.fullmatch(r"\s*\d{1,12}\s*", text, re.ASCII) or int(text) > _LARGEST_COUNT:
-        raise InputError(f"{option} {quoted(text)} is no limit: give a whole number, or a percentage like 5%.")
+        raise InputError(
+            f"{option} {quoted(text)} is no limit: give a whole number of at most {_LARGEST_COUNT:,}, or a percentage "
+            "like 5%."
+        )
     return Limit(int(text), absolute=True)
 
 

@@ -19,10 +19,11 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import handmade
 import pytest
 
 from roofline import __version__, cli, plugins
-from roofline.core.schema import SCHEMA
+from roofline.core.schema import SCHEMA, save
 from roofline.devices import nvidia
 
 Run = Callable[..., Any]
@@ -704,6 +705,28 @@ def test_an_input_is_never_an_output(
         ended = roofline(*words, "-o", other, "--force")
         said(ended, 2, f"Cannot write {Path(other)}: it is what is read, {inputs}; choose another name with -o.")
         assert files(tmp_path) == before
+
+
+@pytest.mark.parametrize(("verb", "suffix"), [("report", "html"), ("plot", "svg"), ("export", "csv")])
+def test_what_standard_input_reads_is_never_an_output(tmp_path: Path, verb: str, suffix: str) -> None:
+    profile = tmp_path / f"p.{suffix}"
+    save(handmade.profile(), profile)
+    before = profile.read_bytes()
+    with profile.open("rb") as stream:
+        command = [sys.executable, "-m", "roofline", verb, "-", "-o", str(profile), "--force"]
+        ended = subprocess.run(command, stdin=stream, capture_output=True, text=True, check=False)
+    assert ended.returncode == 2
+    assert "it is what is read, -; choose another name" in ended.stderr
+    assert profile.read_bytes() == before
+
+
+def test_a_link_to_nothing_is_replaced_by_force_alone(roofline: Run, tmp_path: Path) -> None:
+    save(handmade.profile(), tmp_path / "p.json")
+    (tmp_path / "out.csv").symlink_to("nothing.csv")
+    said(roofline("export", "p.json", "-o", "out.csv"), 2, "out.csv exists; add --force to replace it")
+    assert (tmp_path / "out.csv").is_symlink()
+    assert roofline("export", "p.json", "-o", "out.csv", "--force").code == 0
+    assert not (tmp_path / "out.csv").is_symlink()
 
 
 def test_ranks_do_not_replace_their_traces(roofline: Run, tmp_path: Path) -> None:

@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import os
+import signal
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -78,3 +81,33 @@ def test_one_file_by_other_names(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
         assert files.same(file, Path(other))
     assert files.same(Path("absent.json"), Path("to-come.json"))
     assert not files.same(file, Path("b.json"))
+
+
+@pytest.mark.parametrize("nameless", [True, False])
+def test_what_is_written_is_whole_or_not_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, nameless: bool) -> None:
+    if not nameless:  # as on a system that has no files without a name
+        monkeypatch.setattr(files, "_OPEN", "/nowhere")
+    files.write_together({tmp_path / "a": b"one", tmp_path / "b": b"two"})
+    files.write_together({tmp_path / "a": b"three"})
+    assert {entry.name: entry.read_bytes() for entry in tmp_path.iterdir()} == {"a": b"three", "b": b"two"}
+    umask = os.umask(0)
+    os.umask(umask)
+    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o666 & ~umask
+    with pytest.raises(InputError, match=r"Cannot write .*absent"):
+        files.write_together({tmp_path / "c": b"", tmp_path / "absent" / "d": b""})
+    assert sorted(entry.name for entry in tmp_path.iterdir()) == ["a", "b"]
+
+
+def test_a_process_that_is_killed_while_it_writes_leaves_nothing(tmp_path: Path) -> None:
+    # Killed by the system where a file grows beyond 1 MB: it has no time to put anything away.
+    code = (
+        "import resource, signal\n"
+        "from pathlib import Path\n"
+        "from roofline.core import files\n"
+        "resource.setrlimit(resource.RLIMIT_FSIZE, (1 << 20, 1 << 20))\n"
+        "signal.signal(signal.SIGXFSZ, signal.SIG_DFL)\n"
+        f"files.write_atomically(Path({str(tmp_path / 'out')!r}), bytes(1 << 22))\n"
+    )
+    ended = subprocess.run([sys.executable, "-c", code], capture_output=True, check=False)
+    assert ended.returncode == -signal.SIGXFSZ
+    assert list(tmp_path.iterdir()) == []

@@ -142,8 +142,10 @@ def test_buffers_have_numbers_of_64_bits(number: int) -> None:
 def test_ops_have_a_time_in_each_step() -> None:
     """Also of a profile that says nothing of its profiled steps."""
     plain = json.loads(encode(handmade.profile()))
-    del plain["profiled"]
     plain["ops"][2][4] = plain["ops"][2][4][:2]
+    with pytest.raises(InputError, match="op 2 has times in 2 steps and not in 3"):
+        decode(json.dumps(plain).encode(), "p.json")
+    del plain["profiled"]
     with pytest.raises(InputError, match="not all of its ops have a time in each of its steps"):
         decode(json.dumps(plain).encode(), "p.json")
 

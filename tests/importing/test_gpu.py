@@ -56,6 +56,15 @@ def test_steps_but_the_first(make_kineto):
     closes(found)
 
 
+def test_of_many_steps_the_first_are_looked_at(make_kineto, monkeypatch):
+    monkeypatch.setattr(gpu, "MOST_STEPS", 4)
+    found = read(make_kineto.training(6).write())
+    assert (found.found, found.chosen.kept) == (6, (1, 2, 3))
+    assert found.timed.walls == pytest.approx([1e-3] * 3)
+    assert found.warnings == ("2 steps left out, after the first 4",)
+    closes(found)
+
+
 def test_the_whole_trace_is_one_step_from_its_first_device_event_to_its_last(make_kineto):
     # Of one step the device works from 110 to 860.
     found = read(make_kineto.training(1).write())

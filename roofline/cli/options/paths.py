@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -55,10 +56,12 @@ def check_output(
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")
     if not file.parent.is_dir():
-        raise InputError(f"Cannot write {file}: there is no folder {file.parent}.")
+        raise InputError(
+            f"Cannot write {file}: there is no folder {file.parent}; make it, or choose another place with -o."
+        )
     if file.is_dir():
         raise InputError(f"Cannot write {file}: it is a folder; give the name of a file in it.")
-    if file.exists() and not force:
+    if os.path.lexists(file) and not force:  # a link to nothing would be replaced as well
         raise InputError(f"{file} exists; add --force to replace it, or choose another name.")
     return file
 

@@ -67,23 +67,19 @@ def device_rows(trace: KinetoTrace, links: Links) -> np.ndarray:
     return found
 
 
-def exposed(
-    trace: KinetoTrace, links: Links, rows: np.ndarray | None = None, low: int | None = None, high: int | None = None
-) -> Exposure:
-    """How long a device communicated, and how long it did nothing else. rows: of `trace.device`, None for all.
+def exposed(trace: KinetoTrace, links: Links, low: np.ndarray, high: np.ndarray) -> list[Exposure]:
+    """How long a device communicated in each window, and how long it did nothing else there.
 
-    low, high: the window [ns] that is looked at, None for no limit. Computation hides it: kernels, no copies or fills.
+    low, high: begins and ends of the windows [ns]. Computation hides it: kernels, no copies or fills.
     """
     device, is_comm = trace.device, device_rows(trace, links)
-    chosen = np.arange(len(device)) if rows is None else np.arange(len(device))[rows]
-    start, end = device.start[chosen], device.end[chosen]
-    if low is not None or high is not None:
-        start, end = np.clip(start, low, high), np.clip(end, low, high)
-    comm, computing = is_comm[chosen], (device.kind[chosen] == KERNEL) & ~is_comm[chosen]
-    total = intervals.length(start[comm], end[comm])
-    others = intervals.length(start[computing], end[computing])
-    both = comm | computing
-    return Exposure(total * 1e-9, (intervals.length(start[both], end[both]) - others) * 1e-9)
+    computing = (device.kind == KERNEL) & ~is_comm
+
+    total, either, others = (
+        intervals.covered(device.start[rows], device.end[rows], low, high) * 1e-9
+        for rows in (is_comm, is_comm | computing, computing)
+    )
+    return [Exposure(*pair) for pair in zip(total.tolist(), (either - others).tolist(), strict=True)]
 
 
 # Payloads

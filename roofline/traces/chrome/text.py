@@ -164,7 +164,7 @@ def _unzip(file: BinaryIO, what: str, report: Report) -> Iterator[bytes]:
     file.seek(offset)
     header = file.read(_LOCAL.size)
     if len(header) < _LOCAL.size or not header.startswith(_ZIP):
-        raise InputError(f"{what} is a damaged zip archive; unpack it and give the trace that it holds.")
+        raise InputError(f"{what} is a damaged zip archive; copy it again, or give the trace that it held.")
     _, flags, method, name, extra = _LOCAL.unpack(header)
     if flags & 1 or method not in (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED):
         raise InputError(f"{what} is a zip archive that is encrypted or packed in an unusual way; unpack it first.")

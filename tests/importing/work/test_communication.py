@@ -97,18 +97,22 @@ def test_the_synthetic_step(make_kineto):
     trace = reader.read(make_kineto.training(1).write())
     links = link(trace)
     # The all-reduce runs from 400 to 520, the compute stream until 480.
-    found = communication.exposed(trace, links)
+    found = whole(trace)
     assert (found.total, found.exposed) == (pytest.approx(120e-6), pytest.approx(40e-6))
     assert found.hidden == pytest.approx(80e-6)
     origin = int(trace.device.start.min()) - 110_000
-    # From 470 to 500: 30 of it, 20 exposed.
-    found = communication.exposed(trace, links, low=origin + 470_000, high=origin + 500_000)
-    assert (found.total, found.exposed) == (pytest.approx(30e-6), pytest.approx(20e-6))
-    # Of the all-reduce alone all is exposed.
-    rows = communication.device_rows(trace, links)
-    found = communication.exposed(trace, links, rows)
-    assert found.total == found.exposed == pytest.approx(120e-6)
-    assert communication.exposed(trace, links, np.zeros(0, np.int64)) == communication.Exposure(0.0, 0.0)
+    # From 470 to 500: 30 of it, 20 exposed. From 0 to 400 nothing, from 500 to 600 the last 20, exposed.
+    windows = origin + 1000 * np.asarray([[470, 500], [0, 400], [500, 600]])
+    found = communication.exposed(trace, links, *windows.T)
+    assert [each.total for each in found] == pytest.approx([30e-6, 0, 20e-6])
+    assert [each.exposed for each in found] == pytest.approx([20e-6, 0, 20e-6])
+    assert communication.exposed(trace, links, *np.zeros((2, 0), np.int64)) == []
+
+
+def whole(trace):
+    """The exposure in all of a trace."""
+    device = trace.device
+    return communication.exposed(trace, link(trace), device.start.min(keepdims=True), device.end.max(keepdims=True))[0]
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(0, 60), st.integers(0, 30)), max_size=12))
@@ -120,7 +124,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
         made.launch("ncclKernel" if is_comm else "gemm", 0, start, start + length, stream=7 + is_comm)
         seconds[is_comm] |= set(range(start, start + length))
     trace = reader.read(made.write())
-    found = communication.exposed(trace, link(trace))
+    found = whole(trace)
     assert round(found.total * 1e6) == len(seconds[True])
     assert round(found.exposed * 1e6) == len(seconds[True] - seconds[False])
 
@@ -136,7 +140,7 @@ def test_exposure_is_the_time_in_which_only_communication_runs(make_kineto, span
 )
 def test_recorded_traces(recorded, name, exposed, total):
     trace = reader.read(recorded(name))
-    found = communication.exposed(trace, link(trace))
+    found = whole(trace)
     assert (found.exposed * 1e3, found.total * 1e3) == (
         pytest.approx(exposed, abs=0.05),
         pytest.approx(total, abs=0.05),

@@ -284,9 +284,9 @@ def test_a_folder_is_no_profile(roofline: Run, tmp_path: Path) -> None:
     ("output", "sentence"),
     [
         ("there.json", "there.json exists; add --force to replace it, or choose another name."),
-        ("absent/out.json", "Cannot write absent/out.json: there is no folder absent."),
+        ("absent/out.json", "Cannot write absent/out.json: there is no folder absent; make it"),
         ("folder.json", "Cannot write folder.json: it is a folder; give the name of a file in it."),
-        ("there.json/out.json", "there is no folder there.json."),
+        ("there.json/out.json", "there is no folder there.json; make it"),
         ("out.txt", "Cannot write out.txt: the name must end in .json."),
         ("out", "the name must end in .json."),
         pytest.param(

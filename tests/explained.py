@@ -63,7 +63,7 @@ def xla(programs: float, rows: tuple = LAYER * 4, **more: object) -> Profile:  #
 
 def work(ops: int = 0) -> Work:
     return Work(
-        seconds=0.0, ops=ops, launches=float(ops), bytes=1e6, flops=1e6, whole=True, floor=0.0,
+        own=0.0, seconds=0.0, ops=ops, launches=float(ops), bytes=1e6, flops=1e6, whole=True, floor=0.0,
         names=("mul",), classes=frozenset({"pointwise"}), fused=0.0,
     )  # fmt: skip
 

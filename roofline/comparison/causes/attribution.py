@@ -166,6 +166,7 @@ class Attribution:
             ops=float(some.weight[rows].sum()),
             fused=float(some.weight[rows][some.fused[rows]].sum()),
             launches=float(some.launches[rows].sum()),
+            own=float(side.own[rows].sum()),
             seconds=float(side.seconds[rows].sum()),
             floor=float(some.floor[rows].sum()),
             bytes=_known(some.bytes[rows]),

@@ -97,14 +97,16 @@ def together(entries: Sequence[Entry], claim: Claim) -> Entry:
 class Work:
     """What one run does in the segments of a claim, per step. names: its ops, longest time first.
 
-    bytes, flops: of what is known; None where segments have none that is. whole: whether that is all of them. floor: of
-    those that have one. fused: how many of the ops are kernels that were fused from several. unknown: the names of ops
-    of unknown work, longest time first. kernel: the one with most of the time, "" for none.
+    own: with the instants that other ops have a share of, seconds: without [s]. bytes, flops: of what is known; None
+    where segments have none that is. whole: whether that is all of them. floor: of those that have one. fused: how many
+    of the ops are kernels that were fused from several. unknown: the names of ops of unknown work, longest time first.
+    kernel: the one with most of the time, "" for none.
     """
 
     ops: float
     fused: float
     launches: float
+    own: float
     seconds: float
     floor: float
     bytes: float | None
@@ -117,5 +119,5 @@ class Work:
 
     @property
     def attained(self) -> float | None:
-        """floor / time, of segments that have a floor at all."""
-        return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None
+        """floor / own time, of segments that have a floor at all: whatever runs beside them."""
+        return self.floor / self.own if self.own > 0 and self.floor > 0 else None

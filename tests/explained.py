@@ -6,6 +6,7 @@ from dataclasses import replace as change
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from synthetic import LAYER, Row, step
 
 from roofline.analysis.analysis import analyze
@@ -45,6 +46,14 @@ def before(name: str, *rows: Row) -> tuple[Row, ...]:
 
 def slower(factor: float, rows: tuple[Row, ...] = LAYER * 4) -> tuple[Row, ...]:
     return tuple(change(row, own=factor * row.own) for row in rows)
+
+
+def by(kernel: str, run: Profile) -> Profile:
+    """The step whose products a kernel carries out."""
+    ops = tuple(
+        replace(op, kernels=((0, op.own_ns[0]),)) if run.signatures[op.signature].cost.flops else op for op in run.ops
+    )
+    return replace(run, kernels=(kernel,), ops=ops)
 
 
 def compiled(graphs: int, breaks: int, eager: float = 0.0) -> Compilation:

@@ -11,7 +11,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts, printable
-from roofline.comparison.causes.phrases import flop, moved, opening
+from roofline.comparison.causes.phrases import flop, moved, opening, other_kernels
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
 from roofline.core.vocabulary import PRODUCTS
@@ -53,9 +53,8 @@ def sentence(facts: Facts) -> str:
 
 
 def _other_kernels(facts: Facts) -> bool:
-    """Whether most of the products' time is in kernels of other names in both runs: no noise makes one the other."""
-    one, other = facts.does_more.kernel, facts.does_less.kernel
-    return facts.about["of"] == "products" and bool(one and other) and one != other
+    """Whether most of the products' time is in kernels of other names in both runs."""
+    return facts.about["of"] == "products" and other_kernels(facts)
 
 
 def _kernels(facts: Facts) -> str:

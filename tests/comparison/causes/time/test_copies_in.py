@@ -27,7 +27,7 @@ def with_kernels(run: Profile, kernels: dict[str, str]) -> Profile:
 
 
 def test_copies_in_are_no_results_that_are_read() -> None:
-    """Four copies of 2 ms against four of 0.5 ms; 4 results of 1 ms that the faster run reads in 0.2 ms: 6 and 3.2 ms."""
+    """Four copies of 2 ms against four of 0.5 ms; 4 results of 1 ms against 0.2 ms: 6 and 3.2 ms."""
     slow = with_kernels(
         step((*LAYER, COPY, READ) * 4), {"aten::_to_copy": PAGEABLE, "aten::item": "Memcpy DtoH (Device -> Pinned)"}
     )

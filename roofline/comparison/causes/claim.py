@@ -11,6 +11,8 @@ import numpy as np
 from roofline.comparison.arrays import Array, Bools, Rows
 
 NONE = np.zeros(0, np.int64)
+#: A finding matters from this share of the longer step. By choice.
+MATERIAL = 0.02
 #: The rule of what no finding has: what ops that are no cause's own work are slower by in the plain steps.
 DRIFT = "drift"
 #: What a claim is `about` if it is about one op: then it is a finding of its own.

@@ -19,7 +19,7 @@ import numpy as np
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import DRIFT, OP, Claim, Entry, Portion, Work, together
+from roofline.comparison.causes.claim import DRIFT, MATERIAL, OP, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.phrases import hiding
@@ -29,8 +29,6 @@ from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
 
-#: A finding matters from this share of the longer step. By choice.
-MATERIAL = 0.02
 #: How much slower "the same, slower" must be where there was one process. By choice (docs/explaining.md).
 _NOISE = 0.25
 #: By choice, as the host differs more: up to 1.7 times in measured pairs whose products took equally long

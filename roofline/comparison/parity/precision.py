@@ -67,13 +67,16 @@ def _arithmetic(pair: Pair) -> list[Difference]:
 def _rates(pair: Pair) -> list[Difference]:
     """Float32 products faster than the fp32 ceiling prove TF32 or lower, whatever the switch says; slower: nothing.
 
-    The rate is that of all such products together. In both runs it is no difference.
+    The rate is that of all such products together, of those that are said to be fp32 and of those of which nothing is
+    said. In both runs it is no difference.
     """
     a, b = pair.each(_above_fp32)
     if (a is None) == (b is None):
         return []
+    run = pair.a if b is None else pair.b
+    said = "said to be fp32" if "fp32" in _by_arithmetic(run) else "of float32 data whose arithmetic is not known"
     shown = ("no proof" if a is None else units.flop_rate(a), "no proof" if b is None else units.flop_rate(b))
-    text = "Products said to be fp32 ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
+    text = f"Products {said} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
     return [pair.differ("precision by rate", shown, text, seconds=_float32(pair))]
 
 

@@ -68,7 +68,7 @@ def _by_op(attribution: Attribution, a: Rows, b: Rows) -> dict[str, tuple[Rows, 
         one, equal = some.signature[row], other.signature[partner]
         if _same(one, equal):
             found[f"{one.name} {one.shapes}".strip()].append((row, partner))
-    return {label: tuple(np.asarray(pairs, np.int64).T) for label, pairs in found.items()}  # type: ignore[misc]
+    return {label: tuple(np.asarray(pairs, np.int64).T) for label, pairs in found.items()}
 
 
 def _same(one: Signature, other: Signature) -> bool:

@@ -42,6 +42,15 @@ def _work(signature: Signature, device: Device) -> Hashable:
     return cost.model_flops, cost.vector_flops, cost.bytes_read, cost.bytes_written
 
 
+def reach(side: Side) -> Array:
+    """The upper end of each segment's floor [s], 0 of what has none."""
+    some, table = side.segments, side.analysis.table
+    own = table.own[some.op] * some.weight
+    # The floor of a part is its part of the op's, and so is what the op's time allows of the upper end.
+    found = np.maximum(some.floor, np.minimum(table.floor_reach[some.op] * some.weight, own))
+    return np.where(some.uncosted, 0.0, found)
+
+
 def by_ceilings(floor_a: Array, own_a: Array, floor_b: Array, own_b: Array) -> Array:
     """The ceilings' part of t_A - t_B of equal work, each with its floors and own times in both runs [s]."""
     near = (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b) & (floor_a > 0) & (floor_b > 0)

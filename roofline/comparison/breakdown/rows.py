@@ -25,7 +25,7 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.arrays import Array, Rows
-from roofline.comparison.same_work import by_ceilings, works
+from roofline.comparison.same_work import by_ceilings, reach, works
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.vocabulary import CLASSES, GROUP_OF
 
@@ -136,17 +136,14 @@ class _Columns:
 
 
 def _columns(side: Side) -> _Columns:
-    some, table = side.segments, side.analysis.table
-    own = table.own[some.op] * some.weight
-    # The floor of a part is its part of the op's, and so is what the op's time allows of the upper end.
-    reach = np.maximum(some.floor, np.minimum(table.floor_reach[some.op] * some.weight, own))
+    some = side.segments
     return _Columns(
         weight=some.weight,
         launches=some.launches,
         seconds=side.seconds,
         own=side.own,
         floor=some.floor,
-        reach=np.where(some.uncosted, 0.0, reach),
+        reach=reach(side),
         work=works(side),
         has_ceilings=bool(side.analysis.device.ceilings),
     )

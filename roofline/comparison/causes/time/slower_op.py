@@ -11,7 +11,7 @@ from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Rule
 from roofline.comparison.causes.claim import MATERIAL, OP, Claim
-from roofline.comparison.causes.select import ALL, pairs_of
+from roofline.comparison.causes.select import VECTOR, pairs_of
 from roofline.comparison.causes.tendencies import DOUBTS
 from roofline.core import statistics
 from roofline.core.schema import Signature, slug
@@ -28,6 +28,8 @@ _TAIL = 0.025
 def claim(attribution: Attribution) -> Iterator[Claim]:
     """Of equal ops, by name and arguments, those that stand out from the others of their kind, as `efficiency`.
 
+    Updates of an optimizer are of no kind here: they walk through all weights, which nothing beside them does.
+
     How far ops differ in what they take longer from one process to another is told by the other ops of these two runs,
     in logarithms: an op stands out that is no draw of the same distribution, at 95 % for all of them together
     (Student's t), in the resamples of the steps as well, and by as much of the longer step as a finding has to be.
@@ -41,7 +43,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     ):
         return
     sides = attribution.a, attribution.b
-    for kind, classes in (("products", PRODUCTS), ("others", ALL - PRODUCTS)):
+    for kind, classes in (("products", PRODUCTS), ("others", VECTOR)):
         found = _by_op(attribution, *pairs_of(attribution, classes))
         times = [
             [np.maximum(side.drawn_own(rows), _LEAST) for side, rows in zip(sides, each, strict=True)]

@@ -6,6 +6,7 @@ from dataclasses import replace as change
 from typing import Any
 
 import pytest
+from msgspec.structs import replace
 from synthetic import LAYER, Row, step
 
 from roofline.analysis.analysis import analyze
@@ -47,6 +48,14 @@ def slower(factor: float, rows: tuple[Row, ...] = LAYER * 4) -> tuple[Row, ...]:
     return tuple(change(row, own=factor * row.own) for row in rows)
 
 
+def by(kernel: str, run: Profile) -> Profile:
+    """The step whose products a kernel carries out."""
+    ops = tuple(
+        replace(op, kernels=((0, op.own_ns[0]),)) if run.signatures[op.signature].cost.flops else op for op in run.ops
+    )
+    return replace(run, kernels=(kernel,), ops=ops)
+
+
 def compiled(graphs: int, breaks: int, eager: float = 0.0) -> Compilation:
     """eager: own time of ops outside of graphs [s]."""
     return Compilation(
@@ -63,7 +72,7 @@ def xla(programs: float, rows: tuple = LAYER * 4, **more: object) -> Profile:  #
 
 def work(ops: int = 0) -> Work:
     return Work(
-        seconds=0.0, ops=ops, launches=float(ops), bytes=1e6, flops=1e6, whole=True, floor=0.0,
+        own=0.0, seconds=0.0, ops=ops, launches=float(ops), bytes=1e6, flops=1e6, whole=True, floor=0.0,
         names=("mul",), classes=frozenset({"pointwise"}), fused=0.0,
     )  # fmt: skip
 

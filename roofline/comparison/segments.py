@@ -21,6 +21,7 @@ from roofline.analysis.analysis import Analysis, Constituent
 from roofline.analysis.caches import loops
 from roofline.analysis.floors import compute_time, pattern, terms
 from roofline.comparison.arrays import Array
+from roofline.comparison.exposure import overlaps
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.executor import COPY, executor_of
@@ -48,9 +49,9 @@ class Segments:
     step runs that op, which is what the costs of its signatures are for; signature: what it would be alone, so many
     times; whole: its op's signature; fused: whether its op has constituents; divided: whether it is divided
     over several places. own: its own time in each profiled step, unscaled [s], shape (segments, steps).
-    overlap, uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor ("" for none);
-    quantity: how much of what that ceiling limits (`FAMILIES`). bytes: its part of the op's; flops, model_flops: its
-    own. nan is unknown.
+    overlap (exposure.py), uncosted, floor: its part of the op's [s], overlap unscaled. ceiling: what sets the floor (""
+    for none); quantity: how much of what that ceiling limits (`FAMILIES`). bytes: its part of the op's; flops,
+    model_flops: its own. nan is unknown.
     """
 
     places: tuple[Place, ...]
@@ -123,7 +124,7 @@ def segments(analysis: Analysis, divide: bool = True) -> Segments:
         fused=fused[rows],
         divided=several[rows],
         own=own[rows] * weight[:, None],
-        overlap=(of.overlap * 1e-9)[rows] * weight,
+        overlap=overlaps(analysis)[rows] * weight,
         uncosted=(table.uncosted > 0)[rows],
         floor=table.floor[rows] * weight,
         bound=bound[rows],

@@ -15,6 +15,7 @@ from dataclasses import dataclass
 
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.comparison.machine_speed import machine_speed
+from roofline.comparison.parity.precision import products_differ
 from roofline.core.schema import Profile, slug
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.counts import counts
@@ -65,7 +66,7 @@ def check(
             _same_machine_speed(before, after, timed)
         if not any(gate.status == "failed" for gate in gates):
             _enough_steps(timed)
-    return Result(before, after, counts_only, tuple(gates), _differences(baseline, current))
+    return Result(before, after, counts_only, tuple(gates), _differences(before, after))
 
 
 # ------------------------------------------------------------------------------------- what can be judged
@@ -151,16 +152,21 @@ def _threads(side: Analysis) -> str | None:
     return side.profile.environment.get("threads") or side.device.conditions.get("threads")
 
 
-def _differences(baseline: Profile, current: Profile) -> tuple[tuple[str, str, str], ...]:
-    """Name, backend, versions, switches and options that are not the same: what a growth may come from."""
+def _differences(before: Analysis, after: Analysis) -> tuple[tuple[str, str, str], ...]:
+    """Name, backend, what products compute in, options, versions and switches that are not the same.
+
+    A growth may come from them. Fewer digits are no growth, and faster: no gate but these words tells of them.
+    """
+    baseline, current = before.profile, after.profile
     words = (("model", baseline.model, current.model), ("backend", baseline.backend, current.backend))
-    found = [(name, before, after) for name, before, after in words if before != after]
-    for before, after in (
+    found = [(name, one, other) for name, one, other in words if one != other]
+    found += products_differ(before, after)
+    for first, second in (
         (baseline.options, current.options),
         (baseline.versions, current.versions),
         (baseline.switches, current.switches),
     ):
-        for name in sorted({*before, *after}):
-            if before.get(name) != after.get(name):
-                found.append((name, before.get(name, "none"), after.get(name, "none")))
+        for name in sorted({*first, *second}):
+            if first.get(name) != second.get(name):
+                found.append((name, first.get(name, "none"), second.get(name, "none")))
     return tuple(found)

@@ -13,7 +13,7 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
 from roofline.core.cost import unknown
-from roofline.core.schema import Compilation, Op, Profile, Wall
+from roofline.core.schema import Compilation, Op, Precision, Profile, Wall
 from roofline.errors import InputError, MeasurementError
 from roofline.regression.check import Result, check
 from roofline.regression.growth import Gate
@@ -377,6 +377,21 @@ def test_a_long_name_is_cut_and_a_hostile_one_written_out() -> None:
         checked(handmade.profile(model="\x1b[31m" + "x" * 1000))
     assert "\x1b" not in str(raised.value)
     assert len(str(raised.value)) < 250
+
+
+@pytest.mark.parametrize(
+    ("now", "told"),
+    [
+        (replace(handmade.FP32, arithmetic="tf32"), ("arithmetic of float32 products", "fp32", "tf32")),
+        (replace(handmade.FP32, arithmetic=None), ("arithmetic of float32 products", "fp32", "unknown")),
+        (replace(handmade.FP32, inputs="bf16", arithmetic="bf16"), ("data of products", "fp32", "bf16")),
+    ],
+)
+def test_fewer_digits_are_named_whatever_they_make_faster(now: Precision, told: tuple[str, str, str]) -> None:
+    table = tuple(one if one.precision is None else replace(one, precision=now) for one in handmade.SIGNATURES)
+    result = checked(handmade.profile(signatures=table))
+    assert not result.failed
+    assert result.differences == (told,)
 
 
 def test_what_else_is_different() -> None:

@@ -4,11 +4,13 @@
     A - B of a row  = ceilings + kernels + other
 
 Ops of a row are the same work where they were asked for the same FLOPs and move the same bytes, whatever they are
-called. A has n_A of them, each with a floor f_A and a time t_A. As the difference of two products splits symmetrically,
+called. A has n_A of them, each with a floor f_A and an own time t_A. Of t_A - t_B a part c is the ceilings'
+(`same_work.py`). As the difference of two products splits symmetrically,
 
-    ceilings  (f_A - f_B) (n_A + n_B) / 2                          what the least times differ by
-    kernels   ((t_A - f_A) - (t_B - f_B)) (n_A + n_B) / 2          what is above them: the distance from the ceilings
-    other     (n_A - n_B) (t_A + t_B) / 2, and all other ops       work of one run alone, or whose floor is not known
+    ceilings  c (n_A + n_B) / 2                                    what other ceilings make of the time
+    kernels   (t_A - t_B - c) (n_A + n_B) / 2                      what another share of the roof makes of it
+    other     (n_A - n_B) (t_A + t_B) / 2, and all other ops       work of one run alone, or whose floor is not known;
+                                                                   less what ops share of an instant
 
 A floor is a range where nobody knows what the caches held (`OpTable.floor_reach`). Its two ends are two assumptions,
 each of both runs alike: that what fits a cache came from it, and that nothing did.
@@ -23,9 +25,8 @@ import numpy as np
 
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.arrays import Array, Rows
+from roofline.comparison.same_work import by_ceilings, reach, works
 from roofline.comparison.terms import Comparison, Side
-from roofline.core.device import Device
-from roofline.core.schema import Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF
 
 Ends = tuple[float, float]
@@ -120,12 +121,14 @@ def _labels(side: Side, key: str) -> Sequence[str]:
 class _Columns:
     """The segments of a run: how much of an op each is, its times [s], and what its work is the same as.
 
-    work: None where its floor is not known. has_ceilings: whether the device of the run has any.
+    seconds: share time, own: own time. work: None where its floor is not known. has_ceilings: whether the device of the
+    run has any.
     """
 
     weight: Array
     launches: Array
     seconds: Array
+    own: Array
     floor: Array
     reach: Array
     work: list[Hashable]
@@ -133,38 +136,17 @@ class _Columns:
 
 
 def _columns(side: Side) -> _Columns:
-    some, table = side.segments, side.analysis.table
-    own = table.own[some.op] * some.weight
-    # The floor of a part is its part of the op's, and so is what the op's time allows of the upper end.
-    reach = np.maximum(some.floor, np.minimum(table.floor_reach[some.op] * some.weight, own))
+    some = side.segments
     return _Columns(
         weight=some.weight,
         launches=some.launches,
         seconds=side.seconds,
+        own=side.own,
         floor=some.floor,
-        reach=np.where(some.uncosted, 0.0, reach),
-        work=_works(side),
+        reach=reach(side),
+        work=works(side),
         has_ceilings=bool(side.analysis.device.ceilings),
     )
-
-
-def _works(side: Side) -> list[Hashable]:
-    """What work each segment does, in what both runs can have in common; None for one whose floor is not known."""
-    known: dict[int, Hashable] = {}
-    found: list[Hashable] = []
-    for signature, uncosted in zip(side.segments.signature, side.segments.uncosted.tolist(), strict=True):
-        if id(signature) not in known:
-            known[id(signature)] = _work(signature, side.analysis.device)
-        found.append(None if uncosted else known[id(signature)])
-    return found
-
-
-def _work(signature: Signature, device: Device) -> Hashable:
-    cost, precision = signature.cost, signature.precision
-    # The floor of a product whose matrix peak is not known is that of its memory traffic: any device would seem fast.
-    if cost.useful_flops and device.rate(f"matrix.{precision.arithmetic if precision else None}") is None:
-        return None
-    return cost.model_flops, cost.vector_flops, cost.bytes_read, cost.bytes_written
 
 
 def _summed(codes: Rows, values: Array, number: int) -> Array:
@@ -184,10 +166,10 @@ def _parts(one: _Columns, codes: Rows, number: int) -> list[Part | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Works:
-    """What a run does of each work: how often, the times and both ends of the floors together [s]."""
+    """What a run does of each work: how often, the own times and both ends of the floors together [s]."""
 
     often: Array
-    seconds: Array
+    own: Array
     floors: tuple[Array, Array]
 
 
@@ -195,31 +177,37 @@ def _splits(columns: Sequence[_Columns], codes: Sequence[Rows], seconds: Array) 
     """The split of each row; None for all where a device has no ceilings."""
     if not all(one.has_ceilings for one in columns):
         return [None] * len(seconds)
-    works: dict[tuple[int, Hashable], int] = {}
+    numbers: dict[tuple[int, Hashable], int] = {}
     groups = [
         np.asarray(
             [
-                -1 if work is None else works.setdefault((row, work), len(works))
+                -1 if work is None else numbers.setdefault((row, work), len(numbers))
                 for row, work in zip(code.tolist(), one.work, strict=True)
             ],
             np.int64,
         )
         for code, one in zip(codes, columns, strict=True)
     ]
-    row = np.fromiter((row for row, _ in works), np.int64, len(works))
-    a, b = (_done(one, group, len(works)) for one, group in zip(columns, groups, strict=True))
+    row = np.fromiter((row for row, _ in numbers), np.int64, len(numbers))
+    a, b = (_done(one, group, len(numbers)) for one, group in zip(columns, groups, strict=True))
     both = (a.often > 0) & (b.often > 0)
     mean = np.where(both, (a.often + b.often) / 2, 0.0)
 
-    def apart(one: Array, other: Array) -> Array:
-        """What one op of each work differs by, as often as the runs have it in the mean, by row [s]."""
-        each = np.divide(one, a.often, out=np.zeros(len(works)), where=both)
-        each -= np.divide(other, b.often, out=np.zeros(len(works)), where=both)
-        return _summed(row, each * mean, len(seconds))
+    def each(one: Array, often: Array) -> Array:
+        """Of one op of each work [s]."""
+        return np.divide(one, often, out=np.zeros(len(numbers)), where=both)
 
-    same = apart(a.seconds, b.seconds)
-    low, high = (apart(a.floors[end], b.floors[end]) for end in (0, 1))
-    parts = zip(*(each.tolist() for each in (low, high, same - low, same - high, seconds - same)), strict=True)
+    def summed(one: Array) -> Array:
+        """What one op of each work differs by, as often as the runs have it in the mean, by row [s]."""
+        return _summed(row, one * mean, len(seconds))
+
+    own = each(a.own, a.often), each(b.own, b.often)
+    same = summed(own[0] - own[1])
+    low, high = (
+        summed(by_ceilings(each(a.floors[end], a.often), own[0], each(b.floors[end], b.often), own[1]))
+        for end in (0, 1)
+    )
+    parts = zip(*(column.tolist() for column in (low, high, same - low, same - high, seconds - same)), strict=True)
     return [
         Split((of_low, of_high), (left_low, left_high), rest) for of_low, of_high, left_low, left_high, rest in parts
     ]
@@ -227,10 +215,10 @@ def _splits(columns: Sequence[_Columns], codes: Sequence[Rows], seconds: Array) 
 
 def _done(one: _Columns, group: Rows, number: int) -> _Works:
     known = np.flatnonzero(group >= 0)
-    often, seconds, low, high = (
-        _summed(group[known], column[known], number) for column in (one.weight, one.seconds, one.floor, one.reach)
+    often, own, low, high = (
+        _summed(group[known], column[known], number) for column in (one.weight, one.own, one.floor, one.reach)
     )
-    return _Works(often, seconds, (low, high))
+    return _Works(often, own, (low, high))
 
 
 def _intervals(sides: Sequence[Side], codes: Sequence[Rows], number: int) -> list[Interval | None]:

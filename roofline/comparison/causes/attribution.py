@@ -166,6 +166,7 @@ class Attribution:
             ops=float(some.weight[rows].sum()),
             fused=float(some.weight[rows][some.fused[rows]].sum()),
             launches=float(some.launches[rows].sum()),
+            own=float(side.own[rows].sum()),
             seconds=float(side.seconds[rows].sum()),
             floor=float(some.floor[rows].sum()),
             bytes=_known(some.bytes[rows]),
@@ -175,6 +176,7 @@ class Attribution:
             classes=frozenset(some.places[row].op_class for row in rows),
             unknown=tuple(name for name, _ in unknown.most_common(3)),
             kernel=_kernel(side, rows),
+            has_roof=_has_roof(side, rows),
         )
 
     def following(self) -> dict[int, tuple[Rows, Rows]]:
@@ -336,6 +338,18 @@ def _kernel(side: Side, rows: Rows) -> str:
             time[kernel_name(profile.kernels[number])] += seconds * own / whole
     name, most = max(time.items(), key=lambda item: item[1], default=("", 0.0))
     return name if 2 * most > float(side.seconds[rows].sum()) else ""
+
+
+def _has_roof(side: Side, rows: Rows) -> bool:
+    """Whether the rate that bounds them is known of the products that have half of some segments' time, or more."""
+    known: dict[int, bool] = {}
+    for one in (side.segments.signature[row] for row in rows.tolist()):
+        if id(one) not in known:
+            used = one.precision.arithmetic if one.precision else None
+            known[id(one)] = not one.cost.useful_flops or side.analysis.device.rate(f"matrix.{used}") is not None
+    chosen = np.asarray([known[id(side.segments.signature[row])] for row in rows.tolist()], bool)
+    own = side.own[rows]
+    return 2 * float(own[chosen].sum()) >= float(own.sum())
 
 
 def _after(some: Segments, rows: Rows) -> Rows:

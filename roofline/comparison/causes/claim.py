@@ -11,8 +11,12 @@ import numpy as np
 from roofline.comparison.arrays import Array, Bools, Rows
 
 NONE = np.zeros(0, np.int64)
+#: A finding matters from this share of the longer step. By choice.
+MATERIAL = 0.02
 #: The rule of what no finding has: what ops that are no cause's own work are slower by in the plain steps.
 DRIFT = "drift"
+#: What a claim is `about` if it is about one op: then it is a finding of its own.
+OP = "op"
 
 
 class Portion(msgspec.Struct, frozen=True, kw_only=True):
@@ -97,14 +101,17 @@ def together(entries: Sequence[Entry], claim: Claim) -> Entry:
 class Work:
     """What one run does in the segments of a claim, per step. names: its ops, longest time first.
 
-    bytes, flops: of what is known; None where segments have none that is. whole: whether that is all of them. floor: of
-    those that have one. fused: how many of the ops are kernels that were fused from several. unknown: the names of ops
-    of unknown work, longest time first. kernel: the one with most of the time, "" for none.
+    own: with the instants that other ops have a share of, seconds: without [s]. bytes, flops: of what is known; None
+    where segments have none that is. whole: whether that is all of them. floor: of those that have one. fused: how many
+    of the ops are kernels that were fused from several. unknown: the names of ops of unknown work, longest time first.
+    kernel: the one with most of the time, "" for none. has_roof: whether the roof of most of it by time is known:
+    the floor of a product of unknown arithmetic is that of its memory traffic alone.
     """
 
     ops: float
     fused: float
     launches: float
+    own: float
     seconds: float
     floor: float
     bytes: float | None
@@ -114,8 +121,9 @@ class Work:
     classes: frozenset[str]
     unknown: tuple[str, ...] = ()
     kernel: str = ""
+    has_roof: bool = True
 
     @property
     def attained(self) -> float | None:
-        """floor / time, of segments that have a floor at all."""
-        return self.floor / self.seconds if self.seconds > 0 and self.floor > 0 else None
+        """floor / own time, of segments that have a floor at all: whatever runs beside them."""
+        return self.floor / self.own if self.has_roof and self.own > 0 and self.floor > 0 else None

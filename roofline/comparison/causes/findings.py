@@ -19,7 +19,7 @@ import numpy as np
 from roofline.analysis.bootstrap import Interval
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import DRIFT, Claim, Entry, Portion, Work, together
+from roofline.comparison.causes.claim import DRIFT, MATERIAL, OP, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.facts import Facts, facts_of
 from roofline.comparison.causes.order import causes, rules
 from roofline.comparison.causes.phrases import hiding
@@ -29,8 +29,6 @@ from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.core.vocabulary import Phase
 
-#: A finding matters from this share of the longer step. By choice.
-MATERIAL = 0.02
 #: How much slower "the same, slower" must be where there was one process. By choice (docs/explaining.md).
 _NOISE = 0.25
 #: By choice, as the host differs more: up to 1.7 times in measured pairs whose products took equally long
@@ -111,15 +109,16 @@ def rest(comparison: Comparison, findings: Iterable[Finding]) -> float:
 
 
 def _merged(attribution: Attribution) -> list[tuple[Cause, Entry]]:
-    """One entry per cause: those of one cause, of one speed of the machine and, where it has two signs, of one."""
-    alike: dict[tuple[str, str, bool], list[Entry]] = {}
+    """One entry per cause: those of one op, if claims are about one, of one speed and, if it has two, of one sign."""
+    alike: dict[tuple[str, str, bool, str], list[Entry]] = {}
     for entry in attribution.entries:
         if entry.claim.rule == DRIFT:
             continue
         cause = _cause(attribution, entry)
         sign = cause.two_signs and attribution.seconds(entry.alone) < 0
-        alike.setdefault((cause.name, cause.speed(entry.claim), sign), []).append(entry)
-    return [(causes()[name], together(each, _telling(attribution, name, each))) for (name, _, _), each in alike.items()]
+        one = entry.claim.about.get(OP, "")
+        alike.setdefault((cause.name, cause.speed(entry.claim), sign, one), []).append(entry)
+    return [(causes()[name], together(each, _telling(attribution, name, each))) for (name, *_), each in alike.items()]
 
 
 def _telling(attribution: Attribution, name: str, entries: Sequence[Entry]) -> Claim:

@@ -94,6 +94,12 @@ def counter(seconds: float) -> str:
     return "less than 1 µs" if told == "0 s" or told.endswith(" ns") else told
 
 
+def other_kernels(facts: Facts) -> bool:
+    """Whether most of the time is in kernels of other names in both runs: no noise makes one the other."""
+    one, other = facts.does_more.kernel, facts.does_less.kernel
+    return bool(one and other) and one != other
+
+
 def kinds(facts: Facts) -> str:
     """What kind of vector work it is. Where it was divided over classes by rule, only its place is certain."""
     classes = facts.does_more.classes | facts.does_less.classes

@@ -13,11 +13,23 @@ from roofline.core.vocabulary import PRODUCTS
 _FLOAT32 = frozenset(("default", "fp32", "tf32"))
 #: Arithmetic on less than this share of the matrix FLOPs does not count. By choice.
 _SHARE = 0.01
+#: What stands for the arithmetic of products of which nobody recorded it.
+_UNKNOWN = "unknown"
 
 
 def precision(pair: Pair) -> list[Difference]:
     """All differences in precision. Each can explain |t_A - t_B| of the products that it is about, and no more."""
     return [*_fp64(pair), *_asked(pair), *_inputs(pair), *_arithmetic(pair), *_rates(pair)]
+
+
+def products_differ(a: Analysis, b: Analysis) -> list[tuple[str, str, str]]:
+    """In what the products of two runs differ: what it is, and that of a and of b, in shares of the executed FLOPs."""
+    found = []
+    for what, of in (("data of products", _by_inputs), ("arithmetic of float32 products", _by_arithmetic)):
+        one, other = _shares(of(a)), _shares(of(b))
+        if one and other and not _close(one, other):
+            found.append((what, _mix(one), _mix(other)))
+    return found
 
 
 def _fp64(pair: Pair) -> list[Difference]:
@@ -67,13 +79,17 @@ def _arithmetic(pair: Pair) -> list[Difference]:
 def _rates(pair: Pair) -> list[Difference]:
     """Float32 products faster than the fp32 ceiling prove TF32 or lower, whatever the switch says; slower: nothing.
 
-    The rate is that of all such products together. In both runs it is no difference.
+    The rate is that of all such products together, of those that are said to be fp32 and of those of which nothing is
+    said. In both runs it is no difference.
     """
     a, b = pair.each(_above_fp32)
     if (a is None) == (b is None):
         return []
+    run = pair.a if b is None else pair.b
+    names = sorted({*_by_arithmetic(run)} - {"tf32", _UNKNOWN})
+    said = f"said to be {' and '.join(names)}" if names else "of float32 data whose arithmetic is not known"
     shown = ("no proof" if a is None else units.flop_rate(a), "no proof" if b is None else units.flop_rate(b))
-    text = "Products said to be fp32 ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
+    text = f"Products {said} ran faster than the fp32 ceiling, so with TF32 or less, in one run only"
     return [pair.differ("precision by rate", shown, text, seconds=_float32(pair))]
 
 
@@ -122,7 +138,7 @@ def _by_arithmetic(analysis: Analysis) -> dict[str, float]:
     for op in analysis.profile.ops:
         signature, used = analysis.profile.signatures[op.signature], _precision(analysis, op)
         if used and used.inputs == "fp32" and signature.cost.flops:
-            name = used.arithmetic or "unknown"
+            name = used.arithmetic or _UNKNOWN
             found[name] = found.get(name, 0.0) + signature.cost.flops
     return found
 

@@ -24,9 +24,10 @@ _DIGITS = 1e4
 RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, "95 % interval": 2}
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
-    "A − B = ceilings + kernels + other. ceilings: what the floors of the same work differ by; kernels: the rest of "
-    "that work's time, which is how far the kernels stay above their floors; other: work of one run alone, or of which "
-    "a floor is not known. Of a range the first number holds if what fits a cache of known bandwidth came from it, the "
+    "A − B = ceilings + kernels + other. ceilings: what other ceilings make of the time of the same work (of what "
+    "attains less than half of its roof, what the floors differ by); kernels: the rest of that time, which is another "
+    "share of the roof; other: work of one run alone, or of which a floor is not known, and what ops share of an "
+    "instant. Of a range the first number holds if what fits a cache of known bandwidth came from it, the "
     "last if nothing did."
 )
 

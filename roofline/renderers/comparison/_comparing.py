@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.breakdown.breakdown import COMMON, common_places
+from roofline.comparison.causes.claim import MATERIAL
 from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import SAME_WORK
 from roofline.comparison.parity.parity import Parity
@@ -221,15 +222,17 @@ def differences(pair: RankedPair) -> list[str]:
 
 
 def share(part: float, pair: RankedPair) -> str:
-    """A part of the difference in percent; a dash where the runs resolve no difference."""
+    """A part of the difference in percent; a dash where the runs resolve none, or so little that no part matters."""
     percent = _percent(part, pair)
     return units.UNKNOWN if percent is None else f"{percent} %"
 
 
 def _percent(part: float, pair: RankedPair) -> int | None:
-    if not pair.comparison.resolved or not pair.comparison.difference:
+    whole, longer = pair.comparison.difference, max(pair.comparison.a.wall, pair.comparison.b.wall)
+    # What is left of causes that cancel is no measure of them: each finding is more than a difference below this.
+    if not pair.comparison.resolved or abs(whole) < MATERIAL * longer:
         return None
-    return round(100 * part / pair.comparison.difference)  # a whole number: nothing is never "-0"
+    return round(100 * part / whole)  # a whole number: nothing is never "-0"
 
 
 def places(pair: RankedPair) -> str:

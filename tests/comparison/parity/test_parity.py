@@ -507,6 +507,11 @@ def test_rates_prove_tf32() -> None:
     lying = changed(tf32(), ADDMM, precision=handmade.FP32)
     found = one(base(), lying, "precision by rate")
     assert (found.severity, found.a, found.b) == ("named", "no proof", "400 GFLOP/s")
+    assert found.text.startswith("Products said to be fp32 ran faster than the fp32 ceiling")
+    # what is said to be tf32 is not among them, and of what nobody knows nothing is said
+    silent = changed(tf32(), ADDMM, precision=replace(handmade.FP32, arithmetic=None))
+    found = one(base(), silent, "precision by rate")
+    assert found.text.startswith("Products of float32 data whose arithmetic is not known ran faster than the fp32")
     # slower proves nothing, and in both runs it is no difference
     assert "precision by rate" not in whats(judged(base(), tf32()).differences)
     assert "precision by rate" not in whats(judged(lying, replace(lying, date="later")).differences)

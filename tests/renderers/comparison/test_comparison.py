@@ -265,6 +265,15 @@ def test_what_cancels_is_written_as_nothing() -> None:
     assert _comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
 
 
+@pytest.mark.parametrize(("milliseconds", "share"), [(9.85, "–"), (10.15, "–"), (9.75, "-80 %"), (10.25, "80 %")])
+def test_what_causes_that_cancel_leave_is_no_whole(milliseconds: float, share: str) -> None:
+    """0.15 ms of 10 ms are less than 2 %, so that any cause is more than all of it; 0.2 ms of 0.25 ms are 80 %."""
+    found = pair(timed(milliseconds), timed(10))
+    assert found.comparison.resolved
+    assert _comparing.share(0.2e-3, found) == share
+    assert "signs" not in _comparing.sign(found)
+
+
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
 def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
     number = [head for head, _ in _term_table.COLUMNS].index("loss\n")

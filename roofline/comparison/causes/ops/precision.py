@@ -46,7 +46,7 @@ _CASTS = {
     "tf_keras": "tf.cast, or layers of different dtypes",
 }
 #: Where a program sets what products of float32 data are computed in; of convolutions in PyTorch it is another switch.
-_SET_FLOAT32 = {
+SET_FLOAT32 = {
     "torch": "torch.set_float32_matmul_precision, and torch.backends.cudnn.allow_tf32 for convolutions",
     "jax": "jax.default_matmul_precision",
     "tensorflow": "tf.config.experimental.enable_tensor_float_32_execution",
@@ -300,7 +300,7 @@ def advice(facts: Facts) -> str:
         return "set the same precision in both (--precision fp32, or tf32, bf16 where the model allows it)"
     if facts.about.get("inputs") == "fp32":  # the data is of one type: what differs is a switch, and no cast
         names = dict.fromkeys(framework(run.profile) for run in (facts.run_more, facts.run_less))
-        switches = [_SET_FLOAT32[name] for name in names if name in _SET_FLOAT32]
+        switches = [SET_FLOAT32[name] for name in names if name in SET_FLOAT32]
         how = "; ".join(switches) or "there is a switch of the framework for it"
         return f"compute products of float32 data alike in both: {how}"
     return f"compute in the same type in both: {in_words_of(facts.run_more.profile, _SET, 'set it in the program')}"

@@ -9,9 +9,9 @@ from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim, Work
+from roofline.comparison.causes.claim import OP, Claim, Work
 from roofline.comparison.causes.facts import Facts, printable
-from roofline.comparison.causes.phrases import flop, moved, opening
+from roofline.comparison.causes.phrases import flop, moved, opening, other_kernels
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.machine_speed import Speed
 from roofline.core.vocabulary import PRODUCTS
@@ -19,6 +19,8 @@ from roofline.core.vocabulary import PRODUCTS
 #: So many times as many products are the same ones in pieces. By choice: what frameworks join by themselves (queries,
 #: keys and values, or both gradients of a layer) are two or three.
 _PIECES = 4.0
+#: An op with its arguments has so many characters at most, for a line. By choice.
+_LONGEST = 90
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -45,6 +47,12 @@ def _excused_by(about: Mapping[str, str]) -> Speed:
 def sentence(facts: Facts) -> str:
     """The work of both runs and how much of the roof they attain."""
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
+    if OP in facts.about:
+        does = flop if facts.about["of"] == "products" else moved
+        kind = "products" if facts.about["of"] == "products" else "ops"
+        text = f"{opening(facts, printable(facts.about[OP], _LONGEST))}: {does(facts.does_more)} at {one} of the roof"
+        text = f"{text}, where {facts.less} attains {other}. Other {kind} did not get slower alike."
+        return f"{text}{_kernels(facts)}{_excess(facts)}"
     if facts.about["of"] == "products":
         text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
         return f"{text}, where {facts.less} attains {other}.{_kernels(facts)}{_excess(facts)}"
@@ -53,9 +61,8 @@ def sentence(facts: Facts) -> str:
 
 
 def _other_kernels(facts: Facts) -> bool:
-    """Whether most of the products' time is in kernels of other names in both runs: no noise makes one the other."""
-    one, other = facts.does_more.kernel, facts.does_less.kernel
-    return facts.about["of"] == "products" and bool(one and other) and one != other
+    """Whether most of the products' time is in kernels of other names in both runs."""
+    return facts.about["of"] == "products" and other_kernels(facts)
 
 
 def _kernels(facts: Facts) -> str:
@@ -94,6 +101,8 @@ def advice(facts: Facts) -> str:
 def label(facts: Facts) -> str:
     """Of what, and how much of the roof both attain."""
     what = "efficiency of products" if facts.about["of"] == "products" else "efficiency of vector ops"
+    if OP in facts.about:
+        what = f"efficiency of {printable(facts.about[OP].partition(' ')[0])}"
     more, less = facts.does_more.attained, facts.does_less.attained
     if more is None or less is None:
         return what
@@ -108,6 +117,6 @@ CAUSE = Cause(
     sentence=sentence,
     advice=advice,
     label=label,
-    same_work=lambda facts: not _other_kernels(facts),
+    same_work=lambda facts: OP not in facts.about and not _other_kernels(facts),
     excused_by=_excused_by,
 )

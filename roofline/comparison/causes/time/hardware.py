@@ -2,40 +2,61 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections import defaultdict
+from collections.abc import Hashable, Iterator
+
+import numpy as np
 
 from roofline import units
-from roofline.analysis.floors import ATTAINED
+from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import opening
 from roofline.comparison.causes.select import ALL, pairs_of
+from roofline.comparison.same_work import by_ceilings, reach, works
 from roofline.core.vocabulary import PRODUCTS
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
-    """Of matched ops what the devices make of the difference.
+    """Of matched ops what the devices make of the difference, of each work as the tables tell it (`same_work.py`).
 
-    Where both runs attain half of their roofs, time is floor times what it misses the floor by, t = f x, and
-    t_A - t_B splits symmetrically: (f_A - f_B) (x_A + x_B) / 2 is the devices', which is (f_A - f_B) / 2 f_A of the
-    time of A less (f_B - f_A) / 2 f_B of that of B. Far below its roof a kernel does not wait for it, and the devices'
-    part is what the floors differ by. The rest is left to whatever else explains it.
+    Matched ops of which one run moves more bytes are no equal work: of these all products, and all others, are one.
+    Where the two ends of the floors say that the one device is slower and that the other one is, nobody knows which it
+    is, and nothing is claimed. The rest is left to whatever else explains it.
     """
     if not attribution.comparison.hardware_differs:
         return
-    for classes in (PRODUCTS, ALL - PRODUCTS):
-        a, b = pairs_of(attribution, classes)
-        floors = float(attribution.a.segments.floor[a].sum()), float(attribution.b.segments.floor[b].sum())
-        times = float(attribution.a.own[a].sum()), float(attribution.b.own[b].sum())
-        if not all(floors) or not all(times):
-            continue
-        if all(floor >= ATTAINED * time for floor, time in zip(floors, times, strict=True)):
-            apart = floors[0] - floors[1]
-            yield Claim("hardware", a, b, part_a=apart / (2 * floors[0]), part_b=-apart / (2 * floors[1]))
-        else:
-            yield Claim("hardware", a, b, part_a=floors[0] / times[0], part_b=floors[1] / times[1])
+    done, ends = (works(attribution.a), works(attribution.b)), (reach(attribution.a), reach(attribution.b))
+    found: dict[Hashable, list[tuple[int, int]]] = defaultdict(list)
+    for kind, classes in (("products", PRODUCTS), ("others", ALL - PRODUCTS)):
+        for row, partner in zip(*(rows.tolist() for rows in pairs_of(attribution, classes)), strict=True):
+            work, other = done[0][row], done[1][partner]
+            if work is not None and other is not None:
+                found[kind, work if work == other else None].append((row, partner))
+    for pairs in found.values():
+        yield from _of_ceilings(attribution, ends, *np.asarray(pairs, np.int64).T)
+
+
+def _of_ceilings(attribution: Attribution, ends: tuple[Array, Array], a: Rows, b: Rows) -> Iterator[Claim]:
+    """The ceilings' part of the own times of some pairs, as parts of both shares of the step. ends: of all floors."""
+    sides = (attribution.a, a), (attribution.b, b)
+    floors = [float(side.segments.floor[rows].sum()) for side, rows in sides]
+    own = [float(side.own[rows].sum()) for side, rows in sides]
+    shares = [float(side.seconds[rows].sum()) for side, rows in sides]
+    if not all(floors) or not all(own):
+        return
+    high = [float(each[rows].sum()) for each, rows in zip(ends, (a, b), strict=True)]
+    apart, apart_high = (
+        float(by_ceilings(*(np.asarray(each) for each in (one, own[0], other, own[1]))))
+        for one, other in (floors, high)
+    )
+    if apart * apart_high < 0:
+        return
+    # Half of it of either run: what A takes more by its ceilings, and B less.
+    parts = [sign * apart / 2 / share if share > 0 else 0.0 for sign, share in zip((1, -1), shares, strict=True)]
+    yield Claim("hardware", a, b, part_a=parts[0], part_b=parts[1])
 
 
 def sentence(facts: Facts) -> str:

@@ -1,4 +1,4 @@
-"""Results read by the host, copies from and to it, and time in which the host waited for the device."""
+"""Results read by the host, copies to it, and time in which the host waited for the device."""
 
 from __future__ import annotations
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 import pytest
-from explained import findings, found, near, only
+from explained import by, findings, found, near, only
 from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, step
 
@@ -18,14 +18,6 @@ def test_kernels_of_another_library() -> None:
     assert found.rule == "efficiency"
     assert found.seconds == near(4 * 0.5 * 1100)
     assert found.advice.startswith("see whether it stays")  # nothing says that other kernels ran
-
-
-def by(kernel: str, run: Profile) -> Profile:
-    """The step whose products a kernel carries out."""
-    ops = tuple(
-        replace(op, kernels=((0, op.own_ns[0]),)) if run.signatures[op.signature].cost.flops else op for op in run.ops
-    )
-    return replace(run, kernels=(kernel,), ops=ops)
 
 
 def test_two_kernels_are_named_and_no_slower_machine() -> None:

@@ -1,0 +1,62 @@
+"""What of the time of equal work is the ceilings' of two devices: on paper, and alike in sentence and tables."""
+
+from __future__ import annotations
+
+from dataclasses import replace as change
+
+import handmade
+import numpy as np
+import pytest
+from explained import found
+from msgspec.structs import replace
+from synthetic import LAYER, step
+
+from roofline.comparison.breakdown.rows import rows, whole
+from roofline.comparison.same_work import by_ceilings
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
+
+
+def part(floor_a: float, own_a: float, floor_b: float, own_b: float) -> float:
+    return float(by_ceilings(*(np.asarray([each], float) for each in (floor_a, own_a, floor_b, own_b)))[0])
+
+
+def test_kernels_that_attain_the_same_are_slower_by_their_ceilings_alone() -> None:
+    assert part(65, 100, 13, 20) == pytest.approx(80)  # both attain 65 %
+
+
+def test_both_parts_add_up_and_swap_their_signs() -> None:
+    """Floors of 60 and 40 in 100 and 50: missed by 5 / 3 and 5 / 4."""
+    ceilings = part(60, 100, 40, 50)
+    assert ceilings == pytest.approx((60 - 40) * (5 / 3 + 5 / 4) / 2)
+    assert 100 - 50 - ceilings == pytest.approx((5 / 3 - 5 / 4) * (60 + 40) / 2)
+    assert part(40, 50, 60, 100) == -ceilings
+
+
+def test_what_attains_less_than_half_in_a_run_does_not_wait_for_its_roof() -> None:
+    assert part(40, 100, 13, 20) == 40 - 13
+    assert part(0, 100, 13, 20) == -13
+
+
+def fast(own: float) -> Profile:
+    """On a device whose ceilings are twice as high; the products take this part of their time, all else a quarter."""
+    run = step(tuple(change(row, own=row.own * (own if row.flops else 0.25)) for row in LAYER * 4))
+    ceilings = {
+        name: replace(c, value=c.value / 2 if name.startswith("launch") else 2 * c.value)
+        for name, c in run.device.ceilings.items()
+    }
+    return replace(run, device=replace(handmade.device(), name="Twice As Fast", ceilings=ceilings))
+
+
+@pytest.mark.parametrize("own", [0.5, 0.6, 0.9])
+def test_the_sentence_and_the_tables_have_one_number(own: float) -> None:
+    comparison = compare(step(), fast(own))
+    split = whole(comparison)
+    assert split is not None
+    hardware = found(step(), fast(own))["hardware"].seconds
+    assert split.ceilings == (pytest.approx(hardware),) * 2
+    by_class = [row.split for row in rows(comparison, "class")]
+    assert sum(each.ceilings[0] for each in by_class if each) == pytest.approx(hardware)
+    assert sum((*split.ceilings[:1], *split.kernels[:1], split.other)) == pytest.approx(
+        sum(side.seconds.sum() * sign for side, sign in ((comparison.work.a, 1), (comparison.work.b, -1)))
+    )

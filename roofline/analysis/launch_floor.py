@@ -14,6 +14,8 @@ from roofline.core.schema import Profile
 
 #: Times are recorded in whole nanoseconds [s].
 _NANOSECOND = 1e-9
+#: Ends of a range that are no further apart are one number, as elsewhere: half a percent.
+_SAME = 0.995
 
 
 def seen_device(profile: Profile) -> Device:
@@ -55,7 +57,9 @@ def _range(ceiling: Ceiling, each: Array, most: Array) -> Ceiling:
     if not len(shortest):
         return ceiling
     low = max(_NANOSECOND, ceiling.value - float(np.nanmin(shortest, initial=np.inf)) / ATTAINED)
-    return ceiling if low >= ceiling.value else replace(ceiling, value=low, high=ceiling.high or ceiling.value)
+    if low >= _SAME * ceiling.value:
+        return ceiling
+    return replace(ceiling, value=low, high=ceiling.high or ceiling.value)
 
 
 def _work(missing: tuple[str, ...], *terms: float | None) -> float:

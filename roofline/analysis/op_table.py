@@ -130,11 +130,14 @@ def _served(profile: Profile, device: Device, cold: Cold, terms: Array, measured
     """Which ops ended sooner than main memory allows, beside a cache of unknown speed that may hold what they moved.
 
     Such a cache takes nothing from main memory, since it would give it for free, but of these ops it is seen that it
-    did: main memory is not the roof above them, and what the roof is nobody knows. So is a cache of unknown size.
-    terms: of all ops [s].
+    did: main memory is not the roof above them, and what the roof is nobody knows. So is a cache of unknown size. Equal
+    ops are judged by their mean, or jitter would divide them. terms: of all ops [s].
     """
     if device.serves is not None:
         return np.zeros(len(measured), bool)
+    alike = columns(profile).signature
+    often = np.maximum(np.bincount(alike), 1)
+    measured = (np.bincount(alike, measured) / often)[alike]
     holds = times(profile) * (device.llc or np.inf)
     compute, memory, launch = terms
     beyond = memory * np.maximum(0.0, 1 - holds / np.maximum(cold.read + cold.written, 1.0))

@@ -41,19 +41,11 @@ def _known_alike(device: Device, other: Device) -> Device:
     """`device` as far as the same is known of the other one.
 
     A cache of which the other device has no bandwidth is left out: its ops would be far from main memory's roof on
-    one device and above it on the other. A launch floor that was measured is not held against the shortest kernel of
-    a trace: both are the shortest of their traces then, or of what launches them nothing is told.
+    one device and above it on the other. So is a launch floor that is the shortest kernel of a trace, on either: what
+    these kernels take longer on one device would be told as the device's, whatever they do.
     """
-    ceilings = dict(device.ceilings)
-    for name, mine in device.ceilings.items():
-        its = other.ceilings.get(name)
-        if its is None or mine.from_trace or not its.from_trace:
-            continue
-        if mine.shortest is None:
-            del ceilings[name]
-        else:
-            ceilings[name] = replace(mine, value=mine.shortest, source="the shortest kernel of the trace", high=None)
-    found = replace(device, ceilings=ceilings)
+    seen = {name for one in (device, other) for name, ceiling in one.ceilings.items() if ceiling.from_trace}
+    found = replace(device, ceilings={name: one for name, one in device.ceilings.items() if name not in seen})
     return found if other.serves is not None or device.serves is None else found.without_caches
 
 

@@ -69,7 +69,7 @@ def profile(
     check_kind(file, kind, asked)
     mechanism = time_cuda.mechanism(timed)
     kernel, lasted = trace.device.kind == KERNEL, trace.device.duration
-    tick = coarse_tick(lasted)
+    tick = coarse_tick(lasted, trace.device.start)
     device = with_launch_floor(asked, executor_name("torch", mechanism), lasted[kernel], tick)
     device = with_launch_floor(device, COPY, lasted[~kernel], tick)
     rows = rows_of(counted, timed, kind, device)

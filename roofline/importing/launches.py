@@ -49,11 +49,12 @@ def _with(device: Device, name: str, ceiling: Ceiling) -> Device:
     return msgspec.structs.replace(device, ceilings={**device.ceilings, name: ceiling})
 
 
-def coarse_tick(durations: NDArray[np.int64]) -> int | None:
-    """The tick of a clock that counts whole microseconds [ns], by all durations of a trace; None of a finer one.
+def coarse_tick(durations: NDArray[np.int64], starts: NDArray[np.int64]) -> int | None:
+    """The tick of a clock that counts whole microseconds [ns], by all times of a trace; None of a finer one.
 
     Of few durations nobody can say: they may all be whole microseconds by chance.
     """
     lasted = durations[durations > 0]
-    whole = len(lasted) >= _FEWEST and not (lasted % _MICROSECOND).any()
+    apart = starts - starts.min(initial=np.iinfo(np.int64).max)
+    whole = len(lasted) >= _FEWEST and not (lasted % _MICROSECOND).any() and not (apart % _MICROSECOND).any()
     return _MICROSECOND if whole else None

@@ -115,7 +115,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         },
         "busy": analysis.busy,
         "gap": analysis.gap,
-        "gap_ci95": list(analysis.gap_interval) if analysis.gap_interval else None,
+        "gap_ci95": [max(0.0, end) for end in analysis.gap_interval] if analysis.gap_interval else None,
         "idle_observed": analysis.idle,
         "gap_causes": analysis.gap_causes,
         "host": _host(analysis),

@@ -159,7 +159,7 @@ def between(low: float | None, high: float | None) -> str:
         return first
     if round(100 * low) == round(100 * high):
         return f"{first}–{last}"
-    return f"{100 * low:.0f}–{100 * high:.0f}"
+    return f"{round(100 * low)}–{round(100 * high)}"
 
 
 def _loss(row: Row) -> str:

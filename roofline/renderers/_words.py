@@ -21,6 +21,8 @@ from roofline.renderers import _tables
 
 #: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
 FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
+#: Of a launch floor that may be nothing, what stands for it [s] (analysis/launch_floor.py).
+_TICK = 1e-9
 #: Letters of a name in a sentence.
 _LONGEST = 120
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
@@ -128,7 +130,8 @@ def ranges(analysis: Analysis) -> str:
                 told.append(f"how much of the shortest {what} was work")
             else:
                 told.append(f"how long the shortest {what} took, to less than a tick of its clock")
-            ends.append(f"from {units.seconds(one.value)} to {units.seconds(one.high)} for each {what}")
+            least = units.seconds(one.value) if one.value > _TICK else "nothing"
+            ends.append(f"from {least} to {units.seconds(one.high)} for each {what}")
     return (
         f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's own "
         "time allows it"

@@ -33,15 +33,17 @@ def test_copies_and_fills_have_a_floor_of_their_own() -> None:
 
 def test_a_clock_of_whole_microseconds_is_told() -> None:
     # 1 us may have been anything up to 2.
-    whole = MANY // 1000 * 1000
-    assert coarse_tick(whole) == 1000
-    ceiling = with_launch_floor(BARE, "torch-eager", whole, coarse_tick(whole)).ceilings["launch.torch-eager"]
+    whole, starts = MANY // 1000 * 1000, 7 + 1000 * np.arange(1000)
+    assert coarse_tick(whole, starts) == 1000
+    ceiling = with_launch_floor(BARE, "torch-eager", whole, coarse_tick(whole, starts)).ceilings["launch.torch-eager"]
     assert (ceiling.value, ceiling.high) == pytest.approx((1e-6, 2e-6))
     assert ceiling.source == "the trace: the shortest of 1000 kernels, in ticks of 1 µs: up to one more"
     # Equal fills of a clock of 32 ns are no coarse clock, and a few whole microseconds may be chance.
-    assert coarse_tick(np.full(60, 1536)) is None
-    assert coarse_tick(np.append(whole, 1536)) is None
-    assert coarse_tick(whole[:49]) is None
+    assert coarse_tick(np.full(60, 1536), starts) is None
+    assert coarse_tick(np.append(whole, 1536), starts) is None
+    assert coarse_tick(whole[:49], starts) is None
+    # Equal kernels of 4 us are none either, where they begin between two microseconds.
+    assert coarse_tick(whole, starts + np.arange(1000) % 2) is None
     assert with_launch_floor(BARE, "torch-eager", MANY).ceilings["launch.torch-eager"].high is None
 
 

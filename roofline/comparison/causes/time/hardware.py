@@ -23,8 +23,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     """Of matched ops what the devices make of the difference, of each work as the tables tell it (`same_work.py`).
 
     Matched ops of which one run moves more bytes are no equal work: of these all products, and all others, are one.
-    Where the two ends of the floors say that the one device is slower and that the other one is, nobody knows which it
-    is, and nothing is claimed. The rest is left to whatever else explains it.
+    Where the two ends of the floors say that the one device is slower and that the other one is, or that neither is,
+    nobody knows which it is, and nothing is claimed. The rest is left to whatever else explains it.
     """
     if not attribution.comparison.hardware_differs:
         return
@@ -52,7 +52,7 @@ def _of_ceilings(attribution: Attribution, ends: tuple[Array, Array], a: Rows, b
         float(by_ceilings(*(np.asarray(each) for each in (one, own[0], other, own[1]))))
         for one, other in (floors, high)
     )
-    if apart * apart_high < 0:
+    if apart * apart_high <= 0:
         return
     # Half of it of either run: what A takes more by its ceilings, and B less.
     parts = [sign * apart / 2 / share if share > 0 else 0.0 for sign, share in zip((1, -1), shares, strict=True)]

@@ -35,6 +35,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         yield Claim("unknown-device", *left(attribution, ALL))
         return
     yield from _of_unknown_work(attribution)
+    if attribution.comparison.hardware_differs:
+        a, b = pairs_of(attribution, ALL - PRODUCTS)
+        open_ = attribution.a.segments.uncosted[a] | attribution.b.segments.uncosted[b]
+        open_ &= ~(_dark(attribution.a.segments)[a] | _dark(attribution.b.segments)[b])
+        yield Claim("unknown-roof", a[open_], b[open_])
     a, b = pairs_of(attribution, PRODUCTS)
     chosen = np.asarray([_unproven(attribution, *pair) for pair in zip(a.tolist(), b.tolist(), strict=True)], bool)
     if chosen.any():
@@ -95,6 +100,16 @@ def _of_op(facts: Facts) -> str:
     return f"{text}. Their work is unknown, so that nobody can say whether it is more of it or slower."
 
 
+def _of_roof(facts: Facts) -> str:
+    """The times on both devices, and why no roof tells them apart."""
+    text = f"{opening(facts, 'the same ops')}: {units.seconds(facts.does_more.seconds)} against "
+    text += units.seconds(facts.does_less.seconds)
+    return (
+        f"{text}. They end sooner than main memory allows, as a cache of unknown speed served them on one device at "
+        "least, so that hardware and kernels cannot be told apart."
+    )
+
+
 def _register(facts: Facts) -> str:
     return f"register a formula for {listed(facts.does_more.unknown or facts.does_more.names)} (docs/counting.md)"
 
@@ -143,6 +158,13 @@ CAUSES = (
         sentence=_of_device,
         advice="give the ceilings of the device (import --device FILE), so that both can be told apart",
         label="hardware or kernels",
+        excused_by="others",
+    ),
+    Cause(
+        name="unknown-roof",
+        sentence=_of_roof,
+        advice="give the speed of the last-level caches (import --device FILE), so that both can be told apart",
+        label="hardware or kernels of vector ops",
         excused_by="others",
     ),
     Cause(

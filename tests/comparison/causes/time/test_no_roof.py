@@ -32,6 +32,18 @@ def test_of_a_device_without_ceilings_nobody_knows_what_is_the_hardware() -> Non
     assert {each.rule for each in findings(unknown, fast)} == {"efficiency"}
 
 
+def test_what_a_cache_of_unknown_speed_served_has_no_roof_to_compare_by() -> None:
+    """Additions of 0.3 MB: main memory needs 30 µs at 10 GB/s. They take 20 on a device with a cache of 1 MB of unknown
+    speed, and 400 on another one, 4 x 380 µs more: neither efficiency nor the device alone."""
+    rows = (change(ADD, own=400), *(row for row in LAYER if row != ADD))
+    slow, fast = step(rows * 4), step((ADD, *rows[1:]) * 4)
+    known = {name: one for name, one in fast.device.ceilings.items() if name != "cache.llc"}
+    fast = replace(fast, device=replace(fast.device, name="another", ceilings=known))
+    (told,) = (each for each in findings(slow, fast) if each.rule == "unknown-roof")
+    assert told.seconds == near(4 * 380)
+    assert "a cache of unknown speed served them on one device" in told.text
+
+
 def test_an_op_of_unknown_work_is_named() -> None:
     """4 x 600 against 4 x 100 µs; and another one 4 x 100 against 4 x 700 µs: two findings, whatever adds up to 0."""
     other = change(DARK, name="lib::sort")

@@ -49,7 +49,8 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     costed &= (upper.max(axis=0, initial=0.0) > 0) | idle
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
-    served = costed & _served(profile, device, cold, filled, measured)
+    from_memory = np.asarray([row.memory_ceiling.startswith("dram.") for row in found], bool)[work]
+    served = costed & from_memory & _served(profile, device, cold, filled, measured)
     costed &= ~served
     # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
     shown = np.where((filled[1] == 0) & (upper[1] > 0), upper, filled)

@@ -11,7 +11,7 @@ from msgspec.structs import replace
 
 from roofline.analysis.analysis import KEYS, Analysis, analyze
 from roofline.core.cost import Cost, matrix
-from roofline.core.device import Cache, Device
+from roofline.core.device import Cache, Ceiling, Device
 from roofline.core.schema import Imported, Op, Profile, Signature, Wall
 from roofline.core.vocabulary import BOUNDS, CLASSES, GROUPS
 from roofline.costs.linear_algebra import KIND
@@ -195,6 +195,21 @@ def test_what_a_cache_of_unknown_speed_served_has_an_unknown_roof(
     else:
         assert (table.floor[2], table.uncosted[2]) == (near(floor), 0)
         assert table.above[2] == (microseconds < floor)
+
+
+def test_no_cache_serves_a_copy_over_a_link() -> None:
+    # 0.4 MB over a link of 10 GB/s take 40 us; in 20 us the link or the count is another, whatever caches hold.
+    profile = handmade.profile(imported=Imported(files=("trace.json",)))
+    known = {name: one for name, one in profile.device.ceilings.items() if name != "cache.llc"}
+    known["link.h2d"] = Ceiling(value=10e9, source="x")
+    moved, one = Cost(bytes_read=0.4e6, bytes_written=0.4e6), profile.signatures[0]
+    sizes = {name: (0.4e6 / len(getattr(one, name)),) * len(getattr(one, name)) for name in ("reads", "writes")}
+    copy = replace(one, op_class="transfer", cost=moved, **sizes)
+    ops = (replace(profile.ops[0], own_ns=(20_000,) * 3, overlap_ns=0), *profile.ops[1:])
+    device = replace(profile.device, ceilings=known)
+    table = analyze(replace(profile, signatures=(copy, *profile.signatures[1:]), ops=ops, device=device)).table
+    assert (table.floor[0], table.uncosted[0]) == (near(40), 0)
+    assert table.above[0]
 
 
 def test_gap_and_its_causes(analysis: Analysis) -> None:

@@ -67,8 +67,9 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     lost = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))[usable]
     complete = usable[lost == 0] if (lost == 0).any() else usable
     alike = _most_alike(trace, step, complete)
-    # A step that ends late takes the time of the next one, whose window is what is left.
-    apart = walls[complete] / np.median(walls[alike])
+    # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that
+    # there is: one between two far from each other would leave no step near it.
+    apart = walls[complete] / np.quantile(walls[alike], 0.5, method="lower")
     kept = complete[(apart <= OUTLIER) & (apart >= 1 / OUTLIER)]
     alike = np.intersect1d(alike, kept)
     nearest = np.abs(walls[alike] - np.median(walls[alike]))

@@ -29,6 +29,7 @@ def calls_inside(op: Ints, name: Ints, parent: Ints, length: Ints) -> Calls:
 def kernels(counted: Counted, names: Sequence[str], steps: Sequence[Calls]) -> list[tuple[tuple[int, int], ...]]:
     """Of each product the call inside it with most of its time: (number of its name, mean time in a step [ns]).
 
+    Most by the median over the steps: one step in which the machine was busy elsewhere must not name a wrapper.
     Empty for other ops, and where the op itself has most of it.
     """
     found: list[tuple[tuple[int, int], ...]] = [()] * len(counted.ops)
@@ -36,13 +37,15 @@ def kernels(counted: Counted, names: Sequence[str], steps: Sequence[Calls]) -> l
     if not steps or not products.any():
         return found
     op, name, own = (np.concatenate(column) for column in zip(*steps, strict=True))
+    step = np.repeat(np.arange(len(steps)), [len(calls[0]) for calls in steps])
     wanted = products[op]
     key, place = np.unique(op[wanted] * len(names) + name[wanted], return_inverse=True)
-    time = np.bincount(place, weights=own[wanted], minlength=len(key)) / len(steps)
-    order = np.lexsort((time, key // len(names)))  # of each op the longest last
+    cell = place * len(steps) + step[wanted]
+    times = np.bincount(cell, weights=own[wanted], minlength=len(key) * len(steps)).reshape(len(key), len(steps))
+    order = np.lexsort((np.median(times, axis=1), key // len(names)))  # of each op the longest last
     owner = key[order] // len(names)
     for number in order[np.searchsorted(owner, np.unique(owner), side="right") - 1].tolist():
         row, code = divmod(int(key[number]), len(names))
         if names[code] != counted.names_of_ops[row]:
-            found[row] = ((code, round(float(time[number]))),)
+            found[row] = ((code, round(float(times[number].mean()))),)
     return found

@@ -72,7 +72,11 @@ def main(arguments: list[str]) -> int:
     except UserError as error:
         traceback.print_exception(_from_the_user(error.__cause__, request.file))
         result = {"error": f"The step raised {type(error.__cause__).__name__} (see above).", "code": 4}
-    Path(arguments[1]).write_bytes(msgspec.json.encode(result))
+    try:
+        Path(arguments[1]).write_bytes(msgspec.json.encode(result))
+    except OSError as error:  # a full disk; of what is left of the result the parent makes its sentence
+        print(f"The result could not be written: {error.strerror}", file=sys.stderr)
+        return 1
     return 0
 
 

@@ -109,7 +109,8 @@ def test_floors_are_intervals_where_buffers_are_not_known(make: ModuleType, tmp_
     assert table.memory[0] == near(2 * 4 * 32 * 512 / cache_rate)
     assert table.floor[0] == table.floor_high[0] == near(launch)
     size = 4 * 8192 * 8192
-    assert table.floor[1] == near(2 * (size - cache) / bandwidth)
+    # What is read is more than the cache holds, so nothing of it is left from before; what is written may stay there.
+    assert table.floor[1] == near((2 * size - cache) / bandwidth)
     assert table.floor_high[1] == near(2 * size / bandwidth)
     assert table.loss[1] == near(330e-6 - table.floor[1])
     assert [("compute", "memory", "overhead", "unknown")[code] for code in table.bound] == ["overhead", "memory"]

@@ -110,6 +110,19 @@ def test_a_step_far_slower_than_the_others_is_left_out(make_kineto):
     assert found.warnings[0] == "2 steps left out, which took far longer or shorter than the others"
 
 
+def test_of_two_steps_far_apart_the_shorter_is_kept(make_kineto):
+    # The first of three is left out; the others take 100 and 400 µs: the middle of both is near neither.
+    made = make_kineto.Trace()
+    for number, (start, end) in enumerate([(0, 90), (100, 190), (200, 590)]):
+        made.annotation(f"ProfilerStep#{number}", start, end)
+        for begin in (start + 10, end - 15):
+            made.op("aten::relu", begin - 5, begin - 1, make_kineto.H)
+            made.launch("relu", begin - 4, begin, begin + 8)
+    found = read(made.write())
+    assert (found.chosen.kept, found.chosen.counted, found.chosen.dropped) == ((1,), 1, 1)
+    closes(found)
+
+
 def test_steps_that_overlap_on_two_streams_add_up(make_kineto):
     made = make_kineto.Trace()
     for number in range(4):

@@ -36,6 +36,13 @@ def test_the_longest_call_inside_of_a_product_carries_it_out() -> None:
     assert kernels(ops, NAMES, [first, again]) == [((NAMES.index("library"), 50),), (), ()]
 
 
+def test_one_step_in_which_the_machine_was_busy_names_no_wrapper() -> None:
+    # convolution itself takes 10 ns and the library in it 90; once it is held up for 1000 ns. Median 90 against 10.
+    op, name, parent = np.asarray([0, 0]), np.asarray([0, 2]), np.asarray([-1, 0])
+    steps = [calls_inside(op, name, parent, np.asarray([length, 90])) for length in (100, 1090, 100)]
+    assert kernels(counted(("convolution", 8.0)), NAMES, steps) == [((NAMES.index("library"), 90),)]
+
+
 def test_no_steps_and_no_products() -> None:
     assert kernels(counted(("convolution", 8.0)), NAMES, []) == [()]
     calls = calls_inside(*(np.asarray(each) for each in ([0], [5], [-1], [40])))

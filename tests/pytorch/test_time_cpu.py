@@ -185,8 +185,10 @@ def test_what_carries_a_product_out(library, kernel):
     """The library where it is on, or PyTorch's own products; the dense layer's is its own."""
     if library and not torch.backends.mkldnn.is_available():
         pytest.skip("this PyTorch has no oneDNN")
-    net = torch.nn.Sequential(torch.nn.Conv2d(8, 8, 3), torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(800, 4))
-    x = torch.ones(2, 8, 12, 12)
+    # Large enough that the product, and no wrapper around it, has most of the time on a busy machine as well.
+    conv = torch.nn.Conv2d(64, 64, 3)
+    net = torch.nn.Sequential(conv, torch.nn.ReLU(), torch.nn.Flatten(), torch.nn.Linear(64 * 18 * 18, 4))
+    x = torch.ones(2, 64, 20, 20)
 
     def run():
         before = torch._C._get_mkldnn_enabled()  # the flags of torch.backends set TF32 as well, and warn of it
@@ -200,7 +202,7 @@ def test_what_carries_a_product_out(library, kernel):
 
     run()
     counted = count.count(torch_counting.record(Step(run=run)), Engine())
-    trace = profiler.read(profiler.profiled(run, "cpu", 2))
+    trace = profiler.read(profiler.profiled(run, "cpu", 5))
     found = time_cpu.time_cpu(trace, counted, profiler.STEP, EventCost(0.0, 0.0))
     names = [[found.kernel_names[number] for number, _ in kernels] for kernels in found.kernels]
     assert dict(zip(counted.names_of_ops, names, strict=True)) == {

@@ -73,6 +73,13 @@ def seconds(value: float | None) -> str:
     return "0 s" if value == 0 else f"{significant(value / 1e-9)} ns"
 
 
+def seconds_between(low: float, high: float) -> str:
+    """Two times [s] with one unit where they share it: "12.4–12.6 ms"."""
+    first, second = seconds(low), seconds(high)
+    number, _, unit = first.partition(" ")
+    return f"{number}–{second}" if second.endswith(f" {unit}") and low >= 0 else f"{first} to {second}"
+
+
 def percent(share: float | None, digits: int = 1) -> str:
     """A share of one as percent; what rounds to nothing but is not nothing is written as "<0.1 %"."""
     if share is None:
@@ -84,6 +91,14 @@ def percent(share: float | None, digits: int = 1) -> str:
     if value < 100 and f"{value:.{digits}f}" == f"{100:.{digits}f}":
         return f">{100 - least:.{digits}f} %"  # never round up to all of it
     return f"{value:.{digits}f} %"
+
+
+def percent_between(low: float, high: float) -> str:
+    """A share of one, or the range that it lies in, in whole percents: "24–48 %", "up to 3 %"."""
+    one, other = percent(low, 0), percent(high, 0)
+    if one == other:
+        return one
+    return f"up to {other}" if one in ("0 %", "<1 %") else f"{one.removesuffix(' %')}–{other}"
 
 
 def count(value: float | None) -> str:

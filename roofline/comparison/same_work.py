@@ -6,8 +6,9 @@ products splits symmetrically:
     t_A - t_B  =  (f_A - f_B) (x_A + x_B) / 2  +  (x_A - x_B) (f_A + f_B) / 2      ceilings, and kernels
 
 A kernel that attains 65 % on both devices is slower by its ceilings alone. Where an op attains less than half of its
-roof in either run, it does not wait for that roof: then the ceilings' part is f_A - f_B, and the rest the kernels'. The
-sentences of `causes/time/hardware.py` and the tables of `breakdown/` both ask here.
+roof in either run, it does not wait for that roof: then the ceilings' part is f_A - f_B, and the rest the kernels',
+unless the run that takes the longer rest attains more: then the two readings disagree about whose kernels are worse,
+and all of it is the ceilings'. The sentences of `causes/time/hardware.py` and the tables of `breakdown/` both ask here.
 """
 
 from __future__ import annotations
@@ -53,9 +54,11 @@ def reach(side: Side) -> Array:
 
 def by_ceilings(floor_a: Array, own_a: Array, floor_b: Array, own_b: Array) -> Array:
     """The ceilings' part of t_A - t_B of equal work, each with its floors and own times in both runs [s]."""
-    near = (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b) & (floor_a > 0) & (floor_b > 0)
+    both = (floor_a > 0) & (floor_b > 0)
     missed = [
-        np.divide(own, floor, out=np.ones_like(own), where=near) for own, floor in ((own_a, floor_a), (own_b, floor_b))
+        np.divide(own, floor, out=np.ones_like(own), where=both) for own, floor in ((own_a, floor_a), (own_b, floor_b))
     ]
-    found: Array = (floor_a - floor_b) * (missed[0] + missed[1]) / 2
-    return found
+    apart, took = floor_a - floor_b, own_a - own_b
+    near = both & (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b)
+    found: Array = np.where(near, apart * (missed[0] + missed[1]) / 2, apart)
+    return np.where(both & ~near & ((took - apart) * (missed[0] - missed[1]) < 0), took, found)

@@ -14,15 +14,17 @@ from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
-from roofline.core.rows import buffers_known
+from roofline.core.rows import buffers_known, rows
 from roofline.core.schema import slug
-from roofline.core.vocabulary import BOUNDS, Bound
+from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, Bound
 from roofline.renderers import _tables
 
 #: Of kernels whose ops are exempt from the roof: of these the direct convolution's FLOPs are counted.
 FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
 #: Of a launch floor that may be nothing, what stands for it [s] (analysis/launch_floor.py).
 _TICK = 1e-9
+#: From this part of the time whose roof is not known on, it is said to be of one group. By choice.
+_ONE_GROUP = 0.9
 #: Letters of a name in a sentence.
 _LONGEST = 120
 _ESCAPE = re.compile(r"\x1b(?:\[[0-?]*[ -/]*[@-~]|\][^\x07\x1b]*(?:\x07|\x1b\\)?|.)", re.DOTALL)
@@ -111,9 +113,9 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None)
         return "unknown"
     low, high = ends
     if low > 1 + ABOVE_TOLERANCE:
-        return f"{name} roof exceeded, {shares(low, high)} attained"
+        return f"{name} roof exceeded, {units.percent_between(low, high)} attained"
     if low < ATTAINED:
-        return f"{name} roof above, {shares(low, high)} attained"
+        return f"{name} roof above, {units.percent_between(low, high)} attained"
     return f"{name}-bound"
 
 
@@ -142,20 +144,12 @@ def attained(total: Total) -> str:
     """How much of their roofs ops attain, or the range that it lies in."""
     if total.attained is None or total.attained_high is None:
         return units.percent(None, 0)
-    return shares(total.attained, total.attained_high)
+    return units.percent_between(total.attained, total.attained_high)
 
 
 def is_range(analysis: Analysis) -> bool:
     """Whether floors are ranges that can be seen: half a percent of their sum."""
     return analysis.total.floor_reach > 1.005 * analysis.total.floor
-
-
-def shares(low: float, high: float) -> str:
-    """A share, or the range that it lies in: "24–48 %", "up to 3 %"."""
-    one, other = units.percent(low, 0), units.percent(high, 0)
-    if one == other:
-        return one
-    return f"up to {other}" if one in ("0 %", "<1 %") else f"{one.removesuffix(' %')}–{other}"
 
 
 def verdict(analysis: Analysis, gap: str = "") -> str:
@@ -187,19 +181,31 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
             words += " in kernels that need fewer products than are counted"
         if not parts and name != "unknown":
             floors, losses = ([getattr(end, part) / wall for end in both] for part in ("floor", "loss"))
-            words += f" (floor {shares(*sorted(floors))}, loss {shares(*sorted(losses))})"
+            words += f" (floor {units.percent_between(*sorted(floors))}, loss {units.percent_between(*sorted(losses))})"
         elif words.endswith("-bound"):
             words = name
         elif name == "unknown":
-            python = ", ".join(plain(one, 40) for one in called_back(analysis))
-            words += f" (Python that the step calls back: {python})" if python else ""
-        parts.append(f"{shares(low, high)} {words}")
+            words += f" ({what})" if (what := _unknown(analysis)) else ""
+        parts.append(f"{units.percent_between(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
         known = f" ({gap})" if gap else ""
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def _unknown(analysis: Analysis) -> str:
+    """What most of the time is of whose roof is not known: Python, or one group of classes; "" where it is neither."""
+    python = ", ".join(plain(one, 40) for one in called_back(analysis))
+    if python:
+        return f"Python that the step calls back: {python}"
+    profile, table = analysis.profile, analysis.table
+    group = np.asarray([GROUPS.index(GROUP_OF[signature.op_class]) for signature in profile.signatures], np.int64)
+    dark = table.bound == BOUNDS.index("unknown")
+    times = np.bincount(group[rows(profile).signature[dark]], weights=table.share[dark], minlength=len(GROUPS))
+    most = GROUPS[int(times.argmax())]
+    return most if times.max() >= _ONE_GROUP * times.sum() and most != "other" else ""
 
 
 def _by_fewer_products(analysis: Analysis, name: Bound) -> bool:
@@ -225,20 +231,13 @@ def spread(analysis: Analysis) -> str:
     p10, p90 = np.percentile(wall.steps, (10, 90))
     number = len(wall.steps)
     words = f"n = {number} {'step' if number == 1 else 'steps'}, median {units.seconds(analysis.wall)}"
-    words += f", p10–p90 {between(float(p10), float(p90))}"
+    words += f", p10–p90 {units.seconds_between(float(p10), float(p90))}"
     interval = analysis.wall_interval
     if interval:
         others = f" over {1 + len(wall.processes)} processes" if wall.processes else ""
-        words += f", 95 % interval of the median{others} {between(*interval)}"
+        words += f", 95 % interval of the median{others} {units.seconds_between(*interval)}"
     source = ", timed under the profiler" if wall.source == "profiled" else ""
     return f"{words}; {plain(wall.protocol)}{source}"
-
-
-def between(low: float, high: float) -> str:
-    """Two times [s] with one unit where they share it: "12.4–12.6 ms"."""
-    first, second = units.seconds(low), units.seconds(high)
-    number, _, unit = first.partition(" ")
-    return f"{number}–{second}" if second.endswith(f" {unit}") and low >= 0 else f"{first} to {second}"
 
 
 def provenance(analysis: Analysis) -> str:

@@ -38,6 +38,13 @@ def test_what_attains_less_than_half_in_a_run_does_not_wait_for_its_roof() -> No
     assert part(0, 100, 13, 20) == -13
 
 
+def test_no_kernel_is_worse_that_attains_more() -> None:
+    """130 µs at 46 % and 80 at 40 %: beyond the floors 70 against 48, but the first one is nearer to its roof."""
+    assert part(60, 130, 32, 80) == 130 - 80
+    assert part(32, 80, 60, 130) == 80 - 130
+    assert part(40, 130, 32, 80) == 40 - 32  # 31 against 40 %: both readings say that the first one's are worse
+
+
 def fast(own: float) -> Profile:
     """On a device whose ceilings are twice as high; the products take this part of their time, all else a quarter."""
     run = step(tuple(change(row, own=row.own * (own if row.flops else 0.25)) for row in LAYER * 4))

@@ -178,7 +178,7 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
         assert [floor, floor + drawn.get(f"{name} range", 0.0)] == pytest.approx([end * share for end in ends])
         if f"{name} roof above" in verdict:
             told += 1
-            assert f"{name} roof above, {_words.shares(*ends)} attained" in verdict
+            assert f"{name} roof above, {units.percent_between(*ends)} attained" in verdict
     assert told
     for label, row in document["groups"].items():
         costed = row["own_seconds"] - row["uncosted"]
@@ -203,8 +203,8 @@ def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recor
     # Of 49.7 ms: memory's 26.9 and 3.9 more, compute's 14.9 less 3.9.
     memory, compute = (document["bounds"][name] for name in ("memory", "compute"))
     verdict = _words.verdict(analysis)
-    assert f"{_words.shares(memory / wall, (memory + turning) / wall)} memory roof above" in verdict
+    assert f"{units.percent_between(memory / wall, (memory + turning) / wall)} memory roof above" in verdict
     low = (compute - document["bounds_turning"]["compute"]) / wall
-    assert f"{_words.shares(low, compute / wall)} compute roof above" in verdict
+    assert f"{units.percent_between(low, compute / wall)} compute roof above" in verdict
     words = f"Ops of {units.percent(turning / wall, 0)} are under another roof at the upper end."
     assert words in bound.figure([analysis], 7.0)[1].long

@@ -83,6 +83,7 @@ def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() ->
     call = Row("EagerPyFunc", "other", 900, known=False)
     told = _words.verdict(analyze(step((*LAYER * 4, call))))
     assert "15 % unknown (Python that the step calls back: EagerPyFunc)" in told
+    # Half of it Python, half of it an op of no class: neither; nine tenths of it one group's is that group.
     other = Row("mylib::sparse", "other", 901, known=False)
     assert "unknown (" not in _words.verdict(analyze(step((*LAYER * 4, call, other))))
     # Products of an arithmetic that is not known are under no known roof either, though their work is.
@@ -90,6 +91,16 @@ def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() ->
     assert called_back(lone) == ("EagerPyFunc",)
     every = SimpleNamespace(bound=np.full(len(lone.table.share), BOUNDS.index("unknown")), share=lone.table.share)
     assert called_back(SimpleNamespace(profile=lone.profile, table=every)) == ()
+
+
+def test_what_group_the_time_is_of_that_nothing_is_known_of() -> None:
+    """900 µs of a collective, beside nothing, 100 or 110 µs of another class: nine tenths of it, or less."""
+    called = Row("nccl", "communication", 900, known=False)
+    for rest, told in ((0, "(communication)"), (100, "(communication)"), (110, "")):
+        other = (Row("mine", "pointwise", rest, known=False),) if rest else ()
+        words = _words.verdict(analyze(step((*LAYER * 4, called, *other))))
+        assert f"% unknown{f' {told}' if told else ''}" in words
+        assert ("unknown (" in words) == bool(told)
 
 
 def test_far_below_a_roof_nothing_is_called_bound() -> None:

@@ -23,6 +23,7 @@ from roofline.comparison.labels import kernel_name
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
+from roofline.comparison.same_work import reach
 from roofline.comparison.segments import Segments
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
@@ -169,6 +170,7 @@ class Attribution:
             own=float(side.own[rows].sum()),
             seconds=float(side.seconds[rows].sum()),
             floor=float(some.floor[rows].sum()),
+            reach=float(reach(side)[rows].sum()),
             bytes=_known(some.bytes[rows]),
             flops=_known(some.flops[rows]),
             whole=not any(hidden),

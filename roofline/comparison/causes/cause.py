@@ -47,7 +47,8 @@ class Cause(Rule):
 
     two_signs: claims of opposite sign are two findings, as each stretch or phase has a cause of its own. same_work:
     whether a finding says no more than that one run takes longer for the same: always, where both do as many ops,
-    never, or as its facts say. excused_by: which speed of the machine may be why, by what a claim is `about`; claims of
+    never, or as its facts say. holds: whether it is true wherever in their ranges the floors lie; None: it rests on
+    none. excused_by: which speed of the machine may be why, by what a claim is `about`; claims of
     two speeds are two findings. in_gap: its cost is in the gap, and what ops take longer is a consequence of that.
 
     compilable: whether compiling the step would take it away, so that a step that was not compiled is what is behind
@@ -64,6 +65,7 @@ class Cause(Rule):
     label: Words
     two_signs: bool = False
     same_work: Literal["always", "of as many ops", "never"] | Callable[[Facts], bool] = "never"
+    holds: Callable[[Facts], bool] | None = None
     excused_by: Speed | Callable[[Mapping[str, str]], Speed] = "host"
     in_gap: bool = False
     compilable: bool = False

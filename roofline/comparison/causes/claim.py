@@ -102,10 +102,10 @@ class Work:
     """What one run does in the segments of a claim, per step. names: its ops, longest time first.
 
     own: with the instants that other ops have a share of, seconds: without [s]. bytes, flops: of what is known; None
-    where segments have none that is. whole: whether that is all of them. floor: of those that have one. fused: how many
-    of the ops are kernels that were fused from several. unknown: the names of ops of unknown work, longest time first.
-    kernel: the one with most of the time, "" for none. has_roof: whether the roof of most of it by time is known:
-    the floor of a product of unknown arithmetic is that of its memory traffic alone.
+    where segments have none that is. whole: whether that is all of them. floor: of those that have one, and reach its
+    upper end [s]. fused: how many of the ops are kernels that were fused from several. unknown: the names of ops of
+    unknown work, longest time first. kernel: the one with most of the time, "" for none. has_roof: whether the roof of
+    most of it by time is known: the floor of a product of unknown arithmetic is that of its memory traffic alone.
     """
 
     ops: float
@@ -122,8 +122,14 @@ class Work:
     unknown: tuple[str, ...] = ()
     kernel: str = ""
     has_roof: bool = True
+    reach: float = 0.0
 
     @property
     def attained(self) -> float | None:
         """floor / own time, of segments that have a floor at all: whatever runs beside them."""
         return self.floor / self.own if self.has_roof and self.own > 0 and self.floor > 0 else None
+
+    @property
+    def attained_reach(self) -> float | None:
+        """The upper end of what is attained; None where that is."""
+        return None if self.attained is None else max(self.attained, self.reach / self.own)

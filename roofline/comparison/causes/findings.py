@@ -160,6 +160,8 @@ def _finding(attribution: Attribution, cause: Cause, entry: Entry, least: float,
     terms = attribution.portions(entry)
     where, after = _where(attribution.portions(alone), seconds), seconds - attribution.seconds(alone)
     facts = facts_of(attribution.comparison, entry, seconds, work, where, after)
+    if cause.holds is not None and not cause.holds(facts):
+        return None
     if _same_work(cause, entry, facts) and not _beyond_noise(attribution, cause, entry, work):
         return None
     return Finding(

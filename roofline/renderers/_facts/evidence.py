@@ -80,7 +80,9 @@ def idle(analysis: Analysis) -> str:
         low, high = interval
         # Plain and busy times are drawn apart, so that a drawn gap may be less than nothing; a gap cannot.
         words += (
-            f", 95 % interval {_words.between(low, high)}" if low > 0 else f", at most {units.seconds(high)} (95 %)"
+            f", 95 % interval {units.seconds_between(low, high)}"
+            if low > 0
+            else f", at most {units.seconds(high)} (95 %)"
         )
     if analysis.profile.wall.source == "profiled":
         words += ", profiler overhead included"

@@ -5,7 +5,7 @@ from __future__ import annotations
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.totals import Total
-from roofline.renderers._words import between, is_range, plain
+from roofline.renderers._words import is_range, plain
 
 #: From this share of the step on, what is above the floors is worth a sentence. By choice.
 _SOME = 0.02
@@ -27,7 +27,7 @@ def told(analysis: Analysis) -> str:
         if not analysis.device.ceilings:
             return f"Nothing has a floor, since no ceilings are known of {plain(analysis.device.name)}."
         return "Nothing has a floor, since no op has both known work and known ceilings."
-    floor = between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
+    floor = units.seconds_between(total.floor, total.floor_reach) if is_range(analysis) else units.seconds(total.floor)
     which = "its ops" if complete(total) else "its ops of known work"
     sentence = f"The least times of {which} add up to {floor} on this device"
     if total.loss < _SOME * wall:

@@ -12,7 +12,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.core.schema import Api
 from roofline.published.presets.beside import Beside, Figure, beside
 from roofline.renderers._signed import signed
-from roofline.renderers._words import between, counted, plain
+from roofline.renderers._words import counted, plain
 
 #: What a function does besides waiting for data, where that is not the host's alone.
 _BESIDES = {
@@ -113,7 +113,7 @@ def _published(found: Beside, figures: list[Figure]) -> str:
 
 
 def _range(seconds: list[float]) -> str:
-    return units.seconds(seconds[0]) if seconds[0] == seconds[-1] else between(seconds[0], seconds[-1])
+    return units.seconds(seconds[0]) if seconds[0] == seconds[-1] else units.seconds_between(seconds[0], seconds[-1])
 
 
 def document(analysis: Analysis) -> dict[str, Any] | None:

@@ -55,11 +55,11 @@ def verdict(pair: RankedPair, advise: bool = False) -> str:
     within = _within(pair)
     if not found.resolved:
         times = f"{names[0]} takes {units.seconds(walls[0])} per step and {names[1]} {units.seconds(walls[1])}"
-        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {_words.between(low, high)}{within}"
+        apart = f"{units.seconds(snapped(found.difference))}, 95 % interval {units.seconds_between(low, high)}{within}"
         return f"{times}: no difference that these runs resolve ({apart})."
     if found.difference < 0:
         walls, names, low, high = walls[::-1], names[::-1], -high, -low
-    apart = f"difference {units.seconds(walls[0] - walls[1])}, 95 % interval {_words.between(low, high)}{within}"
+    apart = f"difference {units.seconds(walls[0] - walls[1])}, 95 % interval {units.seconds_between(low, high)}{within}"
     if within and advise and all(map(_repeatable, (found.a, found.b))):
         apart += "; --rounds 3 measures between processes"
     return (
@@ -107,7 +107,7 @@ def again(pair: RankedPair) -> str:
         return f"Not measured again: {plain(proof.reason, 400)}"
     told = f"Measured again in turns, {_words.counted(proof.rounds, 'round')}: A − B is {signed(proof.observed)}"
     if proof.observed_ci95 is not None:
-        told += f", 95 % interval {_words.between(*map(snapped, proof.observed_ci95))}"
+        told += f", 95 % interval {units.seconds_between(*map(snapped, proof.observed_ci95))}"
     why = f" ({plain(proof.reason, 400)})" if proof.verdict == "not proven" else ""
     return f"{told}: {proof.verdict}{why}."
 

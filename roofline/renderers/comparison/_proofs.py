@@ -41,7 +41,7 @@ def rows(proofs: Sequence[Proof]) -> list[tuple[str, ...]]:
 
 
 def _interval(ends: tuple[float, float] | None) -> str:
-    return units.UNKNOWN if ends is None else _words.between(*ends)
+    return units.UNKNOWN if ends is None else units.seconds_between(*ends)
 
 
 def _cause(proof: Proof) -> str:

@@ -46,7 +46,7 @@ def _verdict(found: WhatIf) -> str:
         )
     rest = f" The other {units.seconds(left)} count on neither side." if left > 0 else ""
     if found.gap < _SAME_TIME * found.compared:
-        carried = f"{units.seconds(found.seconds)} on {there} (range {_words.between(*found.interval)})"
+        carried = f"{units.seconds(found.seconds)} on {there} (range {units.seconds_between(*found.interval)})"
         if units.seconds(found.compared) == units.seconds(found.here.wall):
             return f"{step}, {carried}, {_factor(found.speedup, found.compared, found.interval)}.{rest}"
         # The factor is of what was carried alone, so that this is what stands beside it.
@@ -55,10 +55,11 @@ def _verdict(found: WhatIf) -> str:
     ops, gap = found.total, _words.gap_name(found.here)
     factor = _factor(ops.here / ops.there, ops.here, ops.interval)
     which = "Its ops" if left <= 0 else "The ops that can be carried"
+    ends = units.seconds_between(*ops.interval)
     return (
         f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
-        f"{_words.between(*ops.interval)}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, a step "
-        f"takes {units.seconds(found.seconds)} there; what its host takes is not projected.{rest}"
+        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, a step takes "
+        f"{units.seconds(found.seconds)} there; what its host takes is not projected.{rest}"
     )
 
 
@@ -78,7 +79,7 @@ def _table(found: WhatIf, page: Page) -> list[str]:
     rows.append((_words.gap_name(found.here), "", gap, gap, "", units.UNKNOWN, ""))
     here, there = units.seconds(found.compared), units.seconds(found.seconds)
     speed = units.UNKNOWN if found.speedup is None else units.significant(found.speedup)
-    ends = _words.between(*found.interval)
+    ends = units.seconds_between(*found.interval)
     rows.append(("total", str(found.total.ops), here, there, ends, units.seconds(found.total.floor), speed))
     return _terminal.fitted(rows, (0,), _RANKS, page, 1, -1)
 
@@ -87,7 +88,7 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
     if not row.here and row.not_carried:
         return (name, str(row.ops), *[units.UNKNOWN] * 5)
     speed = units.significant(row.here / row.there) if row.there > 0 else units.UNKNOWN
-    ends = _words.between(*row.interval)
+    ends = units.seconds_between(*row.interval)
     times = (units.seconds(row.here), units.seconds(row.there), ends, units.seconds(row.floor))
     return (name, str(row.ops), *times, speed)
 

@@ -65,6 +65,14 @@ def _other_kernels(facts: Facts) -> bool:
     return facts.about["of"] == "products" and other_kernels(facts)
 
 
+def _holds(facts: Facts) -> bool:
+    """Whether both ends of the floors say of two devices that the run that spends more attains less."""
+    ends = [(work.attained, work.attained_reach) for work in (facts.does_more, facts.does_less)]
+    if facts.run_more.device.name == facts.run_less.device.name:
+        return True  # under equal ceilings a time alone says it
+    return all(more is None or less is None or more < less for more, less in zip(*ends, strict=True))
+
+
 def _kernels(facts: Facts) -> str:
     """The kernels of both runs that take most of the time, where they are not the same."""
     if not _other_kernels(facts):
@@ -85,7 +93,10 @@ def _above(facts: Facts) -> bool:
 
 
 def _attained(work: Work) -> str:
-    return "an unknown share" if work.attained is None else units.percent(work.attained, 0)
+    """What share of the roof, or both ends of it."""
+    if work.attained is None or work.attained_reach is None:
+        return "an unknown share"
+    return units.percent_between(work.attained, work.attained_reach)
 
 
 def advice(facts: Facts) -> str:
@@ -103,11 +114,11 @@ def label(facts: Facts) -> str:
     what = "efficiency of products" if facts.about["of"] == "products" else "efficiency of vector ops"
     if OP in facts.about:
         what = f"efficiency of {printable(facts.about[OP].partition(' ')[0])}"
-    more, less = facts.does_more.attained, facts.does_less.attained
-    if more is None or less is None:
+    if facts.does_more.attained is None or facts.does_less.attained is None:
         return what
+    more, less = _attained(facts.does_more), _attained(facts.does_less)
     excess = ", above it" if _above(facts) else ""
-    return f"{what} ({units.percent(more, 0)} of the roof against {units.percent(less, 0)}{excess})"
+    return f"{what} ({more} of the roof against {less}{excess})"
 
 
 CAUSE = Cause(
@@ -118,5 +129,6 @@ CAUSE = Cause(
     advice=advice,
     label=label,
     same_work=lambda facts: OP not in facts.about and not _other_kernels(facts),
+    holds=_holds,
     excused_by=_excused_by,
 )

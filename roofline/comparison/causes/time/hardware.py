@@ -11,7 +11,7 @@ from roofline import units
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
-from roofline.comparison.causes.claim import Claim
+from roofline.comparison.causes.claim import Claim, Work
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.phrases import opening
 from roofline.comparison.causes.select import ALL, pairs_of
@@ -62,8 +62,14 @@ def _of_ceilings(attribution: Attribution, ends: tuple[Array, Array], a: Rows, b
 def sentence(facts: Facts) -> str:
     """The floors on both devices."""
     text = f"{opening(facts, 'the same ops')} because of its device: their floors are "
-    text += f"{units.seconds(facts.does_more.floor)} there and {units.seconds(facts.does_less.floor)} on the other"
-    return f"{text}."
+    there, other = (_floor(work) for work in (facts.does_more, facts.does_less))
+    return f"{text}{there} there and {other} on the other."
+
+
+def _floor(work: Work) -> str:
+    """The floor, or both of its ends."""
+    low, high = units.seconds(work.floor), units.seconds(work.reach)
+    return low if low == high else units.seconds_between(work.floor, work.reach)
 
 
 CAUSE = Cause(

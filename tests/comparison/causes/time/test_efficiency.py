@@ -6,10 +6,12 @@ from dataclasses import replace as change
 
 import pytest
 from explained import by, findings, found, near, only
+from handmade import device
 from msgspec.structs import replace
-from synthetic import LAYER, LINEAR, step
+from synthetic import LAYER, LINEAR, Row, step
 
-from roofline.core.schema import Profile
+from roofline.core.device import Device
+from roofline.core.schema import Imported, Profile
 
 
 def test_kernels_of_another_library() -> None:
@@ -94,3 +96,27 @@ def test_more_than_the_roof_is_not_told_as_if_it_could_be() -> None:
     assert "More than the roof is a defect of a count or a ceiling" in found.text
     slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
     assert "More than the roof" not in only(step(slow), step()).text
+
+
+@pytest.mark.parametrize(("memory", "told"), [(12e9, True), (15e9, False)])
+def test_ranges_are_told_and_where_their_ends_disagree_nothing_is(memory: float, told: bool) -> None:
+    """Of 100 µs 0.6 MB take 15 from a cache at 40 GB/s, or 86 from memory at 7: 15 to 86 % attained.
+
+    Another device takes 50 µs: 30 from a cache at 20 GB/s, 60 %, or from memory 50 at 12 GB/s, 100 %, or 40 at 15 GB/s,
+    80 %, which is less than 86. By which device is faster the ends disagree too, so that `hardware` has nothing.
+    """
+
+    def launched(bandwidth: float, cache: float, name: str) -> Device:
+        some = device(dram_copy=bandwidth, cache_llc=cache)
+        kept = {kind: ceiling for kind, ceiling in some.ceilings.items() if not kind.startswith("launch")}
+        return replace(some, name=name, ceilings=kept)
+
+    a, b = (
+        step([Row("aten::add", "pointwise", time, bytes=0.6e6)], imported=Imported(), device=one)
+        for time, one in ((100, launched(7e9, 40e9, "One")), (50, launched(memory, 20e9, "Another")))
+    )
+    efficient = found(a, b).get("efficiency")
+    assert (efficient is not None) == told
+    if efficient is not None:
+        assert efficient.seconds == near(50)
+        assert efficient.label == "efficiency of vector ops (15–86 % of the roof against 60–100 %)"

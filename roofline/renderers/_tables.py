@@ -85,6 +85,15 @@ def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
     }
 
 
+def ends(times: Times, upper: Times) -> tuple[Times, Times, Times]:
+    """What the ops under one bound are at the lower end, these at the upper end, and those under it at the upper end.
+
+    times: by `split`; upper: by `split_at_upper_end`, where other ops may be under it. Each closes.
+    """
+    low = times.closing
+    return low, replace(low, floor=low.reach, loss=low.loss - (low.reach - low.floor)), upper.closing
+
+
 def attained(times: Times, upper: Times) -> tuple[float, float] | None:
     """From where to where ops attain what is above them, of one bound; None where nothing is costed.
 

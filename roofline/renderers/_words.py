@@ -169,19 +169,20 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     upper: dict[Bound, _tables.Times] = {}
     for name in lower:
         told = name if bound(name, lower[name], higher[name]) != "unknown" else "unknown"
-        for ends, end in ((split, lower[name]), (upper, higher[name])):
-            ends[told] = ends[told] + end if told in ends else end
+        for sums, end in ((split, lower[name]), (upper, higher[name])):
+            sums[told] = sums[told] + end if told in sums else end
     for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
-        both = (times.closing, upper[name].closing)
-        low, high = sorted(end.seconds / wall for end in both)
+        ends = _tables.ends(times, upper[name])
+        low, high = min(end.seconds for end in ends) / wall, max(end.seconds for end in ends) / wall
         if high < 0.005:
             continue  # the table has it
         words = bound(name, times, upper[name])
         if " exceeded, " in words and _by_fewer_products(analysis, name):
             words += " in kernels that need fewer products than are counted"
         if not parts and name != "unknown":
-            floors, losses = ([getattr(end, part) / wall for end in both] for part in ("floor", "loss"))
-            words += f" (floor {units.percent_between(*sorted(floors))}, loss {units.percent_between(*sorted(losses))})"
+            floors, losses = (sorted(getattr(end, part) / wall for end in ends) for part in ("floor", "loss"))
+            floor, loss = (units.percent_between(shares[0], shares[-1]) for shares in (floors, losses))
+            words += f" (floor {floor}, loss {loss})"
         elif words.endswith("-bound"):
             words = name
         elif name == "unknown":

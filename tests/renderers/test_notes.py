@@ -175,7 +175,7 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
         share = document["bounds"][name]
         drawn = {piece.label: piece.seconds for piece in pieces if piece.label.startswith(name)}
         floor = drawn[f"{name} floor"]
-        assert [floor, floor + drawn.get(f"{name} range", 0.0)] == pytest.approx([end * share for end in ends])
+        assert [floor, floor + drawn.get(f"{name} floor or loss", 0.0)] == pytest.approx([end * share for end in ends])
         if f"{name} roof above" in verdict:
             told += 1
             assert f"{name} roof above, {units.percent_between(*ends)} attained" in verdict

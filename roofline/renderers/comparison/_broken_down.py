@@ -9,6 +9,7 @@ from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
+from roofline.comparison.causes.claim import MATERIAL
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
@@ -188,8 +189,20 @@ def _rows(found: Breakdown) -> str:
 
 
 def no_finding(pair: RankedPair) -> str:
-    """What is said in the place of findings: of runs with too few steps, why there can be none."""
-    return unresolved(pair) or "No finding: no rule accounts for a difference that these runs resolve."
+    """What is said in the place of findings: why there can be none, of runs of which that is known."""
+    found = pair.comparison
+    split = whole(found) if found.hardware_differs else None
+    if few := unresolved(pair):
+        return few
+    if abs(found.difference) < MATERIAL * max(found.a.wall, found.b.wall):
+        least = units.percent(MATERIAL, 0)
+        return f"No finding: the runs differ by less than {least} of the longer step, below which no cause is told."
+    if split is not None and split.ceilings[0] * split.ceilings[1] < 0:
+        return (
+            f"No finding: of the difference {_amount(split.ceilings)} is the ceilings' of the devices, by what their "
+            "caches held, which the traces do not say, so that hardware and kernels cannot be told apart."
+        )
+    return "No finding: no rule accounts for a difference that these runs resolve."
 
 
 def unresolved(pair: RankedPair) -> str:

@@ -18,7 +18,7 @@ SEEN = 0.7 / 72
 
 #: All labels of segments, in the order of a bar and of its legend.
 ORDER = (
-    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "range", "loss")),
+    *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "floor or loss", "loss")),
     "unknown",
     "host time",
     "gap",
@@ -53,7 +53,7 @@ def segments(analysis: Analysis) -> list[Piece]:
         ink = "black" if bound == "memory" else "white"
         found.append(Piece(f"{bound} floor", floor, _style.solid(bound), ink))
         if reach > floor:
-            found.append(Piece(f"{bound} range", reach - floor, _style.half(bound), "black"))
+            found.append(Piece(f"{bound} floor or loss", reach - floor, _style.half(bound), "black"))
         found.append(Piece(f"{bound} loss", times.seconds - reach, _style.lighten(bound), "black"))
     found.append(Piece(_words.gap_name(analysis), analysis.gap_told, _style.GAP, "black"))
     return found

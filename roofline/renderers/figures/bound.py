@@ -81,9 +81,10 @@ def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
+    between = " between them: one or the other, which the trace leaves open;" if any(map(_words.is_range, items)) else ""
     what = (
-        "Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor; a bound says which "
-        "roof is above an op, not that it got there. Percentages are of the step."
+        f"Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor;{between} a bound "
+        "says which roof is above an op, not that it got there. Percentages are of the step."
     )
     short, told = [what], [what]
     for analysis in items:

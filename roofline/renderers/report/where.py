@@ -87,7 +87,7 @@ def by_bound(run: Run) -> list[Line]:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))
             continue
-        of, ends = times.closing, (times.closing, upper[bound].closing)
+        of, ends = times.closing, _tables.ends(times, upper[bound])
         # What is drawn is as long as the time, also where ops are faster than their floors.
         solid = min(of.floor, of.seconds)
         half = min(of.reach - of.floor, of.seconds - solid)
@@ -96,9 +96,8 @@ def by_bound(run: Run) -> list[Line]:
             Part(f"{bound} floor or loss: what its range leaves open", f"{bound} half", half),
             Part(f"{bound} loss", f"{bound} pale", of.seconds - solid - half),
         )
-        share, floor, loss = (
-            _tables.between(*sorted(getattr(end, name) / wall for end in ends)) for name in ("seconds", "floor", "loss")
-        )
+        shares = ([getattr(end, name) / wall for end in ends] for name in ("seconds", "floor", "loss"))
+        share, floor, loss = (_tables.between(min(each), max(each)) for each in shares)
         lines.append(Line(bound, bound, times.seconds, parts, floor, loss, words, share=share))
     lines.sort(key=lambda line: (line.label == "unknown", -line.seconds))
     return [*lines, *_gap(run)]

@@ -130,6 +130,24 @@ def test_several_runs_have_few_observations_each_and_the_rows_that_are_asked_for
     assert render("text", rank(runs)).count("Where the runs differ most, by class (100 %") == 2
 
 
+def test_why_there_is_no_finding_where_that_is_known() -> None:
+    """1 % slower; and of a trace, whose caches held all of 0.6 MB or nothing, the one device faster or the other.
+
+    15 against 30 µs from the caches, at 40 and 20 GB/s, and 86 against 50 µs from memory, at 7 and 12 GB/s.
+    """
+    found = rank([step(), step(tuple(change(row, own=1.01 * row.own) for row in LAYER * 4))])
+    assert "the runs differ by less than 2 % of the longer step" in " ".join(render("text", found).split())
+    runs = []
+    for name, warm, memory in (("One", 40e9, 7e9), ("Another", 20e9, 12e9)):
+        device = handmade.device(dram_copy=memory, cache_llc=warm)
+        ceilings = {key: one for key, one in device.ceilings.items() if not key.startswith("launch")}
+        add = Row("aten::add", "pointwise", 100 if name == "One" else 90, bytes=0.6e6)
+        runs.append(step([add], imported=Imported(), device=replace(device, name=name, ceilings=ceilings)))
+    text = " ".join(render("text", rank(runs, as_given=True)).split())
+    assert "No finding: of the difference -15.0 µs to +" in text
+    assert "so that hardware and kernels cannot be told apart" in text
+
+
 def test_intervals_stand_beside_rows_of_enough_steps() -> None:
     nowhere = {"blocks": ("(top)",) * 3}
     found = rank([step(**nowhere), step([change(row, own=1.5 * row.own) for row in LAYER * 4], **nowhere)])

@@ -98,6 +98,22 @@ def test_whatif_as_json(roofline: Run, tmp_path: Path, golden: Golden) -> None:
     assert found["compared"] + found["not_carried"] == pytest.approx(found["here"]["wall"])
 
 
+def test_whatif_says_where_ceilings_alone_are_no_least_time() -> None:
+    # Two products of 1 GFLOP at 100 GFLOP/s: 20 ms by the count, of 5 ms in kernels that may need fewer than are counted.
+    kernel = {"kernels": ((0, 1),)}
+    addmm = handmade.SIGNATURES[1]
+    many = replace(addmm, kind="convolution", cost=replace(addmm.cost, flops=1e9, useful_flops=1e9))
+    signatures = (handmade.SIGNATURES[0], many, *handmade.SIGNATURES[2:])
+    ops = tuple(replace(op, **kernel) if op.signature == 1 else op for op in handmade.OPS)
+    told = [
+        rendered("whatif", "text", carry(analyze(made), handmade.device(matrix_fp32=200e9)))
+        for made in (handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)), handmade.profile())
+    ]
+    assert "need fewer products than are counted" in " ".join(told[0].split())
+    assert "ceilings alone is not the least" in " ".join(told[0].split())
+    assert "is not the least" not in " ".join(told[1].split())
+
+
 def test_whatif_of_ops_that_take_no_time(roofline: Run, tmp_path: Path) -> None:
     """Then only the gap is left, and no factor can be said of ops."""
     ops = tuple(replace(op, own_ns=(0,) * len(op.own_ns), overlap_ns=0) for op in handmade.OPS)

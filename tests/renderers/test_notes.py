@@ -17,8 +17,8 @@ from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _document, _tables, _words, text
+from roofline.renderers._facts import evidence, notes
 from roofline.renderers._facts import measured as measured_facts
-from roofline.renderers._facts import notes
 from roofline.renderers.figures import _bars, bound
 from tests import handmade
 from tests.randomly import profiles
@@ -51,9 +51,9 @@ def test_whose_defect_it_is() -> None:
 def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     # Two addmm of 200 MFLOP at 100 GFLOP/s are 4000 µs of a step of 12 500: 32 %. Four times as many FLOPs
     # are 128 %; of these a mask leaves out half: 64 %.
-    def worded(useful: float, kind: str = "") -> tuple[str, str]:
+    def worded(useful: float, kind: str = "", flops: float = 800e6) -> tuple[str, str, dict[str, str]]:
         addmm = handmade.SIGNATURES[1]
-        cost = replace(addmm.cost, flops=800e6, model_flops=800e6, useful_flops=useful)
+        cost = replace(addmm.cost, flops=flops, model_flops=flops, useful_flops=useful)
         signatures = (
             handmade.SIGNATURES[0],
             replace(addmm, cost=cost, kind=kind or addmm.kind),
@@ -62,18 +62,21 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
         kernels = {"kernels": ((0, 1),)} if kind else {}
         ops = tuple(replace(op, **kernels) if op.signature == 1 else op for op in handmade.OPS)
         analysis = analyze(handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",)))
-        return dict(measured_facts.told(analysis))["MFU"], _words.verdict(analysis)
+        facts = dict(evidence.told(analysis))
+        return dict(measured_facts.told(analysis)).get("MFU", ""), _words.verdict(analysis), facts
 
     assert worded(800e6)[0] == (
         "at least 128.0 % of 100 GFLOP/s (fp32): more than can be, so the device or the count is another"
     )
     assert worded(400e6)[0].endswith(": products that a mask leaves out are counted; all else is 64.0 %")
-    mfu, verdict = worded(800e6, "convolution")
+    mfu, verdict, facts = worded(800e6, "convolution")
     words = "in kernels that need fewer products than are counted"
     assert mfu.endswith(f": convolutions are counted as direct ones, and ran {words} (Winograd or FFT)")
     # 16 000 µs by the count, of two ops that took 5000.
     assert f"compute roof exceeded, 320 % attained {words};" in verdict
     assert words not in worded(800e6)[1]
+    assert "took, which ran faster than their floors" in facts["least step"]
+    assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
 
 
 def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:

@@ -45,7 +45,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         if roof is not None
     ]
     if roofs:
-        yield "least step", "; ".join(roofs)
+        why = "; more than its ops took, which ran faster than their floors" if notes.all_above(analysis) else ""
+        yield "least step", "; ".join(roofs) + why
     if ranged:
         yield "ranges", _words.ranges(analysis)
     unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0 and n != "unknown"]

@@ -104,6 +104,12 @@ def above(analysis: Analysis) -> str:
     return "; ".join(told)
 
 
+def all_above(analysis: Analysis) -> bool:
+    """Whether the floors of all ops together are more than their time, so that they are no least time of the step."""
+    total = analysis.total
+    return total.floor > (1 + ABOVE_TOLERANCE) * (total.own_seconds - total.uncosted)
+
+
 def _faster(number: int) -> str:
     return f"{counted(number, 'op')} ran faster than {'its' if number == 1 else 'their'} floor"
 

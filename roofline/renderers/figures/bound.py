@@ -81,7 +81,9 @@ def _share_above(axes: Axes, longest: float, room: float, number: int) -> None:
 
 
 def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
-    between = " between them: one or the other, which the trace leaves open;" if any(map(_words.is_range, items)) else ""
+    between = (
+        " between them: one or the other, which the trace leaves open;" if any(map(_words.is_range, items)) else ""
+    )
     what = (
         f"Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor;{between} a bound "
         "says which roof is above an op, not that it got there. Percentages are of the step."

@@ -8,6 +8,7 @@ from roofline import units
 from roofline.core.device import SHEET_LOW
 from roofline.projection.carry import Row, WhatIf
 from roofline.renderers import _terminal, _words
+from roofline.renderers._facts import notes
 from roofline.renderers._names.kernels import brief
 from roofline.renderers._terminal import SHEET, Page
 from roofline.renderers.whatif._memory import fits
@@ -108,6 +109,9 @@ def _facts(found: WhatIf) -> Iterator[tuple[str, str]]:
         )
     else:
         yield "range", "over profiled steps and the uncertainty of the ceilings"
+    if notes.all_above(found.here):
+        words = notes.above(found.here)
+        yield "above", f"here {words}, so that the column ceilings alone is not the least that it takes there"
     yield from _unknown(found)
     beside = sum(one.hidden for one in found.unknown if not one.assumed)
     if beside > found.total.there:

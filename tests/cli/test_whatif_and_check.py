@@ -99,7 +99,7 @@ def test_whatif_as_json(roofline: Run, tmp_path: Path, golden: Golden) -> None:
 
 
 def test_whatif_says_where_ceilings_alone_are_no_least_time() -> None:
-    # Two products of 1 GFLOP at 100 GFLOP/s: 20 ms by the count, of 5 ms in kernels that may need fewer than are counted.
+    # Two products of 1 GFLOP at 100 GFLOP/s: 20 ms by the count, of 5 in kernels that may need fewer than are counted.
     kernel = {"kernels": ((0, 1),)}
     addmm = handmade.SIGNATURES[1]
     many = replace(addmm, kind="convolution", cost=replace(addmm.cost, flops=1e9, useful_flops=1e9))

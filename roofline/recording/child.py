@@ -309,6 +309,7 @@ if __name__ == "__main__":
         ended = main([asked, answered])
     except KeyboardInterrupt:
         ended = 130
+    if ended:
         _end_descendants()
     parent.done()
     sys.exit(ended)

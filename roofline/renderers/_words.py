@@ -12,6 +12,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
+from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
 from roofline.core.rows import buffers_known, rows
@@ -103,10 +104,11 @@ def device(analysis: Analysis) -> str:
     return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
 
 
-def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None) -> str:
+def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None, shared: float = 1.0) -> str:
     """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound".
 
-    upper: the same at the upper end, where other ops may be under it; else the same ops are.
+    upper: the same at the upper end, where other ops may be under it; else the same ops are. shared: how many times
+    the time in which any of these ops ran their own times are.
     """
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
@@ -115,7 +117,11 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None)
     if low > 1 + ABOVE_TOLERANCE:
         return f"{name} roof exceeded, {units.percent_between(low, high)} attained"
     if low < ATTAINED:
-        return f"{name} roof above, {units.percent_between(low, high)} attained"
+        words = f"{name} roof above, {units.percent_between(low, high)} attained"
+        if shared == 1 or low * shared > 1 + ABOVE_TOLERANCE:
+            return words
+        together = units.percent_between(min(1.0, low * shared), min(1.0, high * shared))
+        return f"{words} by each op, {together} by those that ran at once"
     return f"{name}-bound"
 
 
@@ -176,7 +182,7 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         low, high = min(end.seconds for end in ends) / wall, max(end.seconds for end in ends) / wall
         if high < 0.005:
             continue  # the table has it
-        words = bound(name, times, upper[name])
+        words = bound(name, times, upper[name], at_once(analysis, name))
         if " exceeded, " in words and _by_fewer_products(analysis, name):
             words += " in kernels that need fewer products than are counted"
         if not parts and name != "unknown":

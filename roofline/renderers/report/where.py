@@ -6,6 +6,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline import units
+from roofline.analysis.side_by_side import at_once
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence
@@ -82,7 +83,7 @@ def by_bound(run: Run) -> list[Line]:
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue
-        words = _words.bound(bound, times, upper[bound])  # as the headline has it
+        words = _words.bound(bound, times, upper[bound], at_once(analysis, bound))  # as the headline has it
         if times.attained is None:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))

@@ -1,0 +1,30 @@
+"""What ops under one roof attain together, where they ran at once: two that share a memory each get a part of it.
+
+    attained by each = sum of floors / sum of own times,   together = sum of floors / time in which any of them ran
+
+Who ran beside whom is read off the representative step, in which an op is taken to run from its start on, without a
+break; its ratio of the two times holds for all steps.
+"""
+
+from __future__ import annotations
+
+from roofline.analysis.analysis import Analysis
+from roofline.core.rows import rows
+from roofline.core.vocabulary import BOUNDS, Bound
+from roofline.traces import intervals
+
+#: From this ratio of both times on ops ran at once. By choice: ends that touch by a tick of the clock are below it.
+_AT_ONCE = 1.05
+
+
+def at_once(analysis: Analysis, bound: Bound) -> float:
+    """How many times the time in which any op under a roof ran their own times are; 1.0 where it cannot be seen."""
+    of, table = rows(analysis.profile), analysis.table
+    under = (table.bound == BOUNDS.index(bound)) & (table.uncosted == 0)
+    if not (of.overlap[under] > 0).any():
+        return 1.0
+    own = of.own.reshape(len(under), -1)[under, 0]
+    start = of.start[under]
+    together = intervals.length(start, start + own)
+    times = float(own.sum()) / together if together > 0 else 1.0
+    return times if times >= _AT_ONCE else 1.0

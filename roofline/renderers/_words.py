@@ -121,7 +121,7 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None,
         if shared == 1 or low * shared > 1 + ABOVE_TOLERANCE:
             return words
         together = units.percent_between(min(1.0, low * shared), min(1.0, high * shared))
-        return f"{words} by each op, {together} by those that ran at once"
+        return f"{words} by each op, {together} together"
     return f"{name}-bound"
 
 

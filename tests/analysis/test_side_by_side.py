@@ -35,5 +35,5 @@ def test_own_times_beside_the_time_in_which_any_of_them_ran(later: int, times: f
 
 
 def test_it_stands_behind_what_each_attains() -> None:
-    for later, told in ((0, "40 % attained by each op, 80 % by those that ran at once"), (1250, "40 % attained")):
+    for later, told in ((0, "40 % attained by each op, 80 % together"), (1250, "40 % attained")):
         assert f"memory roof above, {told} (" in _words.verdict(beside(later))

@@ -65,7 +65,7 @@ def test_a_program_without_a_collector_keeps_its_garbage(monkeypatch: pytest.Mon
     try:
         with kept_out(0.0):
             pass
-        assert gc.get_freeze_count() >= frozen > 0
+        assert gc.get_freeze_count() > 0.9 * frozen > 0  # a few of them may end meanwhile, of whatever tests ran before
     finally:
         gc.unfreeze()
 

@@ -8,7 +8,12 @@ causes alike, each of which ends with the dispatch of an op.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from itertools import chain
+from operator import attrgetter
 
+import numpy as np
+
+from roofline.core.rows import per_profile, rows, whole
 from roofline.core.schema import Profile
 
 #: Causes are carried over where observed idle and the gap agree within this share of either, or of wall.
@@ -47,12 +52,24 @@ def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
 
     None where no single wait is that long, or it is not recorded what each op waited for.
     """
-    waits = [sum(op.host_ns) * 1e-9 if op.host_ns and op.times == 1 else 0.0 for op in profile.ops]
-    if not idle or not waits:
+    if not idle or not profile.ops:
         return None
-    longest = max(waits)
+    row, longest = _longest_wait(profile)
     share = longest / max(idle, longest)
-    return (waits.index(longest), share) if share >= _HOLE else None
+    return (row, share) if share >= _HOLE else None
+
+
+@per_profile
+def _longest_wait(profile: Profile) -> tuple[int, float]:
+    """The op before which no op ran for the longest time, of those that run once a step, and that time [s]."""
+    host = list(map(attrgetter("host_ns"), profile.ops))
+    waits = np.zeros(len(host), np.int64)
+    waits[np.fromiter(map(bool, host), bool, len(host))] = (
+        whole(chain.from_iterable(filter(None, host))).reshape(-1, 2).sum(axis=1)
+    )
+    waits[rows(profile).times != 1] = 0
+    row = int(waits.argmax())
+    return row, int(waits[row]) * 1e-9
 
 
 def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str, float]:

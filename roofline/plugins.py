@@ -12,7 +12,6 @@ import re
 from collections.abc import Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from importlib import import_module
-from importlib.metadata import PackageNotFoundError, requires, version
 from importlib.util import find_spec
 from pathlib import Path
 from types import ModuleType
@@ -59,11 +58,13 @@ def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
     needed: without which the backend does not run at all. The rest of the installation extra follows, which some of the
     models need; where roofline itself runs without having been installed there is no list of it.
     """
+    from importlib import metadata
+
     from packaging.requirements import Requirement
 
     try:
-        declared = requires("roofline") or []
-    except PackageNotFoundError:
+        declared = metadata.requires("roofline") or []
+    except metadata.PackageNotFoundError:
         declared = []
     of_extra = [
         asked.name
@@ -75,9 +76,11 @@ def distributions(extra: str, needed: Iterable[str]) -> dict[str, str | None]:
 
 def version_of(distribution: str) -> str | None:
     """The version that is installed here, found without importing it; None for none."""
+    from importlib import metadata  # not above: it takes a tenth of what `roofline --help` does
+
     try:
-        return version(distribution)
-    except PackageNotFoundError:
+        return metadata.version(distribution)
+    except metadata.PackageNotFoundError:
         return None
 
 

@@ -9,7 +9,7 @@ import stat
 import subprocess
 import sys
 from collections.abc import Callable
-from importlib.metadata import PackageNotFoundError
+from importlib import metadata
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any
@@ -557,14 +557,14 @@ def test_a_list_is_aligned_and_names_all(roofline: Run, verb: str) -> None:
 
 
 def test_what_is_missing_is_listed_with_its_cure(roofline: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    real = plugins.version
+    real = metadata.version
 
     def version(name: str) -> str:
         if name in ("jax", "keras", "keras-nlp", "optax"):
-            raise PackageNotFoundError(name)
+            raise metadata.PackageNotFoundError(name)
         return "1.0" if name in ("tensorflow", "tf_keras") else real(name)
 
-    monkeypatch.setattr(plugins, "version", version)
+    monkeypatch.setattr(metadata, "version", version)
     for verb in ("backends", "doctor"):
         lines = [line.strip() for line in roofline(verb).out.splitlines()]
         assert any(line.endswith("jax, optax are missing: pip install 'roofline[jax]'") for line in lines)
@@ -576,7 +576,7 @@ def test_what_is_missing_is_listed_with_its_cure(roofline: Run, monkeypatch: pyt
 
 
 def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(plugins, "version", lambda name: "1")
+    monkeypatch.setattr(metadata, "version", lambda name: "1")
     declared = [
         "numpy>=2.0",
         'keras>=3.15; extra == "keras"',
@@ -585,16 +585,16 @@ def test_what_a_backend_is_made_of(monkeypatch: pytest.MonkeyPatch) -> None:
         'flax>=0.12; extra == "jax"',
         'tf_keras>=2.21; (python_version > "3") and extra == "keras2"',
     ]
-    monkeypatch.setattr(plugins, "requires", lambda name: declared)
+    monkeypatch.setattr(metadata, "requires", lambda name: declared)
     assert list(plugins.distributions("jax", ("jax",))) == ["jax", "flax"]
     # The engine's own extra holds what native models are made of, which Keras does not need.
     assert list(plugins.distributions("keras", ("keras", "jax"))) == ["keras", "jax", "keras-hub"]
     assert list(plugins.distributions("keras2", ("tensorflow",))) == ["tensorflow", "tf_keras"]
 
     def uninstalled(name: str) -> None:
-        raise PackageNotFoundError(name)
+        raise metadata.PackageNotFoundError(name)
 
-    monkeypatch.setattr(plugins, "requires", uninstalled)
+    monkeypatch.setattr(metadata, "requires", uninstalled)
     assert plugins.installed(("jax",), ("jax",)) == "jax 1"
 
 

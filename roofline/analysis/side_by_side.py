@@ -8,10 +8,11 @@ break; its ratio of the two times holds for all steps.
 
 from __future__ import annotations
 
+import numpy as np
+
 from roofline.analysis.analysis import Analysis
-from roofline.core.rows import rows
+from roofline.core.rows import Ints, rows
 from roofline.core.vocabulary import BOUNDS, Bound
-from roofline.traces import intervals
 
 #: From this ratio of both times on ops ran at once. By choice: ends that touch by a tick of the clock are below it.
 _AT_ONCE = 1.05
@@ -24,7 +25,15 @@ def at_once(analysis: Analysis, bound: Bound) -> float:
     if not (of.overlap[under] > 0).any():
         return 1.0
     own = of.own.reshape(len(under), -1)[under, 0]
-    start = of.start[under]
-    together = intervals.length(start, start + own)
+    together = _covered(of.start[under], own)
     times = float(own.sum()) / together if together > 0 else 1.0
     return times if times >= _AT_ONCE else 1.0
+
+
+def _covered(start: Ints, own: Ints) -> int:
+    """The time in which at least one of some ops, one or more, ran [ns]."""
+    order = np.argsort(start, kind="stable")
+    begin = start[order]
+    reach = np.maximum.accumulate(begin + own[order])
+    before = np.concatenate((begin[:1], reach[:-1]))
+    return int((reach - np.maximum(begin, before)).sum())

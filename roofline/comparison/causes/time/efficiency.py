@@ -13,6 +13,7 @@ from roofline.comparison.causes.claim import OP, Claim, Work
 from roofline.comparison.causes.facts import Facts, printable
 from roofline.comparison.causes.phrases import flop, moved, opening, other_kernels
 from roofline.comparison.causes.select import ALL, left
+from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.machine_speed import Speed
 from roofline.core.vocabulary import PRODUCTS
 
@@ -68,7 +69,7 @@ def _other_kernels(facts: Facts) -> bool:
 def _holds(facts: Facts) -> bool:
     """Whether both ends of the floors say of two devices that the run that spends more attains less."""
     ends = [(work.attained, work.attained_reach) for work in (facts.does_more, facts.does_less)]
-    if facts.run_more.device.name == facts.run_less.device.name:
+    if same_device(facts.run_more.profile, facts.run_less.profile):
         return True  # under equal ceilings a time alone says it
     return all(more is None or less is None or more < less for more, less in zip(*ends, strict=True))
 

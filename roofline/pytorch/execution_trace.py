@@ -91,7 +91,9 @@ def read(path: Path) -> Nodes:
     try:
         file = msgspec.json.decode(_BARE.sub(_quote, data), type=_File)
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
-        raise MeasurementError(f"torch wrote an execution trace that cannot be read ({error}); try again.") from None
+        raise MeasurementError(
+            f"torch wrote an execution trace that cannot be read ({error}); see that TMPDIR has room, and try again."
+        ) from None
     nodes = sorted((node for node in file.nodes if not node.name.startswith("[pytorch|")), key=lambda node: node.id)
     place = {node.id: index for index, node in enumerate(nodes)}
     attributes = [{attribute.name: attribute.value for attribute in node.attrs} for node in nodes]

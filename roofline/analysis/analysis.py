@@ -7,7 +7,6 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from functools import cached_property
@@ -19,7 +18,7 @@ from roofline.analysis import totals
 from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
-from roofline.analysis.columns import numbered
+from roofline.analysis.columns import numbered, often
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, hole, seconds_of
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
@@ -213,7 +212,8 @@ class Analysis(Shown):
     @cached_property
     def _often(self) -> dict[int, int]:
         """How many ops have each signature, in the order of their first op."""
-        return dict(Counter(self.table.columns.signature.tolist()))
+        signature = self.table.columns.signature
+        return {int(signature[row]): many for row, many in often(signature)}
 
     @property
     def peak(self) -> float | None:
@@ -295,8 +295,8 @@ class Analysis(Shown):
         found: dict[str, Products] = {}
         differences: dict[str, dict[str, float]] = {}
         of = self.table.columns
-        for (number, code), many in Counter(zip(of.signature.tolist(), of.phase.tolist(), strict=True)).items():
-            signature, phase = self.profile.signatures[number], self.profile.phases[code]
+        for row, many in often(of.signature, of.phase):
+            signature, phase = self.profile.signatures[of.signature[row]], self.profile.phases[of.phase[row]]
             model, executed = signature.cost.model_flops, signature.cost.flops
             if model is None or executed is None or not (model or executed) or signature.kind == LINEAR_ALGEBRA:
                 continue

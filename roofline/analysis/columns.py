@@ -8,7 +8,7 @@ from operator import attrgetter
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.rows import Ints, per_profile, rows, settled
+from roofline.core.rows import Ints, per_profile, ranks, rows, settled
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -59,10 +59,18 @@ def numbered(*given: NDArray[np.float64] | Ints) -> tuple[Ints, Ints]:
     for column in given:
         if np.array_equal(column, column[first][number]):
             continue  # it tells no rows apart that were not apart already, and to sort it would cost most of the time
-        values, codes = np.unique(column, return_inverse=True)
-        number = np.unique(number * len(values) + codes, return_inverse=True)[1]
+        codes = ranks(column)
+        number = ranks(number * (codes.max() + 1) + codes)
         first = first_rows(number)
     return number, first
+
+
+def often(*given: NDArray[np.float64] | Ints) -> list[tuple[int, int]]:
+    """The first row of each of the different rows of columns, and how many are equal to it, in their order."""
+    number, first = numbered(*given)
+    many = np.bincount(number, minlength=len(first))
+    order = np.argsort(first)
+    return list(zip(first[order].tolist(), many[order].tolist(), strict=True))
 
 
 def first_rows(number: Ints) -> Ints:

@@ -11,8 +11,6 @@ from collections.abc import Mapping
 from itertools import chain
 from operator import attrgetter
 
-import numpy as np
-
 from roofline.core.rows import per_profile, rows, whole
 from roofline.core.schema import Profile
 
@@ -63,10 +61,9 @@ def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
 def _longest_wait(profile: Profile) -> tuple[int, float]:
     """The op before which no op ran for the longest time, of those that run once a step, and that time [s]."""
     host = list(map(attrgetter("host_ns"), profile.ops))
-    waits = np.zeros(len(host), np.int64)
-    waits[np.fromiter(map(bool, host), bool, len(host))] = (
-        whole(chain.from_iterable(filter(None, host))).reshape(-1, 2).sum(axis=1)
-    )
+    if not all(host):
+        host = [waited or (0, 0) for waited in host]
+    waits = whole(chain.from_iterable(host)).reshape(-1, 2).sum(axis=1)
     waits[rows(profile).times != 1] = 0
     row = int(waits.argmax())
     return row, int(waits[row]) * 1e-9

@@ -114,6 +114,18 @@ def column(ops: Iterable[Op], name: str) -> Iterator[Any]:
     return chain.from_iterable(map(attrgetter(name), ops))
 
 
+def ranks(column: NDArray[Any]) -> Ints:
+    """Which of the different values of a column each row has, by size and from 0 on."""
+    whole_numbers = column.dtype.kind == "i"
+    if not whole_numbers or column.min(initial=0) < 0 or column.max(initial=0) > 4 * len(column):
+        found: Ints = np.unique(column, return_inverse=True)[1]
+        return found
+    used = np.zeros(int(column.max(initial=0)) + 1, np.int64)  # as small as they are, nothing has to be sorted
+    used[column] = 1
+    ranked: Ints = (np.cumsum(used) - 1)[column]
+    return ranked
+
+
 def whole(numbers: Iterable[int]) -> Ints:
     """Whole numbers in an array; OverflowError where one has more than 64 bits."""
     found: Ints = settled(np.fromiter(numbers, np.int64))

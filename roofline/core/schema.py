@@ -12,7 +12,7 @@ import json
 import os
 from collections.abc import Callable, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import msgspec
 from msgspec.structs import replace
@@ -70,6 +70,11 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     layout: str = ""
 
 
+#: Times of a host [ns] and what it is counted to have done: bounds that cost nothing while rows of ops are decoded.
+_Host = Annotated[int, msgspec.Meta(ge=0, le=sound.LONGEST)]
+_Count = Annotated[int, msgspec.Meta(ge=0, le=sound.MOST)]
+
+
 class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     """One op of the step, in the order of dispatch. Indices point into the profile's tables.
 
@@ -102,10 +107,10 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     kernels: tuple[tuple[int, int], ...] = ()
     constituents: tuple[int, ...] = ()
     places: tuple[tuple[int, int, int], ...] = ()
-    host_ns: tuple[int, int] | None = None
-    host_reads: int | None = None
-    host_calls: int | None = None
-    python_ns: int | None = None
+    host_ns: tuple[_Host, _Host] | None = None
+    host_reads: _Count | None = None
+    host_calls: _Count | None = None
+    python_ns: _Host | None = None
     times: int = 1
 
 
@@ -339,7 +344,7 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
             profile = msgspec.convert(plain, type=Profile)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
-    sound.check(profile, source)
+    sound.check(profile, source, decoded=True)
     return profile
 
 

@@ -7,7 +7,7 @@ LARGEST or, without being 0, below SMALLEST, so that nothing that is computed of
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
 from operator import attrgetter
 from typing import TYPE_CHECKING, Any
@@ -27,13 +27,13 @@ LARGEST, SMALLEST = 1e30, 1e-30
 #: [s] What a step can take: clocks count whole nanoseconds, and a hundred days are far longer than any.
 _STEP = (1e-9, 1e7)
 #: [ns] A hundred days, far longer than a step.
-_LONGEST = 10**16
+LONGEST = 10**16
 #: [ns] of a start, and the number of a buffer, on either side of 0: a small number that 64 bits hold.
 _FARTHEST = 1 << 62
 #: [ns] What runs beside other ops runs: more of it than an op's own time is no rounding of the two.
 _ROUNDED = 1
 #: Launches of an op and results that a host reads before it, far more than a step has time for.
-_MOST = 1 << 40
+MOST = 1 << 40
 #: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
 _WHOLE = 1 + 1e-6
 
@@ -73,8 +73,11 @@ def _damaged(source: str, what: str) -> InputError:
     return InputError(f"{source} is damaged: {what}; copy it again, or make it anew.")
 
 
-def check(profile: Profile, source: str) -> None:
-    """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures."""
+def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
+    """InputError, naming what it is, for a profile whose parts do not fit or whose numbers nothing measures.
+
+    decoded: what the types of its fields bound is within these bounds, since msgspec looked at them.
+    """
     if not profile.wall.steps or 0 in chain(profile.wall.steps, *profile.wall.processes):
         raise _damaged(source, "it has no times of steps")
     profiled = profile.profiled
@@ -90,7 +93,7 @@ def check(profile: Profile, source: str) -> None:
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, most=_WHOLE)
     _check_all(_steps(profile), source, *_STEP)
-    if not _ops_fit(profile):
+    if not (_ops_fit(profile) if decoded else _all_fits(profile)):
         _refuse_op(profile, source)
 
 
@@ -222,10 +225,6 @@ def _ops_fit(profile: Profile) -> bool:
         touched = buffers(profile) if buffers_known(profile) else ()
         pairs, places = (whole(chain.from_iterable(column(ops, name))) for name in ("kernels", "places"))
         constituents = whole(column(ops, "constituents"))
-        host = whole(chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))))
-        reads = whole(filter(None, map(attrgetter("host_reads"), ops)))
-        calls = whole(filter(None, map(attrgetter("host_calls"), ops)))
-        python = whole(filter(None, map(attrgetter("python_ns"), ops)))
     except (OverflowError, ValueError):  # more than 64 bits, as nothing has, or no number
         return False
     pairs, places = pairs.reshape(-1, 2), places.reshape(-1, 3)
@@ -236,17 +235,13 @@ def _ops_fit(profile: Profile) -> bool:
         *(_outside(places[:, number], len(table) - 1) for number, (_, table) in enumerate(tables)),
         _outside(pairs[:, 0], len(profile.kernels) - 1),
         _outside(constituents, len(signatures) - 1),
-        _outside(of.own, _LONGEST),
-        _outside(of.overlap, _LONGEST),
-        _outside(of.launches, _MOST),
-        _outside(of.times, _MOST, 1),
-        _outside(pairs[:, 1], _LONGEST),
+        _outside(of.own, LONGEST),
+        _outside(of.overlap, LONGEST),
+        _outside(of.launches, MOST),
+        _outside(of.times, MOST, 1),
+        _outside(pairs[:, 1], LONGEST),
         _outside(of.start, _FARTHEST, -_FARTHEST),
         _outside(touched, _FARTHEST, -_FARTHEST),
-        _outside(host, _LONGEST),
-        _outside(reads, _MOST),
-        _outside(calls, _MOST),
-        _outside(python, _LONGEST),
     )
     if any(inside):
         return False
@@ -261,6 +256,26 @@ def _ops_fit(profile: Profile) -> bool:
     )
 
 
+def _all_fits(profile: Profile) -> bool:
+    return _ops_fit(profile) and _host_fits(profile.ops)
+
+
+def _host_fits(ops: Sequence[Op]) -> bool:
+    """Whether what is recorded of the host before each op can be: the bounds that the types of these fields have."""
+    from roofline.core.rows import whole
+
+    numbers = (
+        (chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))), LONGEST),
+        (filter(None, map(attrgetter("host_reads"), ops)), MOST),
+        (filter(None, map(attrgetter("host_calls"), ops)), MOST),
+        (filter(None, map(attrgetter("python_ns"), ops)), LONGEST),
+    )
+    try:
+        return not any(_outside(whole(column), most) for column, most in numbers)
+    except (OverflowError, ValueError):  # as above
+        return False
+
+
 def _outside(values: Any, most: int, least: int = 0) -> bool:
     return bool(len(values) and (values.min() < least or values.max() > most))
 
@@ -268,18 +283,18 @@ def _outside(values: Any, most: int, least: int = 0) -> bool:
 def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     """The numbers of ops that are 0 or more: their name, they themselves, and the most that one can be."""
     ops = tuple(ops)
-    yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), _LONGEST
-    yield "overlap_ns", [op.overlap_ns for op in ops], _LONGEST
+    yield "own_ns", list(chain.from_iterable(op.own_ns for op in ops)), LONGEST
+    yield "overlap_ns", [op.overlap_ns for op in ops], LONGEST
     # What was launched before the step began there may start before it.
     yield "start_ns", [abs(op.start_ns) for op in ops], _FARTHEST
-    yield "launches", [op.launches for op in ops], _MOST
-    yield "times", [op.times for op in ops], _MOST
+    yield "launches", [op.launches for op in ops], MOST
+    yield "times", [op.times for op in ops], MOST
     yield "buffers", [abs(buffer) for op in ops for buffer in (*op.reads, *op.writes)], _FARTHEST
-    yield "time of a kernel", [time for op in ops for _, time in op.kernels], _LONGEST
-    yield "host_ns", [time for op in ops for time in op.host_ns or ()], _LONGEST
-    yield "host_reads", [op.host_reads or 0 for op in ops], _MOST
-    yield "host_calls", [op.host_calls or 0 for op in ops], _MOST
-    yield "python_ns", [op.python_ns or 0 for op in ops], _LONGEST
+    yield "time of a kernel", [time for op in ops for _, time in op.kernels], LONGEST
+    yield "host_ns", [time for op in ops for time in op.host_ns or ()], LONGEST
+    yield "host_reads", [op.host_reads or 0 for op in ops], MOST
+    yield "host_calls", [op.host_calls or 0 for op in ops], MOST
+    yield "python_ns", [op.python_ns or 0 for op in ops], LONGEST
 
 
 def _within(values: list[int], most: int) -> bool:
@@ -293,7 +308,7 @@ def _refuse_op(profile: Profile, source: str) -> None:
     low, high = 0, len(profile.ops)
     while high - low > 1:
         middle = (low + high) // 2
-        low, high = (middle, high) if _ops_fit(replace(profile, ops=profile.ops[low:middle])) else (low, middle)
+        low, high = (middle, high) if _all_fits(replace(profile, ops=profile.ops[low:middle])) else (low, middle)
     op = profile.ops[low]
     for name, values, most in _columns([op]):
         if not _within(values, most):
@@ -306,6 +321,6 @@ def _refuse_op(profile: Profile, source: str) -> None:
     steps = len(profile.profiled.corrected if profile.profiled else profile.ops[0].own_ns)
     if len(op.own_ns) != steps:
         raise _damaged(source, f"op {low} has times in {len(op.own_ns)} steps and not in {steps}")
-    if _ops_fit(replace(profile, ops=(op,))):
+    if _all_fits(replace(profile, ops=(op,))):
         raise _damaged(source, "not all of its ops have a time in each of its steps")
     raise _damaged(source, f"op {low} points outside the profile's tables")

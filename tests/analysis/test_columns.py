@@ -2,23 +2,27 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import numpy as np
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roofline.analysis.caches.accesses import Accesses
-from roofline.analysis.columns import first_rows, numbered
+from roofline.analysis.columns import first_rows, numbered, often
 
 
 @given(st.lists(st.tuples(st.integers(0, 3), st.sampled_from([0.0, 0.5, 1e9]), st.integers(-2, 2))))
 def test_rows_have_one_number_where_all_columns_are_equal(rows: list[tuple[int, float, int]]) -> None:
     columns = np.asarray(rows, np.float64).reshape(-1, 3).T
-    number, first = numbered(*columns)
+    number, first = numbered(columns[0].astype(np.int64), columns[1], columns[2].astype(np.int64))
     # in order of what the rows hold, and each number at the first row that has it
     distinct = sorted(set(rows))
     assert number.tolist() == [distinct.index(row) for row in rows]
     assert first.tolist() == [rows.index(row) for row in distinct]
     assert first_rows(number).tolist() == first.tolist()
+    # in order of the rows, and how many are equal: a Counter keeps the order of what it met first
+    assert often(*columns) == [(rows.index(row), many) for row, many in Counter(rows).items()]
 
 
 @given(st.lists(st.integers(0, 5)), st.sampled_from([1, 7, 10**12, -1]))

@@ -12,6 +12,7 @@ from typing import Any
 
 import handmade
 import pytest
+from msgspec.structs import replace
 
 from roofline import devices
 from roofline.core.schema import decode, encode
@@ -100,6 +101,32 @@ def test_rows_of_ops_too(field: int, value: object, name: str) -> None:
     with pytest.raises(InputError) as raised:
         decode(json.dumps(plain).encode(), "p.json")
     assert name in str(raised.value) or "cannot be read as a profile" in str(raised.value)
+
+
+@pytest.mark.parametrize(
+    ("field", "value", "name"),
+    [
+        (13, [-5, 0], "host_ns of op 1 is -5"),
+        (13, [0, 10**16 + 1], f"host_ns of op 1 is {10**16 + 1}"),
+        (14, 2**40 + 1, f"host_reads of op 1 is {2**40 + 1}"),
+        (15, -1, "host_calls of op 1 is -1"),
+        (16, 2**70, f"python_ns of op 1 is {2**70}"),
+    ],
+)
+def test_what_the_host_did_before_an_op_is_bounded_by_its_type(field: int, value: Any, name: str) -> None:
+    """What is read is looked at while it is decoded, and what is made in Python before it is written."""
+    profile = handmade.profile()
+    plain = json.loads(encode(profile))
+    filled = [*plain["ops"][1], [], [], []][:13]
+    row = [*filled, [1, 1], 0, 0, 0, 1]
+    plain["ops"][1] = row
+    decode(json.dumps(plain).encode())
+    row[field] = value
+    with pytest.raises(InputError, match=rf"Expected `int` [<>]= .* at `\$\.ops\[1\]\[{field}\]"):
+        decode(json.dumps(plain).encode(), "p.json")
+    made = replace(profile.ops[1], **{name.partition(" ")[0]: tuple(value) if isinstance(value, list) else value})
+    with pytest.raises(InputError, match=f"The profile is damaged: {name};"):
+        encode(replace(profile, ops=(profile.ops[0], made, *profile.ops[2:])))
 
 
 def test_an_op_may_start_before_its_step() -> None:

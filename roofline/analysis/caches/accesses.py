@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.rows import Ints, buffers, per_profile, rows, settled
+from roofline.core.rows import Ints, buffers, per_profile, ranks, rows, settled
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -41,14 +41,7 @@ class Accesses:
     @property
     def numbered(self) -> Ints:
         """The buffers, numbered from 0 on without a hole."""
-        buffer = self.buffer
-        if buffer.min(initial=0) < 0 or buffer.max(initial=0) > 4 * len(buffer):
-            found: Ints = np.unique(buffer, return_inverse=True)[1]
-            return found
-        used = np.zeros(int(buffer.max(initial=0)) + 1, np.int64)  # as small as they are, nothing has to be sorted
-        used[buffer] = 1
-        numbers: Ints = (np.cumsum(used) - 1)[buffer]
-        return numbers
+        return ranks(self.buffer)
 
 
 @per_profile
@@ -75,10 +68,18 @@ def external_bytes(touched: Accesses) -> float:
     read_last, written_last = np.full((2, len(came)), -1)
     read_last[buffer[~written]] = place[~written]
     written_last[buffer[written]] = place[written]
-    most = np.zeros((2, len(came)))
-    np.maximum.at(most, (written.astype(np.int64), buffer), size)
+    most = _largest(written.astype(np.int64) * len(came) + buffer, size, 2 * len(came)).reshape(2, -1)
     result = ~came & (written_last > read_last)
     return float(most[:, came].sum() + size[written_last[result]].sum())
+
+
+def _largest(number: Ints, size: Array, many: int) -> Array:
+    """The largest size of each number below `many`; 0 of one without."""
+    found = np.zeros(many)
+    found[number] = size  # the last of each, which is nearly always as large as any
+    larger = size > found[number]
+    np.maximum.at(found, number[larger], size[larger])
+    return found
 
 
 @per_profile

@@ -173,6 +173,9 @@ def test_what_a_step_must_move_whatever_its_kernels_are() -> None:
     assert external_bytes(accesses([[x, w], [y], [z, w]], [[y], [z], [w]])) == 2 + 8 + 8
     # Nobody reads z: it is the result.
     assert external_bytes(accesses([[x, w], [y]], [[y], [z]])) == 2 + 8 + 5
+    # Of a weight that is read in parts, its largest part counts, wherever it stands: 3, 8, 5 and 2 bytes of it.
+    parts = [[(1, size)] for size in (3.0, 8.0, 5.0, 2.0)]
+    assert external_bytes(accesses(parts, [[]] * 4)) == 8
     assert external_bytes(accesses([], [])) == 0
 
 

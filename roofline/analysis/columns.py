@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from operator import attrgetter
 
 import numpy as np
 from numpy.typing import NDArray
@@ -48,7 +47,7 @@ def columns(profile: Profile) -> Columns:
         steps=settled(times),
         own=settled(times.mean(axis=1) if kept else np.zeros(len(ops))),
         overlap=settled(np.multiply(of.overlap, 1e-9, dtype=np.float64)),
-        fused=settled(np.fromiter(map(bool, map(attrgetter("constituents"), ops)), bool, len(ops))),
+        fused=settled(of.constituents > 0),
     )
 
 

@@ -8,10 +8,10 @@ causes alike, each of which ends with the dispatch of an op.
 from __future__ import annotations
 
 from collections.abc import Mapping
-from itertools import chain
-from operator import attrgetter
 
-from roofline.core.rows import per_profile, rows, whole
+import numpy as np
+
+from roofline.core.rows import per_profile, rows
 from roofline.core.schema import Profile
 
 #: Causes are carried over where observed idle and the gap agree within this share of either, or of wall.
@@ -60,11 +60,8 @@ def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
 @per_profile
 def _longest_wait(profile: Profile) -> tuple[int, float]:
     """The op before which no op ran for the longest time, of those that run once a step, and that time [s]."""
-    host = list(map(attrgetter("host_ns"), profile.ops))
-    if not all(host):
-        host = [waited or (0, 0) for waited in host]
-    waits = whole(chain.from_iterable(host)).reshape(-1, 2).sum(axis=1)
-    waits[rows(profile).times != 1] = 0
+    of = rows(profile)
+    waits = np.where(of.times == 1, of.waited, 0)
     row = int(waits.argmax())
     return row, int(waits[row]) * 1e-9
 

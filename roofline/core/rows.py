@@ -6,7 +6,7 @@ A loop over a quarter of a million rows takes a second, a column of them some hu
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass
 from itertools import chain
 from operator import attrgetter
@@ -20,8 +20,13 @@ Profile = Any
 Op = Any
 
 Ints = NDArray[np.int64]
+#: Ops whose columns are read one after the other: each is then still in the cache of the core. By choice: a few hundred
+#: bytes each, that is a megabyte at most.
+_PIECE = 1024
 #: The first fields of `Rows`; all at once, which looks at each op once.
 _NUMBERS = attrgetter("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")
+#: Its fields that are tuples, or None.
+_TUPLES = tuple(map(attrgetter, ("own_ns", "reads", "writes", "kernels", "constituents", "places", "host_ns")))
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
@@ -30,7 +35,12 @@ _Made = TypeVar("_Made")
 class Rows:
     """Per op, in order: where it points in the profile's tables, its launches, overlap [ns], start [ns] and executions.
 
-    steps, reads, writes: how many own times and buffers it has. own: its own times [ns], op after op.
+    steps, reads, writes, constituents: how many own times, buffers and constituents it has.
+    waited: how long no op ran before it [ns], 0 where that is not recorded.
+
+    Op after op: own: its own times [ns]; buffers: those that it reads, then those it writes, none where the profile
+    does not know them; kernels: name and time [ns] of each, shape (kernels, 2); fused: the signatures of its
+    constituents; places: scope, phase and block of each, shape (places, 3).
     """
 
     signature: Ints
@@ -44,7 +54,13 @@ class Rows:
     steps: Ints
     reads: Ints
     writes: Ints
+    constituents: Ints
+    waited: Ints
     own: Ints
+    buffers: Ints
+    kernels: Ints
+    fused: Ints
+    places: Ints
 
 
 def per_profile(
@@ -78,40 +94,33 @@ def settled(array: NDArray[Any]) -> NDArray[Any]:
 @per_profile
 def rows(profile: Profile) -> Rows:
     """The columns of a profile; OverflowError where a number has more than 64 bits."""
-    ops = profile.ops
-    own = list(map(attrgetter("own_ns"), ops))
-    numbers = whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 8).T.copy()
-    signature, scope, phase, block, launches, overlap, start, times = settled(numbers)
-    return Rows(
-        signature=signature,
-        scope=scope,
-        phase=phase,
-        block=block,
-        launches=launches,
-        overlap=overlap,
-        start=start,
-        times=times,
-        steps=whole(map(len, own)),
-        reads=whole(map(len, map(attrgetter("reads"), ops))),
-        writes=whole(map(len, map(attrgetter("writes"), ops))),
-        own=whole(chain.from_iterable(own)),
+    ops, known = profile.ops, buffers_known(profile)
+    pieces = [_piece(ops[begin : begin + _PIECE], known) for begin in range(0, max(len(ops), 1), _PIECE)]
+    numbers, *columns = (settled(np.concatenate(column)) for column in zip(*pieces, strict=True))
+    return Rows(*settled(numbers.T.copy()), *columns)
+
+
+def _piece(ops: Sequence[Op], known: bool) -> tuple[Ints, ...]:
+    """The columns of some ops as `Rows` has them, but for its first eight, which are the columns of one array."""
+    own, reads, writes, kernels, constituents, places, host = (list(map(get, ops)) for get in _TUPLES)
+    if not all(host):
+        host = [waited or (0, 0) for waited in host]
+    touched = chain.from_iterable(zip(reads, writes, strict=True)) if known else ()
+    return (
+        _whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 8),
+        *(_whole(map(len, each)) for each in (own, reads, writes, constituents)),
+        _whole(chain.from_iterable(host)).reshape(-1, 2).sum(axis=1),
+        _whole(chain.from_iterable(own)),
+        _whole(chain.from_iterable(touched)),
+        _whole(chain.from_iterable(chain.from_iterable(kernels))).reshape(-1, 2),
+        _whole(chain.from_iterable(constituents)),
+        _whole(chain.from_iterable(chain.from_iterable(places))).reshape(-1, 3),
     )
 
 
 def buffers_known(profile: Profile) -> bool:
     """Whether the profile says which ops touch the same buffer: a Chrome trace names none."""
     return profile.imported is None or bool(profile.imported.buffers)
-
-
-@per_profile
-def buffers(profile: Profile) -> Ints:
-    """The buffers that each op reads, then those it writes, op after op; OverflowError as above."""
-    return whole(chain.from_iterable(chain.from_iterable(map(attrgetter("reads", "writes"), profile.ops))))
-
-
-def column(ops: Iterable[Op], name: str) -> Iterator[Any]:
-    """What all ops hold in a field that is a tuple, one after the other."""
-    return chain.from_iterable(map(attrgetter(name), ops))
 
 
 def ranks(column: NDArray[Any]) -> Ints:
@@ -126,7 +135,5 @@ def ranks(column: NDArray[Any]) -> Ints:
     return ranked
 
 
-def whole(numbers: Iterable[int]) -> Ints:
-    """Whole numbers in an array; OverflowError where one has more than 64 bits."""
-    found: Ints = settled(np.fromiter(numbers, np.int64))
-    return found
+def _whole(numbers: Iterable[int]) -> Ints:
+    return np.fromiter(numbers, np.int64)

@@ -9,7 +9,6 @@ from __future__ import annotations
 import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from itertools import chain
-from operator import attrgetter
 from typing import TYPE_CHECKING, Any
 
 from roofline.errors import InputError
@@ -215,33 +214,29 @@ def _ops_fit(profile: Profile) -> bool:
     """Whether the indices of all ops point into their tables and their times can be; by columns, which is faster."""
     import numpy as np
 
-    from roofline.core.rows import buffers, buffers_known, column, rows, whole
+    from roofline.core.rows import rows
 
     ops, signatures = profile.ops, profile.signatures
     if not ops:
         return True
     try:
         of = rows(profile)
-        touched = buffers(profile) if buffers_known(profile) else ()
-        pairs, places = (whole(chain.from_iterable(column(ops, name))) for name in ("kernels", "places"))
-        constituents = whole(column(ops, "constituents"))
     except (OverflowError, ValueError):  # more than 64 bits, as nothing has, or no number
         return False
-    pairs, places = pairs.reshape(-1, 2), places.reshape(-1, 3)
     tables = ((of.scope, profile.scopes), (of.phase, profile.phases), (of.block, profile.blocks))
     inside = (
         _outside(of.signature, len(signatures) - 1),
         *(_outside(numbers, len(table) - 1) for numbers, table in tables),
-        *(_outside(places[:, number], len(table) - 1) for number, (_, table) in enumerate(tables)),
-        _outside(pairs[:, 0], len(profile.kernels) - 1),
-        _outside(constituents, len(signatures) - 1),
+        *(_outside(of.places[:, number], len(table) - 1) for number, (_, table) in enumerate(tables)),
+        _outside(of.kernels[:, 0], len(profile.kernels) - 1),
+        _outside(of.fused, len(signatures) - 1),
         _outside(of.own, LONGEST),
         _outside(of.overlap, LONGEST),
         _outside(of.launches, MOST),
         _outside(of.times, MOST, 1),
-        _outside(pairs[:, 1], LONGEST),
+        _outside(of.kernels[:, 1], LONGEST),
         _outside(of.start, _FARTHEST, -_FARTHEST),
-        _outside(touched, _FARTHEST, -_FARTHEST),
+        _outside(of.buffers, _FARTHEST, -_FARTHEST),
     )
     if any(inside):
         return False
@@ -252,7 +247,7 @@ def _ops_fit(profile: Profile) -> bool:
     return bool(
         (of.steps == steps).all()
         and (sizes[of.signature] == np.stack([of.reads, of.writes], axis=1)).all()
-        and (not len(places) or all(len(op.places) in (0, len(op.constituents)) for op in ops))
+        and (not len(of.places) or all(len(op.places) in (0, len(op.constituents)) for op in ops))
     )
 
 
@@ -262,18 +257,7 @@ def _all_fits(profile: Profile) -> bool:
 
 def _host_fits(ops: Sequence[Op]) -> bool:
     """Whether what is recorded of the host before each op can be: the bounds that the types of these fields have."""
-    from roofline.core.rows import whole
-
-    numbers = (
-        (chain.from_iterable(filter(None, map(attrgetter("host_ns"), ops))), LONGEST),
-        (filter(None, map(attrgetter("host_reads"), ops)), MOST),
-        (filter(None, map(attrgetter("host_calls"), ops)), MOST),
-        (filter(None, map(attrgetter("python_ns"), ops)), LONGEST),
-    )
-    try:
-        return not any(_outside(whole(column), most) for column, most in numbers)
-    except (OverflowError, ValueError):  # as above
-        return False
+    return all(_within(values, most) for _, values, most in _host_columns(ops))
 
 
 def _outside(values: Any, most: int, least: int = 0) -> bool:
@@ -291,6 +275,11 @@ def _columns(ops: Iterable[Op]) -> Iterator[tuple[str, list[int], int]]:
     yield "times", [op.times for op in ops], MOST
     yield "buffers", [abs(buffer) for op in ops for buffer in (*op.reads, *op.writes)], _FARTHEST
     yield "time of a kernel", [time for op in ops for _, time in op.kernels], LONGEST
+    yield from _host_columns(ops)
+
+
+def _host_columns(ops: Sequence[Op]) -> Iterator[tuple[str, list[int], int]]:
+    """The same of what the host did before each op."""
     yield "host_ns", [time for op in ops for time in op.host_ns or ()], LONGEST
     yield "host_reads", [op.host_reads or 0 for op in ops], MOST
     yield "host_calls", [op.host_calls or 0 for op in ops], MOST

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 from msgspec.structs import replace
 
-from roofline.core.rows import buffers, per_profile, rows
+from roofline.core.rows import per_profile, rows
 from tests import handmade
 
 
@@ -18,9 +18,9 @@ def test_columns_hold_what_the_ops_do() -> None:
     of = rows(profile)
     assert of.signature.tolist() == [op.signature for op in profile.ops]
     assert of.own.tolist() == [time for op in profile.ops for time in op.own_ns]
-    assert buffers(profile).tolist() == [buffer for op in profile.ops for buffer in (*op.reads, *op.writes)]
+    assert of.buffers.tolist() == [buffer for op in profile.ops for buffer in (*op.reads, *op.writes)]
     assert of.reads.tolist() == [len(op.reads) for op in profile.ops]
-    assert buffers(replace(profile, ops=())).tolist() == []
+    assert rows(replace(profile, ops=())).buffers.tolist() == []
     with pytest.raises(ValueError, match="read-only"):
         of.own[0] = 1
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.core.rows import Ints, buffers, per_profile, ranks, rows, settled
+from roofline.core.rows import Ints, per_profile, ranks, rows, settled
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -46,14 +46,14 @@ class Accesses:
 
 @per_profile
 def accesses(profile: Profile) -> Accesses:
-    """The accesses of a step: its ops have the buffers, their signatures the sizes."""
-    of, touched = rows(profile), buffers(profile)
+    """The accesses of a step that knows its buffers: its ops have them, their signatures the sizes."""
+    of = rows(profile)
     sizes = [(*signature.reads, *signature.writes) for signature in profile.signatures]
     many = of.reads + of.writes
     starts = np.cumsum([0, *map(len, sizes)])[of.signature] if sizes else many
-    here = np.arange(len(touched)) + np.repeat(starts - (np.cumsum(many) - many), many)
+    here = np.arange(len(of.buffers)) + np.repeat(starts - (np.cumsum(many) - many), many)
     size = np.asarray([each for one in sizes for each in one], np.float64)[here]
-    return Accesses(touched, settled(size), of.reads, of.writes)
+    return Accesses(of.buffers, settled(size), of.reads, of.writes)
 
 
 def external_bytes(touched: Accesses) -> float:
@@ -64,10 +64,10 @@ def external_bytes(touched: Accesses) -> float:
     Everything else could stay on the chip.
     """
     buffer, written, size = touched.numbered, touched.written, touched.size
-    place, came = np.arange(len(buffer)), _came(buffer, written)
+    came = _came(buffer, written)
     read_last, written_last = np.full((2, len(came)), -1)
-    read_last[buffer[~written]] = place[~written]
-    written_last[buffer[written]] = place[written]
+    for last, places in ((read_last, np.flatnonzero(~written)), (written_last, np.flatnonzero(written))):
+        last[buffer[places]] = places
     most = _largest(written.astype(np.int64) * len(came) + buffer, size, 2 * len(came)).reshape(2, -1)
     result = ~came & (written_last > read_last)
     return float(most[:, came].sum() + size[written_last[result]].sum())

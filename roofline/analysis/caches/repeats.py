@@ -60,9 +60,14 @@ def _digests(touched: Accesses) -> NDArray[np.uint64]:
     """A number of each op, the same for ops that touch as much of the same buffers, and hardly of others."""
     many = touched.reads + touched.writes
     begins = np.cumsum(many) - many
-    place = (np.arange(len(touched.buffer)) - np.repeat(begins, many)).astype(np.uint64)
-    sizes = np.ascontiguousarray(touched.size, np.float64).view(np.uint64)
-    each = (touched.buffer.astype(np.uint64) + _MIX[0]) * (sizes ^ _MIX[1]) * (place * _MIX[2] | np.uint64(1))
+    place = np.arange(len(touched.buffer), dtype=np.uint64)
+    place -= np.repeat(begins.astype(np.uint64), many)
+    place *= _MIX[2]
+    place |= np.uint64(1)
+    each = touched.buffer.astype(np.uint64)
+    each += _MIX[0]
+    each *= np.ascontiguousarray(touched.size, np.float64).view(np.uint64) ^ _MIX[1]
+    each *= place
     each ^= each >> np.uint64(29)
     sums = np.concatenate([np.zeros(1, np.uint64), np.cumsum(each, dtype=np.uint64)])
     ends = sums[begins + many] - sums[begins]

@@ -35,6 +35,8 @@ VECTOR_PRECISION = {"bf16": "fp32", "fp16": "fp32", "complex64": "fp32", "comple
 ABOVE_TOLERANCE = 0.03
 #: Below this share of its floor, an op is said to be under a roof, not at it.
 ATTAINED = 0.5
+#: What is missing of a product whose arithmetic nobody knows.
+UNKNOWN_ARITHMETIC = "matrix precision"
 #: The second highest term within this ratio of the highest: near the ridge.
 RIDGE_RATIO = 0.9
 
@@ -43,10 +45,12 @@ RIDGE_RATIO = 0.9
 class Terms:
     """The terms of a floor [s], None where a ceiling is missing, and the ceilings they rest on.
 
-    compute, memory and launch are 0 where the op has no such work. memory_high, launch_high: their upper ends.
+    compute, memory and launch are 0 where the op has no such work. compute_high, memory_high, launch_high: their upper
+    ends.
     """
 
     compute: float | None
+    compute_high: float | None
     memory: float | None
     memory_high: float | None
     launch: float | None
@@ -91,7 +95,7 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
         name = f"matrix.{arithmetic}"
         peak = device.rate(name)
         if peak is None:
-            missing.append(name if arithmetic else "matrix precision")
+            missing.append(name if arithmetic else UNKNOWN_ARITHMETIC)
         else:
             matrix = cost.useful_flops / peak
     if cost.vector_flops:
@@ -124,6 +128,16 @@ def compute_time(signature: Signature, device: Device) -> tuple[float | None, st
     return time, ceiling, missing
 
 
+def slowest_product(signature: Signature, device: Device) -> float | None:
+    """What a product takes in the slowest arithmetic that it may have run in [s]: that of its inputs, or fp32.
+
+    No library multiplies in more digits than both. None where the device has neither ceiling.
+    """
+    inputs = signature.precision.inputs if signature.precision else "fp32"
+    rates = [rate for name in {inputs, "fp32"} if (rate := device.rate(f"matrix.{name}")) is not None]
+    return signature.cost.useful_flops / min(rates) if rates and signature.cost.useful_flops else None
+
+
 #: Links that a class of ops moves its bytes over, instead of main memory.
 LINKS: Mapping[str, tuple[str, ...]] = {"transfer": ("link.h2d", "link.d2h"), "communication": ("link.network",)}
 
@@ -154,7 +168,8 @@ def terms(
     """
     if signature.op_class in LINKS:
         crossing, link, absent = over_a_link(signature, device)
-        return Terms(None if crossing is None else 0.0, crossing, crossing, None, None, "", link, "", absent)
+        none = None if crossing is None else 0.0
+        return Terms(none, none, crossing, crossing, None, None, "", link, "", absent)
     compute, compute_ceiling, missing = compute_time(signature, device)
     traffic = signature.cost.bytes or 0.0
     memory: float | None = 0.0
@@ -185,4 +200,7 @@ def terms(
     if launch is None:
         missing.append(launch_ceiling)
     ceilings = compute_ceiling, memory_ceiling, launch_ceiling
-    return Terms(compute, memory, memory_high, launch, launch_high, *ceilings, tuple(missing))
+    compute_high = compute
+    if UNKNOWN_ARITHMETIC in missing and (slowest := slowest_product(signature, device)) is not None:
+        compute_high = max(compute or 0.0, slowest)
+    return Terms(compute, compute_high, memory, memory_high, launch, launch_high, *ceilings, tuple(missing))

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from roofline.analysis.caches.loops import times
 from roofline.analysis.caches.traffic import Cold
 from roofline.analysis.columns import Columns, columns, first_rows, numbered
-from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, Terms, terms
+from roofline.analysis.floors import ABOVE_TOLERANCE, RIDGE_RATIO, UNKNOWN_ARITHMETIC, Terms, terms
 from roofline.analysis.totals import OpTable
 from roofline.core import statistics
 from roofline.core.cost import Cost
@@ -58,12 +58,14 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     bound_high = upper.argmax(axis=0) if len(ops) else binding
     turned = binding != bound_high
     binding[idle] = BOUNDS.index("overhead")
+    # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
+    open_ = np.asarray([UNKNOWN_ARITHMETIC in row.missing for row in found], bool)[work]
     floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
-    floor_high = np.where(costed, np.fmax(floor, upper[1:].max(axis=0, initial=0.0)), 0.0)
+    # So their floors are ranges, up to the slowest arithmetic.
+    slowest = np.nan_to_num(_column(found, "compute_high")[work], nan=-1.0)
+    floor_high = np.where(costed, np.fmax(floor, np.maximum(slowest, upper.max(axis=0, initial=0.0))), 0.0)
     uncosted = np.where(costed, 0.0, own)
     loss = own - floor - uncosted
-    # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
-    open_ = np.asarray(["matrix precision" in row.missing for row in found], bool)[work]
     ceilings = [(row.compute_ceiling, row.memory_ceiling, row.launch_ceiling) for row in found]
     known = costed & ~open_
     named = np.asarray(ceilings, object).reshape(-1, 3)[work, binding]

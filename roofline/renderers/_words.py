@@ -11,7 +11,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
-from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED
+from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
@@ -126,11 +126,14 @@ def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None,
 
 
 def ranges(analysis: Analysis) -> str:
-    """Why floors, losses and attained roofs are ranges: what the trace does not tell, and from where to where."""
+    """Why floors, losses and attained roofs are ranges: what the record does not tell, and from where to where."""
     told, ends = [], []
     if analysis.device.serves is not None and not buffers_known(analysis.profile):
         told.append("what the caches held")
         ends.append("from all that fits in the last-level cache to nothing")
+    if UNKNOWN_ARITHMETIC in analysis.missing:
+        told.append("in which arithmetic some products ran")
+        ends.append("from their traffic alone to the slowest arithmetic of their inputs")
     for name, one in sorted(analysis.device.ceilings.items(), reverse=True):
         if one.high is not None:
             what = "copy or fill" if name == f"launch.{COPY}" else "kernel"
@@ -140,9 +143,10 @@ def ranges(analysis: Analysis) -> str:
                 told.append(f"how long the shortest {what} took, to less than a tick of its clock")
             least = units.seconds(one.value) if one.value > _TICK else "nothing"
             ends.append(f"from {least} to {units.seconds(one.high)} for each {what}")
+    record = "profile" if analysis.profile.imported is None else "trace"
     return (
-        f"the trace does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's own "
-        "time allows it"
+        f"the {record} does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's "
+        "own time allows it"
     )
 
 

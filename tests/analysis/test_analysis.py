@@ -66,6 +66,29 @@ def test_the_step(analysis: Analysis) -> None:
     )
 
 
+@pytest.mark.parametrize(("peak", "high", "reach"), [(100e9, 2000, 2000), (50e9, 4000, 2500)])
+def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, high: float, reach: float) -> None:
+    """From its traffic alone to 200 MFLOP in fp32, as its inputs are, as far as its 2500 µs allow that."""
+    signatures = list(handmade.profile().signatures)
+    signatures[1] = replace(signatures[1], precision=replace(handmade.FP32, arithmetic=None))
+    analysis = analyze(handmade.profile(signatures=tuple(signatures), device=handmade.device(matrix_fp32=peak)))
+    table = analysis.table
+    # 0.4 + 4 + 0.004 MB read and 0.4 MB written: at least what is beyond the cache, at most all of it, at 10 GB/s
+    assert 300 * US < table.floor[1] == table.memory[1] < 481 * US
+    assert table.floor_high[1] == near(high)
+    assert table.floor_reach[1] == near(reach)
+    assert BOUNDS[table.bound[1]] == "unknown"
+    told = dict(evidence.told(analysis))
+    assert told["ranges"].startswith(
+        "the profile does not say in which arithmetic some products ran, so floors are ranges: from their traffic alone "
+        "to the slowest arithmetic of their inputs"
+    )
+    # Without a ceiling of its inputs' arithmetic nobody knows the upper end.
+    without = replace(handmade.device(), ceilings={"dram.copy": handmade.ceiling(10e9)})
+    lone = analyze(handmade.profile(signatures=tuple(signatures), device=without)).table
+    assert lone.floor_high[1] == lone.floor[1] > 0
+
+
 def test_bounds_are_shares_of_the_step(analysis: Analysis) -> None:
     total = analysis.total
     # memory: 400 + 25 + (2000 - 50) + 3000; unknown: 367 - 50

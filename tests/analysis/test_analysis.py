@@ -80,8 +80,8 @@ def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, hi
     assert BOUNDS[table.bound[1]] == "unknown"
     told = dict(evidence.told(analysis))
     assert told["ranges"].startswith(
-        "the profile does not say in which arithmetic some products ran, so floors are ranges: from their traffic alone "
-        "to the slowest arithmetic of their inputs"
+        "the profile does not say in which arithmetic some products ran, so floors are ranges: from their traffic "
+        "alone to the slowest arithmetic of their inputs"
     )
     # Without a ceiling of its inputs' arithmetic nobody knows the upper end.
     without = replace(handmade.device(), ceilings={"dram.copy": handmade.ceiling(10e9)})

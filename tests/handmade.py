@@ -60,6 +60,12 @@ def device(**changes: float) -> Device:
     )
 
 
+def without_launch(some: Device, **changes: object) -> Device:
+    """The device without a launch floor, so that only work has a roof; `changes` replaces fields."""
+    ceilings = {name: one for name, one in some.ceilings.items() if not name.startswith("launch")}
+    return replace(some, ceilings=ceilings, **changes)
+
+
 SIGNATURES = (
     Signature(
         name="aten::embedding",

@@ -6,7 +6,9 @@ What a computation takes is its own time, and a collective adds to a step what n
 both is all of the computation's, and what differs between two runs is how much of a collective is exposed.
 
 Who ran beside whom is read off the representative step, in which an op is taken to run from its start on, without a
-break. The total of a run stays the same: what a computation gets is taken from collectives and copies.
+break: which part of what it shares there goes to computation. That part of the mean of all steps goes there, since how
+much ops share differs from step to step; of a trace that says how much of its collectives is exposed, that is. The
+total of a run stays the same: what a computation gets is taken from collectives and copies.
 """
 
 from __future__ import annotations
@@ -28,22 +30,50 @@ def overlaps(analysis: Analysis) -> Array:
     profile, of = analysis.profile, columns(analysis.profile)
     overlap = of.overlap.astype(np.float64)
     beside = np.flatnonzero(overlap > 0)
-    moving = np.asarray([analysis.op_class(profile.ops[row]) in MOVING for row in beside.tolist()], bool)
+    classes = [analysis.op_class(profile.ops[row]) for row in beside.tolist()]
+    moving = np.asarray([name in MOVING for name in classes], bool)
     if moving.all() or not moving.any():
         return overlap * 1e-9
     own = of.own.reshape(len(profile.ops), -1)[beside]
-    gained = _gained(of.start[beside], own[:, 0], moving)
+    gained, shared = _gained(of.start[beside], own[:, 0], moving)
+    # Of what shares nothing in that step and does in others, as much as of all of its kind.
+    of_all = [float(gained[which].sum()) / max(float(shared[which].sum()), 1.0) for which in (~moving, moving)]
+    part = np.divide(gained, shared, out=np.asarray(of_all)[moving.astype(np.int64)], where=shared >= 1)
+    gained = part * overlap[beside]
     # No computation gets more than it shared, and no collective loses more than it had: ops may have breaks.
     had = own.mean(axis=1) - overlap[beside]
+    collective = np.asarray([name == "communication" for name in classes], bool)
+    gained[collective] *= _as_recorded(analysis, overlap, float(-gained[collective].sum()))
     gained = np.where(moving, -np.minimum(-gained, had), np.minimum(gained, overlap[beside]))
-    sums = [abs(float(gained[which].sum())) for which in (moving, ~moving)]
-    if min(sums) > 0:
-        overlap[beside] -= gained * min(sums) / np.where(moving, *sums)
+    lost, got = (abs(float(gained[which].sum())) for which in (moving, ~moving))
+    room = np.where(moving, 0.0, np.maximum(0.0, overlap[beside] - gained))
+    if lost > got and room.any():
+        gained += room * min(1.0, (lost - got) / float(room.sum()))
+    lost, got = (abs(float(gained[which].sum())) for which in (moving, ~moving))
+    if lost and got:
+        overlap[beside] -= gained * min(lost, got) / np.where(moving, lost, got)
     return overlap * 1e-9
 
 
-def _gained(start: Ints, own: Ints, moving: Bools) -> Array:
-    """What each op of a step gets more of its instants where computation goes before what moves data [ns]."""
+def _as_recorded(analysis: Analysis, overlap: Array, lost: float) -> float:
+    """How many times `lost` [ns] collectives give to computation, by what a trace says of the mean of its steps.
+
+    overlap: own time less equal share of each op [ns].
+    """
+    imported, signatures = analysis.profile.imported, analysis.profile.signatures
+    if imported is None or imported.exposed is None or lost <= 0:
+        return 1.0
+    of = analysis.table.columns
+    collective = np.asarray([one.op_class == "communication" for one in signatures], bool)[of.signature]
+    shares = float(of.own[collective].sum()) * 1e9 - float(overlap[collective].sum())
+    return max(0.0, shares - imported.exposed * 1e9) / lost
+
+
+def _gained(start: Ints, own: Ints, moving: Bools) -> tuple[Array, Array]:
+    """What each op of a step gets more of its instants where computation goes before what moves data [ns].
+
+    Then how much less than its own time it has where they are divided equally [ns].
+    """
     times, at = np.unique(np.concatenate((start, start + own)), return_inverse=True)
     opened, closed = at[: len(start)], at[len(start) :]
     computing, movers = (
@@ -58,4 +88,5 @@ def _gained(start: Ints, own: Ints, moving: Bools) -> Array:
         for each in (lasting / np.maximum(computing, 1), np.where(computing, 0.0, lasting / np.maximum(movers, 1)))
     ]
     found: Array = np.where(moving, more[1][closed] - more[1][opened], more[0][closed] - more[0][opened])
-    return found
+    each = np.append(0.0, np.cumsum(equally))
+    return found, own - (each[closed] - each[opened])

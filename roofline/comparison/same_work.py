@@ -8,7 +8,8 @@ products splits symmetrically:
 A kernel that attains 65 % on both devices is slower by its ceilings alone. Where an op attains less than half of its
 roof in either run, it does not wait for that roof: then the ceilings' part is f_A - f_B, and the rest the kernels',
 unless the run that takes the longer rest attains more: then the two readings disagree about whose kernels are worse,
-and all of it is the ceilings'. The sentences of `causes/time/hardware.py` and the tables of `breakdown/` both ask here.
+and the ceilings' part is a range from the one to the other. The sentences of `causes/time/hardware.py` and the tables
+of `breakdown/` both ask here.
 """
 
 from __future__ import annotations
@@ -52,13 +53,17 @@ def reach(side: Side) -> Array:
     return np.where(some.uncosted, 0.0, found)
 
 
-def by_ceilings(floor_a: Array, own_a: Array, floor_b: Array, own_b: Array) -> Array:
-    """The ceilings' part of t_A - t_B of equal work, each with its floors and own times in both runs [s]."""
+def by_ceilings(floor_a: Array, own_a: Array, floor_b: Array, own_b: Array, *, scaled: bool = False) -> Array:
+    """The ceilings' part of t_A - t_B of equal work, each with its floors and own times in both runs [s].
+
+    scaled: where the two readings disagree, that of the product.
+    """
     both = (floor_a > 0) & (floor_b > 0)
     missed = [
         np.divide(own, floor, out=np.ones_like(own), where=both) for own, floor in ((own_a, floor_a), (own_b, floor_b))
     ]
     apart, took = floor_a - floor_b, own_a - own_b
     near = both & (floor_a >= ATTAINED * own_a) & (floor_b >= ATTAINED * own_b)
-    found: Array = np.where(near, apart * (missed[0] + missed[1]) / 2, apart)
-    return np.where(both & ~near & ((took - apart) * (missed[0] - missed[1]) < 0), took, found)
+    disagree = both & ((took - apart) * (missed[0] - missed[1]) < 0)
+    found: Array = np.where(near | (disagree & scaled), apart * (missed[0] + missed[1]) / 2, apart)
+    return found

@@ -11,7 +11,7 @@ from synthetic import LINEAR, Row, step
 from roofline.analysis.analysis import analyze
 from roofline.comparison.exposure import overlaps
 from roofline.comparison.terms import compare
-from roofline.core.schema import Profile
+from roofline.core.schema import Imported, Profile
 
 REDUCE = Row("nccl:all_reduce", "communication", 200, bytes=1e6)
 COPY_IN = Row("aten::copy_", "transfer", 200, bytes=1e6)
@@ -38,6 +38,16 @@ def test_an_instant_of_both_is_the_computations(moving: Row) -> None:
     # From 200 µs on, 100 µs of it are exposed: of the 100 µs that both share each had 50.
     run = analyze(placed((LINEAR, moving), (0, 200), (50, 50)))
     np.testing.assert_allclose(overlaps(run), (0, 100e-6), atol=1e-12)
+
+
+def test_what_is_shared_is_that_of_all_steps() -> None:
+    """In the representative step 50 µs of both, in the mean 100, of which each has half."""
+    run = placed((LINEAR, REDUCE), (0, 250), (50, 50))
+    np.testing.assert_allclose(overlaps(analyze(run)), (0, 100e-6), atol=1e-12)
+    # A trace says that 120 of 200 µs are exposed: of its 150 the collective gives 30, more than that of 80.
+    for exposed, (product, collective) in ((120e-6, (20e-6, 80e-6)), (80e-6, (0, 100e-6))):
+        recorded = replace(run, imported=Imported(communication=200e-6, exposed=exposed))
+        np.testing.assert_allclose(overlaps(analyze(recorded)), (product, collective), atol=1e-12)
 
 
 def test_two_computations_share_what_a_collective_had() -> None:

@@ -17,8 +17,9 @@ from roofline.comparison.terms import compare
 from roofline.core.schema import Profile
 
 
-def part(floor_a: float, own_a: float, floor_b: float, own_b: float) -> float:
-    return float(by_ceilings(*(np.asarray([each], float) for each in (floor_a, own_a, floor_b, own_b)))[0])
+def part(floor_a: float, own_a: float, floor_b: float, own_b: float, *, scaled: bool = False) -> float:
+    given = (np.asarray([each], float) for each in (floor_a, own_a, floor_b, own_b))
+    return float(by_ceilings(*given, scaled=scaled)[0])
 
 
 def test_kernels_that_attain_the_same_are_slower_by_their_ceilings_alone() -> None:
@@ -38,11 +39,13 @@ def test_what_attains_less_than_half_in_a_run_does_not_wait_for_its_roof() -> No
     assert part(0, 100, 13, 20) == -13
 
 
-def test_no_kernel_is_worse_that_attains_more() -> None:
+def test_whose_kernels_are_worse_is_open_where_those_with_more_above_their_floor_attain_more() -> None:
     """130 µs at 46 % and 80 at 40 %: beyond the floors 70 against 48, but the first one is nearer to its roof."""
-    assert part(60, 130, 32, 80) == 130 - 80
-    assert part(32, 80, 60, 130) == 80 - 130
-    assert part(40, 130, 32, 80) == 40 - 32  # 31 against 40 %: both readings say that the first one's are worse
+    assert part(60, 130, 32, 80) == 60 - 32
+    assert part(60, 130, 32, 80, scaled=True) == pytest.approx(28 * (130 / 60 + 80 / 32) / 2)  # 65: of 50, -15 is left
+    assert part(32, 80, 60, 130, scaled=True) == pytest.approx(-28 * (130 / 60 + 80 / 32) / 2)
+    # 31 against 40 %: both readings say that the first one's are worse.
+    assert part(40, 130, 32, 80, scaled=True) == part(40, 130, 32, 80) == 40 - 32
 
 
 def fast(own: float) -> Profile:
@@ -61,9 +64,31 @@ def test_the_sentence_and_the_tables_have_one_number(own: float) -> None:
     split = whole(comparison)
     assert split is not None
     hardware = found(step(), fast(own))["hardware"].seconds
-    assert split.ceilings == (pytest.approx(hardware),) * 2
+    assert min(split.ceilings, key=abs) == pytest.approx(hardware)
     by_class = [row.split for row in rows(comparison, "class")]
     assert sum(each.ceilings[0] for each in by_class if each) == pytest.approx(hardware)
     assert sum((*split.ceilings[:1], *split.kernels[:1], split.other)) == pytest.approx(
         sum(side.seconds.sum() * sign for side, sign in ((comparison.work.a, 1), (comparison.work.b, -1)))
     )
+
+
+def halved(run: Profile) -> Profile:
+    """All of its ops run beside others, so that the step has half of their time and takes that much less."""
+    ops = tuple(replace(op, overlap_ns=round(sum(op.own_ns) / len(op.own_ns) / 2)) for op in run.ops)
+    less = sum(op.overlap_ns for op in ops) * 1e-9
+    wall = replace(run.wall, steps=tuple(step - less for step in run.wall.steps))
+    corrected = tuple(step - less for step in run.profiled.corrected)
+    return replace(run, ops=ops, wall=wall, profiled=replace(run.profiled, walls=corrected, corrected=corrected))
+
+
+@pytest.mark.parametrize("own", [0.5, 0.6, 0.9])
+def test_of_ops_that_run_at_once_the_step_has_its_share_of_what_their_ceilings_make(own: float) -> None:
+    alone, beside = (step(), fast(own)), (halved(step()), halved(fast(own)))
+    splits = whole(compare(*alone)), whole(compare(*beside))
+    for name in ("ceilings", "kernels"):
+        times = (getattr(split, name) for split in splits)
+        assert next(times) == pytest.approx([2 * each for each in next(times)], rel=1e-3)  # whole nanoseconds
+    assert splits[0].other == pytest.approx(0, abs=1e-12)
+    assert splits[1].other == pytest.approx(0, abs=1e-8)
+    hardware = [found(*runs)["hardware"].seconds for runs in (alone, beside)]
+    assert hardware[0] == pytest.approx(2 * hardware[1], rel=1e-3)

@@ -67,8 +67,8 @@ def test_what_is_unknown_is_told_once() -> None:
     """An op without any work has no floor where no launch has, nor has one of unknown work."""
     signatures = list(handmade.profile().signatures)
     signatures[0] = replace(signatures[0], cost=Cost())
-    ceilings = {name: one for name, one in handmade.device().ceilings.items() if not name.startswith("launch")}
-    profile = handmade.profile(signatures=tuple(signatures), device=replace(handmade.device(), ceilings=ceilings))
+    device = handmade.without_launch(handmade.device())
+    profile = handmade.profile(signatures=tuple(signatures), device=device)
     split = _tables.split(analyze(profile))
     assert split["overhead"].seconds > 0
     assert split["unknown"].seconds > 0

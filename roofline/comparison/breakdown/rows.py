@@ -7,13 +7,16 @@ Ops of a row are the same work where they were asked for the same FLOPs and move
 called. A has n_A of them, each with a floor f_A and an own time t_A. Of t_A - t_B a part c is the ceilings'
 (`same_work.py`). As the difference of two products splits symmetrically,
 
-    ceilings  c (n_A + n_B) / 2                                    what other ceilings make of the time
-    kernels   (t_A - t_B - c) (n_A + n_B) / 2                      what another share of the roof makes of it
-    other     (n_A - n_B) (t_A + t_B) / 2, and all other ops       work of one run alone, or whose floor is not known;
-                                                                   less what ops share of an instant
+    ceilings  c s (n_A + n_B) / 2                                  what other ceilings make of the time
+    kernels   (t_A - t_B - c) s (n_A + n_B) / 2                    what another share of the roof makes of it
+    other     what is left of A - B                                work of one run alone, or whose floor is not known;
+                                                                   and what ops share of an instant
+
+Of an op that runs beside others the step has a share of its own time: s is the mean of that in both runs.
 
 A floor is a range where nobody knows what the caches held (`OpTable.floor_reach`). Its two ends are two assumptions,
-each of both runs alike: that what fits a cache came from it, and that nothing did.
+each of both runs alike: that what fits a cache came from it, and that nothing did. Where the two readings of
+`same_work.py` disagree the first end has the one and the second end the other.
 """
 
 from __future__ import annotations
@@ -166,10 +169,11 @@ def _parts(one: _Columns, codes: Rows, number: int) -> list[Part | None]:
 
 @dataclass(frozen=True, slots=True)
 class _Works:
-    """What a run does of each work: how often, the own times and both ends of the floors together [s]."""
+    """What a run does of each work: how often, the own times, shares and both ends of the floors together [s]."""
 
     often: Array
     own: Array
+    seconds: Array
     floors: tuple[Array, Array]
 
 
@@ -193,18 +197,21 @@ def _splits(columns: Sequence[_Columns], codes: Sequence[Rows], seconds: Array) 
     both = (a.often > 0) & (b.often > 0)
     mean = np.where(both, (a.often + b.often) / 2, 0.0)
 
+    # Where a run took no time at all for a work, none of it ran beside others.
+    share = sum(np.divide(of.seconds, of.own, out=np.ones(len(numbers)), where=of.own > 0) for of in (a, b)) / 2
+
     def each(one: Array, often: Array) -> Array:
         """Of one op of each work [s]."""
         return np.divide(one, often, out=np.zeros(len(numbers)), where=both)
 
     def summed(one: Array) -> Array:
-        """What one op of each work differs by, as often as the runs have it in the mean, by row [s]."""
-        return _summed(row, one * mean, len(seconds))
+        """What one op of each work differs by, as often as the runs have it in the mean, by row: of the step [s]."""
+        return _summed(row, one * mean * share, len(seconds))
 
     own = each(a.own, a.often), each(b.own, b.often)
     same = summed(own[0] - own[1])
     low, high = (
-        summed(by_ceilings(each(a.floors[end], a.often), own[0], each(b.floors[end], b.often), own[1]))
+        summed(by_ceilings(each(a.floors[end], a.often), own[0], each(b.floors[end], b.often), own[1], scaled=end == 1))
         for end in (0, 1)
     )
     parts = zip(*(column.tolist() for column in (low, high, same - low, same - high, seconds - same)), strict=True)
@@ -215,10 +222,11 @@ def _splits(columns: Sequence[_Columns], codes: Sequence[Rows], seconds: Array) 
 
 def _done(one: _Columns, group: Rows, number: int) -> _Works:
     known = np.flatnonzero(group >= 0)
-    often, own, low, high = (
-        _summed(group[known], column[known], number) for column in (one.weight, one.own, one.floor, one.reach)
+    often, own, seconds, low, high = (
+        _summed(group[known], column[known], number)
+        for column in (one.weight, one.own, one.seconds, one.floor, one.reach)
     )
-    return _Works(often, own, (low, high))
+    return _Works(often, own, seconds, (low, high))
 
 
 def _intervals(sides: Sequence[Side], codes: Sequence[Rows], number: int) -> list[Interval | None]:

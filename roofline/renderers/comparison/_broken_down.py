@@ -26,9 +26,10 @@ RANKS = {"A": 1, "B": 1, "A − B": 0, "ceilings": 4, "kernels": 3, "other": 5, 
 _PLURAL = {"class": "classes", "group": "groups", "phase": "phases", "source": "sources"}
 LEGEND = (
     "A − B = ceilings + kernels + other. ceilings: what other ceilings make of the time of the same work (of what "
-    "attains less than half of its roof, what the floors differ by); kernels: the rest of that time, which is another "
+    "attains less than half of its roof, what the floors differ by; a range, up to that as many times as its time has "
+    "its floor, where the run further above its floor attains more); kernels: the rest of that time, which is another "
     "share of the roof; other: work of one run alone, or of which a floor is not known, and what ops share of an "
-    "instant. Of a range the first number holds if what fits a cache of known bandwidth came from it, the "
+    "instant. Of every other range the first number holds if what fits a cache of known bandwidth came from it, the "
     "last if nothing did."
 )
 

@@ -139,10 +139,9 @@ def test_why_there_is_no_finding_where_that_is_known() -> None:
     assert "the runs differ by less than 2 % of the longer step" in " ".join(render("text", found).split())
     runs = []
     for name, warm, memory in (("One", 40e9, 7e9), ("Another", 20e9, 12e9)):
-        device = handmade.device(dram_copy=memory, cache_llc=warm)
-        ceilings = {key: one for key, one in device.ceilings.items() if not key.startswith("launch")}
+        device = handmade.without_launch(handmade.device(dram_copy=memory, cache_llc=warm), name=name)
         add = Row("aten::add", "pointwise", 100 if name == "One" else 90, bytes=0.6e6)
-        runs.append(step([add], imported=Imported(), device=replace(device, name=name, ceilings=ceilings)))
+        runs.append(step([add], imported=Imported(), device=device))
     text = " ".join(render("text", rank(runs, as_given=True)).split())
     assert "No finding: of the difference -15.0 µs to +" in text
     assert "so that hardware and kernels cannot be told apart" in text

@@ -331,11 +331,12 @@ def test_hardware_and_the_table_by_another_key_are_one_split() -> None:
 def test_hardware_is_told_apart() -> None:
     other = handmade.device(matrix_fp32=200e9, vector_fp32=100e9, dram_copy=20e9, cache_llc=80e9)
     found = pair(handmade.profile(), faster(device=replace(other, name="Twice as Fast")))
-    # The difference of 1500 µs as a sum. Ceilings: half of 300 + 2000 + 20 + 2000 + 700 + 2700 µs of floors. Kernels:
-    # what is left of the 1000 µs of that work. layer_norm, 8 µs, is work that B does not have.
+    # The difference of 1500 µs as a sum. Of softmax the step has 1950 of 2000 µs in A and 950 of 1000 in B, 96.25 % in
+    # the mean. Ceilings: half of 300 + 2000 + 20 + 2000 + 96.25 % of 700 + 2700 µs of floors. Kernels: what is left of
+    # 96.25 % of the 1000 µs of that work. Other: 37.5 µs of it, and layer_norm, 8 µs, that B does not have.
     assert _broken_down.hardware(found) == (
-        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.86 ms is the ceilings of the "
-        "devices, -2.86 ms the kernels' distance from them, +8.00 µs other work or work without a floor, and +492 µs "
+        "Round Device, 2 threads against Twice as Fast, 2 threads: of +1.50 ms, +3.85 ms is the ceilings of the "
+        "devices, -2.88 ms the kernels' distance from them, +45.5 µs other work or work without a floor, and +492 µs "
         "the host time."
     )
     assert _broken_down.hardware(two().pairs[0]) == ""

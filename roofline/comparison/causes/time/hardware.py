@@ -24,7 +24,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 
     Matched ops of which one run moves more bytes are no equal work: of these all products, and all others, are one.
     Where the two ends of the floors say that the one device is slower and that the other one is, or that neither is,
-    nobody knows which it is, and nothing is claimed. The rest is left to whatever else explains it.
+    nobody knows which it is, and nothing is claimed; else it is the smaller one. The rest is left to whatever else
+    explains it.
     """
     if not attribution.comparison.hardware_differs:
         return
@@ -39,24 +40,24 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         yield from _of_ceilings(attribution, ends, *np.asarray(pairs, np.int64).T)
 
 
-def _of_ceilings(attribution: Attribution, ends: tuple[Array, Array], a: Rows, b: Rows) -> Iterator[Claim]:
-    """The ceilings' part of the own times of some pairs, as parts of both shares of the step. ends: of all floors."""
+def _of_ceilings(attribution: Attribution, reached: tuple[Array, Array], a: Rows, b: Rows) -> Iterator[Claim]:
+    """The ceilings' part of the own times of some pairs, as parts of both. reached: upper ends of all floors [s]."""
     sides = (attribution.a, a), (attribution.b, b)
     floors = [float(side.segments.floor[rows].sum()) for side, rows in sides]
     own = [float(side.own[rows].sum()) for side, rows in sides]
-    shares = [float(side.seconds[rows].sum()) for side, rows in sides]
     if not all(floors) or not all(own):
         return
-    high = [float(each[rows].sum()) for each, rows in zip(ends, (a, b), strict=True)]
-    apart, apart_high = (
-        float(by_ceilings(*(np.asarray(each) for each in (one, own[0], other, own[1]))))
-        for one, other in (floors, high)
-    )
-    if apart * apart_high <= 0:
+    high = [float(each[rows].sum()) for each, rows in zip(reached, (a, b), strict=True)]
+    ends = [
+        float(by_ceilings(*(np.asarray(each) for each in (one, own[0], other, own[1])), scaled=scaled))
+        for (one, other), scaled in ((floors, False), (high, True))
+    ]
+    apart = min(ends, key=abs)
+    if ends[0] * ends[1] <= 0:
         return
-    # Half of it of either run: what A takes more by its ceilings, and B less.
-    parts = [sign * apart / 2 / share if share > 0 else 0.0 for sign, share in zip((1, -1), shares, strict=True)]
-    yield Claim("hardware", a, b, part_a=parts[0], part_b=parts[1])
+    # Half of it of either run: what A takes more by its ceilings, and B less. Of what runs beside other ops a step has
+    # a share, and that share of it.
+    yield Claim("hardware", a, b, part_a=apart / 2 / own[0], part_b=-apart / 2 / own[1])
 
 
 def sentence(facts: Facts) -> str:

@@ -6,11 +6,10 @@ from dataclasses import replace as change
 
 import pytest
 from explained import by, findings, found, near, only
-from handmade import device
+from handmade import device, without_launch
 from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, Row, step
 
-from roofline.core.device import Device
 from roofline.core.schema import Imported, Profile
 
 
@@ -106,14 +105,13 @@ def test_ranges_are_told_and_where_their_ends_disagree_nothing_is(memory: float,
     80 %, which is less than 86. By which device is faster the ends disagree too, so that `hardware` has nothing.
     """
 
-    def launched(bandwidth: float, cache: float, name: str) -> Device:
-        some = device(dram_copy=bandwidth, cache_llc=cache)
-        kept = {kind: ceiling for kind, ceiling in some.ceilings.items() if not kind.startswith("launch")}
-        return replace(some, name=name, ceilings=kept)
-
     a, b = (
-        step([Row("aten::add", "pointwise", time, bytes=0.6e6)], imported=Imported(), device=one)
-        for time, one in ((100, launched(7e9, 40e9, "One")), (50, launched(memory, 20e9, "Another")))
+        step(
+            [Row("aten::add", "pointwise", time, bytes=0.6e6)],
+            imported=Imported(),
+            device=without_launch(device(dram_copy=bandwidth, cache_llc=cache), name=name),
+        )
+        for time, bandwidth, cache, name in ((100, 7e9, 40e9, "One"), (50, memory, 20e9, "Another"))
     )
     efficient = found(a, b).get("efficiency")
     assert (efficient is not None) == told

@@ -41,11 +41,9 @@ def test_where_the_two_ends_of_floors_disagree_nobody_knows_which_device_is_fast
     add = Row("aten::add", "pointwise", 70, bytes=0.6e6)
     other = replace(handmade.device(dram_copy=memory, cache_llc=30e9), name="Another")
     runs = [
-        step([add] * 4, imported=Imported(), device=replace(device, ceilings={
-            name: ceiling for name, ceiling in device.ceilings.items() if not name.startswith("launch")
-        }))
+        step([add] * 4, imported=Imported(), device=handmade.without_launch(device))
         for device in (handmade.device(), other)
-    ]  # fmt: skip
+    ]
     attribution = claimed(compare(*runs))
     hardware = [entry for entry in attribution.entries if entry.claim.rule == "hardware"]
     assert sum(float((attribution.a.seconds[one.a] * one.parts_a).sum() - (attribution.b.seconds[one.b] * one.parts_b)

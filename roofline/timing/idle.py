@@ -4,8 +4,9 @@ The cause of a gap is read from the launch of the device event that ends it:
 
 - Launched after the device went idle: the host was late. What it did between the two decides: whatever fills at
   least half of that time among compiling, loading data, and waiting for a collective; else a blocking call that
-  lasted at least half as long as the gap, since without it the host would have been ahead by that much; else data
-  input, if a copy of a batch to the device ends the gap; else dispatch.
+  lasted at least half as long as the gap, since without it the host would have been ahead by that much, unless the
+  host paused after it for far longer than it takes from launch to launch; else data input, if a copy of a batch to
+  the device ends the gap; else dispatch.
 - Launched before: the queue was not empty. A launch call still running, or a start within LAUNCH_LATENCY of it,
   is dispatch that came too late to hide its latency. Gaps of up to KERNEL_LATENCY are the device's own latency
   between kernels, unless the launch could not have reached the device before half of the gap was over: what a launch
@@ -27,6 +28,7 @@ import numpy as np
 
 from roofline.timing import host as host_time
 from roofline.traces import intervals
+from roofline.traces.kineto.events import Events
 from roofline.traces.kineto.links import Links
 from roofline.traces.kineto.reader import MEMCPY, KinetoTrace
 
@@ -63,6 +65,7 @@ _CAUSE = np.array(list(DETAILS.values()), np.int8)
 KERNEL_LATENCY = 4_000  # [ns] longest gap that two queued kernels leave between them
 LAUNCH_LATENCY = 10_000  # [ns] from the call of a launch to its start on an idle device
 BLOCKING = 5_000  # [ns] a synchronising call that lasts longer has waited
+PAUSE = 10  # times what the host usually takes from launch to launch: by choice, far from its jitter
 INPUT_COPY = 1_024  # [byte] a copy to the device that is smaller carries no batch but a scalar
 
 _BLOCKS = re.compile(r"Synchronize|Memcpy(?!.*Peer)")
@@ -73,6 +76,8 @@ _COMPILES = re.compile(
 _COLLECTIVE = re.compile(
     r"nccl|rccl|gloo|c10d::|all_?reduce|all_?gather|reduce_?scatter|barrier|SendRecv", re.IGNORECASE
 )
+#: Of these the ones that a host itself waits in; it only enqueues those of NCCL and RCCL.
+_WAITS = re.compile(r"gloo|barrier|(?:^|[:_. ])wait", re.IGNORECASE)
 _TO_DEVICE = re.compile(r"HtoD|HostToDevice|(?:Host|Pageable|Pinned) -> Device")
 
 
@@ -101,9 +106,9 @@ class Idle:
     def before_kernels(self, owner: np.ndarray, owners: int, steps: int) -> np.ndarray:
         """Idle time before each op [s per step], the host in the framework and in Python; shape (owners, 2).
 
-        owner: of each device event.
+        owner: of each device event. What the device waited for by itself, or for a collective, is no time of its host.
         """
-        ended = self.ended_by >= 0
+        ended = (self.ended_by >= 0) & ~np.isin(self.cause, (OTHER, COMM))
         time = (self.end - self.start)[ended] * 1e-9 / max(1, steps)
         python = self.detail[ended] == LABELS.index("Python between ops")
         return host_time.by_op(
@@ -250,7 +255,8 @@ def _late(
     in_driver = 2 * intervals.covered(launches.start[calling], launches.end[calling], opens, until) >= time
 
     blocking = calling & _matching(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
-    waited = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
+    waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
+    held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _between(launches, calling))
 
     to_device = np.append((device.kind == MEMCPY) & _matching(trace, _TO_DEVICE)[device.name], False)[ended_by]
     to_device[to_device] = [_copied(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
@@ -259,8 +265,8 @@ def _late(
         [
             fills(_COMPILES),
             fills(_LOADS),
-            fills(_COLLECTIVE),
-            2 * waited >= closes - opens,
+            fills(_COLLECTIVE) & (fills(_WAITS) | (2 * waited >= time)),
+            held,
             to_device,
             in_driver,
             working,
@@ -290,14 +296,29 @@ def _copied(trace: KinetoTrace, row: int) -> float:
     return size if isinstance(size, int | float) else 0
 
 
-def _longest_ending_within(start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray) -> np.ndarray:
-    """int64[m] [ns]: the duration of the longest interval that ends between low and high, 0 for none."""
+def _between(launches: Events, some: np.ndarray) -> float:
+    """What a host usually takes from the end of a launch to the next one [ns]: the median; infinite without two."""
+    row = np.flatnonzero(some)
+    row = row[np.lexsort((launches.start[row], launches.thread[row]))]
+    same = launches.thread[row[1:]] == launches.thread[row[:-1]]
+    apart = (launches.start[row[1:]] - launches.end[row[:-1]])[same]
+    return max(float(np.median(apart)), 0.0) if len(apart) else float("inf")
+
+
+def _longest_ending_within(
+    start: np.ndarray, end: np.ndarray, low: np.ndarray, high: np.ndarray
+) -> tuple[np.ndarray, np.ndarray]:
+    """int64[m] [ns]: the duration of the longest interval that ends between low and high, 0 for none.
+
+    Then when the last of those ends, `low` for none.
+    """
     sequence = np.argsort(end, kind="stable")
     length, end = (end - start)[sequence], end[sequence]
     first, last = np.searchsorted(end, low), np.searchsorted(end, high, "right")
     # reduceat takes the maximum from each even to the next odd index; the sentinel lets them end the array.
     if not len(low):
-        return np.zeros(0, np.int64)
+        return low, low
     bounds = np.stack((first, last), axis=1).ravel()
     longest = np.maximum.reduceat(np.append(length, 0), bounds)[::2]
-    return np.where(last > first, longest, 0)
+    some = last > first
+    return np.where(some, longest, 0), np.where(some, np.append(end, 0)[last - 1], low)

@@ -19,7 +19,7 @@ from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered, often
-from roofline.analysis.gap_causes import DISPATCH, gap_causes, hole, seconds_of
+from roofline.analysis.gap_causes import DISPATCH, gap_causes, most_before_one, seconds_of
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import OpTable, Total
@@ -160,7 +160,7 @@ class Analysis(Shown):
         None elsewhere, where it is no bound worth telling: the device does not wait, most of its wait is one hole, or a
         compiled program is not launched kernel by kernel.
         """
-        told = self.waits_for_host and one_by_one(self.profile) and hole(self.profile, self.idle) is None
+        told = self.waits_for_host and one_by_one(self.profile) and most_before_one(self.profile, self.idle) is None
         return self.wall / self.total.kernels if told and self.total.kernels else None
 
     @property

@@ -48,8 +48,15 @@ def seconds_of(cause: str, causes: Mapping[str, float] | None) -> float:
 def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
     """The op before which the device idled for most of `idle` [s], in one piece, and which share of it that is.
 
-    None where no single wait is that long, or it is not recorded what each op waited for.
+    None where no single wait is that long, or it is not recorded what each op waited for. Before an op of several
+    launches it is not known how long each of them waited.
     """
+    found = most_before_one(profile, idle)
+    return found if found and rows(profile).launches[found[0]] <= 1 else None
+
+
+def most_before_one(profile: Profile, idle: float | None) -> tuple[int, float] | None:
+    """The same, be it in one piece or before each launch of an op."""
     if not idle or not profile.ops:
         return None
     row, longest = _longest_wait(profile)
@@ -59,7 +66,7 @@ def hole(profile: Profile, idle: float | None) -> tuple[int, float] | None:
 
 @per_profile
 def _longest_wait(profile: Profile) -> tuple[int, float]:
-    """The op before which no op ran for the longest time, of those that run once a step, and that time [s]."""
+    """The op before whose launches no op ran for the longest time, of those that run once a step, and that time [s]."""
     of = rows(profile)
     waits = np.where(of.times == 1, of.waited, 0)
     row = int(waits.argmax())

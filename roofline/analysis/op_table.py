@@ -22,6 +22,9 @@ from roofline.core.vocabulary import BOUNDS
 Array = NDArray[np.float64]
 
 _RIDGE_RESAMPLES = 200
+#: [byte] The largest last-level caches there are, of which one of unknown size holds no more: the L3 of EPYC 9684X, and
+#: the Infinity Cache of MI300X (AMD's data sheets).
+_LARGEST_OF_CPUS, _LARGEST_OF_GPUS = 1152 * 2**20, 256 * 2**20
 
 
 def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tuple[OpTable, tuple[str, ...]]:
@@ -133,15 +136,16 @@ def _served(profile: Profile, device: Device, cold: Cold, terms: Array, measured
     """Which ops ended sooner than main memory allows, beside a cache of unknown speed that may hold what they moved.
 
     Such a cache takes nothing from main memory, since it would give it for free, but of these ops it is seen that it
-    did: main memory is not the roof above them, and what the roof is nobody knows. So is a cache of unknown size. Equal
-    ops are judged by their mean, or jitter would divide them. terms: of all ops [s].
+    did: main memory is not the roof above them, and what the roof is nobody knows. So is a cache of unknown size, which
+    may hold what the largest one does. Equal ops are judged by their mean, or jitter would divide them. terms: of all
+    ops [s].
     """
     if device.serves is not None:
         return np.zeros(len(measured), bool)
     alike = columns(profile).signature
     often = np.maximum(np.bincount(alike), 1)
     measured = (np.bincount(alike, measured) / often)[alike]
-    holds = times(profile) * (device.llc or np.inf)
+    holds = times(profile) * (device.llc or (_LARGEST_OF_CPUS if device.kind == "cpu" else _LARGEST_OF_GPUS))
     compute, memory, launch = terms
     beyond = memory * np.maximum(0.0, 1 - holds / np.maximum(cold.read + cold.written, 1.0))
     longest = measured * (1 + ABOVE_TOLERANCE)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterator, Sequence
 
 import numpy as np
 
@@ -177,8 +177,9 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     lower, higher = _tables.split(analysis), _tables.split_at_upper_end(analysis)
     split: dict[Bound, _tables.Times] = {}
     upper: dict[Bound, _tables.Times] = {}
+    blank = {name for name in lower if bound(name, lower[name], higher[name]) == "unknown"}
     for name in lower:
-        told = name if bound(name, lower[name], higher[name]) != "unknown" else "unknown"
+        told = "unknown" if name in blank else name
         for sums, end in ((split, lower[name]), (upper, higher[name])):
             sums[told] = sums[told] + end if told in sums else end
     for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
@@ -196,7 +197,7 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         elif words.endswith("-bound"):
             words = name
         elif name == "unknown":
-            words += f" ({what})" if (what := _unknown(analysis)) else ""
+            words += f" ({what})" if (what := _unknown(analysis, blank)) else ""
         parts.append(f"{units.percent_between(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
@@ -206,14 +207,17 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
 
 
-def _unknown(analysis: Analysis) -> str:
-    """What most of the time is of whose roof is not known: Python, or one group of classes; "" where it is neither."""
+def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:
+    """What most of the time is of whose roof is not known: Python, or one group of classes; "" where it is neither.
+
+    blank: the bounds of that time.
+    """
     python = ", ".join(plain(one, 40) for one in called_back(analysis))
     if python:
         return f"Python that the step calls back: {python}"
     profile, table = analysis.profile, analysis.table
     group = np.asarray([GROUPS.index(GROUP_OF[signature.op_class]) for signature in profile.signatures], np.int64)
-    dark = table.bound == BOUNDS.index("unknown")
+    dark = np.isin(table.bound, [BOUNDS.index(name) for name in blank])
     times = np.bincount(group[rows(profile).signature[dark]], weights=table.share[dark], minlength=len(GROUPS))
     most = GROUPS[int(times.argmax())]
     return most if times.max() >= _ONE_GROUP * times.sum() and most != "other" else ""

@@ -220,6 +220,20 @@ def test_what_a_cache_of_unknown_speed_served_has_an_unknown_roof(
         assert table.above[2] == (microseconds < floor)
 
 
+@pytest.mark.parametrize(("seconds", "served"), [(0.7, True), (0.6, False)])
+def test_a_cache_of_unknown_size_holds_no_more_than_the_largest(seconds: float, served: bool) -> None:
+    """8 GB at 10 GB/s take 800 ms; with all but 1.2 GB of them from main memory 679 ms."""
+    known, profile = handmade.device(), handmade.profile(imported=Imported(files=("trace.json",)))
+    device = replace(known, caches=(), ceilings={n: c for n, c in known.ceilings.items() if n != "cache.llc"})
+    signatures = list(profile.signatures)
+    large = replace(signatures[2].cost, bytes_read=4e9, bytes_written=4e9)
+    signatures[2] = replace(signatures[2], cost=large, reads=(4e9,), writes=(4e9,))
+    gelu = replace(profile.ops[2], own_ns=(round(seconds * 1e9),) * 3, overlap_ns=0)
+    ops = (*profile.ops[:2], gelu, *profile.ops[3:])
+    table = analyze(replace(profile, signatures=tuple(signatures), ops=ops), device).table
+    assert (table.uncosted[2] > 0, bool(table.above[2])) == (served, not served)
+
+
 def test_no_cache_serves_a_copy_over_a_link() -> None:
     # 0.4 MB over a link of 10 GB/s take 40 us; in 20 us the link or the count is another, whatever caches hold.
     profile = handmade.profile(imported=Imported(files=("trace.json",)))

@@ -78,6 +78,17 @@ def test_what_is_unknown_is_told_once() -> None:
     assert f"{100 * together:.0f} % unknown" in told
 
 
+def test_what_group_is_unknown_is_asked_of_all_of_that_time() -> None:
+    """An embedding without work and without a launch floor is all that nothing is known of here, and no product."""
+    signatures = list(handmade.profile().signatures)
+    signatures[0] = replace(signatures[0], cost=Cost())
+    ops = tuple(op for op in handmade.OPS if op.signature != 4)
+    device = handmade.without_launch(handmade.device())
+    told = _words.verdict(analyze(handmade.profile(signatures=tuple(signatures), ops=ops, device=device)))
+    assert "3 % unknown" in told  # 400 of 12 500 µs
+    assert "(matmul)" not in told
+
+
 def test_time_that_nothing_is_known_of_is_python_where_a_step_calls_it_back() -> None:
     """28 launches of 10 µs of host, 4.8 ms of layers, and a call of 900 µs, 15 % of 5.99 ms."""
     call = Row("EagerPyFunc", "other", 900, known=False)

@@ -156,6 +156,7 @@ def test_queued_next_to_a_collective_waits_for_it(make_kineto, beside):
     [
         ("aten::work", "op dispatch"),
         ("gloo:all_reduce", "host waits for a collective"),
+        ("c10d::allreduce_", "op dispatch"),  # NCCL's are enqueued
         ("enumerate(DataLoader)#_MultiProcessingDataLoaderIter.__next__", "data loader"),
         ("TorchDynamo Cache Lookup", "compilation or guards"),
         ("compile_fx.<locals>.bw_compiler (dynamo_timed)", "compilation or guards"),
@@ -175,6 +176,34 @@ def test_a_wait_is_the_cause_if_it_lasted_half_as_long_as_the_gap(make_kineto, s
     made.call("cudaStreamSynchronize", start, 110)  # the gap lasts 110: half is 55
     made.launch("k", 200, 210, 220)
     assert detail(made) == label
+
+
+@pytest.mark.parametrize(("called", "label"), [(120, "after a blocking call"), (121, "Python between ops")])
+def test_a_pause_after_a_wait_is_the_hosts(make_kineto, called, label):
+    """From call to call it takes 1 µs, and ten times that after the wait; or more."""
+    made = gap(make_kineto, 220)
+    for start in range(10, 50, 2):
+        made.call("cudaEventRecord", start, start + 1)
+    made.call("cudaStreamSynchronize", 50, 110)
+    made.launch("k", called, called + 10, 220)
+    assert detail(made) == label
+
+
+@pytest.mark.parametrize(("end", "label"), [(150, "host waits for a collective"), (149, "op dispatch")])
+def test_a_host_that_blocks_in_a_collective_waits_for_it(make_kineto, end, label):
+    made = gap(make_kineto, 220)
+    made.op("c10d::allreduce_", 100, 150)
+    made.call("cudaStreamSynchronize", 100, end)
+    made.launch("k", 200, 210, 220)
+    assert detail(made) == label
+
+
+def test_what_a_device_takes_between_queued_kernels_is_no_time_of_its_host(make_kineto):
+    made = gap(make_kineto, 220)
+    made.launch("k", 10, 103, 220)
+    _, found = analysed(made)
+    assert found.seconds()["other"] == pytest.approx(3e-6)
+    assert not found.before_kernels(np.asarray([0, 0]), 1, 1).any()
 
 
 def test_a_wait_on_a_thread_that_launches_nothing_is_no_cause(make_kineto):

@@ -48,7 +48,9 @@ def mfu(analysis: Analysis) -> str:
     for number, (direct, by_fewer) in enumerate(times.tolist()):
         cost = analysis.profile.signatures[number].cost
         model = cost.model_flops or 0.0
-        unmasked = model * cost.useful_flops / cost.flops if cost.useful_flops and cost.flops else model
+        unmasked = model
+        if cost.useful_flops and cost.flops and cost.useful_flops < cost.flops:
+            unmasked = model * cost.useful_flops / cost.flops
         useful, masked, fewer = (
             useful + direct * unmasked,
             masked + direct * (model - unmasked),

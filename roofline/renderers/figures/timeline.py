@@ -114,7 +114,8 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Ti
         idle = f" ({', '.join(causes)})" if causes else ""
         gap = f"{_words.gap_name(analysis)} {units.seconds(analysis.gap_told)}"
         whole = f"{units.seconds(line.wall)}, {units.seconds(line.idle_seconds)} of it idle{idle}"
-        short.append(f"{of}: {whole}; plain steps take {units.seconds(analysis.wall)}, {gap}.")
+        which = "plain steps take" if analysis.profile.wall.source == "plain" else "its steps take, in the median,"
+        short.append(f"{of}: {whole}; {which} {units.seconds(analysis.wall)}, {gap}.")
         told += [short[-1], _words.provenance(analysis)]
         if analysis.gap_causes:
             some = [f"{units.seconds(value)} {_words.plain(cause)}" for cause, value in analysis.gap_causes.items()]

@@ -57,9 +57,10 @@ def _verdict(found: WhatIf) -> str:
     factor = _factor(ops.here / ops.there, ops.here, ops.interval)
     which = "Its ops" if left <= 0 else "The ops that can be carried"
     ends = units.seconds_between(*ops.interval)
+    so = "a step takes" if left <= 0 else "they and the gap take"
     return (
         f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
-        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, a step takes "
+        f"{ends}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, {so} "
         f"{units.seconds(found.seconds)} there; what its host takes is not projected.{rest}"
     )
 

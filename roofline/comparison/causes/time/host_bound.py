@@ -14,6 +14,7 @@ from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs, programs
 from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.gap import dispatching
 from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.drift import drift
@@ -65,7 +66,11 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         yield Claim("host-idle", NONE, NONE, *_known_besides(attribution, (between[0], between[1])))
         if all(_overhead(analysis) > _MOST for analysis in (a, b)):
             name = "small-model"
-    yield Claim(name, NONE, NONE, attribution.gap_a, attribution.gap_b, about=about)
+    left = attribution.gap_a, attribution.gap_b
+    if attribution.queued and a.gap_causes and b.gap_causes:
+        # What a device takes from one queued kernel to the next, and waits by itself, is no time of its host.
+        left = min(left[0], dispatching(a)), min(left[1], dispatching(b))
+    yield Claim(name, NONE, NONE, *left, about=about)
 
 
 def _known_besides(attribution: Attribution, between: tuple[float, float]) -> tuple[float, float]:

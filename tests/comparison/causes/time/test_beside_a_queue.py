@@ -12,7 +12,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import analyze
-from roofline.analysis.gap_causes import hole
+from roofline.analysis.gap_causes import hole, most_before_one
 from roofline.comparison.causes.findings import Finding, explain
 from roofline.comparison.terms import compare
 from roofline.core.schema import Profile, Profiled, load
@@ -78,6 +78,11 @@ def test_a_single_hole_is_no_matter_of_each_launch() -> None:
     row, share = hole(replace(profile, ops=tuple(ops)), 12e-9 * idle) or (None, None)
     assert (row, share) == (40, pytest.approx(11 / 12))
     assert hole(replace(profile, ops=tuple(ops)), 23e-9 * idle) is None  # less than half
+    # Of an op of several launches it is not known how long each waited.
+    ops[40] = replace(ops[40], launches=2)
+    launched = replace(profile, ops=tuple(ops))
+    assert hole(launched, 12e-9 * idle) is None
+    assert most_before_one(launched, 12e-9 * idle) == (40, pytest.approx(11 / 12))
     # The step is longer by those 11 parts, and so is its idle time, which is dispatch.
     plain, profiled = analyze(profile), profile.profiled
     assert profiled is not None

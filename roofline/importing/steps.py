@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.errors import MeasurementError
 from roofline.importing.calls import ANNOTATION, StepCalls
@@ -26,9 +27,9 @@ class Chosen:
 
     step: int64[device], the step of each device event, -1 for none. low, high: each step's window on the device [ns].
     host: each step's window on the host [ns]. kept: numbers of steps that are complete and no outliers. counted: the
-    one whose ops are counted, of those that run the kernels that most steps run,
-    the one nearest their median. incomplete, dropped: how many steps were left out for
-    launches that are not in the trace, and as outliers.
+    one whose ops are counted, of those that run the kernels that most steps run, the one nearest their median.
+    incomplete, dropped: how many steps were left out for launches that are not in the trace, and as outliers. before:
+    device events of the step before a lone one, which were still queued when the trace began.
     """
 
     step: Rows
@@ -39,22 +40,26 @@ class Chosen:
     counted: int
     incomplete: int
     dropped: int
+    before: int = 0
 
 
 def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     """The windows of the steps, and those to keep. MeasurementError where none took time on the device.
 
     A lone step is the whole trace, from its first device event to its last: before the first one the trace does not
-    show what the device did. Of several the first is left out, whose window holds the ramp-up of the queue.
+    show what the device did. If it is marked, what was launched before the trace began and had ended when its first
+    kernel ran is of the step before. Of several the first is left out, whose window holds the ramp-up of the queue.
     """
     device = trace.device
     if len(marks) == 1:
         tables = [table for table in (trace.ops, trace.launches, device) if len(table)]
         whole = (min(int(table.start.min()) for table in tables), max(int(table.end.max()) for table in tables))
-        low, high = np.asarray([device.start.min()]), np.asarray([device.end.max()])
+        before = _queued_before(trace, links) if marks.source else np.zeros(len(device), bool)
+        begin = device.end[before].max() if before.any() else device.start.min()
+        low, high = np.asarray([begin]), np.asarray([device.end.max()])
         if high[0] <= low[0]:
             raise MeasurementError("No device event of the trace lasted any time; record the trace again.")
-        return Chosen(np.zeros(len(device), np.int64), low, high, (whole,), (0,), 0, 0, 0)
+        return Chosen(-before.astype(np.int64), low, high, (whole,), (0,), 0, 0, 0, int(before.sum()))
     step = steps.assign(marks, trace, links)
     low, high = steps.device_windows(marks, trace, step)
     walls = (high - low).astype(np.float64)
@@ -78,6 +83,14 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     return Chosen(
         step, low, high, host, tuple(kept.tolist()), counted, len(usable) - len(complete), len(complete) - len(kept)
     )
+
+
+def _queued_before(trace: KinetoTrace, links: Links) -> NDArray[np.bool_]:
+    """bool[device]: it ended before the first one whose launch is in the trace, and its own launch is not."""
+    device, launched = trace.device, links.launch >= 0
+    first = device.start[launched].min(initial=np.iinfo(np.int64).max)
+    found: NDArray[np.bool_] = ~launched & (device.end <= first) & launched.any()
+    return found
 
 
 def _most_alike(trace: KinetoTrace, step: Rows, among: Rows) -> Rows:

@@ -220,7 +220,10 @@ def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:
     dark = np.isin(table.bound, [BOUNDS.index(name) for name in blank])
     times = np.bincount(group[rows(profile).signature[dark]], weights=table.share[dark], minlength=len(GROUPS))
     most = GROUPS[int(times.argmax())]
-    return most if times.max() >= _ONE_GROUP * times.sum() and most != "other" else ""
+    if times.max() < _ONE_GROUP * times.sum() or most == "other":
+        return ""
+    exposed = profile.imported.exposed if profile.imported is not None and most == "communication" else None
+    return most if exposed is None else f"{most}, {units.percent(exposed / analysis.wall, 0)} exposed"
 
 
 def _by_fewer_products(analysis: Analysis, name: Bound) -> bool:

@@ -132,7 +132,7 @@ def test_whatif_on_the_same_device(roofline: Run, tmp_path: Path) -> None:
     out = " ".join(ended.out.split())
     assert "12.5 ms per step on Round Device, 2 threads. The ops that can be carried take 10.4 ms here and 10.4" in out
     # 10.4 ms of ops and 1.8 ms of host time; 267 µs are not carried
-    assert "as fast as here. With as much host time as here, 1.80 ms, a step takes 12.2 ms there" in out
+    assert "as fast as here. With as much host time as here, 1.80 ms, that is 12.2 ms there" in out
     assert "The other 267 µs count on neither side." in out
 
 

@@ -114,6 +114,15 @@ def test_what_group_the_time_is_of_that_nothing_is_known_of() -> None:
         assert ("unknown (" in words) == bool(told)
 
 
+@pytest.mark.parametrize(("exposed", "told"), [(None, ""), (0.0, ", 0 % exposed"), (600e-6, ", 10 % exposed")])
+def test_how_much_of_unknown_communication_is_exposed(exposed: float | None, told: str) -> None:
+    """900 µs of a collective in steps of 5990 µs, as a trace says."""
+    called = Row("nccl", "communication", 900, known=False)
+    run = step((*LAYER * 4, called))
+    imported = Imported(communication=900e-6, exposed=exposed)
+    assert f"15 % unknown (communication{told})" in _words.verdict(analyze(replace(run, imported=imported)))
+
+
 def test_far_below_a_roof_nothing_is_called_bound() -> None:
     # Four times the bandwidth: embedding 100 (cache), gelu 20, softmax 200 (cache), adamw 700 µs (cache): 1020 of
     # 5425 µs = 19 % attained.

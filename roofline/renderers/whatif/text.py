@@ -57,7 +57,7 @@ def _verdict(found: WhatIf) -> str:
     factor = _factor(ops.here / ops.there, ops.here, ops.interval)
     which = "Its ops" if left <= 0 else "The ops that can be carried"
     ends = units.seconds_between(*ops.interval)
-    so = "a step takes" if left <= 0 else "they and the gap take"
+    so = "a step takes" if left <= 0 else "that is"
     return (
         f"{step}. {which} take {units.seconds(ops.here)} here and {units.seconds(ops.there)} on {there} (range "
         f"{ends}), {factor}. With as much {gap} as here, {units.seconds(found.gap)}, {so} "
@@ -91,7 +91,10 @@ def _cells(name: str, row: Row) -> tuple[str, ...]:
         return (name, str(row.ops), *[units.UNKNOWN] * 5)
     speed = units.significant(row.here / row.there) if row.there > 0 else units.UNKNOWN
     ends = units.seconds_between(*row.interval)
-    times = (units.seconds(row.here), units.seconds(row.there), ends, units.seconds(row.floor))
+    here = units.seconds(row.here)
+    if row.not_carried:
+        here += f" of {units.seconds(row.here + row.not_carried)}"
+    times = (here, units.seconds(row.there), ends, units.seconds(row.floor))
     return (name, str(row.ops), *times, speed)
 
 

@@ -65,7 +65,7 @@ _CAUSE = np.array(list(DETAILS.values()), np.int8)
 KERNEL_LATENCY = 4_000  # [ns] longest gap that two queued kernels leave between them
 LAUNCH_LATENCY = 10_000  # [ns] from the call of a launch to its start on an idle device
 BLOCKING = 5_000  # [ns] a synchronising call that lasts longer has waited
-PAUSE = 10  # times what the host usually takes from launch to launch: by choice, far from its jitter
+PAUSE = 10  # times what nine of ten launches come within from the one before: by choice, far from what Python takes
 INPUT_COPY = 1_024  # [byte] a copy to the device that is smaller carries no batch but a scalar
 
 _BLOCKS = re.compile(r"Synchronize|Memcpy(?!.*Peer)")
@@ -256,7 +256,7 @@ def _late(
 
     blocking = calling & _matching(trace, _BLOCKS)[launches.name] & (launches.duration > BLOCKING)
     waited, back = _longest_ending_within(launches.start[blocking], launches.end[blocking], opens, until)
-    held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _between(launches, calling))
+    held = (2 * waited >= closes - opens) & (until - back <= PAUSE * _between(launches, links))
 
     to_device = np.append((device.kind == MEMCPY) & _matching(trace, _TO_DEVICE)[device.name], False)[ended_by]
     to_device[to_device] = [_copied(trace, row) >= INPUT_COPY for row in ended_by[to_device].tolist()]
@@ -296,13 +296,16 @@ def _copied(trace: KinetoTrace, row: int) -> float:
     return size if isinstance(size, int | float) else 0
 
 
-def _between(launches: Events, some: np.ndarray) -> float:
-    """What a host usually takes from the end of a launch to the next one [ns]: the median; infinite without two."""
-    row = np.flatnonzero(some)
+def _between(launches: Events, links: Links) -> float:
+    """Within how long [ns] of the end of a launch on its thread nine of ten others follow; infinite without two.
+
+    Launches are those that the device carried out, and no other calls of the driver.
+    """
+    row = np.unique(links.launch[links.launch >= 0])
     row = row[np.lexsort((launches.start[row], launches.thread[row]))]
     same = launches.thread[row[1:]] == launches.thread[row[:-1]]
     apart = (launches.start[row[1:]] - launches.end[row[:-1]])[same]
-    return max(float(np.median(apart)), 0.0) if len(apart) else float("inf")
+    return max(float(np.quantile(apart, 0.9)), 0.0) if len(apart) else float("inf")
 
 
 def _longest_ending_within(

@@ -180,13 +180,17 @@ def test_a_wait_is_the_cause_if_it_lasted_half_as_long_as_the_gap(make_kineto, s
 
 @pytest.mark.parametrize(("called", "label"), [(120, "after a blocking call"), (121, "Python between ops")])
 def test_a_pause_after_a_wait_is_the_hosts(make_kineto, called, label):
-    """From call to call it takes 1 µs, and ten times that after the wait; or more."""
-    made = gap(make_kineto, 220)
-    for start in range(10, 50, 2):
-        made.call("cudaEventRecord", start, start + 1)
-    made.call("cudaStreamSynchronize", 50, 110)
-    made.launch("k", called, called + 10, 220)
-    assert detail(made) == label
+    """A launch of 4 µs comes 1 µs after the one before, and ten times that after the wait; or more."""
+    made = make_kineto.Trace()
+    made.annotation("roofline:step#0", 0, 220)
+    made.op("aten::first", 0, 8)
+    for number in range(20):  # a kernel of 5 µs each, up to 110
+        made.launch("k", 5 * number, 10 + 5 * number, 15 + 5 * number)
+    made.call("cudaEventRecord", 99, 99)  # no launch, however soon it follows
+    made.call("cudaStreamSynchronize", 99, 110)
+    made.launch("k", called, called + 1, 220)
+    _, found = analysed(made)
+    assert idle.LABELS[found.detail[-1]] == label
 
 
 @pytest.mark.parametrize(("end", "label"), [(150, "host waits for a collective"), (149, "op dispatch")])

@@ -190,21 +190,33 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         words = bound(name, times, upper[name], at_once(analysis, name))
         if " exceeded, " in words and _by_fewer_products(analysis, name):
             words += " in kernels that need fewer products than are counted"
+        known = []
+        if name == "unknown":
+            known.append(_unknown(analysis, blank))
+        elif _over_a_link(analysis, name):
+            known.append("mostly over a link")
         if not parts and name != "unknown":
             floors, losses = (sorted(getattr(end, part) / wall for end in ends) for part in ("floor", "loss"))
             floor, loss = (units.percent_between(shares[0], shares[-1]) for shares in (floors, losses))
-            words += f" (floor {floor}, loss {loss})"
+            known.append(f"floor {floor}, loss {loss}")
         elif words.endswith("-bound"):
             words = name
-        elif name == "unknown":
-            words += f" ({what})" if (what := _unknown(analysis, blank)) else ""
+        words += f" ({'; '.join(filter(None, known))})" if any(known) else ""
         parts.append(f"{units.percent_between(low, high)} {words}")
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
-        known = f" ({gap})" if gap else ""
-        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{known}{waits}")
+        of_gap = f" ({gap})" if gap else ""
+        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{of_gap}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def _over_a_link(analysis: Analysis, name: Bound) -> bool:
+    """Whether most of the time under a roof is that of copies and collectives, whose roof is their link."""
+    table = analysis.table
+    under = table.bound == BOUNDS.index(name)
+    links = np.asarray([ceiling.startswith("link.") for ceiling in table.ceiling], bool)
+    return 2 * float(table.share[under & links].sum()) > float(table.share[under].sum())
 
 
 def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:

@@ -114,6 +114,16 @@ def test_what_group_the_time_is_of_that_nothing_is_known_of() -> None:
         assert ("unknown (" in words) == bool(told)
 
 
+@pytest.mark.parametrize(("copy", "told"), [(396, False), (404, True)])
+def test_a_roof_that_is_mostly_a_link_is_told_as_one(copy: float, told: bool) -> None:
+    """Beside 400 µs of layers under the roof of memory a copy over a link of 10 GB/s, at its roof."""
+    link = handmade.ceiling(10e9)
+    run = step((*LAYER * 4, Row("aten::copy_", "transfer", copy, bytes=2 * 1e4 * copy)))
+    device = replace(run.device, ceilings={**run.device.ceilings, "link.h2d": link})
+    words = _words.verdict(analyze(replace(run, device=device)))
+    assert ("mostly over a link" in words) == told, words
+
+
 @pytest.mark.parametrize(("exposed", "told"), [(None, ""), (0.0, ", 0 % exposed"), (600e-6, ", 10 % exposed")])
 def test_how_much_of_unknown_communication_is_exposed(exposed: float | None, told: str) -> None:
     """900 µs of a collective in steps of 5990 µs, as a trace says."""

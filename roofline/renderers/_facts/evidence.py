@@ -96,7 +96,9 @@ def idle(analysis: Analysis) -> str:
         return f"{words}; causes not resolved"
     causes = [f"{_words.plain(cause, 100)} {units.seconds(time)}" for cause, time in analysis.gap_causes.items()]
     if causes:
-        words += f": {', '.join(causes)}"
+        # Causes were observed in the idle time, and are carried over to the gap: they add up to that.
+        same = units.seconds(analysis.idle) == units.seconds(analysis.gap_told)
+        words += f"{': ' if same else f'; the {_words.gap_name(analysis)} by cause: '}{', '.join(causes)}"
     if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
         words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"

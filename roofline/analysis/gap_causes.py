@@ -18,6 +18,8 @@ from roofline.core.schema import Profile
 AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 #: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
 DISPATCH, INPUT = "host dispatch", "data input"
+#: What is the device's own: what it takes between queued kernels, and waits for without any trace of it.
+OTHER = "other"
 #: A wait before one op that is this share of the idle time is a hole in the step, no matter of each launch. By choice.
 _HOLE = 0.5
 #: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.

@@ -87,7 +87,8 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
     constituents: signatures of the ops that were fused into it; empty for an op that stands for itself.
     places: (scope, phase, block) of each constituent; empty: they are those of the op.
     host_ns: how long no op ran before it [ns], mean over the kept steps: while the host was in the framework's events,
-    and while it was outside of them (Python). None: not recorded.
+    and while it was outside of them (Python). What a device takes between queued kernels is in neither. None: not
+    recorded.
     host_reads: results that the host read (`.item()`) after the op before it. None: not recorded.
     host_calls: calls of the framework in that time that run no op (views). None: not recorded.
     python_ns: what of that time is outside of the framework, median over the kept steps [ns]. None: not recorded.

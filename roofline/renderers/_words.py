@@ -11,7 +11,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.callbacks import called_back
-from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
+from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, LINKS, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
@@ -215,7 +215,8 @@ def _over_a_link(analysis: Analysis, name: Bound) -> bool:
     """Whether most of the time under a roof is that of copies and collectives, whose roof is their link."""
     table = analysis.table
     under = table.bound == BOUNDS.index(name)
-    links = np.asarray([ceiling.startswith("link.") for ceiling in table.ceiling], bool)
+    moving = np.asarray([signature.op_class in LINKS for signature in analysis.profile.signatures], bool)
+    links = moving[table.columns.signature]
     return 2 * float(table.share[under & links].sum()) > float(table.share[under].sum())
 
 

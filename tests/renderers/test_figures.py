@@ -466,6 +466,11 @@ def test_a_timeline_is_the_first_kept_step() -> None:
     assert found.by_cause()["host in Python"] == pytest.approx(300e-6)
 
 
+def test_the_host_did_nothing_where_a_device_took_its_time_between_queued_kernels() -> None:
+    assert _timeline._cause(replace(handmade.OPS[0], host_ns=(0, 0))) == "cause not recorded"
+    assert _timeline._cause(replace(handmade.OPS[0], host_ns=(1, 0))) == "host in the framework"
+
+
 def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:
     # The step was seen to be idle for 0.1 ms and the profiler cost 1.3 ms of it; 13.7 - 10.6 ms lie between the ops.
     pieces = replace(handmade.profile().profiled, idle=(0.1e-3,) * 3)

@@ -79,6 +79,19 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
 
 
+def test_no_mask_is_named_where_none_leaves_anything_out() -> None:
+    """Two convolutions, one by Winograd: 2 x 25.8 of 25.9 GFLOP that the step has room for. m * m / m is not m here."""
+    flops = 25802608296.0
+    cost = replace(handmade.SIGNATURES[1].cost, flops=flops, model_flops=flops, useful_flops=flops)
+    convolution = replace(handmade.SIGNATURES[1], cost=cost, kind="convolution")
+    assert flops * flops / flops != flops
+    ops = tuple(replace(op, kernels=((0, 1),)) if row == 1 else op for row, op in enumerate(handmade.OPS))
+    signatures = (handmade.SIGNATURES[0], convolution, *handmade.SIGNATURES[2:])
+    profile = handmade.profile(signatures=signatures, ops=ops, kernels=("winograd_3x3",))
+    told = notes.mfu(analyze(profile, handmade.device(matrix_fp32=25.9e9 / 12.5e-3)))
+    assert told.startswith("convolutions are counted as direct ones")
+
+
 def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     # Half of the rates: floors of twice 7725 µs and more, of ops that took 10 433 µs.
     rates = {name: ceiling.value for name, ceiling in handmade.device().ceilings.items()}

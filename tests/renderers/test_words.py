@@ -63,6 +63,16 @@ def test_ops_that_were_timed_in_far_longer_steps() -> None:
     assert ": 12.5 ns per step (its ops timed in steps 1000000 times as long); 43 % memory" in told
 
 
+def test_of_a_group_is_told_what_part_of_it_is_projected() -> None:
+    """25 µs of gelu, a contraction here, and twice 2500 of products, of which the other device has no ceiling."""
+    signatures = list(handmade.profile().signatures)
+    signatures[2] = replace(signatures[2], op_class="contraction")
+    there = handmade.device()
+    there = replace(there, ceilings={name: one for name, one in there.ceilings.items() if name != "matrix.fp32"})
+    told = what_if.render(carry(analyze(handmade.profile(signatures=tuple(signatures))), there))
+    assert "25.0 µs of 5.02 ms" in told, told
+
+
 def test_what_is_unknown_is_told_once() -> None:
     """An op without any work has no floor where no launch has, nor has one of unknown work."""
     signatures = list(handmade.profile().signatures)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.gap_causes import INPUT, PYTHON, seconds_of
+from roofline.analysis.gap_causes import INPUT, OTHER, PYTHON, seconds_of
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -14,7 +14,7 @@ from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs, programs
 from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.gap import dispatching
+from roofline.comparison.causes.gap import dispatching, share_of_gap
 from roofline.comparison.causes.phrases import counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.drift import drift
@@ -69,7 +69,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     left = attribution.gap_a, attribution.gap_b
     if attribution.queued and a.gap_causes and b.gap_causes:
         # What a device takes from one queued kernel to the next, and waits by itself, is no time of its host.
-        left = min(left[0], dispatching(a)), min(left[1], dispatching(b))
+        own = share_of_gap(a, OTHER), share_of_gap(b, OTHER)
+        left = min(max(0.0, left[0] - own[0]), dispatching(a)), min(max(0.0, left[1] - own[1]), dispatching(b))
     yield Claim(name, NONE, NONE, *left, about=about)
 
 

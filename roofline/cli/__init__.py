@@ -74,7 +74,7 @@ def main(arguments: list[str] | None = None) -> None:
     code: Any = 0
     _print_anything()
     try:
-        with _signals_stop(), plugins.importing():  # what is read of a large profile stays, too
+        with _signals_stop():
             code = build(first if first in verbs else None)(args=arguments, prog_name="roofline", standalone_mode=False)
         if sys.stdout is not None:
             sys.stdout.flush()  # what fails to be written is told, and not left to the end of the process

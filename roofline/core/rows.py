@@ -6,13 +6,14 @@ A loop over a quarter of a million rows takes a second, a column of them some hu
 from __future__ import annotations
 
 import weakref
-from collections.abc import Callable, Hashable, Iterable, Sequence
+from collections import defaultdict
+from collections.abc import Callable, Hashable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import chain
-from operator import attrgetter
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import numpy as np
+from msgspec.structs import astuple
 from numpy.typing import NDArray
 
 #: `schema.Profile` and `schema.Op`: that module checks its profiles by their columns.
@@ -20,13 +21,14 @@ Profile = Any
 Op = Any
 
 Ints = NDArray[np.int64]
-#: Ops whose columns are read one after the other: each is then still in the cache of the core. By choice: a few hundred
-#: bytes each, that is a megabyte at most.
+#: Ops whose columns are read one after the other: each is then still in the cache of the core. By choice: at about a
+#: kilobyte each, that is a megabyte.
 _PIECE = 1024
-#: The first fields of `Rows`; all at once, which looks at each op once.
-_NUMBERS = attrgetter("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")
-#: Its fields that are tuples, or None.
-_TUPLES = tuple(map(attrgetter, ("own_ns", "reads", "writes", "kernels", "constituents", "places", "host_ns")))
+#: The first fields of `Rows`, each a number.
+_NUMBERS = ("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")#: Those of `Rows` that count what a field holds.
+_TUPLES = ("own_ns", "reads", "writes", "constituents")
+
+_chained = chain.from_iterable
 _Given = ParamSpec("_Given")
 _Made = TypeVar("_Made")
 
@@ -96,25 +98,31 @@ def rows(profile: Profile) -> Rows:
     """The columns of a profile; OverflowError where a number has more than 64 bits."""
     ops, known = profile.ops, buffers_known(profile)
     pieces = [_piece(ops[begin : begin + _PIECE], known) for begin in range(0, max(len(ops), 1), _PIECE)]
-    numbers, *columns = (settled(np.concatenate(column)) for column in zip(*pieces, strict=True))
-    return Rows(*settled(numbers.T.copy()), *columns)
+    numbers, sizes, *columns = zip(*pieces, strict=True)
+    rows_of = (settled(np.concatenate(each, axis=1)) for each in (numbers, sizes))
+    return Rows(*chain.from_iterable(rows_of), *(settled(np.concatenate(each)) for each in columns))
 
 
 def _piece(ops: Sequence[Op], known: bool) -> tuple[Ints, ...]:
-    """The columns of some ops as `Rows` has them, but for its first eight, which are the columns of one array."""
-    own, reads, writes, kernels, constituents, places, host = (list(map(get, ops)) for get in _TUPLES)
-    if not all(host):
-        host = [waited or (0, 0) for waited in host]
-    touched = chain.from_iterable(zip(reads, writes, strict=True)) if known else ()
+    """The columns of some ops as `Rows` has them, but for the numbers and the sizes, which are rows of one array."""
+    # All fields of an op at once: asking for one after the other takes several times as long.
+    of: Mapping[str, tuple[Any, ...]] = defaultdict(tuple)
+    if ops:
+        of = dict(zip(ops[0].__struct_fields__, zip(*map(astuple, ops), strict=True), strict=True))
+    reads, writes, host = of["reads"], of["writes"], of["host_ns"]
+    if None in host:
+        host = tuple(waited or (0, 0) for waited in host)
+    numbers = _whole(_chained(of[name] for name in _NUMBERS)).reshape(len(_NUMBERS), -1)
+    sizes = _whole(_chained(map(len, of[name]) for name in _TUPLES)).reshape(len(_TUPLES), -1)
     return (
-        _whole(chain.from_iterable(map(_NUMBERS, ops))).reshape(-1, 8),
-        *(_whole(map(len, each)) for each in (own, reads, writes, constituents)),
-        _whole(chain.from_iterable(host)).reshape(-1, 2).sum(axis=1),
-        _whole(chain.from_iterable(own)),
-        _whole(chain.from_iterable(touched)),
-        _whole(chain.from_iterable(chain.from_iterable(kernels))).reshape(-1, 2),
-        _whole(chain.from_iterable(constituents)),
-        _whole(chain.from_iterable(chain.from_iterable(places))).reshape(-1, 3),
+        numbers,
+        sizes,
+        _whole(map(sum, host)),
+        _whole(_chained(of["own_ns"])),
+        _whole(_chained(_chained(zip(reads, writes, strict=True))) if known else ()),
+        _whole(_chained(_chained(of["kernels"]))).reshape(-1, 2),
+        _whole(_chained(of["constituents"])),
+        _whole(_chained(_chained(of["places"]))).reshape(-1, 3),
     )
 
 

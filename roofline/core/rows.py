@@ -25,7 +25,8 @@ Ints = NDArray[np.int64]
 #: kilobyte each, that is a megabyte.
 _PIECE = 1024
 #: The first fields of `Rows`, each a number.
-_NUMBERS = ("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")#: Those of `Rows` that count what a field holds.
+_NUMBERS = ("signature", "scope", "phase", "block", "launches", "overlap_ns", "start_ns", "times")
+#: Those of `Rows` that count what a field holds.
 _TUPLES = ("own_ns", "reads", "writes", "constituents")
 
 _chained = chain.from_iterable

@@ -59,6 +59,22 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.obj._hypothesis_internal_use_settings = settings(own, max_examples=most)
 
 
+@pytest.fixture(scope="session", autouse=True)
+def cache(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureRequest) -> Iterator[Path]:
+    """A cache that holds a calibration made by hand: the user's own is neither read nor filled, nor measured for.
+
+    On a GPU the tests measure against what was calibrated there.
+    """
+    from calibrated import fill
+
+    folder = tmp_path_factory.mktemp("cache")
+    fill(folder)
+    with pytest.MonkeyPatch.context() as patch:
+        if request.config.getoption("markexpr") != "gpu":
+            patch.setenv("ROOFLINE_CACHE", str(folder))
+        yield folder
+
+
 @pytest.fixture(autouse=True)
 def _terminal_of_100_columns(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COLUMNS", "100")

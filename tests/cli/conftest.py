@@ -1,7 +1,4 @@
-"""Running `roofline` in a test: in this process where that shows the same, in a process of its own where it matters.
-
-No test measures ceilings: the cache holds a calibration made by hand, with ceilings that nothing reaches.
-"""
+"""Running `roofline` in a test: in this process where that shows the same, in a process of its own where it matters."""
 
 from __future__ import annotations
 
@@ -15,12 +12,9 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import NamedTuple
 
-import msgspec
 import pytest
 
 from roofline import cli
-from roofline.core.device import Cache, Ceiling, Device
-from roofline.devices import calibration, cpu
 
 
 class Ended(NamedTuple):
@@ -32,37 +26,6 @@ class Ended(NamedTuple):
 
 
 Run = Callable[..., Ended]
-
-
-def roomy() -> Device:
-    """A device whose ceilings nothing here can reach: no op is ever above one."""
-    rates = {
-        **{f"matrix.{precision}": 1e15 for precision in ("fp64", "fp32", "bf16", "fp16")},
-        **{f"vector.{precision}": 1e14 for precision in ("fp64", "fp32", "bf16", "fp16")},
-        **{f"function.{name}": 1e14 for name in ("exp", "tanh", "erf", "log", "sqrt", "rsqrt", "pow", "random")},
-        **{f"dram.{pattern}": 1e14 for pattern in ("read", "write", "copy", "triad", "inplace", "update")},
-        **{f"cache.{level}": 1e15 for level in ("l2", "llc")},
-        "launch.torch-eager": 1e-9,
-    }
-    return Device(
-        name="Roomy CPU",
-        kind="cpu",
-        ceilings={name: Ceiling(value=value, source="made up", spread=0.01) for name, value in rates.items()},
-        caches=(Cache(level="llc", size=32e6, source="made up"),),
-    )
-
-
-@pytest.fixture(scope="session")
-def cache(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A cache of calibrations that holds one for every number of threads."""
-    folder = tmp_path_factory.mktemp("cache")
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("ROOFLINE_CACHE", str(folder))
-        for threads in range(1, len(cpu.affinity()) + 1):
-            key = calibration.key("cpu", threads)
-            kept = calibration.Stored(schema=calibration.SCHEMA, key=key, full=True, device=roomy())
-            calibration.location(key).write_bytes(msgspec.json.encode(kept))
-    return folder
 
 
 @pytest.fixture(scope="session")

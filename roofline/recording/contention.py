@@ -21,6 +21,8 @@ from roofline.core.executor import AWAY, QUEUED
 SHARE, SWITCHES = 0.9, 200.0
 #: Above this share of all cores taken by others, with so much of them taken in all, somebody had to wait.
 OTHERS, FULL = 0.05, 0.95
+#: How often clocks are read until nothing came between them. By choice: even on full cores that is rare.
+_TRIES = 5
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,7 +133,12 @@ class System:
 
 def _off_core() -> tuple[float, float | None]:
     """Time in which this thread was on no core, since some moment, and `_queued` of it [s]."""
-    return time.perf_counter() - time.thread_time(), _queued()
+    queued = _queued()
+    for _ in range(_TRIES):
+        off, before, queued = time.perf_counter() - time.thread_time(), queued, _queued()
+        if queued == before:  # else it was pushed aside between the two clocks and the queue, and they do not fit
+            break
+    return off, queued
 
 
 def _queued() -> float | None:

@@ -77,8 +77,11 @@ def test_a_thread_that_sleeps_is_away() -> None:
 
 
 def test_time_in_the_queue_for_a_core_is_not_away(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Of 10 s the thread ran for 4 and waited for a core for 5, so it was away for 1."""
-    wall, cpu, queued = iter((100.0, 110.0)), iter((2.0, 6.0)), iter((1.0, 6.0))
+    """Of 10 s the thread ran for 4 and waited for a core for 5, so it was away for 1.
+
+    First it is pushed aside for a second while its clocks are read: they are read again.
+    """
+    wall, cpu, queued = iter((90.0, 100.0, 110.0)), iter((2.0, 2.0, 6.0)), iter((0.0, 1.0, 1.0, 6.0, 6.0))
     clocks = SimpleNamespace(perf_counter=lambda: next(wall), thread_time=lambda: next(cpu))
     monkeypatch.setattr(contention, "time", clocks)
     monkeypatch.setattr(contention, "_queued", lambda: next(queued))

@@ -65,7 +65,7 @@ def cache(tmp_path_factory: pytest.TempPathFactory, request: pytest.FixtureReque
 
     On a GPU the tests measure against what was calibrated there.
     """
-    from calibrated import fill
+    from devices.calibrated import fill
 
     folder = tmp_path_factory.mktemp("cache")
     fill(folder)

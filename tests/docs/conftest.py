@@ -12,4 +12,4 @@ assert _SPEC.loader
 _of_cli = importlib.util.module_from_spec(_SPEC)
 _SPEC.loader.exec_module(_of_cli)
 
-brief, cache, variables, measuring = _of_cli.brief, _of_cli.cache, _of_cli.variables, _of_cli.measuring
+brief, variables, measuring = _of_cli.brief, _of_cli.variables, _of_cli.measuring

@@ -20,6 +20,8 @@ AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 DISPATCH, INPUT = "host dispatch", "data input"
 #: What is the device's own: what it takes between queued kernels, and waits for without any trace of it.
 OTHER = "other"
+#: Where the profiled steps say that the host waited for the device.
+SYNCHRONISATION = "synchronisation"
 #: A wait before one op that is this share of the idle time is a hole in the step, no matter of each launch. By choice.
 _HOLE = 0.5
 #: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.

@@ -24,8 +24,9 @@ _PATTERNS: tuple[tuple[OpClass, str], ...] = (
     ("contraction", r"fused_moe_kernel|^triton_tem_"),
     ("embedding", r"embedding|index_?select|gather|scatter|indexing_backward|index_(put|copy|elementwise)|take_"),
     ("softmax", r"softmax|softmaxforward|softmaxbackward"),
-    ("normalisation", r"norm|welford|gammabeta|\bbn_(fw|bw)"),
-    ("movement", r"copy|catarray|transpose|permute|fillfunctor|fill_|triu|tril|roll|flip|pad_|_pad|cast"),
+    ("normalisation", r"norm(?!al_(?:and|kernel|fill|dist))|welford|gammabeta|\bbn_(fw|bw)"),
+    # Not "unrolled" nor "nocast": how a kernel of ATen walks through its elements says nothing of what it does to them.
+    ("movement", r"copy|catarray|transpose|permute|fillfunctor|fill_|triu|tril|(?<!un)roll|flip|pad_|_pad|(?<!no)cast"),
     ("random", r"distribution_|dropout|philox|curand|randperm|bernoulli"),
     (
         "reduction",

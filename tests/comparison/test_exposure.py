@@ -85,5 +85,7 @@ def test_what_products_attain_is_told_of_their_own_time() -> None:
     rows = (LINEAR,) * 4
     at_once = placed(rows, (0, 0, 300, 300), (150,) * 4)
     told = only(placed(rows, (0, 300, 600, 900), (0,) * 4), at_once)
-    # 20 MFLOP at 100 GFLOP/s take 200 of 300 µs
-    assert told.label == "efficiency of products (67 % of the roof against 67 %)"
+    assert told.label == "products beside which less runs at the same time"
+    # four times 300 µs in both, of which half counts as that of the other product
+    assert "they take 1.20 ms themselves, in torch (B) 1.20 ms" in told.text
+    assert "but there 600 µs of it counts as that of ops that run at the same time, here 0 s." in told.text

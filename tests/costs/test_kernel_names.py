@@ -38,6 +38,19 @@ from roofline.costs import kernel_names
         ("triton_poi_fused__to_copy_1", "movement"),
         ("triton_red_fused_add_1", "reduction"),
         ("_combined_routing_compute", "other"),
+        (
+            "void at::native::elementwise_kernel<128, 4, at::native::gpu_kernel_impl_nocast<"
+            "at::native::BinaryFunctor<float, float, float, at::native::binary_internal::MulFunctor<float>>>>",
+            "pointwise",
+        ),
+        ("void at::native::unrolled_elementwise_kernel<at::native::CUDAFunctor_add<float>>", "pointwise"),
+        ("void at::native::(anonymous namespace)::roll_cuda_kernel<float>", "movement"),
+        ("void at::native::elementwise_kernel<at::native::gpu_kernel_impl<direct_copy_kernel_cuda>>", "movement"),
+        (
+            "void at::native::(anonymous namespace)::distribution_elementwise_grid_stride_kernel<float, 4, "
+            "at::native::templates::cuda::normal_and_transform<float>>",
+            "random",
+        ),
         ("void cutlass::device_kernel<flash::enable_sm90_or_later<flash::FlashAttnFwdSm90<flash::Mma>>>", "attention"),
         ("void cutlass::device_kernel<flash::enable_sm80_to_sm89<flash::FlashAttnBwdSm80<flash::Mma>>>", "attention"),
         ("void cudnn::bn_fw_tr_1C11_kernel_NCHW<float, float, int, 512, true, 1, true>", "normalisation"),

@@ -51,6 +51,7 @@ def switches() -> dict[str, str]:
 
     return {
         "deterministic": str(torch.are_deterministic_algorithms_enabled()),
+        "detect_anomaly": str(torch.is_anomaly_enabled()),
         "cudnn.benchmark": str(torch.backends.cudnn.benchmark),
         "oneDNN": str(torch.backends.mkldnn.is_available() and torch.backends.mkldnn.enabled),
         **float32.switches(),

@@ -149,7 +149,8 @@ def _asked(found: Comparison) -> str:
     a, b = found.a.total.model_flops, found.b.total.model_flops
     if abs(a - b) <= SAME_WORK * max(a, b):
         return "model FLOPs of products are equal" if a else "neither has products of known work"
-    return f"model FLOPs of products differ ({units.flop(a)} and {units.flop(b)})"
+    one, other = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
+    return f"model FLOPs of products differ ({one} and {other})"
 
 
 def beside(pair: RankedPair) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterator, Sequence
 
@@ -26,6 +27,7 @@ from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
+_GENERATED = re.compile(r"triton_(?!tem_)")
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 #: The switch of JAX without which there is no float64.
 _X64 = "jax_enable_x64"
@@ -77,7 +79,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     about: dict[str, str] = {}
     if chosen.any():
         rows, partners = pairs.pairs_a[chosen], pairs.pairs_b[chosen]
-        about = {"a": str(_computed_in(a, rows[0])), "b": str(_computed_in(b, partners[0]))}
+        about = _most_time(attribution, rows, partners)
         about["inputs"] = _same_inputs(a, rows, b, partners)
         yield Claim("precision", rows, partners, about=about)
     if not pairs.alike:
@@ -86,7 +88,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     alone = list[tuple[Rows, Rows]]()
     copies, wide = (casts(a), casts(b)), (changes_width(a), changes_width(b))
     for rows, partners in _stretches(attribution):
-        types = [{some.signature[row].dtype for row in chosen} & FLOATS for some, chosen in ((a, rows), (b, partners))]
+        types = [_types(some, chosen) for some, chosen in ((a, rows), (b, partners))]
         if types[0] != types[1] and all(types) and _dearer(attribution, (rows, partners), types, wide):
             about = {
                 side: " and ".join(sorted(mine - other or mine))
@@ -101,6 +103,17 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     for rows, partners in alone:
         if about or (not fuses and wide[0][rows].all() and wide[1][partners].all()):
             yield Claim("precision", rows, partners, about=about or _cast_alone(attribution, rows, partners), host=True)
+
+
+def _most_time(attribution: Attribution, rows: Rows, partners: Rows) -> dict[str, str]:
+    """What both runs compute in, of these products, where it is most of their time."""
+    a, b = attribution.a, attribution.b
+    seconds = defaultdict[tuple[str, str], float](float)
+    for row, partner in zip(rows.tolist(), partners.tolist(), strict=True):
+        types = str(_computed_in(a.segments, row)), str(_computed_in(b.segments, partner))
+        seconds[types] += float(a.seconds[row] + b.seconds[partner])
+    types = max(seconds, key=lambda each: seconds[each])
+    return {"a": types[0], "b": types[1]}
 
 
 def _cast_alone(attribution: Attribution, rows: Rows, partners: Rows) -> dict[str, str]:
@@ -241,6 +254,16 @@ def _lost_its_place(attribution: Attribution, stretch: tuple[Rows, Rows], alone:
     return all(other[name] >= one[name] for name in here)
 
 
+def _types(some: Segments, rows: Rows) -> set[str]:
+    """The floating types that some segments compute in, as far as they are known.
+
+    Of a kernel that a compiler generated and nothing is known of but its name, a type is that of an input: it reads in
+    one type and computes in another.
+    """
+    known = (row for row in rows.tolist() if not _GENERATED.match(some.signature[row].name))
+    return {str(some.signature[row].dtype) for row in known} & FLOATS
+
+
 def _computing(some: Segments, rows: Rows, copies: Bools) -> Rows:
     """Some segments without copies that stay in their type, which have another cause. copies: which are casts."""
     kept: Rows = rows[~are(some, rows, {"movement"}) | copies[rows]]
@@ -248,7 +271,7 @@ def _computing(some: Segments, rows: Rows, copies: Bools) -> Rows:
 
 
 def _dearer(
-    attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str | None]], wide: tuple[Bools, Bools]
+    attribution: Attribution, rows: tuple[Rows, Rows], types: list[set[str]], wide: tuple[Bools, Bools]
 ) -> bool:
     """Whether the run that takes longer computes in a wider type, or copies into another one and back.
 
@@ -259,7 +282,7 @@ def _dearer(
         float(side.seconds[chosen].sum()) for side, chosen in zip((attribution.a, attribution.b), rows, strict=True)
     ]
     slower = int(times[1] > times[0])
-    widest = [max(WIDTH[one] for one in some if one) for some in types]
+    widest = [max(WIDTH[one] for one in some) for some in types]
     copied = bool(wide[slower][rows[slower]].any())
     return bool(types[slower] - types[1 - slower]) and (widest[slower] > widest[1 - slower] or copied)
 

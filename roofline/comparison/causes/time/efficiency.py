@@ -11,7 +11,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import OP, Claim, Work
 from roofline.comparison.causes.facts import Facts, printable
-from roofline.comparison.causes.phrases import flop, moved, opening, other_kernels
+from roofline.comparison.causes.phrases import SOME, flop, moved, opening, other_kernels
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.machine_speed import Speed
@@ -20,6 +20,8 @@ from roofline.core.vocabulary import PRODUCTS
 #: So many times as many products are the same ones in pieces. By choice: what frameworks join by themselves (queries,
 #: keys and values, or both gradients of a layer) are two or three.
 _PIECES = 4.0
+#: From this part of a finding on, it is most of it. By choice.
+_MOST = 0.5
 #: An op with its arguments has so many characters at most, for a line. By choice.
 _LONGEST = 90
 
@@ -47,18 +49,48 @@ def _excused_by(about: Mapping[str, str]) -> Speed:
 
 def sentence(facts: Facts) -> str:
     """The work of both runs and how much of the roof they attain."""
+    if _at_once(facts):
+        return f"{opening(facts, f'the same {_kind(facts)}')}: {_beside(facts)}."
     one, other = (_attained(each) for each in (facts.does_more, facts.does_less))
     if OP in facts.about:
         does = flop if facts.about["of"] == "products" else moved
-        kind = "products" if facts.about["of"] == "products" else "ops"
         text = f"{opening(facts, printable(facts.about[OP], _LONGEST))}: {does(facts.does_more)} at {one} of the roof"
-        text = f"{text}, where {facts.less} attains {other}. Other {kind} did not get slower alike."
+        text = f"{text}, where {facts.less} attains {other}. Other {_kind(facts)} did not get slower alike."
         return f"{text}{_kernels(facts)}{_excess(facts)}"
     if facts.about["of"] == "products":
         text = f"{opening(facts, 'the same products')}: {flop(facts.does_more)} at {one} of the roof"
-        return f"{text}, where {facts.less} attains {other}.{_kernels(facts)}{_excess(facts)}"
+        return f"{text}, where {facts.less} attains {other}{_in_part(facts)}.{_kernels(facts)}{_excess(facts)}"
     text = f"{opening(facts, 'vector ops')}: {moved(facts.does_more)} at {one} of the roof"
     return f"{text}, where {facts.less} has {moved(facts.does_less)} at {other}.{_excess(facts)}"
+
+
+def _kind(facts: Facts) -> str:
+    return "products" if facts.about["of"] == "products" else "ops"
+
+
+def _at_once(facts: Facts) -> bool:
+    """Whether most of it is that fewer other ops run beside these, which take no longer themselves."""
+    longer = facts.does_more.own - facts.does_less.own
+    return facts.does_less.ops > 0 and longer < _MOST * facts.seconds
+
+
+def _in_part(facts: Facts) -> str:
+    """What of it is that fewer other ops run beside these, where that is a part that matters."""
+    beside = facts.seconds - (facts.does_more.own - facts.does_less.own)
+    if not facts.does_less.ops or beside <= SOME * facts.seconds:
+        return ""
+    return f"; {units.seconds(beside)} of it is that less runs at the same time"
+
+
+def _beside(facts: Facts) -> str:
+    """The own times of both runs, and what of them belongs to ops that run at the same time."""
+    more, less = facts.does_more, facts.does_less
+    owns, shared = (more.own, less.own), (max(0.0, more.own - more.seconds), max(0.0, less.own - less.seconds))
+    return (
+        f"they take {units.seconds(owns[0])} themselves, in {facts.less} {units.seconds(owns[1])}, but there "
+        f"{units.seconds(shared[1])} of it counts as that of ops that run at the same time, here "
+        f"{units.seconds(shared[0])}"
+    )
 
 
 def _other_kernels(facts: Facts) -> bool:
@@ -101,7 +133,9 @@ def _attained(work: Work) -> str:
 
 
 def advice(facts: Facts) -> str:
-    """Where kernels of other names ran, what these are; else first whether it stays."""
+    """To run at once what the other run does; of other kernels, what these are; else first whether it stays."""
+    if _at_once(facts):
+        return "see what runs at the same time there (roofline plot --kind timeline): other streams, or threads"
     if _other_kernels(facts):
         return "look at the kernels of both (roofline show --by kernel): libraries, layouts and tile sizes differ"
     return (
@@ -112,6 +146,8 @@ def advice(facts: Facts) -> str:
 
 def label(facts: Facts) -> str:
     """Of what, and how much of the roof both attain."""
+    if _at_once(facts):
+        return f"{_kind(facts)} beside which less runs at the same time"
     what = "efficiency of products" if facts.about["of"] == "products" else "efficiency of vector ops"
     if OP in facts.about:
         what = f"efficiency of {printable(facts.about[OP].partition(' ')[0])}"

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.gap_causes import INPUT, OTHER, PYTHON, seconds_of
+from roofline.analysis.gap_causes import INPUT, OTHER, PYTHON, SYNCHRONISATION, seconds_of
 from roofline.analysis.host_cost import HostCost, host_cost
 from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
@@ -15,13 +15,14 @@ from roofline.comparison.causes.compiled import MORE_PROGRAMS, more_programs, pr
 from roofline.comparison.causes.conditions import of_both, threads
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.gap import dispatching, share_of_gap
-from roofline.comparison.causes.phrases import counter, host_part
+from roofline.comparison.causes.phrases import SOME, counter, host_part
 from roofline.comparison.causes.select import MORE
 from roofline.comparison.drift import drift
 from roofline.comparison.host_time import A_READ
 from roofline.core.executor import ASLEEP, AWAY, CALLS, PROGRAMS, QUEUED, READS, compiles
 from roofline.core.schema import Profile
 from roofline.core.switch import COMPILED_AWAY, LAUNCHED_AWAY
+from roofline.core.vocabulary import BOUNDS
 
 #: Between this share and its complement time on a core is neither most nor little of it. By choice.
 _PARTLY = 0.25
@@ -70,7 +71,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if attribution.queued and a.gap_causes and b.gap_causes:
         # What a device takes from one queued kernel to the next, and waits by itself, is no time of its host.
         own = share_of_gap(a, OTHER), share_of_gap(b, OTHER)
-        left = min(max(0.0, left[0] - own[0]), dispatching(a)), min(max(0.0, left[1] - own[1]), dispatching(b))
+        # What followed a wait for results and was not claimed for them: both read as many, and then dispatch.
+        most = [dispatching(run) + share_of_gap(run, SYNCHRONISATION) for run in (a, b)]
+        left = min(max(0.0, left[0] - own[0]), most[0]), min(max(0.0, left[1] - own[1]), most[1])
     yield Claim(name, NONE, NONE, *left, about=about)
 
 
@@ -167,8 +170,15 @@ def _reads_input(run: Analysis) -> bool:
 
 
 def _overhead(analysis: Analysis) -> float:
-    """The share of a step in which the host dispatches or a launch is all that an op is."""
-    return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
+    """The share of a step in which the host dispatches or a launch is all that an op is.
+
+    Of ops on a device with a queue only what a launch takes at least: a roof says not that an op reaches it.
+    """
+    if not analysis.has_queue:
+        return (analysis.gap + analysis.total.bounds["overhead"]) / analysis.wall
+    table = analysis.table
+    launches = float(table.floor[table.bound == BOUNDS.index("overhead")].sum())
+    return (max(0.0, analysis.gap - seconds_of(OTHER, analysis.gap_causes)) + launches) / analysis.wall
 
 
 def _programs(facts: Facts) -> tuple[str, str, str] | None:
@@ -194,13 +204,27 @@ def sentence(facts: Facts) -> str:
     idle = f"{units.seconds(gaps[0])} with {whats[0]}"
     alike = " launches" if whats[0].endswith("launches") else ""
     other = f"{units.seconds(gaps[1])} with {whats[1].removesuffix(alike)}"
-    text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which no op runs: {idle}, {facts.less} {other}"
+    what = (
+        "its device waits for launches"
+        if any(map(_waits_by_itself, (facts.run_more, facts.run_less)))
+        else "no op runs"
+    )
+    text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which {what}: {idle}, {facts.less} {other}"
     return f"{text}{_each(facts)}."
 
 
 def _idle(run: Analysis) -> float:
-    """The gap but for what plain steps were slower by throughout, in which no op runs [s]."""
-    return run.gap_told * (1 - drift(run))
+    """The gap but for what plain steps were slower by throughout, in which no op runs [s].
+
+    Of a device with a queue without what it takes, or waits, by itself.
+    """
+    own = max(0.0, seconds_of(OTHER, run.gap_causes)) if run.has_queue else 0.0
+    return max(0.0, run.gap_told * (1 - drift(run)) - own)
+
+
+def _waits_by_itself(run: Analysis) -> bool:
+    """Whether a device with a queue spends a part of the gap that matters on what is no time of its host."""
+    return run.has_queue and seconds_of(OTHER, run.gap_causes) > SOME * run.gap_told
 
 
 def _dispatches(run: Analysis, launches: float) -> str:
@@ -264,9 +288,9 @@ def label(facts: Facts) -> str:
     if made is not None:
         told = f"{made[1]} {made[0].removeprefix('compiled ')} against {made[2]}"
     elif facts.launches_more <= facts.launches_less:
-        told = " in which no op runs against ".join(
-            units.seconds(_idle(run)) for run in (facts.run_more, facts.run_less)
-        )
+        runs = facts.run_more, facts.run_less
+        what = "its device waits for launches" if any(map(_waits_by_itself, runs)) else "no op runs"
+        told = f" in which {what} against ".join(units.seconds(_idle(run)) for run in runs)
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"

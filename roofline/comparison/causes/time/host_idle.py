@@ -61,12 +61,15 @@ def sentence(facts: Facts) -> str:
             f"{opening(facts, f'Python functions that its {_caller(facts)} calls back')}: {facts.about_more} per step"
         )
         return f"{text}{other}{between}{following(facts)}; the step waits for Python on the host."
-    text = f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, "
     dispatches_more = facts.launches_more > MORE * facts.launches_less
-    text += "beyond what dispatching an op takes" if dispatches_more else "which is not dispatching more ops"
+    beside = "beyond what dispatching an op takes" if dispatches_more else "which is not dispatching more ops"
     late = facts.seconds - facts.dispatch
-    if SOME * facts.seconds < late <= facts.seconds:
-        text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
+    if late > (1 - SOME) * facts.seconds:
+        text = f"{facts.more} takes {units.seconds(facts.seconds)} longer in ops that its host is late for, {beside}"
+    else:
+        text = f"{facts.more} spends {units.seconds(facts.seconds)} more on its host while no op runs, {beside}"
+        if late > SOME * facts.seconds:
+            text += f"; {units.seconds(late)} of it is what the ops right after it take longer"
     match facts.about.get("host"):
         case "ops":
             each = f"{facts.about_more}, {facts.less} {facts.about_less}"

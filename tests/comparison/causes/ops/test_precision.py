@@ -11,6 +11,7 @@ from synthetic import (
     GELU,
     LAYER,
     NORM,
+    UNFUSED_NORM,
     Row,
     instead,
     step,
@@ -32,6 +33,23 @@ def test_another_precision() -> None:
     assert found.rule == "precision"
     assert found.seconds == near(12 * 150)
     assert "fp32 where torch (tf32) computes in tf32" in found.text
+
+
+def test_what_most_products_compute_in_is_told_of_them() -> None:
+    """The first product of A is a small one in fp32, the other twelve are in bf16; all of B is in TF32 and slower."""
+    small = Row("aten::bmm", "contraction", 4, flops=1e3, bytes=1e3)
+    mixed = tuple(change(row, arithmetic="bf16") if row.name == "aten::addmm" else row for row in LAYER * 4)
+    wide = tuple(change(row, own=2 * row.own, arithmetic="tf32") if row.flops else row for row in LAYER * 4)
+    told = found(step((small, *mixed)), step((change(small, arithmetic="tf32"), *wide)))["precision"]
+    assert "tf32 where torch (A) computes in bf16" in told.text
+
+
+def test_the_type_of_its_input_is_not_what_a_generated_kernel_computes_in() -> None:
+    """Of a trace nothing is known of it but its name, in which it casts; the ops that it replaces are in fp32."""
+    kernel = Row("triton_red_fused__to_copy_mean_pow_rsqrt_0", "normalisation", 30, bytes=0.2e6, dtype="bf16")
+    told = found(step(instead(LAYER * 4, NORM.name, UNFUSED_NORM)), step(instead(LAYER * 4, NORM.name, (kernel,))))
+    assert "precision" not in told
+    assert sum(one.seconds for one in told.values() if one.rule == "fusion") > 0
 
 
 def test_work_in_another_floating_type() -> None:

@@ -141,3 +141,14 @@ def test_a_host_that_is_late_is_not_blamed_on_an_op_that_its_run_lacks() -> None
     told = found(step((*late,) * 4), step((*more,) * 4))
     assert "more-work" not in told
     assert not any(": none" in one.text for one in told.values())
+
+
+def test_what_a_device_waits_for_by_itself_is_not_its_hosts_in_the_sentence() -> None:
+    """28 launches of 10 us: 280 us of gap in both, in A its host's, in B nine tenths the device's own."""
+    device = replace(step().device, kind="cuda")
+    a = step(device=device)
+    b = step(device=device, causes={"host dispatch": 0.1, "other": 0.9})
+    told = found(a, b)["host-bound"]
+    assert told.seconds == near(280 - 28)
+    assert "252 µs more in which its device waits for launches: 280 µs with 28 launches, torch (B) 28.0 µs" in told.text
+    assert "280 µs in which its device waits for launches against 28.0 µs" in told.label

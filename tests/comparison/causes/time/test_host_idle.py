@@ -17,6 +17,7 @@ from synthetic import (
 
 from roofline.comparison.causes.order import causes
 from roofline.comparison.causes.phrases import counter
+from roofline.comparison.causes.time import host_idle
 from roofline.core.executor import CALLS, MADE, MAKING, PROGRAMS
 from roofline.core.schema import Profile
 
@@ -47,6 +48,15 @@ def test_what_of_it_fills_tensors_with_numbers(filling: float, part: str, advice
     assert advice in told.advice
     unknown = only(making(step(extra_gap=2000), 3.0, filling), step())
     assert "torch.tensor" not in unknown.text
+
+
+def test_what_ops_take_longer_is_not_told_as_time_in_which_none_runs() -> None:
+    """Of 100 us none is in the gap: all of it is what ops take longer that the host is late for."""
+    late, partly = (host_idle.sentence(facts(dispatch=gap, launches_more=100.0)) for gap in (0.0, 60e-6))
+    assert late.startswith("torch takes 100 µs longer in ops that its host is late for, which is not dispatching more")
+    assert "no op runs" not in late
+    assert "more on its host while no op runs" in partly
+    assert "40.0 µs of it is what the ops right after it take longer" in partly
 
 
 def test_two_causes_of_opposite_sign() -> None:

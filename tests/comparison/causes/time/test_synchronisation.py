@@ -63,6 +63,28 @@ def test_waiting_is_not_charged_to_dispatch_again() -> None:
     assert sum(f.seconds for f in told.values()) == pytest.approx(compare(a, step()).difference, rel=0.05)
 
 
+@pytest.mark.parametrize(("pause", "waits"), [(400, False), (0, True)])
+def test_the_same_pause_after_the_same_read_is_no_reading(pause: float, waits: bool) -> None:
+    """In both one result is read, and the host takes 400 us before the next op: "waiting" in A alone.
+
+    Where B has no such pause, A does wait for so much longer: 400 us, and before the read for that part of 10 us that
+    is not called waiting, less the 10 us of B.
+    """
+    read = Row("aten::_local_scalar_dense", "transfer", 5, bytes=4)
+    rows = [change(row, host=(0.0, 10.0)) for row in (*LAYER * 4, read)]
+    a, b = (
+        step(
+            (change(rows[0], host=(0.0, 10.0 + after)), *rows[1:]),
+            causes={"host dispatch": 1 - held, "synchronisation": held},
+        )
+        for after, held in ((400, 400 / 690), (pause, 0.0))
+    )
+    told = found(a, b)
+    assert ("synchronisation" in told) == waits
+    if waits:
+        assert told["synchronisation"].seconds == near(400 + 10 * (1 - 400 / 690) - 10)
+
+
 def test_results_read_on_a_cpu() -> None:
     reading, none = {"host_reads_per_step": 16.0}, {"host_reads_per_step": 0.0}
     found = only(step(extra_gap=200, conditions=reading), step(conditions=none))

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Iterator
 
 import pytest
 import torch
 
 from roofline.backends.torch import BACKEND
 from roofline.core.step import Step
-from roofline.recording.garbage import collect_if_due, kept_out
+from roofline.recording.garbage import _look_at_all, collect_if_due, kept_out
 from roofline.recording.recording import Plan
 
 
@@ -33,6 +34,36 @@ def test_nothing_is_collected_but_between_steps() -> None:
         collect_if_due()
         assert held() is not None  # so few objects that Python would not, either
     assert (gc.isenabled(), gc.get_freeze_count()) == before
+
+
+@pytest.fixture
+def thawed() -> Iterator[None]:
+    """Without what these tests froze when they were collected: a program that froze something is left alone."""
+    gc.unfreeze()
+    yield
+    gc.freeze()
+
+
+@pytest.mark.usefixtures("thawed")
+@pytest.mark.parametrize("step", [0.0, 10.0])
+def test_a_collection_that_the_step_asks_for_looks_at_all_there_is(step: float) -> None:
+    """A cycle from before the steps, which is let go within one: what is due leaves it, gc.collect() does not."""
+    due, cycle = gc.get_threshold()[0] + 1, Cycle(0)
+    held = weakref.ref(cycle)
+    with kept_out(step):
+        del cycle
+        lists = [[0] for _ in range(2 * due)]
+        if not step:  # in long steps Python collects by itself
+            collect_if_due()
+            assert held() is not None
+        gc.collect()
+        assert held() is None
+        if not step:  # and what comes after it is collected as before
+            later = weakref.ref(Cycle(10 * due))
+            collect_if_due()
+            assert later() is None
+    assert _look_at_all not in gc.callbacks
+    assert len(lists) == 2 * due
 
 
 def test_long_steps_collect_as_always() -> None:

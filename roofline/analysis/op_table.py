@@ -61,8 +61,9 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     bound_high = upper.argmax(axis=0) if len(ops) else binding
     turned = binding != bound_high
     binding[idle] = BOUNDS.index("overhead")
-    # Of a product of unknown arithmetic one term is open: the others are below its floor, and none of them is its roof.
-    open_ = np.asarray([UNKNOWN_ARITHMETIC in row.missing for row in found], bool)[work]
+    # Of a product of unknown arithmetic, or without a ceiling for it, one term is open: the others are below its floor,
+    # and none of them is its roof.
+    open_ = np.asarray([any(map(_of_products, row.missing)) for row in found], bool)[work]
     floor = np.where(costed, filled.max(axis=0, initial=0.0), 0.0)
     # So their floors are ranges, up to the slowest arithmetic.
     slowest = np.nan_to_num(_column(found, "compute_high")[work], nan=-1.0)
@@ -101,6 +102,11 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         lacking.append((f"cache.{device.caches[-1].level if device.caches else 'llc'}",))
     missing = tuple(sorted({name for row in lacking for name in row}))
     return table, missing
+
+
+def _of_products(missing: str) -> bool:
+    """Whether a ceiling that is missing is one of products."""
+    return missing == UNKNOWN_ARITHMETIC or missing.startswith("matrix.")
 
 
 def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms], NDArray[np.int64]]:

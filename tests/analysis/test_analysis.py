@@ -89,6 +89,16 @@ def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, hi
     assert lone.floor_high[1] == lone.floor[1] > 0
 
 
+def test_a_product_without_a_ceiling_has_no_known_roof() -> None:
+    """Its traffic is a lower end of its floor, and no roof: a product of complex numbers is not bound by memory."""
+    signatures = list(handmade.profile().signatures)
+    signatures[1] = replace(signatures[1], precision=replace(handmade.FP32, arithmetic="complex64"))
+    analysis = analyze(handmade.profile(signatures=tuple(signatures)))
+    assert BOUNDS[analysis.table.bound[1]] == "unknown"
+    assert analysis.table.floor[1] == analysis.table.memory[1]
+    assert "matrix.complex64" in analysis.missing
+
+
 def test_bounds_are_shares_of_the_step(analysis: Analysis) -> None:
     total = analysis.total
     # memory: 400 + 25 + (2000 - 50) + 3000; unknown: 367 - 50

@@ -548,6 +548,17 @@ def test_unknown_ops_are_named_with_their_reason():
     assert counted.ops[0].costed.op_class == "communication"
 
 
+def test_complex_numbers_count_as_real_ones_and_that_is_said():
+    """Of 2 x 8 x 8 x 8 FLOP of a product, which on real numbers is four and more, and of a sum, which is two."""
+    a = torch.randn(8, 8, dtype=torch.complex64)
+    product, total = (op.op.costed.cost for op in listed(counted_of(lambda: a @ a + a)))
+    assert (product.flops, total.vector_flops) == (2 * 8**3, 8**2)
+    assert product.quality == total.quality == "assumed"
+    assert product.note == "an operation on complex numbers counts as one on real numbers"
+    [view] = [op.op.costed.cost for op in listed(counted_of(lambda: a.clone()))]
+    assert view.quality == "exact"  # a copy computes nothing
+
+
 def test_results_that_were_not_recorded_are_buffers_of_unknown_identity():
     nodes = Nodes(("aten::relu", -1, -1, 1))
     nodes.call = lambda index: Call("aten::relu", "", (Tensor((4,), (1,), "float", 9),))

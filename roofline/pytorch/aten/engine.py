@@ -110,6 +110,8 @@ def _by_schema(call: Call, overload: Any) -> Costed:
         (True, inputs[id(a.tensor)], a.bytes) if id(a.tensor) in inputs else (False, results[id(a.tensor)], a.bytes)
         for a in moved.writes
     )
+    if cost.quality == "exact" and (cost.flops or cost.vector_flops) and _of_complex(args, kwargs, out):
+        cost = msgspec.structs.replace(cost, quality="assumed", note=COMPLEX)
     if cost.quality != "unknown":
         cost = msgspec.structs.replace(
             cost,
@@ -120,6 +122,14 @@ def _by_schema(call: Call, overload: Any) -> Costed:
             note=assumed or ("the touched elements depend on data" if data_dependent else cost.note),
         )
     return replace(_costed(call, cost), reads=reads, writes=writes, inplace=_inplace(reads, writes))
+
+
+#: A complex product is four real ones and more, a sum two; they count as one, as in every framework's own figure.
+COMPLEX = "an operation on complex numbers counts as one on real numbers"
+
+
+def _of_complex(args: Any, kwargs: Any, out: Any) -> bool:
+    return any(tensor.is_complex() for some in (args, kwargs, out) for tensor in flops.leaves(some))
 
 
 #: Ops whose result's size depends on data, or that torch runs on real tensors only: recorded results say it.

@@ -27,7 +27,7 @@ from roofline.pytorch.time_cuda import TimedCuda, kernel_times
 from roofline.timing import idle
 from roofline.traces import intervals, nesting
 from roofline.traces.kineto import steps
-from roofline.traces.kineto.links import Links, link
+from roofline.traces.kineto.links import Links, link, without_kernel
 from roofline.traces.kineto.reader import KERNEL, KinetoTrace
 from roofline.traces.kineto.steps import Steps
 from roofline.traces.rows import Rows
@@ -126,6 +126,7 @@ def read(trace: KinetoTrace, costs: Costs, capture: KinetoTrace | None = None) -
         exposed=sum(one.exposed for one in stretches) / len(kept),
         warnings=(
             *_left_out(chosen, found, differing),
+            *_lost(trace, links),
             *_unjoined(links),
             *_devices(trace),
             *(replays.warnings if replays else ()),
@@ -158,13 +159,21 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
         told.append(f"{events} launched before the trace began and had ended when the step began: the step before's")
     for number, why in (
         (max(0, len(marks) - MOST_STEPS), f"after the first {MOST_STEPS:,}"),
-        (chosen.incomplete, "whose launches are not all in the trace"),
+        (chosen.incomplete, "whose launches and kernels are not all in the trace"),
         (chosen.dropped, "which took far longer or shorter than the others"),
         (differing, "which do not do what the counted step does"),
     ):
         if number:
             told.append(f"{number} {'step' if number == 1 else 'steps'} left out, {why}")
     return told
+
+
+def _lost(trace: KinetoTrace, links: Links) -> list[str]:
+    """How many kernels the recorder lost, as one does whose buffer is full: nothing else tells them from idle time."""
+    number = int(without_kernel(trace, links).sum())
+    launches = "1 launch has" if number == 1 else f"{number:,} launches have"
+    told = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
+    return [told] if number else []
 
 
 def _unjoined(links: Links) -> list[str]:

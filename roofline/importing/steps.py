@@ -12,7 +12,7 @@ from roofline.importing.calls import ANNOTATION, StepCalls
 from roofline.timing.timed import OUTLIER
 from roofline.traces import alignment
 from roofline.traces.kineto import steps
-from roofline.traces.kineto.links import Links
+from roofline.traces.kineto.links import Links, without_kernel
 from roofline.traces.kineto.reader import KinetoTrace
 from roofline.traces.kineto.steps import Steps
 from roofline.traces.rows import Rows
@@ -28,7 +28,8 @@ class Chosen:
     step: int64[device], the step of each device event, -1 for none. low, high: each step's window on the device [ns].
     host: each step's window on the host [ns]. kept: numbers of steps that are complete and no outliers. counted: the
     one whose ops are counted, of those that run the kernels that most steps run, the one nearest their median.
-    incomplete, dropped: how many steps were left out for launches that are not in the trace, and as outliers. before:
+    incomplete, dropped: how many steps were left out for launches or kernels that are not in the trace, and as
+    outliers. before:
     device events of the step before a lone one, which were still queued when the trace began.
     """
 
@@ -69,7 +70,9 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
         usable = np.flatnonzero((walls > 0) & used)
     if not len(usable):
         raise MeasurementError("No step of the trace took any time on the device; record the trace again.")
-    lost = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))[usable]
+    lost = (np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks)) + _lacking(trace, links, marks))[
+        usable
+    ]
     complete = usable[lost == 0] if (lost == 0).any() else usable
     alike = _most_alike(trace, step, complete)
     # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that
@@ -83,6 +86,14 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
     return Chosen(
         step, low, high, host, tuple(kept.tolist()), counted, len(usable) - len(complete), len(complete) - len(kept)
     )
+
+
+def _lacking(trace: KinetoTrace, links: Links, marks: Steps) -> Rows:
+    """How many kernels each step launched that are not in the trace."""
+    begin = trace.launches.start[without_kernel(trace, links)]
+    mark = np.searchsorted(marks.start, begin, side="right") - 1
+    inside = (mark >= 0) & (begin < marks.end[mark])
+    return np.bincount(mark[inside], minlength=len(marks))
 
 
 def _queued_before(trace: KinetoTrace, links: Links) -> NDArray[np.bool_]:

@@ -145,7 +145,23 @@ def test_steps_without_all_their_launches_are_left_out(make_kineto):
         made.kernel("from before", 1000 * number + 745, 1000 * number + 748, correlation=7)
     found = read(made.write())
     assert found.chosen.kept == (3,)
-    assert found.warnings == ("2 steps left out, whose launches are not all in the trace",)
+    assert found.warnings == ("2 steps left out, whose launches and kernels are not all in the trace",)
+
+
+@pytest.mark.parametrize(("lacking", "kept"), [((2,), (1, 3)), ((1, 2, 3), (1, 2, 3))])
+def test_steps_whose_kernels_were_lost_are_left_out_and_told(make_kineto, lacking, kept):
+    """Some steps launch a kernel that is not in the trace. Where no step is whole all are used."""
+    made = make_kineto.training(4)
+    for number in lacking:
+        made.call("cudaLaunchKernel", 1000 * number + 500, 1000 * number + 502)
+    found = read(made.write())
+    assert found.chosen.kept == kept
+    launches = "1 launch has" if len(lacking) == 1 else "3 launches have"
+    lost = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
+    assert lost in found.warnings
+    # Where a graph is captured a launch is recorded and does not run.
+    made.call("cudaStreamBeginCapture", 5, 6)
+    assert lost not in read(made.write()).warnings
 
 
 # Ops

@@ -109,6 +109,20 @@ def link(trace: KinetoTrace) -> Links:
     )
 
 
+def without_kernel(trace: KinetoTrace, links: Links) -> np.ndarray:
+    """bool[launch]: it launched a kernel that is not in the trace.
+
+    None of a trace in which a graph may be captured: what is launched then is recorded and does not run.
+    """
+    names = np.asarray(["LaunchKernel" in name for name in trace.names], bool)
+    captures = np.asarray(["StreamBeginCapture" in name for name in trace.names], bool)
+    lacking: np.ndarray = names[trace.launches.name]
+    if captures[trace.launches.name].any() or not len(trace.device):
+        return np.zeros(len(lacking), bool)
+    lacking[links.launch[links.launch >= 0]] = False
+    return lacking
+
+
 def _share(time: np.ndarray, rows: np.ndarray) -> float | None:
     total = time.sum()
     return float(time[rows].sum() / total) if total else None

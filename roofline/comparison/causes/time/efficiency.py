@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from roofline import units
+from roofline.analysis.beyond_step import times_as_slow
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.arrays import Rows
 from roofline.comparison.causes.attribution import Attribution
@@ -70,8 +71,8 @@ def _kind(facts: Facts) -> str:
 
 def _at_once(facts: Facts) -> bool:
     """Whether most of it is that fewer other ops run beside these, which take no longer themselves."""
-    longer = facts.does_more.own - facts.does_less.own
-    return facts.does_less.ops > 0 and longer < _MOST * facts.seconds
+    more, less = ((work.own - work.seconds) for work in (facts.does_more, facts.does_less))
+    return facts.does_less.ops > 0 and less - more > (1 - _MOST) * facts.seconds
 
 
 def _in_part(facts: Facts) -> str:
@@ -99,10 +100,18 @@ def _other_kernels(facts: Facts) -> bool:
 
 
 def _holds(facts: Facts) -> bool:
-    """Whether both ends of the floors say of two devices that the run that spends more attains less."""
+    """Whether the ops of the run that spends more do take longer, and, of two devices, attain less at both ends."""
+    if facts.does_less.ops and facts.does_more.seconds - facts.does_less.seconds < _MOST * facts.seconds:
+        return False
+    if _above(facts) and any(times_as_slow(run.scale) for run in (facts.run_more, facts.run_less)):
+        return False  # one factor takes off what the profiler added, most of it to small ops, and so too much of others
     ends = [(work.attained, work.attained_reach) for work in (facts.does_more, facts.does_less)]
     if same_device(facts.run_more.profile, facts.run_less.profile):
-        return True  # under equal ceilings a time alone says it
+        # Under equal ceilings a time alone says it, but for other products than those of the other run.
+        one, other = facts.does_more.attained, facts.does_less.attained
+        if facts.about["of"] != "products" or one is None or other is None:
+            return True
+        return one < other or _at_once(facts)
     return all(more is None or less is None or more < less for more, less in zip(*ends, strict=True))
 
 

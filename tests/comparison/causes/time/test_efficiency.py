@@ -5,11 +5,13 @@ from __future__ import annotations
 from dataclasses import replace as change
 
 import pytest
-from explained import by, findings, found, near, only
+from explained import by, facts, findings, found, near, only, work
 from handmade import device, without_launch
 from msgspec.structs import replace
 from synthetic import LAYER, LINEAR, Row, step
 
+from roofline.analysis.analysis import analyze
+from roofline.comparison.causes.time import efficiency
 from roofline.core.schema import Imported, Profile
 
 
@@ -95,6 +97,36 @@ def test_more_than_the_roof_is_not_told_as_if_it_could_be() -> None:
     assert "More than the roof is a defect of a count or a ceiling" in found.text
     slow = tuple(change(row, own=1.5 * row.own) if row.flops else row for row in LAYER * 4)
     assert "More than the roof" not in only(step(slow), step()).text
+
+
+WORK = change(work(10), own=400e-6, seconds=400e-6, floor=100e-6, reach=100e-6)
+
+
+@pytest.mark.parametrize(
+    ("less", "holds"),
+    [
+        ({"own": 300e-6, "seconds": 300e-6}, True),  # 100 us less for the same floor: 33 % and not 25 %
+        ({"own": 300e-6, "seconds": 300e-6, "floor": 60e-6, "reach": 60e-6}, False),  # 20 %: other products, no rate
+        ({"own": 400e-6, "seconds": 300e-6}, True),  # as long, 100 us of it beside others: that is told
+        ({"own": 380e-6, "seconds": 380e-6}, False),  # 20 of 100 us: what it would be is elsewhere
+    ],
+)
+def test_a_run_that_attains_more_does_not_spend_more_on_the_same_products(less: dict[str, float], holds: bool) -> None:
+    told = facts(does_more=WORK, does_less=change(WORK, **less))
+    assert efficiency.CAUSE.holds is not None
+    assert efficiency.CAUSE.holds(told) == holds
+
+
+def test_above_the_roof_by_a_scale_is_no_rate() -> None:
+    """Its profiled steps took three times as long as its plain ones; one factor makes 400 us of a floor of 500 us."""
+    above = change(WORK, floor=500e-6, reach=500e-6)
+    less = change(above, own=300e-6, seconds=300e-6)
+    plain = step()
+    walls = replace(plain.profiled, corrected=tuple(3 * wall for wall in plain.profiled.corrected))
+    slowed = analyze(replace(plain, profiled=walls))
+    assert slowed.scale == pytest.approx(1 / 3, rel=0.01)
+    for run_less, holds in ((analyze(plain), True), (slowed, False)):
+        assert efficiency.CAUSE.holds(facts(does_more=above, does_less=less, run_less=run_less)) == holds
 
 
 @pytest.mark.parametrize(("memory", "told"), [(12e9, True), (15e9, False)])

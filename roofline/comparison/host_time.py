@@ -137,7 +137,7 @@ def dispatch(mine: HostTime, other: HostTime) -> Array:
     return mine.shares(mine.framework + np.minimum(mine.python, usual))
 
 
-def non_dispatch(analysis: Analysis, host: HostTime) -> Array:
+def non_dispatch(analysis: Analysis, host: HostTime, first: float = 0.0) -> Array:
     """For each op, the share of the step's gap that is before it and at least is no dispatch; shape (ops,).
 
     Beyond what is usual, all but the median is something else. Nothing is said of the time before the first op: to
@@ -146,15 +146,24 @@ def non_dispatch(analysis: Analysis, host: HostTime) -> Array:
     Beside a device with a queue only Python counts, and nothing is said of the first op of a phase either: the device
     waits there for what the host did since its queue ran empty, and a phase begins with a look at all parameters. The
     profiler slows dispatching only, so that this time is the same in a plain step, and more of its smaller gap.
+
+    first: what is known to be no dispatch before the first op of the step [ns].
     """
     queued = analysis.has_queue
     idle = host.python if queued else host.all
     if not host.whole or not len(idle):
         return np.zeros(len(idle))
     found: Array = np.where(idle > host.usual * host.times, idle - host.median * host.times, 0.0)
-    found[_begins(analysis.profile) if queued else _first(analysis.profile, range(len(idle)))] = 0.0
+    found[_begins(analysis.profile) if queued else first_op(analysis.profile)] = 0.0
+    if first:
+        found[first_op(analysis.profile)] = first
     plain = min(host.whole, 1e9 * analysis.gap) if queued and analysis.gap > 0 else host.whole
     return found / max(plain, float(found.sum()))
+
+
+def first_op(profile: Profile) -> int:
+    """The op that a step begins with."""
+    return _first(profile, range(len(profile.ops)))
 
 
 def _begins(profile: Profile) -> list[int]:

@@ -18,7 +18,15 @@ from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.gap import dispatching, share_of_gap
 from roofline.comparison.drift import drift, spread
-from roofline.comparison.host_time import SETTING_UP, HostTime, dispatch, host_time, non_dispatch, reads_are_placed
+from roofline.comparison.host_time import (
+    SETTING_UP,
+    HostTime,
+    dispatch,
+    first_op,
+    host_time,
+    non_dispatch,
+    reads_are_placed,
+)
 from roofline.comparison.labels import kernel_name
 from roofline.comparison.machine_speed import MachineSpeed, machine_speed
 from roofline.comparison.matching import Matching, match
@@ -231,7 +239,28 @@ class Attribution:
     def non_dispatch(self) -> tuple[Array, Array]:
         """For each op of A and of B, the share of the gap that is before it and no dispatch."""
         a, b = self.comparison.a, self.comparison.b
-        return non_dispatch(a, self.host[0]) * self._seen(0), non_dispatch(b, self.host[1]) * self._seen(1)
+        more = self._later_to_begin
+        return (
+            non_dispatch(a, self.host[0], max(0.0, more)) * self._seen(0),
+            non_dispatch(b, self.host[1], max(0.0, -more)) * self._seen(1),
+        )
+
+    @property
+    def _later_to_begin(self) -> float:
+        """How much longer A's host takes before the first op than B's [ns], where both begin with the same op.
+
+        To start a step takes both hosts as long, if they dispatch alike: what one takes longer is no dispatch.
+        """
+        runs, hosts = (self.comparison.a, self.comparison.b), self.host
+        if not (self.one_executor and self.queued and all(run.profile.ops for run in runs)):
+            return 0.0
+        first = [first_op(run.profile) for run in runs]
+        pairs = self.matching.pairs_a, self.matching.pairs_b
+        ops = (self.a.segments.op[pairs[0]], self.b.segments.op[pairs[1]])
+        if not ((ops[0] == first[0]) & (ops[1] == first[1])).any():
+            return 0.0
+        more = float(hosts[0].all[first[0]] - hosts[1].all[first[1]])
+        return more if abs(more) > max(host.usual for host in hosts) else 0.0
 
     def _host(self, a: Rows, b: Rows) -> tuple[float, float]:
         """Shares of the two gaps in which the host dispatches some segments, as far as they are not given out.

@@ -116,7 +116,8 @@ def _merged(attribution: Attribution) -> list[tuple[Cause, Entry]]:
             continue
         cause = _cause(attribution, entry)
         sign = cause.two_signs and attribution.seconds(entry.alone) < 0
-        one = entry.claim.about.get(OP, "")
+        # What is told of bytes that are written in full is told of these ops alone.
+        one = entry.claim.about.get(OP, "") or entry.claim.about.get("written", "")
         alike.setdefault((cause.name, cause.speed(entry.claim), sign, one), []).append(entry)
     return [(causes()[name], together(each, _telling(attribution, name, each))) for (name, *_), each in alike.items()]
 

@@ -107,4 +107,6 @@ def kinds(facts: Facts) -> str:
     point = bool(classes & {"pointwise", "movement", "embedding", "random"})
     if not facts.certain:
         return "vector ops"
+    if "embedding" in classes and not norm:
+        return "indexing and pointwise ops" if classes & {"pointwise", "movement", "random"} else "indexing"
     return "normalisation and pointwise ops" if norm and point else "normalisation" if norm else "pointwise ops"

@@ -169,7 +169,7 @@ def _written_in_full(attribution: Attribution) -> Iterator[Claim]:
         apart = float(attribution.a.seconds[a].sum() - attribution.b.seconds[b].sum())
         if apart * (less - more) > 0:  # what writes less and takes longer has another cause
             told = [units.byte(float(side[chosen].sum())) for side in written]
-            yield Claim("more-work", a, b, host=True, about={"written": "more", "a": told[0], "b": told[1]})
+            yield Claim("more-work", a, b, host=True, about={"written": "ab"[more], "a": told[0], "b": told[1]})
 
 
 def _products(some: Segments, rows: Rows) -> Rows:

@@ -59,6 +59,19 @@ def test_what_ops_take_longer_is_not_told_as_time_in_which_none_runs() -> None:
     assert "40.0 µs of it is what the ops right after it take longer" in partly
 
 
+@pytest.mark.parametrize(("pause", "rule"), [(2000.0, "host-idle"), (30.0, "host-bound")])
+def test_a_pause_before_the_first_op_is_no_dispatch_where_the_other_run_has_none(pause: float, rule: str) -> None:
+    """On a device with a queue, where both begin with the same op after 10 us: 2 ms more, or 30 us for every op."""
+    cuda = replace(step().device, kind="cuda")
+    rows = tuple(change(row, host=(0.0, 10.0)) for row in LAYER * 4)
+    slow = (change(rows[0], host=(0.0, 10.0 + pause)), *rows[1:])
+    if rule == "host-bound":
+        slow = tuple(change(row, host=(0.0, 10.0 + pause)) for row in rows)
+    told = only(step(slow, device=cuda), step(rows, device=cuda))
+    assert told.rule == rule
+    assert told.seconds == near(pause * (1 if rule == "host-idle" else len(rows)))
+
+
 def test_two_causes_of_opposite_sign() -> None:
     found = findings(step(extra_gap=1000), step(instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)))
     assert [(f.rule, f.seconds) for f in found] == [("host-idle", near(1000)), ("fusion", near(-800))]

@@ -171,6 +171,7 @@ def _left_out(chosen: Chosen, marks: Steps, differing: int) -> list[str]:
 def _lost(trace: KinetoTrace, links: Links) -> list[str]:
     """How many kernels the recorder lost, as one does whose buffer is full: nothing else tells them from idle time."""
     number = int(without_kernel(trace, links).sum())
+    number -= int((links.launch < 0).sum()) if number else 0  # those joined to no launch may be some of these
     launches = "1 launch has" if number == 1 else f"{number:,} launches have"
     told = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
     return [told] if number else []

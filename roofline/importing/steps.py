@@ -70,9 +70,8 @@ def choose(trace: KinetoTrace, links: Links, marks: Steps) -> Chosen:
         usable = np.flatnonzero((walls > 0) & used)
     if not len(usable):
         raise MeasurementError("No step of the trace took any time on the device; record the trace again.")
-    lost = (np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks)) + _lacking(trace, links, marks))[
-        usable
-    ]
+    unlaunched = np.bincount(step[(step >= 0) & (links.launch < 0)], minlength=len(marks))
+    lost = (unlaunched + _lacking(trace, links, marks))[usable]
     complete = usable[lost == 0] if (lost == 0).any() else usable
     alike = _most_alike(trace, step, complete)
     # A step that ends late takes the time of the next one, whose window is what is left. The middle is a wall that

@@ -159,6 +159,12 @@ def test_steps_whose_kernels_were_lost_are_left_out_and_told(make_kineto, lackin
     launches = "1 launch has" if len(lacking) == 1 else "3 launches have"
     lost = f"{launches} no kernel in the trace, which lost them: what ran then looks idle; record fewer steps"
     assert lost in found.warnings
+    # Where as many kernels are joined to no launch they may be those.
+    for number in lacking:
+        made.kernel("of nobody", 1000 * number + 745, 1000 * number + 748, correlation=7)
+    assert not any("which lost them" in one for one in read(made.write()).warnings)
+    for _ in lacking:
+        made.events.pop()
     # Where a graph is captured a launch is recorded and does not run.
     made.call("cudaStreamBeginCapture", 5, 6)
     assert lost not in read(made.write()).warnings

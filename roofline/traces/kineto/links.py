@@ -112,7 +112,8 @@ def link(trace: KinetoTrace) -> Links:
 def without_kernel(trace: KinetoTrace, links: Links) -> np.ndarray:
     """bool[launch]: it launched a kernel that is not in the trace.
 
-    None of a trace in which a graph may be captured: what is launched then is recorded and does not run.
+    None of a trace in which a graph may be captured: what is launched then is recorded and does not run. None either
+    where as many kernels are joined to no launch: they may be those.
     """
     names = np.asarray(["LaunchKernel" in name for name in trace.names], bool)
     captures = np.asarray(["StreamBeginCapture" in name for name in trace.names], bool)
@@ -120,7 +121,8 @@ def without_kernel(trace: KinetoTrace, links: Links) -> np.ndarray:
     if captures[trace.launches.name].any() or not len(trace.device):
         return np.zeros(len(lacking), bool)
     lacking[links.launch[links.launch >= 0]] = False
-    return lacking
+    joined_to_none = int((links.launch < 0).sum())
+    return lacking if joined_to_none < lacking.sum() else np.zeros(len(lacking), bool)
 
 
 def _share(time: np.ndarray, rows: np.ndarray) -> float | None:

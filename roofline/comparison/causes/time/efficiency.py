@@ -69,18 +69,23 @@ def _kind(facts: Facts) -> str:
     return "products" if facts.about["of"] == "products" else "ops"
 
 
+def _shared(facts: Facts) -> float:
+    """How much more of these ops counts as that of others at the same time, in the run that spends less [s]."""
+    more, less = ((work.own - work.seconds) for work in (facts.does_more, facts.does_less))
+    return less - more if facts.does_less.ops else 0.0
+
+
 def _at_once(facts: Facts) -> bool:
     """Whether most of it is that fewer other ops run beside these, which take no longer themselves."""
-    more, less = ((work.own - work.seconds) for work in (facts.does_more, facts.does_less))
-    return facts.does_less.ops > 0 and less - more > (1 - _MOST) * facts.seconds
+    return _shared(facts) > (1 - _MOST) * facts.seconds
 
 
 def _in_part(facts: Facts) -> str:
     """What of it is that fewer other ops run beside these, where that is a part that matters."""
-    beside = facts.seconds - (facts.does_more.own - facts.does_less.own)
-    if not facts.does_less.ops or beside <= SOME * facts.seconds:
-        return ""
-    return f"; {units.seconds(beside)} of it is that less runs at the same time"
+    shared = _shared(facts)
+    return (
+        f"; {units.seconds(shared)} of it is that less runs at the same time" if shared > SOME * facts.seconds else ""
+    )
 
 
 def _beside(facts: Facts) -> str:

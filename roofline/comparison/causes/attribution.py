@@ -14,6 +14,7 @@ from functools import cached_property
 import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
+from roofline.analysis.gap_causes import INPUT
 from roofline.comparison.arrays import Array, Bools, Rows
 from roofline.comparison.causes.claim import DRIFT, NONE, Claim, Entry, Portion, Work, together
 from roofline.comparison.causes.gap import dispatching, share_of_gap
@@ -252,8 +253,8 @@ class Attribution:
         To start a step takes both hosts as long, if they dispatch alike: what one takes longer is no dispatch.
         """
         runs, hosts = (self.comparison.a, self.comparison.b), self.host
-        if not (self.one_executor and self.queued and all(run.profile.ops for run in runs)):
-            return 0.0
+        if not (self.one_executor and self.queued and all(run.profile.ops for run in runs)) or any(self.waited(INPUT)):
+            return 0.0  # input has a cause of its own, and is before an op here
         first = [first_op(run.profile) for run in runs]
         pairs = self.matching.pairs_a, self.matching.pairs_b
         ops = (self.a.segments.op[pairs[0]], self.b.segments.op[pairs[1]])

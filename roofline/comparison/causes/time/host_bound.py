@@ -71,8 +71,9 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     if attribution.queued and a.gap_causes and b.gap_causes:
         # What a device takes from one queued kernel to the next, and waits by itself, is no time of its host.
         own = share_of_gap(a, OTHER), share_of_gap(b, OTHER)
-        # What followed a wait for results and was not claimed for them: both read as many, and then dispatch.
-        most = [dispatching(run) + share_of_gap(run, SYNCHRONISATION) for run in (a, b)]
+        # What follows a wait, or has input in it, and was not claimed for that is in both runs, and their hosts'.
+        besides = (share_of_gap(run, SYNCHRONISATION) + share_of_gap(run, INPUT) for run in (a, b))
+        most = [dispatching(run) + more for run, more in zip((a, b), besides, strict=True)]
         left = min(max(0.0, left[0] - own[0]), most[0]), min(max(0.0, left[1] - own[1]), most[1])
     yield Claim(name, NONE, NONE, *left, about=about)
 

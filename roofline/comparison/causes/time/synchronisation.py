@@ -13,11 +13,11 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.longer_waits import longer_waits
 from roofline.comparison.causes.phrases import following, listed, opening, ops
 from roofline.comparison.causes.select import of_classes, only_one_does
 from roofline.comparison.host_reads import for_the_host
 from roofline.core.executor import READS
-from roofline.core.rows import rows
 
 #: From this part of a finding on, it is most of it. By choice.
 _MOST = 0.5
@@ -35,28 +35,12 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         yield Claim("synchronisation", NONE, NONE, *shares, about=about)
     read = attribution.rows(lambda some: of_classes(some, {"transfer"}))
     waited = attribution.waited(SYNCHRONISATION)
-    if not _waits_longer(attribution, waited):
+    gaps, longer = (attribution.comparison.a.gap, attribution.comparison.b.gap), longer_waits(attribution)
+    more = waited[0] * gaps[0] - waited[1] * gaps[1]
+    # After a wait of both runs the pause before the next op is the same: what it is called is no difference.
+    if longer is not None and longer[more < 0] < _MOST * abs(more):
         waited = 0.0, 0.0
     yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
-
-
-def _waits_longer(attribution: Attribution, shares: tuple[float, float]) -> bool:
-    """Whether no op runs for longer before the ops of the run that has so much more of its gap after waits.
-
-    After a wait of both runs the pause before the next op is the same: what it is called is no difference. So where
-    the waits before the ops, those of the other run aside, are not most of it, it is none of this cause.
-    """
-    gaps = attribution.comparison.a.gap, attribution.comparison.b.gap
-    more = shares[0] * gaps[0] - shares[1] * gaps[1]
-    waits = [rows(side.analysis.profile).waited * 1e-9 for side in (attribution.a, attribution.b)]
-    if not all(wait.any() for wait in waits):
-        return True  # not recorded
-    before = [np.zeros(len(wait)) for wait in waits]
-    pairs, (a, b) = attribution.matching, (attribution.a.segments.op, attribution.b.segments.op)
-    before[0][a[pairs.pairs_a]] = waits[1][b[pairs.pairs_b]]
-    before[1][b[pairs.pairs_b]] = waits[0][a[pairs.pairs_a]]
-    longer = int(more < 0)
-    return float(np.maximum(waits[longer] - before[longer], 0).sum()) >= _MOST * abs(more)
 
 
 def _computed_to_be_read(attribution: Attribution) -> Iterator[Claim]:

@@ -10,6 +10,7 @@ from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
+from roofline.comparison.causes.longer_waits import longer_waits
 from roofline.comparison.causes.phrases import host_part, listed, opening, ops
 from roofline.comparison.causes.program import in_words_of
 from roofline.core.framework import written_in
@@ -36,6 +37,8 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         ("graph break/compilation", "compilation"),
     ):
         a, b = attribution.waited(idle)
+        if name == "data-input" and attribution.queued and attribution.one_executor:
+            a, b = _longer(attribution, a, b)
         if a or b:
             yield Claim(name, NONE, NONE, a, b)
     compiling = of_both(attribution, _COMPILING)
@@ -43,6 +46,20 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
         runs = attribution.comparison.a, attribution.comparison.b
         a, b = (seconds / run.gap if run.gap > 0 else 0.0 for seconds, run in zip(compiling, runs, strict=True))
         yield Claim("compilation", NONE, NONE, a, b)
+
+
+def _longer(attribution: Attribution, a: float, b: float) -> tuple[float, float]:
+    """The shares, of which the run that waits longer has no more than it waits longer before the same ops.
+
+    An idle time has one cause, that of most of it: a pause that both runs have before an op is no input of one of them.
+    """
+    longer, gaps = longer_waits(attribution), (attribution.comparison.a.gap, attribution.comparison.b.gap)
+    seconds = [share * gap for share, gap in zip((a, b), gaps, strict=True)]
+    side = int(seconds[1] > seconds[0])
+    if longer is not None and gaps[side] > 0:
+        seconds[side] = min(seconds[side], seconds[1 - side] + longer[side])
+    one, other = (each / gap if gap > 0 else 0.0 for each, gap in zip(seconds, gaps, strict=True))
+    return one, other
 
 
 def sentence_of_input(facts: Facts) -> str:

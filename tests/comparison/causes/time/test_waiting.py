@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+from dataclasses import replace as change
+
 import pytest
-from explained import found
-from synthetic import (
-    step,
-)
+from explained import found, near
+from msgspec.structs import replace
+from synthetic import LAYER, step
 
 
 def test_what_a_step_compiles_anew_is_compilation() -> None:
@@ -29,3 +30,20 @@ def test_compiling_is_told_in_the_words_of_the_framework(framework: str, sentenc
     told = found(slow, step(conditions={"compiling_seconds_per_step": 0.0}, **of))["compilation"]
     assert sentence in told.text
     assert advised in told.advice
+
+
+def test_a_pause_that_both_runs_have_is_no_input_of_the_one_that_waits_for_it_there() -> None:
+    """Before the first op both hosts take 460 us, and one waits 2 ms for input in the same idle time: 2.46 ms of it.
+
+    The time before each of the other 27 ops is 10 us.
+    """
+    cuda = replace(step().device, kind="cuda")
+    rows = [change(row, host=(0.0, 10.0)) for row in LAYER * 4]
+    share = 2460 / (2460 + 27 * 10)
+    waits = step(
+        (change(rows[0], host=(0.0, 2460.0)), *rows[1:]),
+        device=cuda,
+        causes={"host dispatch": 1 - share, "data input": share},
+    )
+    told = found(waits, step((change(rows[0], host=(0.0, 460.0)), *rows[1:]), device=cuda))
+    assert {rule: each.seconds for rule, each in told.items()} == {"data-input": near(2000)}

@@ -29,8 +29,7 @@ class Chosen:
     host: each step's window on the host [ns]. kept: numbers of steps that are complete and no outliers. counted: the
     one whose ops are counted, of those that run the kernels that most steps run, the one nearest their median.
     incomplete, dropped: how many steps were left out for launches or kernels that are not in the trace, and as
-    outliers. before:
-    device events of the step before a lone one, which were still queued when the trace began.
+    outliers. before: device events of the step before a lone one, which were still queued when the trace began.
     """
 
     step: Rows

@@ -11,6 +11,8 @@ from roofline.core.executor import WAITED
 
 #: From this share of a finding on, a part of it is mentioned. By choice.
 SOME = 0.1
+#: From this part of a finding on, it is most of it. By choice.
+MOST = 0.5
 
 
 def ops(work: Work) -> str:

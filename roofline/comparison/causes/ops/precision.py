@@ -27,7 +27,7 @@ from roofline.core.vocabulary import BOUNDS, CLASSES, PRODUCTS
 
 #: Of one stretch, so many blocks are looked at one by one. By choice: a bound on the time that it takes.
 _MOST_BLOCKS = 100
-_GENERATED = re.compile(r"triton_(?!tem_)")
+_GENERATED = re.compile(r"triton_(?!tem_)")  # by a compiler, but for its templates of products
 _NAMED = {8: "fp64", 4: "fp32", 2: "16-bit types"}
 #: The switch of JAX without which there is no float64.
 _X64 = "jax_enable_x64"

@@ -12,7 +12,7 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import OP, Claim, Work
 from roofline.comparison.causes.facts import Facts, printable
-from roofline.comparison.causes.phrases import SOME, flop, moved, opening, other_kernels
+from roofline.comparison.causes.phrases import MOST, SOME, flop, moved, opening, other_kernels
 from roofline.comparison.causes.select import ALL, left
 from roofline.comparison.common_ceilings import same_device
 from roofline.comparison.machine_speed import Speed
@@ -21,8 +21,6 @@ from roofline.core.vocabulary import PRODUCTS
 #: So many times as many products are the same ones in pieces. By choice: what frameworks join by themselves (queries,
 #: keys and values, or both gradients of a layer) are two or three.
 _PIECES = 4.0
-#: From this part of a finding on, it is most of it. By choice.
-_MOST = 0.5
 #: An op with its arguments has so many characters at most, for a line. By choice.
 _LONGEST = 90
 
@@ -77,7 +75,7 @@ def _shared(facts: Facts) -> float:
 
 def _at_once(facts: Facts) -> bool:
     """Whether most of it is that fewer other ops run beside these, which take no longer themselves."""
-    return _shared(facts) > (1 - _MOST) * facts.seconds
+    return _shared(facts) > (1 - MOST) * facts.seconds
 
 
 def _in_part(facts: Facts) -> str:
@@ -106,7 +104,7 @@ def _other_kernels(facts: Facts) -> bool:
 
 def _holds(facts: Facts) -> bool:
     """Whether the ops of the run that spends more do take longer, and, of two devices, attain less at both ends."""
-    if facts.does_less.ops and facts.does_more.seconds - facts.does_less.seconds < _MOST * facts.seconds:
+    if facts.does_less.ops and facts.does_more.seconds - facts.does_less.seconds < MOST * facts.seconds:
         return False
     if _above(facts) and any(times_as_slow(run.scale) for run in (facts.run_more, facts.run_less)):
         return False  # one factor takes off what the profiler added, most of it to small ops, and so too much of others

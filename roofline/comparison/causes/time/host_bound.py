@@ -205,12 +205,8 @@ def sentence(facts: Facts) -> str:
     idle = f"{units.seconds(gaps[0])} with {whats[0]}"
     alike = " launches" if whats[0].endswith("launches") else ""
     other = f"{units.seconds(gaps[1])} with {whats[1].removesuffix(alike)}"
-    what = (
-        "its device waits for launches"
-        if any(map(_waits_by_itself, (facts.run_more, facts.run_less)))
-        else "no op runs"
-    )
-    text = f"{facts.more} spends {units.seconds(facts.seconds)} more in which {what}: {idle}, {facts.less} {other}"
+    head = f"{facts.more} spends {units.seconds(facts.seconds)} more in which {_idle_of(facts)}"
+    text = f"{head}: {idle}, {facts.less} {other}"
     return f"{text}{_each(facts)}."
 
 
@@ -223,9 +219,11 @@ def _idle(run: Analysis) -> float:
     return max(0.0, run.gap_told * (1 - drift(run)) - own)
 
 
-def _waits_by_itself(run: Analysis) -> bool:
-    """Whether a device with a queue spends a part of the gap that matters on what is no time of its host."""
-    return run.has_queue and seconds_of(OTHER, run.gap_causes) > SOME * run.gap_told
+def _idle_of(facts: Facts) -> str:
+    """What `_idle` is, in words: of a device with a queue less than all, where a part that matters is its own."""
+    runs = facts.run_more, facts.run_less
+    own = any(run.has_queue and seconds_of(OTHER, run.gap_causes) > SOME * run.gap_told for run in runs)
+    return "its device waits for launches" if own else "no op runs"
 
 
 def _dispatches(run: Analysis, launches: float) -> str:
@@ -289,9 +287,9 @@ def label(facts: Facts) -> str:
     if made is not None:
         told = f"{made[1]} {made[0].removeprefix('compiled ')} against {made[2]}"
     elif facts.launches_more <= facts.launches_less:
-        runs = facts.run_more, facts.run_less
-        what = "its device waits for launches" if any(map(_waits_by_itself, runs)) else "no op runs"
-        told = f" in which {what} against ".join(units.seconds(_idle(run)) for run in runs)
+        told = f" in which {_idle_of(facts)} against ".join(
+            units.seconds(_idle(run)) for run in (facts.run_more, facts.run_less)
+        )
     else:
         told = f"{units.count(facts.launches_more)} launches against {units.count(facts.launches_less)}"
     return f"dispatching on the host ({told})"

@@ -12,12 +12,9 @@ from roofline.comparison.causes.attribution import Attribution
 from roofline.comparison.causes.cause import Cause
 from roofline.comparison.causes.claim import Claim
 from roofline.comparison.causes.facts import Facts
-from roofline.comparison.causes.phrases import SOME, following, host_part, listed, opening
+from roofline.comparison.causes.phrases import MOST, SOME, following, host_part, listed, opening
 from roofline.comparison.causes.select import MORE
 from roofline.core.executor import MADE, MAKING, compiles, executor_of
-
-#: From this part of a finding on, it is most of it. By choice.
-_MOST = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -40,7 +37,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
 def called_back(facts: Facts) -> bool:
     """Whether most of it is in ops that call Python back: no noise of a host, but work of one run alone."""
     called = facts.about.get("host") == "called" and facts.about_more
-    return bool(called) and facts.dispatch <= _MOST * facts.seconds
+    return bool(called) and facts.dispatch <= MOST * facts.seconds
 
 
 def _caller(facts: Facts) -> str:
@@ -118,7 +115,7 @@ def advice(facts: Facts) -> str:
             f"take the Python function out of the {_caller(facts)}: write it with the framework's own ops, or call it "
             "outside of the step, or more rarely"
         )
-    if _made(facts) and _making(facts) >= _MOST * facts.seconds:
+    if _made(facts) and _making(facts) >= MOST * facts.seconds:
         return "make these tensors once, outside of the step, or of an array (torch.from_numpy), not of lists"
     match facts.about.get("host"):
         case "queued":

@@ -14,13 +14,10 @@ from roofline.comparison.causes.claim import NONE, Claim
 from roofline.comparison.causes.conditions import of_both
 from roofline.comparison.causes.facts import Facts
 from roofline.comparison.causes.longer_waits import longer_waits
-from roofline.comparison.causes.phrases import following, listed, opening, ops
+from roofline.comparison.causes.phrases import MOST, following, listed, opening, ops
 from roofline.comparison.causes.select import of_classes, only_one_does
 from roofline.comparison.host_reads import for_the_host
 from roofline.core.executor import READS
-
-#: From this part of a finding on, it is most of it. By choice.
-_MOST = 0.5
 
 
 def claim(attribution: Attribution) -> Iterator[Claim]:
@@ -38,7 +35,7 @@ def claim(attribution: Attribution) -> Iterator[Claim]:
     gaps, longer = (attribution.comparison.a.gap, attribution.comparison.b.gap), longer_waits(attribution)
     more = waited[0] * gaps[0] - waited[1] * gaps[1]
     # After a wait of both runs the pause before the next op is the same: what it is called is no difference.
-    if longer is not None and longer[more < 0] < _MOST * abs(more):
+    if longer is not None and longer[more < 0] < MOST * abs(more):
         waited = 0.0, 0.0
     yield Claim("synchronisation", read[0], read[1], waited[0], waited[1], host=True)
 

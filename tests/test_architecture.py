@@ -56,7 +56,6 @@ MODELS: dict[str, set[str]] = {
     "models/tensorflow": {"tensorflow", "numpy"},
 }
 PLAIN = {"roofline.core.step", "roofline.errors", "roofline.units"}
-MOST_FILES, MOST_LINES = 16, 400
 
 
 # ------------------------------------------------------------------------------------------------ the rooms
@@ -352,19 +351,3 @@ def test_only_the_command_line_prints_and_exits() -> None:
             if called == "print":
                 assert any(k.arg == "file" for k in node.keywords), f"{place} prints"
             assert called not in ("sys.exit", "exit", "os._exit") or id(node) in as_process, f"{place} exits"
-
-
-# ------------------------------------------------------------------------------------------------ sizes
-
-
-@pytest.mark.parametrize("top", ["roofline", "models", "tests"])
-def test_no_folder_holds_more_files_than_a_reader_can_keep_in_mind(top: str) -> None:
-    folders = [ROOT / top, *(path for path in (ROOT / top).rglob("*") if path.is_dir())]
-    held = {folder: [file for file in folder.glob("*.py") if file.name != "__init__.py"] for folder in folders}
-    crowded = {folder.relative_to(ROOT).as_posix(): len(found) for folder, found in held.items()}
-    assert {name: number for name, number in crowded.items() if number > MOST_FILES} == {}
-
-
-def test_no_file_is_longer_than_one_thing() -> None:
-    lines = {file: len(source(file).splitlines()) for file in files("roofline", "models")}
-    assert {file: number for file, number in lines.items() if number > MOST_LINES} == {}

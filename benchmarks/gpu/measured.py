@@ -1,6 +1,6 @@
 """The predictions against what was measured: the table of kept profiles in docs/h100.md.
 
-python benchmarks/gpu/measured.py        write it anew from docs/measured/h100
+python benchmarks/gpu/measured.py        write it anew from profiles/h100
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from roofline.analysis.analysis import Analysis, analyze
 from roofline.core.schema import load
 
 PAGE = ROOT / "docs" / "h100.md"
-FOLDER = ROOT / "docs" / "measured" / "h100"
+FOLDER = ROOT / "profiles" / "h100"
 MARKS = ("<!-- written by benchmarks/gpu/measured.py -->", "<!-- to here -->")
 COLUMNS = (
     *("row", "predicted least ms", "step ms", "kernels ms", "of the least", "roofs attained"),

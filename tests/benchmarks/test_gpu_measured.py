@@ -68,4 +68,4 @@ def test_the_work_of_a_step_is_that_of_every_other_way_to_run_it(row: str) -> No
 
 
 def test_files_are_where_the_page_points() -> None:
-    assert all(path.parent == Path(PAGE).parent / "measured" / "h100" for path in profiles().values())
+    assert all(path.parent == Path(PAGE).parents[1] / "profiles" / "h100" for path in profiles().values())

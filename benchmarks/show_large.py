@@ -21,7 +21,7 @@ from roofline.core.schema import Profile, load, save
 ROOT = Path(__file__).resolve().parents[1]
 RECORDED = Path(os.environ.get("ROOFLINE_TRACES", ROOT.parent / "shared" / "traces")) / "h100_qwen_0.5b_infer.json.gz"
 SYNTHETIC = ROOT / "tests" / "data" / "synthetic_gpu_train.json"
-MEASURED = ROOT / "docs" / "measured" / "h100" / "bert-torch-train-b32-tf32.json"
+MEASURED = ROOT / "profiles" / "h100" / "bert-torch-train-b32-tf32.json"
 OPS = 250_000
 
 

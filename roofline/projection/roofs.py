@@ -11,6 +11,7 @@ from roofline.analysis.caches.traffic import cold_traffic
 from roofline.analysis.floors import Terms
 from roofline.analysis.op_table import op_terms
 from roofline.core.device import Device
+from roofline.core.rows import buffers_known
 from roofline.core.schema import Profile
 
 Array = NDArray[np.float64]
@@ -63,10 +64,11 @@ def roofs(profile: Profile, device: Device) -> Roofs:
 def served(profile: Profile, device: Device) -> tuple[NDArray[np.bool_], Array]:
     """Which ops a cache of the device may have served, in part or whole, and the work of each if it did [s].
 
-    None of a step whose buffers are known: what the cache holds is no question there.
+    None of a step whose buffers are known: what of its inputs the cache holds is no question there.
     """
     found, work = op_terms(profile, device, cold_traffic(profile, device))
-    less = [row.memory_high is not None and (row.memory or 0.0) < row.memory_high for row in found]
+    unknown = not buffers_known(profile)
+    less = [unknown and row.memory_high is not None and (row.memory or 0.0) < row.memory_high for row in found]
     least = [max(row.compute or 0.0, row.memory or 0.0) for row in found]
     return np.asarray(less, bool)[work], np.asarray(least, np.float64)[work]
 

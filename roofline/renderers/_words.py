@@ -15,7 +15,7 @@ from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, LINKS, UNKNOWN_A
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
-from roofline.core.rows import buffers_known, rows
+from roofline.core.rows import addresses_known, buffers_known, rows
 from roofline.core.schema import slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, Bound
 from roofline.renderers import _tables
@@ -131,6 +131,11 @@ def ranges(analysis: Analysis) -> str:
     if analysis.device.serves is not None and not buffers_known(analysis.profile):
         told.append("what the caches held")
         ends.append("from all that fits in the last-level cache to nothing")
+    elif analysis.device.serves is not None and not addresses_known(analysis.profile):
+        told.append("where buffers lay")
+        ends.append(
+            "from results that exceed the last-level cache to all that it would evict if no two buffers shared memory"
+        )
     if UNKNOWN_ARITHMETIC in analysis.missing:
         told.append("in which arithmetic some products ran")
         ends.append("from their traffic alone to the slowest arithmetic of their inputs")

@@ -80,9 +80,9 @@ def test_the_floor_of_a_product_of_unknown_arithmetic_is_a_range(peak: float, hi
     assert BOUNDS[table.bound[1]] == "unknown"
     told = dict(evidence.told(analysis))
     assert told["ranges"].startswith(
-        "the profile does not say in which arithmetic some products ran, so floors are ranges: from their traffic "
-        "alone to the slowest arithmetic of their inputs"
+        "the profile does not say where buffers lay and in which arithmetic some products ran, so floors are ranges: "
     )
+    assert "from their traffic alone to the slowest arithmetic of their inputs" in told["ranges"]
     # Without a ceiling of its inputs' arithmetic nobody knows the upper end.
     without = replace(handmade.device(), ceilings={"dram.copy": handmade.ceiling(10e9)})
     lone = analyze(handmade.profile(signatures=tuple(signatures), device=without)).table
@@ -141,14 +141,16 @@ def test_work_and_coverage(analysis: Analysis) -> None:
 def test_roofs(analysis: Analysis) -> None:
     # compute: 2 * 2000, softmax 1e6 exp 100 > 4e6/50e9 80, adamw 13e6/50e9 260, gelu 1e5 erf 10, layer_norm 0.16
     compute = 4000 + 100 + 260 + 10 + 0.16
-    # memory: the first addmm reads 4.404 MB cold, 440.4; the second finds gelu's 0.4 MB, 400.4; layer_norm
-    # reads 4 kB cold
-    memory = 300 + 440.4 + 20 + 400.4 + 700 + 0.4 + 2700
+    # memory: the first addmm reads 4.404 MB cold, 440.4; the second finds of gelu's 0.4 MB what it reads before 0.6 MB
+    # of the weight passed through the cache beside it: some 0.6 / 4, in pieces of 1/64 MB 0.071 MB; layer_norm reads
+    # 4 kB cold
+    memory = 300 + 440.4 + 20 + 433.3 + 700 + 0.4 + 2700
     assert memory > compute
     # ideal: what no op of the step made is read, 2 + 4.404 + 4.004 + 4 + 0.004 + 16 MB; adamw changes 12 MB of it; what
     # nobody reads is a result, 2 + 0.4 + 4 + 0.004 MB. 48.816 MB at 10 GB/s; 400 MFLOP at 100 GFLOP/s are 4000 µs.
-    # The cache keeps some of it from one step to the next, so that these kernels overlapped need less: 4561.2 < 4881.6
-    assert analysis.roofs == {"serial": near(7725), "overlap": near(memory), "ideal": near(memory)}
+    # The cache keeps some of it from one step to the next, so that these kernels overlapped need less: 4594.1 < 4881.6
+    rounded = pytest.approx(memory * US, rel=1e-4)
+    assert analysis.roofs == {"serial": near(7725), "overlap": rounded, "ideal": rounded}
 
 
 def test_roofs_of_unknown_work() -> None:
@@ -157,7 +159,9 @@ def test_roofs_of_unknown_work() -> None:
     assert words.startswith("serial at least 7.72 ms (")
     assert "overlap at least " in words
     known = handmade.profile(ops=tuple(op for op in handmade.OPS if op.signature != 4))
-    assert "at least" not in dict(evidence.told(analyze(known)))["least step"]
+    # Nobody knows which of the results were written over before they were evicted; without a cache all are.
+    assert "at least" in dict(evidence.told(analyze(known)))["least step"]
+    assert "at least" not in dict(evidence.told(analyze(known, known.device.without_caches)))["least step"]
     nothing = analyze(handmade.profile(ops=(handmade.OPS[5],)))
     assert nothing.roofs == {"serial": None, "overlap": None, "ideal": None}
     assert "least step" not in dict(evidence.told(nothing))

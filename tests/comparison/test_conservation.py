@@ -19,7 +19,7 @@ from roofline.comparison.segments import Segments, segments
 from roofline.core.schema import Profile, load
 from roofline.core.vocabulary import PRODUCTS
 
-H100 = Path(__file__).parents[2] / "docs" / "measured" / "h100"
+H100 = Path(__file__).parents[2] / "profiles" / "h100"
 
 
 def asked(*rows: Row) -> list[float]:

@@ -18,7 +18,7 @@ from roofline.comparison.segments import Segments
 from roofline.comparison.terms import compare
 from roofline.core.schema import Profile, load
 
-H100 = Path(__file__).parents[2] / "docs" / "measured" / "h100"
+H100 = Path(__file__).parents[2] / "profiles" / "h100"
 #: Query, key and value of unequal size, and the product of all three.
 QUERY = change(LINEAR, own=500, flops=40e6)
 KEY = VALUE = change(LINEAR, own=200, flops=10e6)

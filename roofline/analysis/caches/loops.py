@@ -8,6 +8,8 @@ from numpy.typing import NDArray
 from roofline.core.rows import Ints, rows
 from roofline.core.schema import Profile
 
+Array = NDArray[np.float64]
+
 #: Loops in loops up to this depth are taken apart; further in, an op stands for all of its executions. By choice: each
 #: level doubles what has to be walked through.
 _DEEPEST = 4
@@ -21,32 +23,36 @@ def times(profile: Profile) -> Ints:
     return np.maximum(1, of.times)
 
 
-def unrolled(often: Ints) -> tuple[Ints, NDArray[np.float64]]:
+def unroll_loops(often: Ints) -> tuple[Ints, Array, Array]:
     """The ops in the order in which they run, the body of each loop twice, and for how many executions each stands.
 
     Neighbours that run several times are one loop. What its body finds in a cache in its first turn depends on what was
     before it; in all further turns it finds what the turn before left, so that the second one stands for all of them.
+    Of what it writes the first turn stands for all but the last, which is followed by what is behind the loop.
+
+    Returns the rows of the ops, and the executions that each stands for as one that reads and as one that writes.
     """
     order: list[int] = []
-    weight: list[float] = []
+    weights: list[tuple[float, float]] = []
     counts = often.tolist()
 
-    def walk(begin: int, end: int, around: int, stands_for: float, depth: int) -> None:
-        """around: turns of the loops around these ops; stands_for: of these turns."""
+    def walk(begin: int, end: int, around: int, reads: float, writes: float, depth: int) -> None:
+        """around: turns of the loops around these ops; reads, writes: how many of them this walk stands for."""
         at = begin
         while at < end:
             behind = at + 1
             if counts[at] < 2 * around or depth == _DEEPEST:
                 order.append(at)
-                weight.append(stands_for * counts[at] / around)
+                weights.append((reads * counts[at] / around, writes * counts[at] / around))
                 at = behind
                 continue
             while behind < end and counts[behind] >= 2 * around:
                 behind += 1
             turns = min(counts[at:behind]) // around
-            walk(at, behind, around * turns, stands_for, depth + 1)
-            walk(at, behind, around * turns, stands_for * (turns - 1), depth + 1)
+            walk(at, behind, around * turns, reads, writes * (turns - 1), depth + 1)
+            walk(at, behind, around * turns, reads * (turns - 1), writes, depth + 1)
             at = behind
 
-    walk(0, len(counts), 1, 1.0, 0)
-    return np.asarray(order, np.int64), np.asarray(weight, np.float64)
+    walk(0, len(counts), 1, 1.0, 1.0, 0)
+    of_reads, of_writes = np.asarray(weights, np.float64).reshape(-1, 2).T
+    return np.asarray(order, np.int64), of_reads, of_writes

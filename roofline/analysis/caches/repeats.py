@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches.accesses import Accesses
+from roofline.core.rows import Ints
 
 #: So many distances between equal ops are tried for a period, the most frequent first. By choice: a loop shows its
 #: period in all of its ops, but for those that stand several times in one turn.
@@ -31,6 +32,27 @@ class Repeat(NamedTuple):
     def end(self) -> int:
         """The first op behind it."""
         return self.begin + self.period * self.turns
+
+
+def fold_repeats(touched: Accesses) -> tuple[Ints, Ints, Ints]:
+    """Leave out all turns but two of each stretch that repeats itself: a cache does the same in the others.
+
+    What the second turn finds in the cache, all later ones find. What becomes of the writes of the first turn becomes
+    of those of all others but the last, which the second one stands for.
+
+    Returns the ops that stay, and for each op of the step which of those it reads like, and which it writes like.
+    """
+    count = len(touched.reads)
+    stays, reads_like = np.ones(count, bool), np.arange(count)
+    writes_like = reads_like.copy()
+    for repeat in repeats(touched):
+        turn, place = np.divmod(np.arange(repeat.end - repeat.begin), repeat.period)
+        reads_like[repeat.begin : repeat.end] = repeat.begin + np.minimum(turn, 1) * repeat.period + place
+        last = turn == repeat.turns - 1
+        writes_like[repeat.begin : repeat.end] = repeat.begin + last * repeat.period + place
+        stays[repeat.begin + 2 * repeat.period : repeat.end] = False
+    number = np.cumsum(stays) - 1
+    return np.flatnonzero(stays), number[reads_like], number[writes_like]
 
 
 def repeats(touched: Accesses) -> list[Repeat]:

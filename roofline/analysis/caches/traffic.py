@@ -9,10 +9,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches.accesses import accesses
-from roofline.analysis.caches.least_recently_used import cold_reads
-from roofline.analysis.caches.loops import times, unrolled
+from roofline.analysis.caches.loops import times, unroll_loops
+from roofline.analysis.caches.pieces import touch_pieces
+from roofline.analysis.caches.recency import find_misses, find_write_backs
+from roofline.analysis.caches.repeats import fold_repeats
 from roofline.core.device import Device
-from roofline.core.rows import buffers_known, per_profile, rows, settled
+from roofline.core.rows import addresses_known, buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature
 
 Array = NDArray[np.float64]
@@ -27,28 +29,33 @@ class Cold(NamedTuple):
 
 
 def cold_traffic(profile: Profile, device: Device) -> Cold:
-    """What the history of the buffers says about the caches of `device`.
+    """Bytes that each op moves from and to main memory, past the last-level cache of `device`.
 
-    Without a history what exceeds the cache is cold for sure and all may be, but for what the op right before wrote
-    (`handed_over`); with one the interval is a point. An input that is larger than the cache is cold as a whole: its
-    end pushes its begin out, and then its begin pushes out its end. A cache of which nobody knows how fast it is takes
-    no byte from main memory: it would give it for free. An output is cold beyond the cache's size: smaller ones may be
-    overwritten or consumed before they reach memory.
+    An input comes from main memory if the distinct bytes touched since its last use, its own included, do not fit the
+    cache. A result goes there when it is evicted, read before that or not, unless its memory is written again before;
+    the op that wrote it is charged. Both follow from the buffers that ops touch and from where these lie. Where it is
+    not recorded which of them share memory, results are a range: from those that exceed the cache to all that would be
+    evicted if none did. Where the buffers are not recorded either, inputs are one, too: what exceeds the cache is cold
+    for sure, and all may be but for what the op right before wrote (`handed_over`).
+
+    A cache of which nobody knows how fast it is takes no byte from main memory: it would give it for free.
     """
-    signature, size = rows(profile).signature, device.serves
+    signature, cache = rows(profile).signature, device.serves
     read, written = (
         np.asarray([sum(getattr(one, name)) for one in profile.signatures], np.float64)[signature]
         for name in ("reads", "writes")
     )
     often = times(profile).astype(np.float64)
-    beyond: Array = often * np.maximum(0.0, written - (size or 0.0))
+    if cache is None:
+        return Cold(read * often, written * often, None if buffers_known(profile) else (read + written) * often)
+    beyond: Array = often * np.maximum(0.0, written - cache)
     if not buffers_known(profile):
-        everything = (read + written) * often
-        if size is None:
-            return Cold(read * often, beyond, everything)
-        least = np.asarray([_never_held(one.reads, size) for one in profile.signatures], np.float64)[signature]
-        return Cold(least * often, beyond, everything - handed_over(profile, size))
-    return Cold(read * often if size is None else _cold_reads(profile, size), beyond, None)
+        least = np.asarray([_never_held(one.reads, cache) for one in profile.signatures], np.float64)[signature]
+        return Cold(least * often, beyond, (read + written) * often - handed_over(profile, cache))
+    cold_read, written_back, shared = _follow_buffers(profile, cache)
+    if shared and addresses_known(profile):
+        return Cold(cold_read, written_back, None)
+    return Cold(cold_read, beyond, cold_read + np.maximum(beyond, written_back))
 
 
 def _never_held(reads: tuple[float, ...], cache: float) -> float:
@@ -88,11 +95,15 @@ def _handed(before: Signature, after: Signature, cache: float) -> float:
 
 
 @per_profile
-def _cold_reads(profile: Profile, cache: float) -> Array:
-    often, touched = times(profile), accesses(profile)
-    if (often == 1).all():
-        found: Array = settled(np.asarray(cold_reads(touched, cache), np.float64))
-        return found
-    order, stands_for = unrolled(often)
-    cold = np.asarray(cold_reads(touched.of(order), cache), np.float64) * stands_for
-    return settled(np.bincount(order, cold, len(often)))
+def _follow_buffers(profile: Profile, cache: float) -> tuple[Array, Array, bool]:
+    """Bytes of each op that are read from main memory, and that go there; whether addresses could be followed."""
+    order, reads, writes = unroll_loops(times(profile))
+    ops, reads_like, writes_like = fold_repeats(in_order := accesses(profile).of(order))
+    folded = in_order.of(ops)
+    touches = touch_pieces(folded, cache, profile.addresses)
+    misses = find_misses(touches, cache)
+    read, evicted = misses & ~touches.written, find_write_backs(touches, misses)
+    cold = np.bincount(touches.op, touches.bytes * read, len(ops))[reads_like] * reads
+    back = np.bincount(touches.op, touches.bytes * evicted, len(ops))[writes_like] * writes
+    count = len(profile.ops)
+    return settled(np.bincount(order, cold, count)), settled(np.bincount(order, back, count)), touches.shared

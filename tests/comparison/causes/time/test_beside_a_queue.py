@@ -18,7 +18,7 @@ from roofline.comparison.terms import compare
 from roofline.core.schema import Profile, Profiled, load
 from roofline.renderers._facts import evidence
 
-H100 = Path(__file__).resolve().parents[4] / "docs" / "measured" / "h100"
+H100 = Path(__file__).resolve().parents[4] / "profiles" / "h100"
 MS = 1_000_000  # [ns]
 
 

@@ -29,8 +29,8 @@ def test_verdict_of_the_handmade_step() -> None:
     # reaches memory, floor 400 + 25 (gelu took no longer) + 800 + 2800 = 4025 and loss 1400 (31.9 and 11.1 %);
     # compute 5000 µs (40 %); unknown 317 µs (2.5 %); gap 1800 µs (14.4 %); overhead 8 µs rounds to nothing.
     assert _words.verdict(analyze(handmade.profile())) == (
-        "toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; 43 % memory-bound (floor 29–32 %, loss 11–14 %), "
-        "40 % compute, 3 % unknown, 14 % host time."
+        "toy train, b4 s25 on Round Device, 2 threads: 12.5 ms per step; 43 % memory-bound (floor 29–32 %, loss 11–14 "
+        "%), 40 % compute, 3 % unknown, 14 % host time."
     )
 
 

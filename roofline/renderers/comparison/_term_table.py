@@ -36,8 +36,8 @@ LEGEND = (
 )
 #: What is added of runs whose floors are ranges.
 LOWER_ENDS = (
-    " Floors are the lower ends of their ranges: what a cache of known bandwidth may hold does not leave it (--by class "
-    "shows the ranges)."
+    " Floors are the lower ends of their ranges: what a cache of known bandwidth may hold does not leave it (--by "
+    "class shows the ranges)."
 )
 
 

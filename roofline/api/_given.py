@@ -1,4 +1,4 @@
-"""Profiles as people give them: a profile, or the path of a saved one."""
+"""Profiles as people give them: a profile, the path of a saved one, or the short name of one that ships."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TypeAlias
 from roofline.core.schema import Profile, load
 from roofline.errors import InputError
 
-#: A profile, or where one is saved.
+#: A profile, where one is saved, or the short name of one that ships.
 Run: TypeAlias = "Profile | str | PathLike[str]"
 
 

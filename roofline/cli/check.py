@@ -9,7 +9,7 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options import tables
-from roofline.cli.options.completion import formats
+from roofline.cli.options.completion import formats, profiles
 from roofline.cli.options.paths import check_once, load
 from roofline.cli.options.terminal import Width
 from roofline.cli.options.words import if_long, printable
@@ -20,10 +20,20 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 
 def command(
     baseline: Annotated[
-        Path, typer.Argument(metavar="BASELINE", help="The profile to judge by; - reads it from standard input.")
+        Path,
+        typer.Argument(
+            metavar="BASELINE",
+            autocompletion=profiles,
+            help="The profile to judge by, or the short name of one that ships; - reads it from standard input.",
+        ),
     ],
     current: Annotated[
-        list[Path], typer.Argument(metavar="CURRENT...", help="The profiles to judge, each by BASELINE; one may be -.")
+        list[Path],
+        typer.Argument(
+            metavar="CURRENT...",
+            autocompletion=profiles,
+            help="The profiles to judge, each by BASELINE; one may be -.",
+        ),
     ],
     counts_only: Annotated[
         bool,

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from roofline import plugins
+from roofline.cli.options.completion import profiles
 from roofline.cli.options.paths import check_output, load
 from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
@@ -29,7 +30,9 @@ def command(
         Path,
         typer.Argument(
             metavar="PROFILE",
-            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+            autocompletion=profiles,
+            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
+            "- reads it from standard input.",
         ),
     ],
     output: Annotated[

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from roofline import plugins
-from roofline.cli.options.completion import formats
+from roofline.cli.options import completion
 from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
@@ -31,12 +31,14 @@ def command(
         list[str],
         typer.Argument(
             metavar="PROFILE",
-            help="Saved profiles, of which one may be - for standard input; for --kind devices also names of devices.",
+            autocompletion=completion.profiles,
+            help="Saved profiles or short names of those that ship, of which one may be - for standard input; for "
+            "--kind devices also names of devices.",
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="FIG", help="FIG.svg, FIG.pdf or FIG.png.")],
     kind: Annotated[
-        str, typer.Option(metavar="KIND", autocompletion=formats(_FIGURES), help=f"What to draw: {_KINDS}.")
+        str, typer.Option(metavar="KIND", autocompletion=completion.formats(_FIGURES), help=f"What to draw: {_KINDS}.")
     ] = "bound",
     width: Annotated[
         str,
@@ -80,7 +82,8 @@ def _inches(width: str) -> float:
 def _item(name: str, kind: str) -> Analysis | Device:
     from roofline import devices
     from roofline.analysis.analysis import analyze
+    from roofline.core import shipped
 
-    if kind == "devices" and name != "-" and not name.endswith(".json"):
+    if kind == "devices" and name != "-" and not name.endswith(".json") and name not in shipped.paths():
         return devices.load(name)
     return analyze(load(name))

@@ -7,6 +7,7 @@ from typing import Annotated
 
 import typer
 
+from roofline.cli.options import completion
 from roofline.cli.options.paths import check_once, check_output, load
 from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
@@ -18,7 +19,11 @@ SUFFIXES = (".html", ".htm")
 def command(
     profiles: Annotated[
         list[Path],
-        typer.Argument(metavar="PROFILE...", help="Saved profiles, the first is A; one may be - for standard input."),
+        typer.Argument(
+            metavar="PROFILE...",
+            autocompletion=completion.profiles,
+            help="Saved profiles or short names of those that ship, the first is A; one may be - for standard input.",
+        ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", metavar="REPORT", help="REPORT.html.")],
     allow: Annotated[

@@ -9,22 +9,25 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options import tables
-from roofline.cli.options.completion import formats, keys
+from roofline.cli.options.completion import formats, keys, profiles
 from roofline.cli.options.paths import load, reading
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
+_LISTS = "roofline.renderers.shipped"
 _FORMATS = "|".join(plugins.names("roofline.renderers"))
 
 
 def command(
     profile: Annotated[
-        Path,
+        Path | None,
         typer.Argument(
             metavar="PROFILE",
-            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+            autocompletion=profiles,
+            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
+            "- reads it from standard input. Without one, the profiles that ship are listed.",
         ),
-    ],
+    ] = None,
     by: Annotated[
         str | None,
         typer.Option(
@@ -50,12 +53,16 @@ def command(
         typer.Option(metavar="FORMAT", autocompletion=formats("roofline.renderers"), help=f"The format: {_FORMATS}."),
     ] = "text",
 ) -> None:
-    """Show where the time of a step went.
+    """Show where the time of a step went, or which profiles ship with roofline.
 
     Prints the verdict, the table of groups and the evidence behind them. The analysis is computed anew from the
     profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable. Names of
     kernels are shortened in text, and no two are alike; csv and json have them whole.
+    Example: roofline show h100/bert-torch-infer-b32-tf32
     """
+    if profile is None:
+        _list(by, depth, top, every, sort, contains, columns, caption, width=width, format=format)
+        return
     renderer = plugins.load("roofline.renderers", format, "format")
     from roofline.analysis.analysis import KEYS, analyze
     from roofline.analysis.scope_tree import to_depth
@@ -81,3 +88,14 @@ def command(
             loaded = to_depth(loaded, depth)
         told = renderer.render(analyze(loaded), by, **more)
     tables.write(told, more)
+
+
+def _list(*of_a_profile: object, width: int | None, format: str) -> None:
+    """List the profiles that ship; of_a_profile: the options that have no meaning for a list."""
+    if any(option not in (None, False) for option in of_a_profile):
+        raise InputError("Name the PROFILE to show: without one, only --format and --width have a meaning.")
+    renderer = plugins.load(_LISTS, format, "format of the list")
+    more = tables.arguments(renderer, format, width=width)
+    from roofline.core import schema, shipped
+
+    tables.write(renderer.render({name: schema.load(path) for name, path in shipped.paths().items()}, **more), more)

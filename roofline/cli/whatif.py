@@ -10,7 +10,7 @@ import typer
 from roofline import plugins
 from roofline.cli.options import tables
 from roofline.cli.options.completion import devices as device_names
-from roofline.cli.options.completion import formats
+from roofline.cli.options.completion import formats, profiles
 from roofline.cli.options.paths import load, reading
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
@@ -24,7 +24,9 @@ def command(
         Path,
         typer.Argument(
             metavar="PROFILE",
-            help="A profile saved by `roofline profile` or `roofline import`; - reads it from standard input.",
+            autocompletion=profiles,
+            help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
+            "- reads it from standard input.",
         ),
     ],
     device: Annotated[

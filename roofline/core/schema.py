@@ -17,7 +17,7 @@ from typing import Annotated, Any
 import msgspec
 from msgspec.structs import replace
 
-from roofline.core import files, sound
+from roofline.core import files, shipped, sound
 from roofline.core.cost import Cost
 from roofline.core.device import Device
 from roofline.core.vocabulary import OpClass
@@ -371,11 +371,18 @@ def _current(data: bytes) -> Profile | None:
 
 
 def load(path: str | os.PathLike[str]) -> Profile:
-    """The profile saved at `path`: of this version, or of one before it. InputError where it cannot be read.
+    """Load a saved profile, of this version or of one before it.
+
+    path: a file, or the short name of a profile that ships, as `roofline show` lists them; a file of that name wins.
+    Raises InputError where it cannot be read.
 
     >>> print(roofline.load("p.json"))
+    >>> print(roofline.load("h100/bert-torch-infer-b32-tf32"))
     """
-    return decode(files.read(Path(path), MAX_BYTES, "a profile"), str(path))
+    file = shipped.locate(path)
+    if file is None and (unknown := shipped.missing(path)):
+        raise InputError(unknown)
+    return decode(files.read(file or Path(path), MAX_BYTES, "a profile"), str(path))
 
 
 def save(profile: Profile, path: str | os.PathLike[str]) -> None:

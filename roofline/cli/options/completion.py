@@ -58,6 +58,17 @@ def models(incomplete: str) -> list[str]:
     return _beginning(plugins.names("roofline.models._geometry", ".toml", sorted_by_kind=True), incomplete)
 
 
+def profiles(incomplete: str) -> list[str]:
+    """Profiles that ship, where nothing on disk begins so: the shell completes names of files if there is no word."""
+    from glob import escape, iglob
+
+    if next(iglob(f"{escape(incomplete)}*"), None) is not None:
+        return []
+    from roofline.core import shipped
+
+    return _beginning(tuple(shipped.paths()), incomplete)
+
+
 def publications(incomplete: str) -> list[str]:
     """The published benchmarks."""
     return _beginning(plugins.names("roofline.published", ".toml"), incomplete)

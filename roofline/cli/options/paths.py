@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from roofline.core import shipped
 from roofline.core.files import same
 from roofline.errors import InputError
 
@@ -18,7 +19,10 @@ STDIN = Path("-")
 
 
 def load(path: str | Path) -> Profile:
-    """The profile saved at `path`, or the one that comes from standard input; InputError where it cannot be read."""
+    """Load a profile from a file, by the short name of one that ships, or from standard input.
+
+    Raises InputError where it cannot be read.
+    """
     from roofline.core import schema
 
     if Path(path) != STDIN:
@@ -51,7 +55,7 @@ def check_output(
     """
     file = Path(path)
     for given in inputs:
-        if given is not None and same(file, Path(given)):
+        if given is not None and same(file, shipped.locate(given) or Path(given)):
             raise InputError(f"Cannot write {file}: it is what is read, {given}; choose another name with -o.")
     if suffixes and file.suffix not in suffixes:
         raise InputError(f"Cannot write {file}: the name must end in {' or '.join(suffixes)}.")

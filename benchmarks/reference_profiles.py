@@ -1,8 +1,9 @@
-"""One profile of each row of each preset, on the backend of its first column: `make reference` writes profiles/PRESET/.
+"""Two profiles of each row of each preset, on two of its backends: `make reference` writes profiles/PRESET/.
 
-A small machine is not the benchmark's: one sample, one thread, and of the models that it cannot hold or wait for, one
-layer in full width, or the size tiny. Every profile says in which of this it differs from its row. A row that is there
-is left as it is; --again measures it anew. Rows for a GPU alone are left to a machine that has one.
+The first backend is that of the preset's first column, the second the first of OTHERS that has the model, a column of the
+preset before any other. A small machine is not the benchmark's: one sample, one thread, and of the models that it cannot
+hold or wait for, one layer in full width, or the size tiny. Every profile says in which of this it differs from its row.
+A profile that is there stays as it is; --again measures it anew. Rows for a GPU alone are left to a machine that has one.
 """
 
 from __future__ import annotations
@@ -14,9 +15,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-from roofline import models
+from roofline import models, plugins
 from roofline.published import presets
 from roofline.published.presets.preset import Preset, Row
+from roofline.recording import backend as backends
 
 ROOT = Path(__file__).resolve().parents[1]
 FOLDER = ROOT / "profiles"
@@ -29,14 +31,17 @@ TOKENS = 8
 THREADS = 1
 #: Steps of a second each; as many of 20 s would take an afternoon.
 STEPS, FEW_STEPS = 10, 3
+#: The second backend of a row, the best choice first: another framework tells more than another way to run the same one.
+OTHERS = ("jax", "keras-jax", "tensorflow", "torchscript", "torch-compile")
 
 
 @dataclass(frozen=True, slots=True)
 class Wanted:
-    """A row of a preset as it is run here."""
+    """A row of a preset on one backend, as it is run here."""
 
     preset: Preset
     row: Row
+    backend: str
 
     @property
     def batch(self) -> int:
@@ -49,13 +54,13 @@ class Wanted:
 
     @property
     def path(self) -> Path:
-        """Where its profile is kept."""
-        return FOLDER / self.preset.name / f"{self.row.model}-{self.row.mode}-b{self.batch}.json"
+        """Where its profile is kept, below `profiles/`."""
+        return Path(self.preset.name) / f"{self.row.model}-{self.row.mode}-b{self.batch}-{self.backend}.json"
 
     def command(self) -> list[str]:
         """What a user would type for it, after `roofline`."""
         row = self.row
-        said = ["profile", row.model, "--backend", self.preset.column[0].backend, "--mode", row.mode]
+        said = ["profile", row.model, "--backend", self.backend, "--mode", row.mode]
         said += ["--preset", self.preset.name, "--threads", str(THREADS), "--batch", str(self.batch)]
         if row.model in TINY:
             return [*said, "--size", "tiny", "--steps", str(STEPS)]
@@ -69,30 +74,54 @@ class Wanted:
         return said
 
 
+def second_backend(preset: Preset, row: Row) -> str:
+    """Choose the backend that a row is compared on with the preset's first one."""
+    absent = {column for apart in row.absent for column in apart.columns}
+    able = [name for name in OTHERS if builds(name, row) and getattr(preset.of(name), "name", None) not in absent]
+    return next((name for name in able if preset.of(name)), able[0])
+
+
+def builds(backend: str, row: Row) -> bool:
+    """Say whether a model of ours runs a row on a backend."""
+    described = backends.load(backend)
+    return row.mode not in described.refuses and row.model in plugins.names(described.models, sorted_by_kind=True)
+
+
 def rows() -> Iterator[Wanted]:
-    """Every row that a CPU can run."""
+    """Every row that a CPU can run, on two backends."""
     for name in presets.names():
         preset = presets.load(name)
         for row in preset.row:
             if row.device in ("", "cpu"):
-                yield Wanted(preset, row)
+                yield Wanted(preset, row, preset.column[0].backend)
+                yield Wanted(preset, row, second_backend(preset, row))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--again", action="store_true", help="measure what is there, too")
     parser.add_argument("--models", nargs="+", help="only these")
+    parser.add_argument("--backends", nargs="+", help="only these")
+    parser.add_argument("--folder", type=Path, default=FOLDER, help="where PRESET/ is written, by default profiles/")
+    parser.add_argument("--dry-run", action="store_true", help="print the commands alone")
     asked = parser.parse_args()
     failed = []
     for wanted in rows():
-        if (wanted.path.exists() and not asked.again) or (asked.models and wanted.row.model not in asked.models):
+        file = asked.folder / wanted.path
+        if (
+            (file.exists() and not asked.again)
+            or (asked.models and wanted.row.model not in asked.models)
+            or (asked.backends and wanted.backend not in asked.backends)
+        ):
             continue
-        wanted.path.parent.mkdir(exist_ok=True)
         # The command is recorded, with its output as it would be named in any folder.
-        command = [sys.executable, "-m", "roofline", *wanted.command(), "-o", wanted.path.name, "--force"]
+        command = [sys.executable, "-m", "roofline", *wanted.command(), "-o", file.name, "--force"]
         print(" ".join(["roofline", *command[3:]]), flush=True)
-        if subprocess.run(command, cwd=wanted.path.parent, check=False).returncode:
-            failed.append(f"{wanted.path.relative_to(ROOT)}")
+        if asked.dry_run:
+            continue
+        file.parent.mkdir(parents=True, exist_ok=True)
+        if subprocess.run(command, cwd=file.parent, check=False).returncode:
+            failed.append(f"{wanted.path}")
     if failed:
         sys.exit(f"Not measured: {', '.join(failed)}.")
 

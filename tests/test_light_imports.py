@@ -47,7 +47,7 @@ def test_nothing_heavy_is_loaded(code: str) -> None:
 
 
 @pytest.mark.parametrize(
-    "words", [["models"], ["backends"], ["devices"], ["published", "keras-benchmark"]], ids=" ".join
+    "words", [["models"], ["backends"], ["devices"], ["published", "keras-benchmark"], ["show"]], ids=" ".join
 )
 def test_listing_loads_no_framework(words: list[str]) -> None:
     assert not loaded(f"from roofline.cli import main; main({words!r})") & FRAMEWORKS

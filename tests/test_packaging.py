@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import os
 import shutil
 import subprocess
@@ -108,6 +109,7 @@ def test_the_wheel_holds_every_module_and_data_file(wheel: Path) -> None:
     assert "roofline/models/_geometry/encoders/bert.toml" in inside
     assert "roofline/models/torch/encoders/bert.py" in inside
     assert "roofline/profiles/__init__.py" in inside
+    assert "roofline/profiles/h100/bert-torch-infer-b32-tf32.json" in inside
     assert "roofline/published/keras_benchmark.csv" in inside
     assert "roofline/published/keras_benchmark.toml" in inside
     assert "roofline/renderers/report/assets/report.css" in inside
@@ -135,13 +137,9 @@ def test_the_wheel_works_without_the_checkout(installed: Path, tmp_path: Path) -
 
 
 def test_saved_profiles_are_found_in_the_wheel(installed: Path, tmp_path: Path) -> None:
-    code = (
-        "from importlib.resources import files\n"
-        "from roofline.core.schema import decode\n"
-        "for file in sorted(files('roofline.profiles').iterdir(), key=lambda f: f.name):\n"
-        "    if file.name.endswith('.json'):\n"
-        "        decode(file.read_bytes(), file.name)\n"
-        "        print(file.name)\n"
-    )
-    there = [path.name for path in sorted((ROOT / "profiles").glob("*.json"))]
-    assert _run(["-c", code], tmp_path, PYTHONPATH=str(installed)).split() == there
+    variables = {"PYTHONPATH": str(installed), "ROOFLINE_CACHE": str(tmp_path / "cache")}
+    listed = json.loads(_run(["-m", "roofline", "show", "--format", "json"], tmp_path, **variables))["profiles"]
+    there = [path.relative_to(ROOT / "profiles") for path in (ROOT / "profiles").rglob("*.json")]
+    assert [profile["name"] for profile in listed] == sorted(path.with_suffix("").as_posix() for path in there)
+    shown = _run(["-m", "roofline", "show", "h100/bert-torch-infer-b32-tf32"], tmp_path, **variables)
+    assert shown.startswith("bert infer, b32 s128 on NVIDIA H100 80GB HBM3: 10.6 ms per step")

@@ -39,13 +39,14 @@ _FORMATS = "|".join(plugins.names(_RENDERERS))
 def command(
     context: typer.Context,
     runs: Annotated[
-        list[str],
+        list[str] | None,
         typer.Argument(
             metavar="PROFILE...|MODEL",
-            autocompletion=completion.models,
-            help="Saved profiles, of which one may be - for standard input; with --backends, one model.",
+            autocompletion=completion.runs,
+            help="Saved profiles or short names of those that ship, of which one may be - for standard input; with "
+            "--backends, one model. With --preset alone, the profiles of that benchmark that ship.",
         ),
-    ],
+    ] = None,
     backends: Annotated[
         str | None,
         typer.Option(
@@ -139,14 +140,16 @@ def command(
         _refuse_options({**asked, "rounds": rounds, "output": output, "force": force, "core": core})
         if preset is not None:
             _refuse_beside_preset({"--allow": allow, "--prove": prove, "--by": by is not None})
-        paths = [Path(run) for run in runs]
-        profiles = _load(paths, preset)
+        paths = _paths(runs or [], preset)
+        profiles = _load(paths)
         if preset is not None:
             from roofline.published.presets import compared
 
             tables.write(renderer.render(compared.rows(preset, profiles), **more), more)
             return
     else:
+        if not runs:
+            raise InputError("--backends measures a MODEL, and none is given: name one.")
         if len(runs) != 1:
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
         presets.check_core(core, preset)
@@ -202,19 +205,30 @@ def _refuse_beside_preset(given: dict[str, bool]) -> None:
         )
 
 
-def _load(paths: list[Path], preset: str | None = None) -> list[Profile]:
-    from roofline.comparison.ranking import check_timed
+def _paths(runs: list[str], preset: str | None) -> list[Path]:
+    """Take the profiles that are named; where none is, those of the preset that ship."""
+    from roofline.core import shipped
+    from roofline.published import presets as known
 
     if preset is not None:
-        from roofline.published import presets as known
+        known.load(preset)  # an unknown one is refused before anything is read
+    if runs or preset is None:
+        return [Path(run) for run in runs]
+    return [path for name, path in shipped.paths().items() if name.startswith(f"{preset}/")]
 
-        known.load(preset)
+
+def _load(paths: list[Path]) -> list[Profile]:
+    from roofline.comparison.ranking import check_timed
+    from roofline.core import shipped
+
     check_once(paths)
     for path in paths:
         if path.is_dir():
             raise InputError(f"{path} is a folder: name the profiles in it, as in {path / '*.json'}.")
-        if path != STDIN and not path.exists() and path.suffix != ".json":
+        if path != STDIN and path.suffix != ".json" and shipped.locate(path) is None and not shipped.alike(path):
             raise InputError(f"There is no file {path}; to measure a model, add --backends a,b.")
+    if not paths:
+        raise InputError("There is nothing to compare: give two or more profiles, or one MODEL and --backends a,b.")
     if len(paths) < 2:
         raise InputError(
             "One profile has nothing to be compared with: give two or more, or one MODEL and --backends a,b."
@@ -344,7 +358,7 @@ def _next(paths: list[Path]) -> None:
     if STDIN in paths:
         return  # what came from there is gone
     files = " ".join(map(quoted, paths))
-    where = paths[0].parent
+    where = paths[0].parent if paths[0].exists() else Path()  # not where profiles that ship lie
     if len(paths) == 2:
         typer.echo(f"Next: roofline plot {files} --kind waterfall -o {quoted(where / 'waterfall.svg')}")
     else:

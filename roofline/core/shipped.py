@@ -21,11 +21,12 @@ def paths() -> dict[str, Path]:
     """Map each short name to its file, in alphabetical order. A link that leads out of the folder has no name."""
     folder = plugins.folder("roofline.profiles").resolve()
     files = [*folder.glob(f"*{_SUFFIX}"), *folder.glob(f"*/*{_SUFFIX}")]
-    return {
+    named = {
         file.relative_to(folder).as_posix().removesuffix(_SUFFIX): file
-        for file in sorted(files)
+        for file in files
         if file.resolve().is_relative_to(folder)
     }
+    return dict(sorted(named.items()))
 
 
 def locate(name: str | os.PathLike[str]) -> Path | None:
@@ -40,17 +41,22 @@ def locate(name: str | os.PathLike[str]) -> Path | None:
     return path
 
 
+def alike(name: str | os.PathLike[str]) -> list[str]:
+    """Find the short names that are nearly this one, the closest first."""
+    from difflib import get_close_matches  # not above: names that are right need none of it
+
+    text = str(Path(name))
+    return get_close_matches(text, paths(), _OFFERED, _ALIKE) if len(text) <= _LONGEST else []
+
+
 def missing(name: str | os.PathLike[str]) -> str:
     """Say that a name is neither a file nor a profile that ships, with close short names where there are any.
 
     Empty for a .json that is like no short name: such a path was meant as one.
     """
-    from difflib import get_close_matches  # not above: names that are right need none of it
-
     text = str(Path(name))
-    offered = get_close_matches(text, paths(), _OFFERED, _ALIKE) if len(text) <= _LONGEST else []
-    if offered:
-        *before, last = offered
+    if names := alike(name):
+        *before, last = names
         cure = f"did you mean {', '.join(before)} or {last}?" if before else f"did you mean {last}?"
     elif text.endswith(_SUFFIX):
         return ""

@@ -69,6 +69,11 @@ def profiles(incomplete: str) -> list[str]:
     return _beginning(tuple(shipped.paths()), incomplete)
 
 
+def runs(incomplete: str) -> list[str]:
+    """What `compare` takes: models, and profiles."""
+    return [*models(incomplete), *profiles(incomplete)]
+
+
 def publications(incomplete: str) -> list[str]:
     """The published benchmarks."""
     return _beginning(plugins.names("roofline.published", ".toml"), incomplete)

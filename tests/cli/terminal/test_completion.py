@@ -23,7 +23,11 @@ Run = Callable[..., Any]
         ("roofline show p.json --by k", {"kernel"}),
         ("roofline show p.json --format ", set(plugins.names("roofline.renderers"))),
         ("roofline show p.json --sort a", {"attained"}),
+        ("roofline show h100/bert-torchs", {f"h100/bert-torchscript-infer-b{n}-tf32" for n in (1, 32)}),
+        ("roofline show bert-", {"bert-torch-infer-b1-s128-amd-epyc-1"}),
         ("roofline show ", set()),  # the shell completes names of files
+        ("roofline compare a.json bert-l", {"bert-layer"}),
+        ("roofline whatif h100/bert-keras-", {"h100/bert-keras-jax-infer-b32-tf32"}),
         ("roofline compare a b --format l", {"latex"}),
         ("roofline compare bert --backends torch,keras-j", {"torch,keras-jax"}),
         ("roofline profile ber", {"bert", "bert-layer"}),
@@ -33,8 +37,9 @@ Run = Callable[..., Any]
         ("roofline check a b --format g", {"github"}),
     ],
 )
-def test_the_shell_completes(roofline: Run, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, words: str,
-                             some: set[str]) -> None:  # fmt: skip
+def test_the_shell_completes(roofline: Run, variables: dict[str, str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+                             words: str, some: set[str]) -> None:  # fmt: skip
+    (tmp_path / "p.json").touch()
     for name, value in {
         "_ROOFLINE_COMPLETE": "complete_bash",
         "COMP_WORDS": words,

@@ -2,17 +2,26 @@
 
 from __future__ import annotations
 
+import json
 import re
+from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import handmade
 import pytest
 
+from roofline import devices
 from roofline.analysis.analysis import KEYS
 from roofline.cli import plot, show
 from roofline.cli.options import paths
+from roofline.core import shipped
 from roofline.core.schema import save
 from roofline.errors import InputError
+
+Run = Callable[..., Any]
+
+NAME = "h100/bert-torch-infer-b32-tf32"
 
 
 @pytest.fixture
@@ -35,6 +44,50 @@ def test_show_names_the_alternatives(profile: Path) -> None:
         show.command(profile, by="colour")
     with pytest.raises(InputError, match="Cannot read"):
         show.command(profile.with_name("absent.json"))
+
+
+def test_show_alone_lists_what_ships(capsys: pytest.CaptureFixture[str]) -> None:
+    show.command(None)
+    lines = capsys.readouterr().out.splitlines()
+    assert max(map(len, lines)) <= 100
+    assert set(shipped.paths()) <= {line.partition(" ")[0] for line in lines}
+    assert "h100 on NVIDIA H100 80GB HBM3" in lines
+    show.command(None, width=140)
+    wide = capsys.readouterr().out.splitlines()
+    (row,) = (line.split() for line in wide if line.startswith("h100/bert-torch-infer-b32-tf32 "))
+    assert row[1:] == ["bert", "infer", "32", "tf32", "torch", "10.6"]
+
+
+def test_the_list_for_programs(capsys: pytest.CaptureFixture[str]) -> None:
+    show.command(None, format="json")
+    listed = json.loads(capsys.readouterr().out)
+    assert listed["schema"] == 1
+    assert [profile["name"] for profile in listed["profiles"]] == list(shipped.paths())
+    rows = {profile["name"]: profile for profile in listed["profiles"]}
+    row = rows["h100/bert-jax-buffers-off-infer-b32-tf32"]
+    assert row["seconds"] == pytest.approx(4.740e-3, rel=1e-3)  # docs/h100.md
+    del row["seconds"]
+    assert row == {
+        "name": "h100/bert-jax-buffers-off-infer-b32-tf32",
+        "model": "bert",
+        "size": "base",
+        "mode": "infer",
+        "batch": 32,
+        "seq": 128,
+        "precision": "tf32",
+        "backend": "jax",
+        "options": {"command_buffers": "off"},
+        "device": "NVIDIA H100 80GB HBM3",
+    }
+    assert rows["keras-benchmark/segment-anything-infer-b1-torch"]["seq"] is None
+
+
+def test_a_list_takes_no_options_of_a_profile() -> None:
+    for options in ({"by": "op"}, {"top": 3}, {"every": True}, {"contains": ""}, {"caption": "long"}):
+        with pytest.raises(InputError, match=r"Name the PROFILE to show"):
+            show.command(None, **options)
+    with pytest.raises(InputError, match=r"There is no format of the list called 'csv'; there are: json, text\."):
+        show.command(None, format="csv")
 
 
 def test_help_lists_the_keys_there_are() -> None:
@@ -64,6 +117,32 @@ def test_plot_takes_devices_by_name(tmp_path: Path) -> None:
     assert (tmp_path / "x.png").exists()
     with pytest.raises(InputError, match="no device called 'h1000'"):
         plot.command(["h1000"], tmp_path / "y.png", kind="devices")
+    plot.command(["h100/bert-torch-infer-b1-tf32", "a100-sxm"], tmp_path / "z.png", kind="devices")
+    assert not set(shipped.paths()) & set(devices.names())
+
+
+def test_every_verb_finds_a_profile_that_ships(tmp_path: Path, roofline: Run) -> None:
+    a, b = NAME, "h100/bert-jax-buffers-on-infer-b32-tf32"
+    for words in (
+        ("show", a),
+        ("compare", a, b),
+        ("plot", a, b, "--kind", "waterfall", "-o", "a.png"),
+        ("report", a, b, "-o", "a.html"),
+        ("export", a, "-o", "a.csv"),
+        ("whatif", a, "--device", "a100-sxm"),
+        ("check", a, a, "--counts-only"),
+    ):
+        ended = roofline(*words)
+        assert (ended.code, ended.err) == (0, ""), words
+        if "-o" in words:
+            assert (tmp_path / words[-1]).exists()
+        elif words[0] != "check":
+            assert "NVIDIA H100 80GB HBM3" in " ".join(ended.out.split())
+
+
+def test_a_profile_that_ships_is_never_written_over() -> None:
+    with pytest.raises(InputError, match="it is what is read, h100/bert-torch-infer-b32-tf32"):
+        paths.check_output(shipped.paths()[NAME], True, inputs=[NAME])
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """Two profiles of each row of each preset, on two of its backends: `make reference` writes profiles/PRESET/.
 
-The first backend is that of the preset's first column, the second the first of OTHERS that has the model, a column of the
-preset before any other. A small machine is not the benchmark's: one sample, one thread, and of the models that it cannot
-hold or wait for, one layer in full width, or the size tiny. Every profile says in which of this it differs from its row.
-A profile that is there stays as it is; --again measures it anew. Rows for a GPU alone are left to a machine that has one.
+The first backend is that of the preset's first column; the second is the first of OTHERS that has the model, a column
+of the preset before any other. A small machine is not the benchmark's: one sample, one thread, and of the models that
+it cannot hold or wait for, one layer in full width, or the size tiny. Every profile says in which of this it differs
+from its row. A profile that is there stays as it is; --again measures it anew. Rows for a GPU alone are left out.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ TOKENS = 8
 THREADS = 1
 #: Steps of a second each; as many of 20 s would take an afternoon.
 STEPS, FEW_STEPS = 10, 3
-#: The second backend of a row, the best choice first: another framework tells more than another way to run the same one.
+#: The second backend of a row, the best choice first: another framework tells more than another way to run one.
 OTHERS = ("jax", "keras-jax", "tensorflow", "torchscript", "torch-compile")
 
 

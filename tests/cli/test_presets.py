@@ -11,6 +11,7 @@ import handmade
 import pytest
 
 from roofline.cli.options import presets
+from roofline.core import shipped
 from roofline.core.schema import Wall, save
 
 torch = pytest.importorskip("torch")
@@ -128,6 +129,18 @@ def test_saved_profiles_are_told_by_the_rows_of_a_preset(roofline: Run, tmp_path
     assert [row["pairs"][0]["factor"] for row in found["rows"]] == pytest.approx([2.0])
     written = roofline("compare", "--preset", "keras-benchmark", *profiles(tmp_path), "--format", "markdown").out
     assert "**BERT fit — bert train" in written
+
+
+@pytest.mark.parametrize("name", presets.NAMES)
+def test_without_profiles_those_that_ship_are_told(roofline: Run, name: str) -> None:
+    """Each profile of the folder is of a row: beside another in a paragraph, or alone in a line."""
+    ended = roofline("compare", "--preset", name, "--format", "json")
+    assert ended.code == 0, ended.err
+    told = json.loads(ended.out)
+    assert told["of_no_row"] == []
+    number = len([path for path in shipped.paths() if path.startswith(f"{name}/")])
+    assert sum(len(row["runs"]) for row in told["rows"]) + len(told["alone"]) == number
+    assert all(run["with_preset"] for row in told["rows"] for run in row["runs"])
 
 
 @pytest.mark.parametrize(

@@ -41,7 +41,7 @@ def test_a_link_to_nothing_wins_too(tmp_path: Path, monkeypatch: pytest.MonkeyPa
     monkeypatch.chdir(tmp_path)
     (tmp_path / "h100").mkdir()
     (tmp_path / NAME).symlink_to("absent")
-    with pytest.raises(InputError, match="Cannot read .*: No such file"):
+    with pytest.raises(InputError, match=r"Cannot read .*: No such file"):
         load(NAME)
 
 

@@ -23,7 +23,7 @@ def render(profiles: Mapping[str, Profile], page: Page = SHEET) -> str:
         rows = [_row(name, profile) for name, profile in group]
         title = f"{folder} on {plain(device)}" if folder else plain(device)
         lines += [*wrapped(title, page, "bold"), *fitted([_HEAD, *rows], (0, 1, 2, 4, 5), _RANKS, page, 1), ""]
-    lines += wrapped("Time is the median step. Use a name like a file: roofline show NAME, roofline plot NAME ...", page)
+    lines += wrapped("ms: the median step. Use a name like a file: roofline show NAME, roofline plot NAME ...", page)
     return "\n".join(lines) + "\n"
 
 

@@ -5,7 +5,7 @@
 # make check  lint, format and types
 # make cells  profiles every model on every backend, tiny and base, and writes docs/cells.md and docs/cells-base.md
 #             (takes hours; goes on where it was broken off)
-# make reference  profiles a row of each preset, for profiles/ (half an hour; what is there stays)
+# make reference  profiles each row of each preset on two backends, for profiles/ (an hour or more; what is there stays)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)

@@ -1,7 +1,8 @@
-"""Reference profiles, each measured by the `command` it holds on the device it names; that command records it again.
+"""Profiles that ship, each measured by the `command` it holds on the device it names; that command records it again.
 
-`<model>-<backend>-<mode>-b<batch>-s<seq>-<device>.json` is what a first run leaves. A folder holds one of each row of
-the preset that it is called after, on the backend of the preset's first column (`make reference`): one sample and one
-thread, and of what a small machine cannot hold one layer in full width, or the size tiny. `roofline show` says in what
-each differs from its row; none is a figure of a device that it does not name.
+`roofline show` lists them by short name, the path below this folder without `.json` (`roofline/core/shipped.py`).
+`<model>-<backend>-<mode>-b<batch>-s<seq>-<device>` is what a first run leaves. `h100/` holds the rows of docs/h100.md.
+The other folders hold the rows of the preset that they are called after, on two backends each (`make reference`): one
+sample and one thread, and of what a small machine cannot hold one layer in full width, or the size tiny. `roofline
+show` says in what each differs from its row; none is a figure of a device that it does not name.
 """

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import re
 import sys
 from collections import Counter
 from pathlib import Path
@@ -88,9 +89,16 @@ def test_a_shipped_profile_closes_and_has_no_defect(name: str) -> None:
 
 def test_the_readme_shows_the_table_of_the_profile_it_names() -> None:
     readme = (ROOT / "README.md").read_text(encoding="utf-8")
-    path = ROOT / "profiles" / "bert-torch-infer-b1-s128-amd-epyc-1.json"
-    assert path.name in readme
-    assert markdown.render(analyze(load(path)), None).strip() in readme
+    (name,) = re.findall("<!-- roofline show (.*) --format markdown -->", readme)
+    assert markdown.render(analyze(load(name)), None).strip() in readme
+
+
+def test_pages_name_profiles_that_ship() -> None:
+    """`h100/bert-...` in a page is a short name, or an output that a page has there."""
+    pages = [ROOT / "README.md", *(ROOT / "docs").rglob("*.md")]
+    named = {name for page in pages for name in re.findall(r"(?<![/\w])h100/bert[\w-]+", page.read_text("utf-8"))}
+    assert len(named) >= 8  # the runs of the first picture
+    assert named <= set(SHIPPED)
 
 
 def test_gpu_profiles_are_called_after_their_rows() -> None:

@@ -28,6 +28,8 @@ DRAM = ("read", "write", "copy", "triad", "inplace", "update")
 #: Measured ceilings that are believed, as shares of the datasheet's: lower, something held it back, and higher,
 #: something else was measured. By choice; boost clocks explain 3 %.
 SHEET_LOW, SHEET_HIGH = 0.5, 1.03
+#: Threads that waited for a processor longer than this share of their time: others used it. By choice.
+CONTENDED = 0.05
 
 
 class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -38,6 +40,8 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spread: (best - median) / best within the measurement; None for a datasheet figure.
     drift: how much lower it was another time: 1 - low / high of two measurements; what hangs on it is near the ridge.
     date: the day it was measured or read, ISO 8601.
+    waited: the share of their time in which the measuring threads waited for a processor that others had, the least of
+    several measurements; None where nobody looked (a datasheet's, a GPU's, what one thread measures).
     sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
     milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
     high: of a launch floor that a trace shows, the most that it may be [s]. shortest: beside one the shortest launch of
@@ -51,6 +55,7 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spread: float | None = None
     drift: float | None = None
     date: str | None = None
+    waited: float | None = None
     flag: str | None = None
     sustained: float | None = None
     clock: float | None = None
@@ -63,6 +68,11 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def from_trace(self) -> bool:
         """Whether it is a launch floor that a trace shows, and not what is known of the device."""
         return self.shortest is not None and (self.high is not None or self.value == self.shortest)
+
+    @property
+    def contended(self) -> bool:
+        """Whether others used the processor each time it was measured, so that it may be far too low."""
+        return self.waited is not None and self.waited > CONTENDED
 
 
 class Cache(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
@@ -106,6 +116,11 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         return 0.0 if ceiling is None else max(ceiling.spread or 0.0, ceiling.drift or 0.0)
 
     @property
+    def contended(self) -> tuple[str, ...]:
+        """The names of the ceilings that were measured only while others used the processor."""
+        return tuple(name for name, ceiling in self.ceilings.items() if ceiling.contended)
+
+    @property
     def without_caches(self) -> Device:
         """The device with main memory alone."""
         ceilings = {name: one for name, one in self.ceilings.items() if not name.startswith("cache.")}
@@ -121,7 +136,10 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
         }
 
     def seen_again(self, ceilings: Mapping[str, Ceiling]) -> Device:
-        """This device with `ceilings` measured another time: the best rate of both, and how far they are apart."""
+        """Merge in `ceilings` measured another time: the best rate of both, and how far they are apart.
+
+        What others' load made low says nothing of the device: it may raise a ceiling, and adds no drift to a higher one.
+        """
         merged = dict(self.ceilings)
         for name, again in ceilings.items():
             known = merged.get(name)
@@ -129,13 +147,16 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
                 merged[name] = again
                 continue
             high, low = (again, known) if again.value > known.value else (known, again)
-            best = low if name.startswith("launch.") else high  # of a time the least is best
+            # Of a time the least is best.
+            best, worse = (low, high) if name.startswith("launch.") else (high, low)
             # Functions are not measured twice in one way: each framework has code of its own for them.
-            apart = 0.0 if name.startswith("function.") else 1 - low.value / high.value
+            incomparable = name.startswith("function.") or worse.contended
+            apart = 0.0 if incomparable else 1 - low.value / high.value
             drift = max(apart, known.drift or 0.0, again.drift or 0.0)
             # What two traces say of a launch at most holds for both.
             most = None if best.high is None else min(one.high or one.value for one in (known, again))
-            merged[name] = msgspec.structs.replace(best, drift=drift, high=most)
+            waited = min((one.waited for one in (known, again) if one.waited is not None), default=None)
+            merged[name] = msgspec.structs.replace(best, drift=drift, high=most, waited=waited)
         return msgspec.structs.replace(self, ceilings=merged)
 
     @property

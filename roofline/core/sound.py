@@ -111,6 +111,8 @@ def check_device(device: Device, source: str) -> None:
             share = getattr(ceiling, field)
             if share is not None and not 0 <= share < 1:
                 raise _damaged(source, f"the {field} of the ceiling {name!r} is {told(share)}")
+        if ceiling.waited is not None and not 0 <= ceiling.waited <= 1:
+            raise _damaged(source, f"the waited of the ceiling {name!r} is {told(ceiling.waited)}")
     _check_all(((f"the size of the cache {cache.level!r}", cache.size) for cache in device.caches), source)
     _check_all([("the memory of the device", device.memory)], source)
 

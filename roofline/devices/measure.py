@@ -11,17 +11,16 @@ import os
 import sys
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
 from datetime import date as Date
 from fnmatch import fnmatch
 from importlib import metadata
-from pathlib import Path
 
 import msgspec
 
 from roofline.core.device import Device
 from roofline.devices import cpu as cpus
 from roofline.devices import nvidia
+from roofline.devices.load import Load
 from roofline.devices.sampling import Finding, Probe
 from roofline.errors import InputError, MissingError, RooflineError
 
@@ -110,7 +109,10 @@ def _run(
             except Exception as error:
                 why = str(error).strip().partition("\n")[0]
                 finding = Finding(notes=dict.fromkeys(names, why or type(error).__name__))
-            busy += Load.now() - start if probe.busy else Load()
+            if probe.busy:
+                used = Load.now() - start
+                busy += used
+                finding = finding.under_load(used.contention(threads))
             found = found.joined(finding)
         total += busy
         turn += 1
@@ -124,57 +126,6 @@ def _run(
         load["cpu share"] = f"{total.processor / (total.wall * threads):.2f}"
         load["waited for a processor"] = f"{total.contention(threads):.3f}"
     return found, load
-
-
-@dataclass(frozen=True, slots=True)
-class Load:
-    """What this process got of the machine. Units: s.
-
-    processor: time that its threads ran; waited: time that they could have run but others did (Linux only);
-    switches: how often they were taken off a processor.
-    """
-
-    wall: float = 0.0
-    processor: float = 0.0
-    waited: float = 0.0
-    switches: int = 0
-
-    @classmethod
-    def now(cls) -> Load:
-        """The totals since the process began; differences of two mean something."""
-        try:
-            import resource
-
-            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        except ImportError:  # Windows
-            switches = 0
-        waited = 0.0
-        for path in Path("/proc/self/task").glob("*/schedstat"):
-            try:
-                waited += 1e-9 * int(path.read_text(encoding="utf-8").split()[1])
-            except (OSError, IndexError, ValueError):  # a thread that has just ended, another kernel
-                continue
-        return cls(time.perf_counter(), time.process_time(), waited, switches)
-
-    def __sub__(self, other: Load) -> Load:
-        return Load(
-            self.wall - other.wall,
-            self.processor - other.processor,
-            self.waited - other.waited,
-            self.switches - other.switches,
-        )
-
-    def __add__(self, other: Load) -> Load:
-        return Load(
-            self.wall + other.wall,
-            self.processor + other.processor,
-            self.waited + other.waited,
-            self.switches + other.switches,
-        )
-
-    def contention(self, threads: int) -> float:
-        """The share of the threads' time in which they waited for a processor; 0 where it cannot be told."""
-        return self.waited / (self.wall * threads) if self.wall else 0.0
 
 
 def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:

@@ -9,7 +9,7 @@ fetches first (write-allocate) is not counted, just as it is not counted for ops
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Mapping
 from datetime import date as Date
 from functools import partial
 from statistics import median
@@ -17,6 +17,7 @@ from typing import Any
 
 from roofline.core.device import DRAM, Cache, Ceiling
 from roofline.devices.cpu import Cpu, detect
+from roofline.devices.load import Load
 from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable
 from roofline.plugins import importing
 
@@ -248,7 +249,7 @@ def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Cei
 
     threads: None for those that torch has in this process, which are as before afterwards. Empty where there is nothing
     to measure with: no torch, or no room for the arrays.
-    On virtual machines it has been seen to differ by a factor of 1.7 between one hour and the next, which would put
+    On virtual machines it has been seen to differ by a factor of 1.8 between one hour and the next, which would put
     ops above a ceiling that was measured in a slower one. Takes about `seconds`, and 384 MiB while it runs.
     """
     try:
@@ -264,8 +265,10 @@ def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Cei
     today = Date.today().isoformat()
     if threads is not None:
         torch.set_num_threads(threads)
+    start = Load.now()
     try:
-        return _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today).ceilings
+        found = _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today)
+        return found.under_load((Load.now() - start).contention(threads or before)).ceilings
     except (RuntimeError, MemoryError):
         return {}
     finally:
@@ -298,12 +301,23 @@ def available_memory() -> float:
     return min(available, float(limit) - float(used)) if limit.isdigit() else available
 
 
-def _cache(
-    wanted: Collection[str], *, cpu: Cpu, seen: dict[int, Best], seconds: float, conditions: str, date: str
-) -> Finding:
-    """Bandwidth against working set, the best of reading, updating in place, and adding in place.
+#: Of the candidates for caches: reads a working set, and reads and writes each of its lines.
+_READ, _UPDATE = "sum", "mul_"
 
-    seen: the best of each working set, kept from turn to turn, so that the curve gets better with each.
+
+def _cache(
+    wanted: Collection[str],
+    *,
+    cpu: Cpu,
+    seen: dict[tuple[str, int], Best],
+    seconds: float,
+    conditions: str,
+    date: str,
+) -> Finding:
+    """Bandwidth against working set: the best of reading, updating in place and adding in place; the usable size by
+    updates alone, whose dirty lines must be written back to make room as those of a step's results must.
+
+    seen: the best of each candidate and working set [byte], kept from turn to turn, so that the curves get better.
     Torch gives a thread 32768 elements at least, so smaller sets run on fewer threads and are ruled by the call;
     the first-level cache cannot be seen this way and has no ceiling.
     """
@@ -318,32 +332,46 @@ def _cache(
         n = size // 4
         whole, left, right = data[:n], data[: n // 2], data[n // 2 : n // 2 * 2]
         candidates = [
-            Candidate("sum", float(size), partial(torch.sum, whole)),
-            Candidate("mul_", 2.0 * size, partial(whole.mul_, 1.0)),
+            Candidate(_READ, float(size), partial(torch.sum, whole)),
+            Candidate(_UPDATE, 2.0 * size, partial(whole.mul_, 1.0)),
             Candidate("add_", 1.5 * size, partial(left.add_, right, alpha=1e-9)),
         ]
-        best = fastest_first(candidates, seconds / len(sets), rounds=2)[0]
-        if size not in seen or best.rate > seen[size].rate:
-            seen[size] = best
-    curve = [(float(size), seen[size].rate) for size in sets]
-    found: dict[str, Ceiling] = {}
-    caches: list[Cache] = []
-    source = f"measured: the largest working set with 75 % of the level's best bandwidth, {conditions}"
+        for best in fastest_first(candidates, seconds / len(sets), rounds=2):
+            before = seen.get((best.label, size))
+            if before is None or best.rate > before.rate:
+                seen[best.label, size] = best
     # The cap is what the system reports; for the last level the measurement stands, as a virtual machine may
     # be told of more cache than it gets, or of less.
     levels: list[tuple[str, int, int, int | None]] = [("l2", 0, second, second)] if second else []
-    for level, above, up_to, cap in [*levels, ("llc", second, largest, None)]:
-        edge = usable(curve, above, up_to, cap)
-        if edge is None:
+    found: dict[str, Ceiling] = {}
+    caches: list[Cache] = []
+    for level, *edges in [*levels, ("llc", second, largest, None)]:
+        plateau, updates = usable(curve(seen), *edges), usable(curve(seen, _UPDATE), *edges)
+        reads = usable(curve(seen, _READ), *edges)
+        if plateau is None or updates is None or reads is None:
             continue
-        at, usable_size = edge
+        at = int(plateau[0])
+        fastest = max((best for (_, size), best in seen.items() if size == at), key=lambda best: best.rate)
         where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
-        found[f"cache.{level}"] = ceiling(seen[int(at)], where, date)
-        caches.append(Cache(level=level, size=usable_size, source=source))
+        found[f"cache.{level}"] = ceiling(fastest, where, date)
+        source = (
+            "measured with reads and writes: the largest working set that is updated in place at 75 % of the level's "
+            f"best rate of doing so ({reads[1] / _MIB:.3g} MiB by reads alone), {conditions}"
+        )
+        caches.append(Cache(level=level, size=updates[1], source=source))
     if {"cache.l2", "cache.llc"} <= found.keys() and found["cache.l2"].value < found["cache.llc"].value:
         # A small set is ruled by the call's cost; a level is never slower than the one behind it.
         found["cache.l2"] = found["cache.llc"]
     return Finding({name: value for name, value in found.items() if name in wanted}, tuple(caches))
+
+
+def curve(seen: Mapping[tuple[str, int], Best], label: str | None = None) -> list[tuple[float, float]]:
+    """(working set [byte], best bandwidth [byte/s]) in ascending order, of the candidate `label` or of all."""
+    rates: dict[int, float] = {}
+    for (candidate, size), best in seen.items():
+        if label in (None, candidate):
+            rates[size] = max(best.rate, rates.get(size, 0.0))
+    return [(float(size), rate) for size, rate in sorted(rates.items())]
 
 
 def working_sets(smallest: int, largest: int) -> list[int]:

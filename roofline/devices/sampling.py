@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable, Collection, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import Protocol
+
+import msgspec
 
 from roofline.core.device import Cache, Ceiling
 
@@ -46,6 +48,12 @@ class Finding:
     ceilings: dict[str, Ceiling] = field(default_factory=dict)
     caches: tuple[Cache, ...] = ()
     notes: dict[str, str] = field(default_factory=dict)
+
+    def under_load(self, waited: float) -> Finding:
+        """The same with the share of time in which the threads waited for a processor noted at each ceiling."""
+        share = round(waited, 3)
+        noted = {name: msgspec.structs.replace(ceiling, waited=share) for name, ceiling in self.ceilings.items()}
+        return replace(self, ceilings=noted)
 
     def joined(self, other: Finding) -> Finding:
         """The best of both; cache sizes from the later one, whose curve has the earlier one's in it."""
@@ -152,10 +160,12 @@ def ceiling(best: Best, conditions: str, date: str) -> Ceiling:
 
 
 def better(name: str, one: Ceiling | None, other: Ceiling) -> Ceiling:
-    """The higher of two measured rates; of two launches (times) the shorter."""
+    """The higher of two measured rates, of two launches (times) the shorter; with the least waiting of both."""
     if one is None:
         return other
-    return min(one, other, key=lambda c: c.value if name.startswith("launch.") else -c.value)
+    best = min(one, other, key=lambda c: c.value if name.startswith("launch.") else -c.value)
+    waited = min((c.waited for c in (one, other) if c.waited is not None), default=None)
+    return best if waited == best.waited else msgspec.structs.replace(best, waited=waited)
 
 
 def usable(

@@ -96,6 +96,31 @@ def test_each_way_to_read_memory_reads_the_whole_array_once(monkeypatch):
     assert {one.work for one in raced} == {4.0 * 2**20}
 
 
+def test_the_usable_size_is_that_of_reads_and_writes(monkeypatch):
+    """Reads hold their rate up to 24 MiB, updates up to 12: the size is the updates', the bandwidth the best of all."""
+    mib = 2**20
+    ends = {"sum": 24 * mib, "mul_": 12 * mib, "add_": 24 * mib}
+    rates = {"sum": 100e9, "mul_": 200e9, "add_": 150e9}
+
+    def race(candidates, seconds, rounds):
+        sizes = {"sum": 1.0, "mul_": 2.0, "add_": 1.5}
+        return [
+            sampling.Best(c.label, rates[c.label] if c.work / sizes[c.label] <= ends[c.label] else 30e9, 0.0, 1)
+            for c in candidates
+        ]
+
+    monkeypatch.setattr(probes_cpu, "fastest_first", race)
+    levels = (cpu.CacheLevel(2, mib // 2, 1), cpu.CacheLevel(3, 32 * mib, 1))
+    processor = cpu.Cpu(name="x", cores=1, cpus=(0,), caches=levels)
+    finding = probes_cpu._cache(("cache.llc",), cpu=processor, seen={}, seconds=0.0, **HOW)
+    last = finding.caches[-1]
+    assert (last.level, last.size) == ("llc", 12 * mib)
+    assert "reads and writes" in last.source
+    assert "(24 MiB by reads alone)" in last.source
+    assert finding.ceilings["cache.llc"].value == 200e9
+    assert "mul_" in finding.ceilings["cache.llc"].source
+
+
 def test_launch_is_a_time():
     begin = time.perf_counter()
     found = probes_cpu._launch(("launch.torch-eager",), calls=20, **HOW).ceilings["launch.torch-eager"]

@@ -1,10 +1,16 @@
-"""The last-level cache of a GPU: bandwidth against working set, by one kernel that reads its slice again and again."""
+"""The last-level cache of a GPU: bandwidth against working set, by kernels that go over it again and again.
+
+One reads and gives the bandwidth. The other reads and writes, and gives the usable size: what a step writes stays dirty
+in the cache until it is evicted, and where the cache is two halves a line may stand in both, which reading alone, by the
+same block in each pass, shows little of.
+"""
 
 from __future__ import annotations
 
 import ctypes
 from collections.abc import Collection, Sequence
 from functools import partial
+from math import gcd
 from typing import Any
 
 from roofline.core.device import Cache
@@ -22,8 +28,19 @@ PASSES = 8
 _MIB = 2**20
 
 
-def cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, conditions: str, date: str) -> Finding:
-    """The best bandwidth and the usable size. seen: the best of each working set, kept from turn to turn."""
+def cache(
+    wanted: Collection[str],
+    *,
+    seen: dict[int, Best],
+    rewritten: dict[int, Best],
+    seconds: float,
+    conditions: str,
+    date: str,
+) -> Finding:
+    """The best bandwidth of reading, and the usable size by reading and writing.
+
+    seen, rewritten: the best of each working set, read, and read and written; kept from turn to turn.
+    """
     import torch
 
     cached = l2_size()
@@ -34,24 +51,27 @@ def cache(wanted: Collection[str], *, seen: dict[int, Best], seconds: float, con
     turn = whole.total * kernels.LOAD
     data = torch.rand(slices[-1] * turn // 4, device="cuda")
     out = torch.empty((), device="cuda")
-    kernel = nvrtc.kernel(kernels.reread(), "reread")
+    reread, rewrite = nvrtc.kernel(kernels.reread(), "reread"), nvrtc.kernel(kernels.rewrite(), "rewrite")
     for each in slices:
-        best = fastest_first([_reading(kernel, whole, data, out, each)], seconds / len(slices), timer.events, rounds=1)[
-            0
-        ]
-        size = each * turn
-        if size not in seen or best.rate > seen[size].rate:
-            seen[size] = best
-    edge = edges(seen, float(cached))
-    if edge is None:
+        for candidate, curve in (
+            (_reading(reread, whole, data, out, each), seen),
+            (_rewriting(rewrite, whole, data, each), rewritten),
+        ):
+            best = fastest_first([candidate], seconds / (2 * len(slices)), timer.events, rounds=1)[0]
+            size = each * turn
+            if size not in curve or best.rate > curve[size].rate:
+                curve[size] = best
+    reads, writes = edges(seen, float(cached)), edges(rewritten, float(cached))
+    if reads is None or writes is None:
         return Finding(notes={"cache.llc": "no working set fits the cache"})
-    at, held = edge
-    where = f"working set of {at / _MIB:.3g} MiB, {conditions}"
+    where = f"working set of {reads[0] / _MIB:.3g} MiB, {conditions}"
     source = (
-        "measured: the largest working set whose bandwidth is above the middle between the cache's and that of "
-        f"{max(seen) / _MIB:.0f} MiB, {conditions}"
+        "measured with reads and writes: the largest working set that is read and written at more than the middle "
+        f"between the cache's rate and that of {max(rewritten) / _MIB:.0f} MiB ({reads[1] / _MIB:.3g} MiB by reads "
+        f"alone), {conditions}"
     )
-    return Finding({"cache.llc": ceiling(seen[int(at)], where, date)}, (Cache(level="llc", size=held, source=source),))
+    level = Cache(level="llc", size=writes[1], source=source)
+    return Finding({"cache.llc": ceiling(seen[int(reads[0])], where, date)}, (level,))
 
 
 def slice_of(size: float, whole: Grid) -> int:
@@ -86,3 +106,26 @@ def _reading(kernel: nvrtc.Kernel, whole: Grid, data: Any, out: Any, each: int) 
     )
     label = f"reading slices of {each * whole.threads * kernels.LOAD // 1024} KiB again and again"
     return Candidate(label, float(number * whole.total * kernels.LOAD), run)
+
+
+def _rewriting(kernel: nvrtc.Kernel, whole: Grid, data: Any, each: int) -> Candidate:
+    """Reading and writing a slice, then one of another block, and so on: each pass goes over the whole working set."""
+    number = loads(each, whole)
+    run = partial(
+        kernel,
+        whole,
+        data,
+        ctypes.c_longlong(each * whole.threads),
+        ctypes.c_longlong(whole.threads),
+        ctypes.c_int(each),
+        ctypes.c_int(number),
+        ctypes.c_int(shift(whole.blocks)),
+    )
+    label = f"reading and writing slices of {each * whole.threads * kernels.LOAD // 1024} KiB in turns"
+    return Candidate(label, 2.0 * number * whole.total * kernels.LOAD, run)
+
+
+def shift(blocks: int) -> int:
+    """By how many slices a block moves from pass to pass: an odd part of them without a common divisor, so that a block
+    comes to each slice and two neighbouring passes lie far apart."""
+    return next((number for number in range(blocks // 3 | 1, blocks) if gcd(number, blocks) == 1), 0)

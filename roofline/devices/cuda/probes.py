@@ -34,7 +34,7 @@ def probes(full: bool, date: str) -> list[Probe]:
     found.append(Probe(("function.random",), partial(arithmetic.random, seconds=factor * 0.2, **shared)))
     dram = partial(memory.dram, seconds=factor * 0.8, **shared)
     found.append(Probe(tuple(f"dram.{pattern}" for pattern in DRAM), dram))
-    found.append(Probe(("cache.llc",), partial(l2.cache, seen={}, seconds=factor * 0.6, **shared)))
+    found.append(Probe(("cache.llc",), partial(l2.cache, seen={}, rewritten={}, seconds=factor * 0.6, **shared)))
     for name in launches.PROBES:
         found.append(Probe((name,), partial(launches.launch, **shared)))
     found.append(Probe(("link.h2d", "link.d2h"), partial(link.link, seconds=factor * 0.4, **shared)))

@@ -17,7 +17,9 @@ def command(
     full: Annotated[
         bool, typer.Option("--full", help="Measure for a minute instead of about twelve seconds (twenty on a GPU).")
     ] = False,
-    force: Annotated[bool, typer.Option("--force", help="Measure again even if a calibration is kept.")] = False,
+    again: Annotated[
+        bool, typer.Option("--again", "--force", help="Measure again even if a calibration is kept.")
+    ] = False,
     only: Annotated[
         str | None,
         typer.Option(help="Measure these ceilings only: names or patterns with commas between (matrix.*,dram.copy)."),
@@ -26,9 +28,9 @@ def command(
 ) -> None:
     """Measures the ceilings of this machine: products, memory, caches, functions, launches.
 
-    The result is kept per device, threads, libraries and driver, and every profile on this machine uses it.
-    By default nothing is measured again that is kept already. Close other programs first: a ceiling is the best
-    that the machine can do, and others' load hides it.
+    The result is kept per device, threads, libraries and driver, and every profile on this machine uses it, until the
+    machine is started again. A ceiling is the best that the machine can do, and others' load hides it: close other
+    programs first. --again tries once more, and keeps the better of both.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"There is no device called {device!r} to calibrate; there are: auto, cpu, cuda.")
@@ -38,17 +40,17 @@ def command(
     from roofline.devices import calibration, cpu
 
     names = tuple(name.strip() for name in (only or "").split(",") if name.strip())
-    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, force=force, only=names)
+    measured = calibration.calibrate(device, threads, short=not full, progress=_tell, again=again, only=names)
     typer.echo(as_json(measured) if format == "json" else as_text(measured))
     kind = calibration.resolve(device)
     path = calibration.location(calibration.key(kind, threads or cpu.detect().cores, names))
     if path.is_file():
         typer.echo(f"\nKept in {path}", err=format == "json")
-    waited = float(measured.conditions.get("waited for a processor", 0))
-    if calibration.contended(measured):
+    if measured.contended:
         typer.echo(
-            f"Other programs used the processor while it was measured (threads waited {100 * waited:.0f} % of the "
-            "time); calibrate again with --force when the machine is idle.",
+            "Other programs used the processor while some of it was measured (marked !), so that these may be far too "
+            "low: they are measured again when the machine is idle, by the next command that needs them or now with "
+            "--again.",
             err=True,
         )
 

@@ -10,6 +10,7 @@ import typer
 
 from roofline import plugins
 from roofline.cli.options import completion, presets, tables
+from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.paths import STDIN, check_once, check_output, check_writable, load, reading
 from roofline.cli.options.request import UNASKED, check_choice, make_request, parse_backend
 from roofline.cli.options.terminal import Width
@@ -84,6 +85,7 @@ def command(
         ),
     ] = None,
     core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
+    ceilings: Annotated[str | None, typer.Option(metavar="FILE", help=f"With --backends: {CEILINGS}")] = None,
     output: Annotated[
         str | None,
         typer.Option("-o", "--output", metavar="DIR", help="With --backends: the folder that gets the profiles."),
@@ -137,7 +139,9 @@ def command(
     }
     requests: dict[int, Request] = {}
     if backends is None:
-        _refuse_options({**asked, "rounds": rounds, "output": output, "force": force, "core": core})
+        _refuse_options(
+            {**asked, "rounds": rounds, "ceilings": ceilings, "output": output, "force": force, "core": core}
+        )
         if preset is not None:
             _refuse_beside_preset({"--allow": allow, "--prove": prove, "--by": by is not None})
         paths = _paths(runs or [], preset)
@@ -154,7 +158,7 @@ def command(
             raise InputError(f"--backends measures one MODEL, and {len(runs)} are given: leave the others out.")
         presets.check_core(core, preset)
         filling = None if preset is None else _Filling(preset, presets.given(context, asked), core)
-        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling)
+        paths, profiles, requests = _measured(runs[0], backends, asked, rounds, output, force, filling, ceilings)
 
     from roofline.api.compare import refusal
     from roofline.comparison.ranking import rank
@@ -251,10 +255,11 @@ def _measured(
     output: str | None,
     force: bool,
     preset: _Filling | None,
+    ceilings: str | None,
 ) -> tuple[list[Path], list[Profile], dict[int, Request]]:
     """Measure a model on each backend and save the profiles; all that can be refused is refused before.
 
-    preset: its name, and what the user gave beside it.
+    preset: its name, and what the user gave beside it. ceilings: the file that holds them, None for this machine's.
     Returns the files, the profiles and what was asked for, the last by the number of the run.
     """
     from roofline.core.schema import save
@@ -270,10 +275,11 @@ def _measured(
     candidates = installed(_candidates(model, names, asked, preset), say)
     folder = _folder(output, candidates[0])
     files = _files(folder, candidates, force)
+    given = given_ceilings(ceilings, candidates[0].request)
     for words in plan(candidates, rounds):
         say(words)
     say(f"Profiles go to {printable(folder)}.")
-    measured = measure(candidates, rounds=rounds, say=say, progress=calibrating)
+    measured = measure(candidates, rounds=rounds, say=say, progress=calibrating, given=given)
     folder.mkdir(exist_ok=True)
     for place, profile in measured.items():
         save(profile, files[place])

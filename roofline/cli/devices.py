@@ -43,6 +43,7 @@ def as_text(device: Device) -> str:
     import msgspec
 
     from roofline import units
+    from roofline.renderers._facts.ceilings import waited
     from roofline.renderers._terminal import columns
 
     notes: list[str] = []
@@ -53,24 +54,25 @@ def as_text(device: Device) -> str:
         return f"[{notes.index(source) + 1}]"
 
     lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}", ""]
-    rows = [("ceiling", "value", "spread", "")]
+    rows = [("ceiling", "value", "spread", "date", "")]
     for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
         spread = units.percent(ceiling.spread) if ceiling.spread is not None else ""
-        told = note(ceiling.source) + (" !" if ceiling.flag else "")
+        told = note(ceiling.source) + (" !" if ceiling.flag or ceiling.contended else "")
         if ceiling.reached is not None:
             reached = _value(name, msgspec.structs.replace(ceiling, value=ceiling.reached))
             told += f"  reached: {reached} {note(ceiling.reached_by)}"
-        rows.append((name, _value(name, ceiling), spread, told))
+        rows.append((name, _value(name, ceiling), spread, ceiling.date or "", told))
     for cache in device.caches:
         size = units.UNKNOWN if cache.size is None else f"{cache.size / 2**20:.3g} MiB"
-        rows.append((f"size of {cache.level}", size, "", note(cache.source)))
-    lines += columns(rows, left=(0, 3))
+        rows.append((f"size of {cache.level}", size, "", "", note(cache.source)))
+    lines += columns(rows, left=(0, 3, 4))
     ridges = {name: device.ridge_point(name) for name in device.family("matrix")}
     if any(ridge is not None for ridge in ridges.values()):
         lines += ["", "Ridge points: " + ", ".join(f"{n} {units.intensity(r)}" for n, r in ridges.items()) + "."]
     lasting = [_sustained(name, ceiling) for name, ceiling in device.ceilings.items() if ceiling.sustained is not None]
     lines += ["", "Without a pause: " + ", ".join(lasting) + "."] if lasting else []
     flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
+    flags += [f"! {name}: {waited(device.ceilings[name])}." for name in device.contended]
     lines += ["", *flags] if flags else []
     if device.conditions:
         lines += ["", "Conditions: " + ", ".join(f"{k} {v}" for k, v in device.conditions.items()) + "."]
@@ -139,7 +141,7 @@ def _list_text() -> str:
     for path, content in kept:
         device = content.device
         bf16, bandwidth = units.flop_rate(device.rate("matrix.bf16")), units.byte_rate(device.bandwidth)
-        date = device.conditions.get("date", units.UNKNOWN)
+        date = device.conditions.get("date", units.UNKNOWN) + (", busy" if device.contended else "")
         rows.append((path.stem, device.name, content.key.get("threads", ""), date, bf16, bandwidth))
     return "\n".join([*lines, "", *columns(rows, left=(0, 1, 3)), "", f"Kept in {calibration.folder()}."])
 

@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from roofline.cli.options import completion, presets
+from roofline.cli.options.ceilings import CEILINGS, given_ceilings
 from roofline.cli.options.request import UNASKED, make_request
 from roofline.core.step import PRECISIONS
 from roofline.errors import InputError
@@ -51,6 +52,7 @@ def command(
     count_only: Annotated[bool, typer.Option("--count-only", help="Count work in one step and time nothing.")] = False,
     preset: Annotated[str | None, typer.Option(metavar="NAME", help=presets.HELP)] = None,
     core: Annotated[bool, typer.Option("--core", help=presets.CORE)] = False,
+    ceilings: Annotated[str | None, typer.Option(metavar="FILE", help=CEILINGS)] = None,
     python: Annotated[
         str | None, typer.Option(help="Another Python interpreter to measure in, with roofline installed.")
     ] = None,
@@ -59,8 +61,9 @@ def command(
 ) -> None:
     """Measure one step of MODEL, split it into ops, and say what bounds it.
 
-    Times plain steps, profiles a few and counts one, in a fresh process; the first run on a machine also measures
-    the device's ceilings, which takes about ten seconds. Example: roofline profile bert --backend torch
+    Times plain steps, profiles a few and counts one, in a fresh process; the first run on a machine then measures
+    the device's ceilings, which takes about twelve seconds, and keeps them.
+    Example: roofline profile bert --backend torch
     """
     from pathlib import Path
 
@@ -96,9 +99,10 @@ def command(
         for line in lines:
             words.say(line)
     request = make_request(model, backend, **asked, count_only=count_only, python=python, preset=preset)
+    given = given_ceilings(ceilings, request)
 
     profile = session.measure(
-        request, command=words.command_line(), rounds=rounds, say=words.say, progress=words.calibrating
+        request, command=words.command_line(), rounds=rounds, say=words.say, progress=words.calibrating, given=given
     )
     path = Path(output) if output is not None else session.default_name(profile, Path.cwd())
     save(profile, path)

@@ -138,7 +138,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     def seen_again(self, ceilings: Mapping[str, Ceiling]) -> Device:
         """Merge in `ceilings` measured another time: the best rate of both, and how far they are apart.
 
-        What others' load made low says nothing of the device: it may raise a ceiling, and adds no drift to a higher one.
+        What others' load made low says nothing of the device: it may raise a ceiling and adds no drift to another.
         """
         merged = dict(self.ceilings)
         for name, again in ceilings.items():

@@ -17,7 +17,7 @@ from roofline.core import files, sound
 from roofline.core.device import DRAM, Cache, Ceiling, Device
 from roofline.errors import InputError
 
-#: A device file holds a few kilobytes, a calibration some more.
+#: A device file holds a few kilobytes.
 _LARGEST = 4 << 20
 _FORM = "the files in roofline/devices show the form"
 
@@ -118,7 +118,7 @@ def names() -> tuple[str, ...]:
 
 
 def load(name: str) -> Device:
-    """The device called `name`: a datasheet's name or alias, a TOML of the same form, or a calibration's JSON.
+    """The device called `name`: a datasheet's name or alias, a TOML of the same form, a calibration or a profile.
 
     Raises InputError, naming the alternatives, for anything else.
     """
@@ -136,12 +136,21 @@ def load(name: str) -> Device:
     raise InputError(f"There is no device called {name!r}; there are: {', '.join(names())}.")
 
 
+class _Holder(msgspec.Struct, frozen=True):
+    """What has a device among other things: a calibration, a profile."""
+
+    device: msgspec.Raw = msgspec.Raw()  # empty where there is none
+
+
 def _saved(path: Path) -> Device:
-    """The device of a calibration's file, or a device written as JSON by itself."""
+    """The device of a calibration's file or of a profile, or a device written as JSON by itself."""
+    from roofline.core.schema import MAX_BYTES
+
+    content = files.read(path, MAX_BYTES, "a device file")
     try:
-        content = msgspec.json.decode(files.read(path, _LARGEST, "a device file"))
-        return msgspec.convert(content.get("device", content) if isinstance(content, dict) else content, Device)
-    except msgspec.MsgspecError as error:
+        holder = msgspec.json.decode(content, type=_Holder)
+        return msgspec.json.decode(holder.device if bytes(holder.device) else content, type=Device)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{path} holds no device ({error}); write one with `roofline calibrate`.") from error
 
 

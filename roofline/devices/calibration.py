@@ -2,11 +2,16 @@
 
 The key of a calibration is all that its numbers depend on: the device, threads, the CPUs the process may use,
 the libraries and the driver. A file per key; a full calibration also serves those who ask for a short one.
+
+What else they depend on, hardware, firmware and kernel, is as it was for as long as the machine runs: what was measured
+since it was last started is not old, whatever its date. A ceiling is the best of all tries since then, and what others'
+load made low lowers nothing.
 """
 
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import subprocess
@@ -14,35 +19,39 @@ import sys
 import tempfile
 import threading
 from collections.abc import Callable, Mapping
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from roofline import devices, plugins
-from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Device
+from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Ceiling, Device
+from roofline.devices import contention, nvidia
 from roofline.devices import cpu as cpus
-from roofline.devices import nvidia
 from roofline.errors import InputError, MeasurementError, MissingError, from_exit_code
 
-SCHEMA = 1
+#: 2: the usable size of a cache is that of reads and writes, and ceilings say how busy the machine was.
+SCHEMA = 2
 # Overall limits of the child [s]; it needs about 12 and 60, the rest is for machines that others use as well.
 LIMIT_SHORT, LIMIT_FULL = 180.0, 900.0
+
+#: Linux draws a number each time it is started.
+_BOOT = Path("/proc/sys/kernel/random/boot_id")
+#: Starts of machines that a file remembers. By choice: nodes of a cluster that share a cache and the key.
+_MOST_BOOTS = 256
 
 Progress = Callable[[str, int, int], None]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of the cache holds."""
+    """What a file of the cache holds. boots: what `boot` said where it was measured, the latest last."""
 
     schema: int
     key: dict[str, str]
     full: bool
     device: Device
-
-
-#: Threads that waited for a processor longer than this share of the time: others used it.
-CONTENDED = 0.05
+    boots: tuple[str, ...] = ()
 
 
 def calibrate(
@@ -50,14 +59,15 @@ def calibrate(
     threads: int | None = None,
     short: bool = True,
     progress: Progress | None = None,
-    force: bool = False,
+    again: bool = False,
     only: tuple[str, ...] = (),
 ) -> Device:
     """The ceilings of this machine's CPU ("cpu") or first GPU ("cuda"); "auto" takes the GPU if there is one.
 
-    Comes from the cache where it was measured before, undisturbed, and `force` is not set; otherwise it is measured,
-    which takes about twelve seconds, or a minute unless `short`. threads: None for one per physical core.
-    progress: told a text, how many probes are done, and of how many.
+    They come from the cache where they were measured since the machine was started; those that were measured only while
+    others used the processor are measured again as soon as it is idle, and all of them with `again`. Measuring takes
+    about twelve seconds, or a minute unless `short`, and is merged with what is kept. threads: None for one per
+    physical core. progress: told a text, how many probes are done, and of how many; of is 0 with a sentence.
     only: names or patterns of ceilings to measure, for a look at a few; kept apart in the cache.
     Raises MissingError without torch or the GPU, InputError for threads that are not there or an unknown name,
     MeasurementError if measuring fails.
@@ -65,30 +75,124 @@ def calibrate(
     tell = progress or (lambda text, done, of: None)
     kind = resolve(device)
     count = threads if threads is not None else cpus.detect().cores
-    if not 1 <= count <= len(cpus.affinity()):
-        raise InputError(f"--threads must be between 1 and {len(cpus.affinity())}, the hardware threads here.")
+    check_threads(count)
     identity = key(kind, count, only)
     path = location(identity)
-    kept = None if force else _read(path, identity, tell)
-    if kept is not None and (short or kept.full) and not contended(kept.device):
+    kept = _read(path, identity, tell)
+    due = only if kept is None or again else _due(kept, short, count, only, tell)
+    if kept is not None and due is None:
         return kept.device
     if not plugins.importable("torch"):
         raise MissingError("Calibrating needs torch: run `pip install 'roofline[torch]'`.")
-    measured = _measure(kind, count, short, only, tell)
-    result = judged(measured, _known(measured, count))
-    if kept is not None and kept.full == (not short):
-        # The one before was taken while others used the cores: what either of them saw can be reached.
-        result = result.seen_again(kept.device.ceilings)
-    _write(path, Stored(schema=SCHEMA, key=identity, full=not short, device=result), tell)
-    return result
-
-
-def contended(device: Device) -> bool:
-    """Whether others used the processor while `device` was measured, so that its ceilings may be far too low."""
     try:
-        return float(device.conditions.get("waited for a processor", 0)) > CONTENDED
-    except ValueError:
-        return False
+        measured = _measure(kind, count, short, due or (), tell)
+    except MeasurementError as error:
+        if kept is None or again or not short:
+            raise
+        tell(f"{error} Those that are kept are used.", 0, 0)
+        return kept.device
+    stored = Stored(schema=SCHEMA, key=identity, full=not short, device=measured)
+    stored = merge(kept, stored, boot(), partial=due != only)
+    stored = msgspec.structs.replace(stored, device=judged(stored.device, _known(stored.device, count)))
+    _write(path, stored, tell)
+    return stored.device
+
+
+def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None:
+    """Raise the kept ceilings of this machine where `ceilings`, measured beside a profile's steps, are higher.
+
+    They are measured in less time than a calibration takes, so that a lower one says nothing. Nothing is written where
+    nothing is kept.
+    """
+    identity = key(kind, threads)
+    path = location(identity)
+    kept = _read(path, identity, lambda *_: None)
+    if kept is None:
+        return
+    higher = {name: again for name, again in ceilings.items() if again.value > (kept.device.rate(name) or math.inf)}
+    if higher:
+        _write(path, msgspec.structs.replace(kept, device=kept.device.seen_again(higher)), lambda *_: None)
+
+
+def merge(kept: Stored | None, measured: Stored, here: str | None, partial: bool = False) -> Stored:
+    """Merge a new calibration with the one that is kept: the best rates of both.
+
+    here: this start of the machine, None where it is not known. What was measured before it gives way, but to what was
+    measured while others used the processor: that may raise a ceiling and lowers none. partial: only the ceilings that
+    were kept of a busy machine were measured again. Datasheet figures that filled a gap are not merged.
+    """
+    boots = () if here is None else (here,)
+    if kept is None:
+        return msgspec.structs.replace(measured, boots=boots)
+    now, before = measured.device, kept.device
+    old = here is not None and here not in kept.boots
+    ceilings = {
+        name: ceiling
+        for name, ceiling in before.ceilings.items()
+        if ceiling.spread is not None and not (old and name in now.ceilings and not now.ceilings[name].contended)
+    }
+    full = kept.full or measured.full
+    conditions = {
+        **(before.conditions if partial else {}),
+        **now.conditions,
+        "calibration": "full" if full else "short",
+    }
+    device = msgspec.structs.replace(now, caches=_merge_caches(before, now, old), conditions=conditions)
+    return msgspec.structs.replace(
+        measured,
+        full=full,
+        device=device.seen_again(ceilings),
+        boots=(*(boot for boot in kept.boots if boot != here), *boots)[-_MOST_BOOTS:],
+    )
+
+
+def _merge_caches(before: Device, now: Device, old: bool) -> tuple[Cache, ...]:
+    """The larger usable size of each level; of a busy machine only where there is none of an idle one.
+
+    old: `before` was measured before the machine was started.
+    """
+    if not now.caches:
+        return before.caches
+    kept = {cache.level: cache for cache in before.caches if cache.source.startswith("measured")}
+    merged = []
+    for cache in now.caches:
+        name, earlier = f"cache.{cache.level}", kept.get(cache.level)
+        busy = name in now.contended
+        if earlier is None or (not busy and (old or name in before.contended)):
+            merged.append(cache)
+        elif busy and name not in before.contended:
+            merged.append(earlier)
+        else:
+            merged.append(max(cache, earlier, key=lambda one: one.size or 0.0))
+    return tuple(merged)
+
+
+def _due(kept: Stored, short: bool, threads: int, only: tuple[str, ...], tell: Progress) -> tuple[str, ...] | None:
+    """Name the ceilings to measure again, as `only` gives them; None where what is kept holds."""
+    if not (short or kept.full):
+        return only
+    here = boot()
+    if here is not None and here not in kept.boots:
+        tell("The machine was started since its ceilings were measured: measuring again.", 0, 0)
+        return only
+    contended = kept.device.contended
+    if not contended or not contention.is_idle(threads):
+        return None
+    tell("The machine is idle now: measuring again what was measured while it was busy.", 0, 0)
+    return contended
+
+
+def boot() -> str | None:
+    """Which start of the machine this is; None where the system does not tell (Linux does)."""
+    with suppress(OSError, UnicodeDecodeError):
+        return _BOOT.read_text(encoding="ascii").strip() or None
+    return None
+
+
+def check_threads(threads: int) -> None:
+    """InputError for more threads than this process may use."""
+    if not 1 <= threads <= len(cpus.affinity()):
+        raise InputError(f"--threads must be between 1 and {len(cpus.affinity())}, the hardware threads here.")
 
 
 def resolve(device: str) -> str:
@@ -177,8 +281,6 @@ def _known(measured: Device, threads: int) -> Device | None:
     """The datasheet's figures; for a CPU its theoretical peaks, only to compare with, never to fill a gap."""
     if measured.kind != "cpu":
         return devices.datasheet(measured.name, measured.memory, measured.kind)
-    from roofline.core.device import Ceiling
-
     cpu = cpus.detect()
     figures = {}
     for precision, bits in (("fp64", 64), ("fp32", 32)):

@@ -20,12 +20,14 @@ import msgspec
 from roofline.core.device import Device
 from roofline.devices import cpu as cpus
 from roofline.devices import nvidia
-from roofline.devices.load import Load
+from roofline.devices.contention import Load
 from roofline.devices.sampling import Finding, Probe
 from roofline.errors import InputError, MissingError, RooflineError
 
 Report = Callable[[str, int, int], None]
 TURNS, MOST_TURNS = 2, 4
+#: A turn in which threads waited for a processor for less than this share of their time was ours. By choice.
+QUIET = 0.02
 
 
 def measure(
@@ -88,19 +90,18 @@ def _wanted(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
 def _run(
     chosen: list[tuple[Probe, tuple[str, ...]]], threads: int, report: Report | None
 ) -> tuple[Finding, dict[str, str]]:
-    """Two turns of all probes, and up to two more of the busy ones while others use the processor.
+    """Two turns of all probes, and up to two more of those during which others used the processor each time.
 
     A ceiling is the best of all turns: somebody else's load comes in bursts, and the turns lie seconds apart.
     """
     found = Finding()
-    before, total, turn = Load.now(), Load(), 0
-    while True:
-        probes = [(probe, names) for probe, names in chosen if turn < TURNS or probe.busy]
-        busy = Load()
-        for index, (probe, names) in enumerate(probes):
+    before, total, done, turn = Load.now(), Load(), 0, 0
+    probes = chosen
+    while probes:
+        of = max(TURNS * len(chosen), done + len(probes))
+        for probe, names in probes:
             if report is not None:
-                text = ", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*"
-                report(text, turn * len(chosen) + index, max(TURNS, turn + 1) * len(chosen))
+                report(", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*", done, of)
             start = Load.now()
             try:
                 finding = probe.run(names)
@@ -111,21 +112,29 @@ def _run(
                 finding = Finding(notes=dict.fromkeys(names, why or type(error).__name__))
             if probe.busy:
                 used = Load.now() - start
-                busy += used
+                total += used
                 finding = finding.under_load(used.contention(threads))
             found = found.joined(finding)
-        total += busy
+            done += 1
         turn += 1
-        if turn >= TURNS and (turn >= MOST_TURNS or busy.contention(threads) < 0.02):
-            break
+        if turn >= TURNS:
+            probes = (
+                [(probe, names) for probe, names in chosen if _disturbed(names, found)] if turn < MOST_TURNS else []
+            )
     if report is not None:
-        report("done", turn * len(chosen), turn * len(chosen))
+        report("done", done, done)
     whole = Load.now() - before
     load = {"turns": str(turn), "involuntary switches": str(whole.switches)}
     if total.wall:
         load["cpu share"] = f"{total.processor / (total.wall * threads):.2f}"
         load["waited for a processor"] = f"{total.contention(threads):.3f}"
     return found, load
+
+
+def _disturbed(names: tuple[str, ...], found: Finding) -> bool:
+    """Whether others used the processor in each turn so far in which some of these ceilings were measured."""
+    ceilings = [found.ceilings[name] for name in names if name in found.ceilings]
+    return any(ceiling.waited is not None and ceiling.waited > QUIET for ceiling in ceilings)
 
 
 def _gpu_conditions(sampler: nvidia.Sampler) -> dict[str, str]:

@@ -16,8 +16,8 @@ from statistics import median
 from typing import Any
 
 from roofline.core.device import DRAM, Cache, Ceiling
+from roofline.devices.contention import Load
 from roofline.devices.cpu import Cpu, detect
-from roofline.devices.load import Load
 from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable
 from roofline.plugins import importing
 

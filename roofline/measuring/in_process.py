@@ -11,7 +11,8 @@ from importlib import import_module
 from roofline.core.schema import Profile
 from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
-from roofline.measuring.session import require, to_profile
+from roofline.measuring import ceilings
+from roofline.measuring.session import require, under_ceilings
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
@@ -60,8 +61,6 @@ def measured(
     step: Step, backend: str, device: str, steps: int | None, name: str | None, quiet: bool, *, state_kept: bool
 ) -> Profile:
     """See `profile`. state_kept: restore what the steps changed; not where they are steps of a run that goes on."""
-    from roofline.devices import calibration
-
     described = load(backend)
     require(backend, described)
     if steps is not None and steps < 1:
@@ -75,10 +74,10 @@ def measured(
     with _kept(described) if state_kept else nullcontext():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
-    ceilings = calibration.calibrate(kind, int(recording.environment["threads"]))
+    under = ceilings.measured(kind, int(recording.environment["threads"]), say)
     model = name or str(getattr(step.run, "__name__", "step"))
     workload = Workload(model=model, device=kind, mode=step.mode, size="-")
-    return to_profile(recording, Request(backend=backend, workload=workload), ceilings, "roofline.profile(...)")
+    return under_ceilings(recording, Request(backend=backend, workload=workload), under, "roofline.profile(...)")
 
 
 def _kept(described: Backend) -> AbstractContextManager[None]:

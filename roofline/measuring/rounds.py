@@ -11,11 +11,12 @@ from dataclasses import dataclass
 import msgspec
 
 from roofline import units
+from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.step import Workload
 from roofline.errors import RooflineError
 from roofline.measuring import session
-from roofline.measuring.session import Progress
+from roofline.measuring.ceilings import Progress
 from roofline.recording.recording import Say
 from roofline.recording.request import Request
 
@@ -66,10 +67,16 @@ def plan(candidates: Sequence[Candidate], rounds: int) -> list[str]:
 
 
 def measure(
-    candidates: Sequence[Candidate], *, rounds: int, say: Say, progress: Progress | None = None
+    candidates: Sequence[Candidate],
+    *,
+    rounds: int,
+    say: Say,
+    progress: Progress | None = None,
+    given: Device | None = None,
 ) -> dict[int, Profile]:
     """The profiles of all that could be measured, by place in `candidates`: two may be alike.
 
+    given: the ceilings that all are put under, None for this machine's.
     rounds: how often each is timed, in the order A B C, A B C, ...; the first round of each also profiles and counts.
     A backend that fails in it is named and left out; its error is raised where two others do not remain. One that
     fails later keeps the rounds it has.
@@ -83,7 +90,9 @@ def measure(
             try:
                 if number == 1:
                     command = profile_command(request, rounds)
-                    profiles[place] = session.measure(request, command=command, rounds=1, say=say, progress=progress)
+                    profiles[place] = session.measure(
+                        request, command=command, rounds=1, say=say, progress=progress, given=given
+                    )
                 else:
                     profiles[place] = _with_process(profiles[place], _steps(request, profiles[place]))
             except RooflineError as error:

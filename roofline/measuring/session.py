@@ -1,10 +1,10 @@
-"""Measuring from beginning to end: calibrate, record in a child, put the profile together."""
+"""Measuring from beginning to end: record in a child, calibrate, put the profile together."""
 
 from __future__ import annotations
 
 import os
 import sys
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
 from pathlib import Path
 from statistics import median
@@ -16,36 +16,55 @@ from roofline import plugins
 from roofline.core.device import Device
 from roofline.core.schema import SCHEMA, Profile
 from roofline.errors import MissingError
-from roofline.measuring import own_steps
+from roofline.measuring import ceilings, own_steps
+from roofline.measuring.ceilings import Progress
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Check, Recording, Say
 from roofline.recording.request import Request
 from roofline.version import __version__
 
-#: What is being calibrated, how many probes are done, and of how many.
-Progress = Callable[[str, int, int], None]
 
-
-def measure(request: Request, *, command: str, rounds: int = 1, say: Say, progress: Progress | None = None) -> Profile:
-    """Record `request` in a fresh child process and put it under this machine's ceilings.
+def measure(
+    request: Request,
+    *,
+    command: str,
+    rounds: int = 1,
+    say: Say,
+    progress: Progress | None = None,
+    given: Device | None = None,
+) -> Profile:
+    """Record `request` in a fresh child process and put it under this machine's ceilings, or under `given`.
 
     rounds: processes that time plain steps; the first of them also profiles and counts. Where the first one found the
     cores contended it is run again with waiting threads asleep, and the faster of the two counts.
+    The step comes first: where it cannot be built or run, no ceiling is measured for it.
     """
     from roofline.devices import calibration
 
     backend, request = ready(request)
-    device = None if request.count_only else _ceilings(request, say, progress)
+    kind, threads = request.workload.device, request.threads
+    if threads is not None and not request.count_only:
+        calibration.check_threads(threads)
     with TemporaryDirectory(prefix="roofline-") as shared:
         recording = _recorded(request, backend, rounds, say, Path(shared))
     for note in recording.notes:
         say(f"not known: {note}")
     own_steps.remember(request, command, recording.sources)
-    if device is None:
-        device = Device(name="not measured", kind=request.workload.device, ceilings={})
-    elif calibration.contended(device):
-        flags = (*recording.flags, "contended-ceilings")
-        recording = msgspec.structs.replace(recording, flags=flags)
+    if given is not None:  # and nothing that was seen beside the steps
+        return to_profile(msgspec.structs.replace(recording, ceilings={}), request, given, command)
+    if request.count_only:
+        return to_profile(recording, request, Device(name="not measured", kind=kind, ceilings={}), command)
+    return under_ceilings(recording, request, ceilings.measured(kind, threads, say, progress), command)
+
+
+def under_ceilings(recording: Recording, request: Request, device: Device, command: str) -> Profile:
+    """Make the profile of a step that ran on this machine, whose kept ceilings get what was seen beside the step."""
+    from roofline.devices import calibration
+
+    if recording.ceilings and request.python is None:  # another interpreter's libraries have a calibration of their own
+        calibration.contribute(device.kind, int(recording.environment["threads"]), recording.ceilings)
+    if device.seen_again(recording.ceilings).contended:
+        recording = msgspec.structs.replace(recording, flags=(*recording.flags, "contended-ceilings"))
     return to_profile(recording, request, device, command)
 
 
@@ -77,16 +96,6 @@ def ready(request: Request) -> tuple[Backend, Request]:
         return backend, request
     # Another interpreter has libraries of its own: its process says what is missing there.
     return backend, msgspec.structs.replace(request, python=launch.interpreter(request.python))
-
-
-def _ceilings(request: Request, say: Say, progress: Progress | None) -> Device:
-    """This machine's ceilings; none where there is nothing to measure them with: work and times stand without."""
-    from roofline.devices import calibration, cpu
-
-    if request.workload.device == "cpu" and not plugins.importable("torch"):
-        say("No ceilings: they are measured with torch, which is not installed (`pip install 'roofline[torch]'`).")
-        return Device(name=cpu.detect().name, kind="cpu", ceilings={})
-    return calibration.calibrate(request.workload.device, request.threads, progress=progress)
 
 
 def require(name: str, backend: Backend) -> None:

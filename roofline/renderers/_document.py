@@ -96,6 +96,8 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
                     "source": ceiling.source,
                     "spread": ceiling.spread,
                     "date": ceiling.date,
+                    "waited": ceiling.waited,
+                    "flag": ceiling.flag,
                 }
                 for name, ceiling in device.ceilings.items()
             },

@@ -30,7 +30,13 @@ def test_the_traces_of_a_run_are_kept_with_its_profile(backend: str, suffix: str
         patch.setenv("ROOFLINE_CACHE", str(tmp_path))
         for threads in range(1, (os.cpu_count() or 1) + 1):
             key = calibration.key("cpu", threads)
-            kept = calibration.Stored(schema=calibration.SCHEMA, key=key, full=True, device=handmade.device())
+            kept = calibration.Stored(
+                schema=calibration.SCHEMA,
+                key=key,
+                full=True,
+                device=handmade.device(),
+                boots=(calibration.boot() or "",),
+            )
             calibration.location(key).write_bytes(msgspec.json.encode(kept))
     words = ["--backend", backend, "--mode", "infer", "--precision", "fp32", "--device", "cpu"]
     command = [sys.executable, "-P", str(SCRIPT), *words, "--out", str(tmp_path / "tiny")]

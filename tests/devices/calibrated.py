@@ -31,9 +31,12 @@ def roomy() -> Device:
 
 def fill(folder: Path) -> None:
     """Keep one in a folder of calibrations for every number of threads."""
+    here = calibration.boot()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROOFLINE_CACHE", str(folder))
         for threads in range(1, len(cpu.affinity()) + 1):
             key = calibration.key("cpu", threads)
-            kept = calibration.Stored(schema=calibration.SCHEMA, key=key, full=True, device=roomy())
+            kept = calibration.Stored(
+                schema=calibration.SCHEMA, key=key, full=True, device=roomy(), boots=(here,) if here else ()
+            )
             calibration.location(key).write_bytes(msgspec.json.encode(kept))

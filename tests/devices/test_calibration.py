@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import os
+from types import SimpleNamespace
 
 import msgspec
 import pytest
 
 from roofline import devices
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.devices import calibration
-from roofline.errors import InputError
+from roofline.devices import calibration, contention
+from roofline.errors import InputError, MeasurementError
 
 ONLY = ("matrix.fp32", "dram.copy")
 
@@ -82,6 +83,172 @@ def test_a_measured_cache_is_kept():
     assert calibration.judged(measured, devices.load("h100-sxm")).caches == (cache,)
 
 
+# ------------------------------------------------------------------------------------------- kept, and merged
+
+
+def measured(*, waited=0.0, caches=(), date="2026-01-01", **values):
+    """A device as a calibration measures it, its threads waiting that share of the time."""
+    ceilings = {
+        name.replace("_", ".", 1): Ceiling(value=value, source="measured", spread=0.01, date=date, waited=waited)
+        for name, value in values.items()
+    }
+    return Device(name="x", kind="cpu", ceilings=ceilings, caches=caches)
+
+
+def kept_of(device, *boots, full=False):
+    return calibration.Stored(schema=calibration.SCHEMA, key={}, full=full, device=device, boots=boots)
+
+
+def test_two_calibrations_since_the_machine_was_started_are_one():
+    # Memory 10 GB/s, then 18: the best of both, 1 - 10/18 apart; the product, 100 and then 90, keeps its first date.
+    first = kept_of(measured(dram_copy=10e9, matrix_fp32=100e9), "a")
+    again = kept_of(measured(dram_copy=18e9, matrix_fp32=90e9, date="2026-02-02"))
+    result = calibration.merge(first, again, "a").device.ceilings
+    assert result["dram.copy"].value == 18e9
+    assert result["dram.copy"].drift == pytest.approx(1 - 10 / 18)
+    assert result["dram.copy"].date == "2026-02-02"
+    assert (result["matrix.fp32"].value, result["matrix.fp32"].date) == (100e9, "2026-01-01")
+
+
+def test_what_a_busy_machine_gave_raises_and_lowers_nothing():
+    first = kept_of(measured(dram_copy=10e9, dram_read=20e9), "a")
+    busy = kept_of(measured(waited=0.3, dram_copy=4e9, dram_read=21e9))
+    for here in ("a", "b"):  # in the same start of the machine as behind the next one
+        result = calibration.merge(first, busy, here).device
+        assert result.rate("dram.copy") == 10e9
+        assert not result.ceilings["dram.copy"].drift
+        assert result.rate("dram.read") == 21e9
+        assert result.contended == ()
+    # The first one was the busy one: what an idle machine gives is a ceiling, though it is lower, and no drift.
+    result = calibration.merge(kept_of(measured(waited=0.3, dram_copy=4e9), "a"), first, "a").device
+    assert result.rate("dram.copy") == 10e9
+    assert not result.ceilings["dram.copy"].drift
+    assert result.contended == ()
+
+
+def test_a_machine_that_was_started_again_may_be_slower():
+    first = kept_of(measured(dram_copy=18e9, dram_read=20e9), "a")
+    again = kept_of(measured(dram_copy=10e9))
+    result = calibration.merge(first, again, "b")
+    assert result.device.rate("dram.copy") == 10e9
+    assert result.device.rate("dram.read") == 20e9  # which was not measured again
+    assert result.boots == ("a", "b")
+    # Where nobody can tell when it was started, it is the same one.
+    assert calibration.merge(first, again, None).device.rate("dram.copy") == 18e9
+
+
+def test_figures_of_a_datasheet_are_not_merged_with_what_was_measured():
+    filled = calibration.judged(device(matrix_bf16=700e12), devices.load("h100-sxm"))
+    again = kept_of(msgspec.structs.replace(filled, ceilings=measured(matrix_fp8=1500e12).ceilings, caches=()))
+    result = calibration.merge(kept_of(filled, "a"), again, "a").device
+    assert result.ceilings["matrix.fp8"].value == 1500e12  # of 1979 by the datasheet
+    assert not result.ceilings["matrix.fp8"].drift
+
+
+def test_the_usable_size_is_the_largest_that_an_idle_machine_gave():
+    def llc(size, waited=0.0, boots=("a",)):
+        cache = Cache(level="llc", size=size, source="measured with reads and writes")
+        return kept_of(measured(waited=waited, caches=(cache,), cache_llc=1e11), *boots)
+
+    def size(first, again, here="a"):
+        (cache,) = calibration.merge(first, again, here).device.caches
+        return cache.size
+
+    assert size(llc(12e6), llc(16e6)) == size(llc(16e6), llc(12e6)) == 16e6
+    assert size(llc(12e6), llc(16e6, waited=0.3)) == 12e6
+    assert size(llc(16e6, waited=0.3), llc(12e6)) == 12e6
+    assert size(llc(12e6, waited=0.3), llc(16e6, waited=0.3)) == 16e6
+    assert size(llc(16e6), llc(12e6), here="b") == 12e6
+    assert size(llc(16e6), kept_of(measured(dram_copy=1e10))) == 16e6
+
+
+@pytest.fixture
+def probes(cache, monkeypatch):
+    """Calibrations that are asked for, and what they give: the ceilings of `probes.gives`, if they are wanted."""
+
+    made = SimpleNamespace(asked=[], gives=measured(dram_copy=10e9, matrix_fp32=100e9), idle=False)
+
+    def measure(kind, threads, short, only, tell):
+        made.asked.append(only)
+        if isinstance(made.gives, Exception):
+            raise made.gives
+        wanted = {name: c for name, c in made.gives.ceilings.items() if not only or name in only}
+        return msgspec.structs.replace(made.gives, ceilings=wanted)
+
+    monkeypatch.setattr(calibration, "_measure", measure)
+    monkeypatch.setattr(calibration, "boot", lambda: "a")
+    monkeypatch.setattr(contention, "is_idle", lambda threads: made.idle)
+    return made
+
+
+ALL = ()
+
+
+def test_what_was_measured_is_kept_on_a_busy_machine_too(probes):
+    probes.gives = measured(waited=0.4, dram_copy=10e9, matrix_fp32=100e9)
+    first = calibration.calibrate("cpu", 1)
+    assert first.contended == ("dram.copy", "matrix.fp32")
+    assert calibration.calibrate("cpu", 1) == first
+    assert probes.asked == [ALL]
+
+
+def test_what_was_measured_on_a_busy_machine_is_measured_again_once_it_is_idle(probes):
+    quiet = measured(dram_copy=10e9)
+    loud = measured(waited=0.4, matrix_fp32=50e9)
+    probes.gives = msgspec.structs.replace(quiet, ceilings={**quiet.ceilings, **loud.ceilings})
+    calibration.calibrate("cpu", 1)
+    probes.idle, probes.gives = True, measured(dram_copy=1e9, matrix_fp32=100e9, date="2026-02-02")
+    result = calibration.calibrate("cpu", 1)
+    assert probes.asked == [ALL, ("matrix.fp32",)]
+    assert (result.rate("dram.copy"), result.rate("matrix.fp32")) == (10e9, 100e9)
+    assert calibration.calibrate("cpu", 1) == result
+    assert len(probes.asked) == 2
+
+
+def test_all_is_measured_again_where_the_machine_was_started_since_or_it_is_asked_for(probes, monkeypatch):
+    calibration.calibrate("cpu", 1)
+    monkeypatch.setattr(calibration, "boot", lambda: "b")
+    told = []
+    calibration.calibrate("cpu", 1, progress=lambda *what: told.append(what))
+    assert "was started since" in told[0][0]
+    assert told[0][2] == 0
+    calibration.calibrate("cpu", 1)
+    assert probes.asked == [ALL, ALL]
+    calibration.calibrate("cpu", 1, again=True)
+    calibration.calibrate("cpu", 1, short=False)
+    calibration.calibrate("cpu", 1)  # a full one serves who asks for a short one
+    assert probes.asked == [ALL] * 4
+
+
+def test_what_is_kept_serves_where_measuring_it_again_fails(probes, monkeypatch):
+    first = calibration.calibrate("cpu", 1)
+    monkeypatch.setattr(calibration, "boot", lambda: "b")
+    probes.gives = MeasurementError("It took too long.")
+    assert calibration.calibrate("cpu", 1) == first
+    with pytest.raises(MeasurementError, match="too long"):
+        calibration.calibrate("cpu", 1, again=True)
+
+
+def test_a_profile_raises_what_is_kept(probes):
+    calibration.contribute("cpu", 1, measured(dram_copy=12e9).ceilings)
+    assert calibration.stored() == []  # nothing is kept to be raised
+    calibration.calibrate("cpu", 1)
+    seen = measured(waited=0.4, dram_copy=12.5e9, matrix_fp32=50e9, dram_read=1e9, date="2026-02-02")
+    calibration.contribute("cpu", 1, seen.ceilings)
+    result = calibration.calibrate("cpu", 1)
+    assert probes.asked == [ALL]
+    assert result.ceilings["dram.copy"] == Ceiling(
+        value=12.5e9, source="measured", spread=0.01, drift=pytest.approx(0.2), date="2026-02-02", waited=0.0
+    )
+    assert result.ceilings["matrix.fp32"] == measured(matrix_fp32=100e9).ceilings["matrix.fp32"]
+    assert "dram.read" not in result.ceilings
+
+
+def test_this_start_of_the_machine_has_a_name_on_linux():
+    assert calibration.boot() == calibration.boot()
+    assert (calibration.boot() is not None) == calibration._BOOT.exists()
+
+
 def test_threads_that_are_not_there_are_refused(cache):
     with pytest.raises(InputError, match="--threads must be between 1 and"):
         calibration.calibrate("cpu", threads=100_000)
@@ -91,8 +258,8 @@ def test_threads_that_are_not_there_are_refused(cache):
 @pytest.mark.xdist_group("timing")
 def test_a_short_calibration_and_its_cache(cache, monkeypatch):
     pytest.importorskip("torch")
-    # On a busy machine it would rightly be measured again, which is another test's.
-    monkeypatch.setattr(calibration, "contended", lambda device: False)
+    # What was measured on a busy machine would rightly be measured again once it is idle, which is another test's.
+    monkeypatch.setattr(contention, "is_idle", lambda threads: False)
     told = []
     measured = calibration.calibrate("cpu", 1, progress=lambda *what: told.append(what), only=ONLY)
 
@@ -127,7 +294,7 @@ def test_a_short_calibration_and_its_cache(cache, monkeypatch):
 @pytest.mark.xdist_group("timing")
 def test_a_damaged_calibration_is_told_and_replaced(cache, monkeypatch):
     pytest.importorskip("torch")
-    monkeypatch.setattr(calibration, "contended", lambda device: False)
+    monkeypatch.setattr(contention, "is_idle", lambda threads: False)
     only, told = ("launch.torch-eager",), []
     path = calibration.location(calibration.key("cpu", 1, only))
     path.write_text('{"schema": 1, "key": {', encoding="utf-8")

@@ -5,7 +5,9 @@ from __future__ import annotations
 import pytest
 
 from roofline.core.device import Cache, Ceiling
-from roofline.devices.measure import Load, _run, ranges
+from roofline.devices import measure
+from roofline.devices.contention import Load
+from roofline.devices.measure import _run, ranges
 from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, fastest_first, usable
 
 
@@ -132,10 +134,53 @@ def test_a_probe_that_fails_is_a_note_and_the_others_go_on():
     assert found.notes == {"matrix.fp32": "no compiler", "vector.fp32": "AttributeError"}
 
 
+def test_only_what_was_disturbed_each_time_is_measured_a_third_time(monkeypatch):
+    """One second of two threads a turn: they wait 0.4 s of the 2 s for A in its first two turns, for B in the second.
+
+    So A has 20, 20 and 0 %, and its third turn ends it; B has 0 and 20 %, of which the least counts. C is one thread's.
+    """
+    times = iter([0.4, 0.0, 0.4, 0.4, 0.0])
+    clock = {"wall": 0.0, "waited": 0.0}
+    ran = []
+
+    def probe(name, busy=True):
+        def run(names):
+            ran.append(name)
+            if busy:
+                clock["wall"] += 1.0
+                clock["waited"] += next(times)
+            return Finding({name: Ceiling(value=float(len(ran)), source="s")})
+
+        return Probe((name,), run, busy=busy)
+
+    monkeypatch.setattr(measure.Load, "now", classmethod(lambda cls: Load(clock["wall"], 0.0, clock["waited"])))
+    probes = [probe("dram.copy"), probe("dram.read"), probe("function.random", busy=False)]
+    reports = []
+    found, _ = _run([(p, p.names) for p in probes], 2, lambda *report: reports.append(report[1:]))
+    assert ran == ["dram.copy", "dram.read", "function.random"] * 2 + ["dram.copy"]
+    assert {name: c.waited for name, c in found.ceilings.items()} == {
+        "dram.copy": 0.0,
+        "dram.read": 0.0,
+        "function.random": None,
+    }
+    assert reports == [(0, 6), (1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 7), (7, 7)]
+
+
+def test_the_best_rate_has_the_least_waiting_of_all():
+    # A rate that others' load let pass is at least what an idle machine reaches: 3 while waiting 40 % of the time, 2 of
+    # 1 %, is a ceiling of 3 that needs no second look.
+    busy, idle = Ceiling(value=3.0, source="a", waited=0.4), Ceiling(value=2.0, source="b", waited=0.01)
+    assert better("dram.copy", busy, idle) == Ceiling(value=3.0, source="a", waited=0.01)
+    assert not better("dram.copy", busy, idle).contended
+    assert better("dram.copy", busy, Ceiling(value=1.0, source="c")).contended
+
+
 def test_contention_is_waiting_over_the_threads_time():
     # 2 threads for 10 s have 20 s; they waited for 1 s of it: 5 %
     assert Load(wall=10.0, processor=19.0, waited=1.0).contention(2) == pytest.approx(0.05)
     assert Load().contention(2) == 0.0
+    # a pool of 8 threads on 2 processors waits longer than 2 threads have time
+    assert Load(wall=1.0, waited=6.0).contention(2) == 1.0
     difference = Load(10.0, 8.0, 2.0, 9) - Load(4.0, 3.0, 1.0, 4)
     assert difference == Load(6.0, 5.0, 1.0, 5)
 

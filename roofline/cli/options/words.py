@@ -49,8 +49,11 @@ def if_long(text: str, after: float = 1.0) -> Iterator[None]:
 
 
 def calibrating(text: str, done: int, of: int) -> None:
-    """A line for each probe of the ceilings, and one when all are done."""
-    say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
+    """A line for each probe of the ceilings, one when all are done, and sentences (of is 0) as they are."""
+    if not of:
+        say(text)
+    else:
+        say(f"calibrating ({done + 1}/{of}): {text}" if done < of else "calibrated")
 
 
 def printable(text: object) -> str:

@@ -58,7 +58,7 @@ def reread() -> str:
 
 
 def rewrite() -> str:
-    """Source of the kernel `rewrite(data, slice, step, each, loads, shift)`: reads and writes past the processors' caches.
+    """Source of the kernel `rewrite(data, slice, step, each, loads, shift)`: reads and writes past the first caches.
 
     A thread of block b adds 1 to the first of each 16 bytes at b x slice + thread + i x step, i = 0 ... each - 1, then
     does the same in the slice of block b + shift (counted around), and so on until it has done `loads`, a multiple of

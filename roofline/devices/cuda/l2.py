@@ -1,8 +1,8 @@
 """The last-level cache of a GPU: bandwidth against working set, by kernels that go over it again and again.
 
 One reads and gives the bandwidth. The other reads and writes, and gives the usable size: what a step writes stays dirty
-in the cache until it is evicted, and where the cache is two halves a line may stand in both, which reading alone, by the
-same block in each pass, shows little of.
+in the cache until it is evicted, and where the cache is two halves a line may stand in both, of which reading alone, by
+the same block in each pass, shows little.
 """
 
 from __future__ import annotations

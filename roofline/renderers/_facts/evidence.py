@@ -8,7 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import hole
 from roofline.renderers import _words
-from roofline.renderers._facts import floors, host, notes
+from roofline.renderers._facts import ceilings, floors, host, notes
 
 _ROOFS = {
     "serial": "these kernels, one after the other",
@@ -54,6 +54,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         most = "at most " if ranged else ""
         told = ", ".join(f"{name} {most}{units.percent(seconds / wall)}" for name, seconds in unattained)
         yield "unattained", f"{told} of the step, in ops that reach less than half of the roof above them"
+    if words := ceilings.provenance(analysis.device):
+        yield "ceilings", words
     if analysis.missing:
         names = _words.conjunction([_words.plain(name) for name in analysis.missing])
         yield "not known", f"{names}: no such ceiling, so its term is left out of the floors"

@@ -11,6 +11,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.core.device import Ceiling, Device
 from roofline.renderers import _words
 from roofline.renderers._facts import evidence, measured
+from roofline.renderers._facts.ceilings import waited
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts.grids import cell, facts, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -112,7 +113,7 @@ def _ceilings(device: Device) -> Html:
             cell(value_of(what, ceiling)),
             cell(units.percent(ceiling.spread)),
             tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
-            cell([name(ceiling.source, 160), tag("small", name(ceiling.flag, 160)) if ceiling.flag else None], False),
+            cell([name(ceiling.source, 160), *(tag("small", name(words, 160)) for words in _doubts(ceiling))], False),
         )
         for what, ceiling in device.ceilings.items()
     ]
@@ -120,6 +121,11 @@ def _ceilings(device: Device) -> Html:
     made = table(f"Ceilings of {plain(device.name, 80)}", heads, rows, "Ceilings")
     conditions = [(plain(what, 40), plain(words, 300)) for what, words in device.conditions.items()]
     return tag("div", made, facts(conditions)) if conditions else made
+
+
+def _doubts(ceiling: Ceiling) -> list[str]:
+    """What speaks against a ceiling: the known figure that it is far from, others' load while it was measured."""
+    return [words for words in (ceiling.flag, waited(ceiling)) if words]
 
 
 def value_of(what: str, ceiling: Ceiling) -> str:

@@ -174,7 +174,8 @@ def test_cuda_takes_the_source(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     ptx = (tmp_path / "all.ptx").read_text()
-    # 8 loads of each reader past the first cache, and 8 stores; 128 fused multiply-adds in fp64, and in fp32 beside those inside functions
+    # 8 loads of each kernel past the first cache, and the 8 stores of one;
+    # 128 fused multiply-adds in fp64, and in fp32 beside those inside functions
     assert ptx.count("ld.global.cg.v4.f32") == 2 * kernels.IN_FLIGHT
     assert ptx.count("st.global.cg.v4.f32") == kernels.IN_FLIGHT
     assert ptx.count("fma.rn.f64") >= 128

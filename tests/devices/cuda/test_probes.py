@@ -81,7 +81,7 @@ def test_slices_and_passes():
 
 
 def test_a_block_comes_to_every_slice():
-    # A third of 528 is 176; of the odd numbers from 177 on 177 = 3 x 59 shares 3 with 528 = 16 x 3 x 11, and 179 is prime.
+    # A third of 528 is 176; of the odd numbers behind it 177 = 3 x 59 shares 3 with 528 = 16 x 3 x 11, 179 is prime.
     assert l2.shift(528) == 179
     for blocks in (1, 2, 3, 4, 40, 528, 592):
         visited = {(pass_ * l2.shift(blocks)) % blocks for pass_ in range(blocks)}

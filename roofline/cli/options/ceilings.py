@@ -1,0 +1,24 @@
+"""`--ceilings FILE`: whose ceilings a step is put under."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from roofline.core.device import Device
+    from roofline.recording.request import Request
+
+CEILINGS = (
+    "Use the ceilings in this file and measure none: of a calibration, a device file (TOML or JSON) or a profile; or "
+    "the name of a device."
+)
+
+
+def given_ceilings(name: str | None, request: Request) -> Device | None:
+    """The device whose ceilings the user gave, None where nothing was. InputError where they cannot be used."""
+    if name is None:
+        return None
+    from roofline.cli.options.words import say
+    from roofline.measuring import ceilings
+
+    return ceilings.given(name, request.workload.device, request.threads, say)

@@ -1,0 +1,40 @@
+"""When the ceilings of a device were measured, and whether the machine was busy then."""
+
+from __future__ import annotations
+
+from roofline import units
+from roofline.core.device import Ceiling, Device
+from roofline.renderers._words import plain
+
+
+def provenance(device: Device) -> str:
+    """Say how many ceilings are measured and when, and which of them while others used the processor; "" of none."""
+    measured = [ceiling for ceiling in device.ceilings.values() if ceiling.spread is not None]
+    sheets = len(device.ceilings) - len(measured)
+    parts = [_measured(measured, all_of_them=not sheets)] if measured else []
+    if sheets:
+        parts.append(f"{sheets} from a datasheet" if measured else "from a datasheet")
+    return "; ".join(parts)
+
+
+def waited(ceiling: Ceiling) -> str:
+    """Say that others used the processor while a ceiling was measured; "" where they did not, or nobody looked."""
+    if not ceiling.contended:
+        return ""
+    return (
+        f"measured on a busy machine (its threads waited {units.percent(ceiling.waited)} of the time): may be too low"
+    )
+
+
+def _measured(ceilings: list[Ceiling], all_of_them: bool) -> str:
+    dates = sorted({plain(ceiling.date, 30) for ceiling in ceilings if ceiling.date})
+    when = f" {dates[0]}" if len(dates) == 1 else f" {dates[0]} to {dates[-1]}" if dates else ""
+    words = f"measured{when}" if all_of_them else f"{len(ceilings)} measured{when}"
+    watched = [ceiling.waited for ceiling in ceilings if ceiling.waited is not None]
+    if not watched:
+        return words
+    busy = sum(ceiling.contended for ceiling in ceilings)
+    if not busy:
+        return f"{words}, machine idle"
+    share = units.percent(max(watched))
+    return f"{words}, {busy} of them on a busy machine only (threads waited up to {share} of the time)"

@@ -23,6 +23,9 @@ from roofline.recording.recording import Check, Recording, Say
 from roofline.recording.request import Request
 from roofline.version import __version__
 
+#: Lets the threads of OpenMP sleep while they wait for work.
+_ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE"}
+
 
 def measure(
     request: Request,
@@ -35,8 +38,8 @@ def measure(
 ) -> Profile:
     """Record `request` in a fresh child process and put it under this machine's ceilings, or under `given`.
 
-    rounds: processes that time plain steps; the first of them also profiles and counts. Where the first one found the
-    cores contended it is run again with waiting threads asleep, and the faster of the two counts.
+    rounds: processes that time plain steps; the first of them also profiles and counts. On a busy machine threads sleep
+    while they wait; where that turns out wrong the first round is run again, and the faster of the two counts.
     The step comes first: where it cannot be built or run, no ceiling is measured for it.
     """
     from roofline.devices import calibration
@@ -69,14 +72,26 @@ def under_ceilings(recording: Recording, request: Request, device: Device, comma
 
 
 def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
-    """The first round, again where it was contended, with the plain steps of the others; shared: see `launch.run`."""
-    variables: dict[str, str] = {}
-    recording = _record_apart(request, backend, {}, shared)
-    if "contended" in recording.flags and "OMP_WAIT_POLICY" not in os.environ:
-        say("The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE.")
-        again = _record_apart(request, backend, {"OMP_WAIT_POLICY": "PASSIVE"}, shared)
+    """The first round, again where its threads should have waited otherwise, with the plain steps of the others.
+
+    Threads that spin while they wait keep busy cores from those that they wait for. So they sleep where the machine is
+    busy already, and where the cores turn out to be contended; where neither holds they do as the framework lets them.
+    shared: see `launch.run`.
+    """
+    may_choose = not request.count_only and "OMP_WAIT_POLICY" not in os.environ
+    variables = dict(_ASLEEP) if may_choose and not _is_idle(request) else {}
+    if variables:
+        say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
+    recording = _record_apart(request, backend, variables, shared)
+    if may_choose and (other := _otherwise(request, recording, variables)) is not None:
+        say(
+            "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
+            if other
+            else "The machine is idle now: measuring again without OMP_WAIT_POLICY=PASSIVE."
+        )
+        again = _record_apart(request, backend, other, shared)
         if median(again.wall.steps) < median(recording.wall.steps):
-            recording, variables = again, {"OMP_WAIT_POLICY": "PASSIVE"}
+            recording, variables = again, other
     others = []
     for number in range(2, rounds + 1):
         say(f"Round {number} of {rounds}.")
@@ -84,6 +99,21 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     if not others:
         return recording
     return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others)))
+
+
+def _is_idle(request: Request) -> bool:
+    """Whether the machine has room for the threads of a step on the CPU; a step on a GPU does not wait for them."""
+    from roofline.devices import contention, cpu
+
+    return request.workload.device != "cpu" or contention.is_idle(request.threads or cpu.detect().cores)
+
+
+def _otherwise(request: Request, recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
+    """The other way to wait, where what was recorded speaks for it; None where the first way was right."""
+    contended = "contended" in recording.flags
+    if variables:
+        return {} if not contended and _is_idle(request) else None
+    return dict(_ASLEEP) if contended else None
 
 
 def ready(request: Request) -> tuple[Backend, Request]:

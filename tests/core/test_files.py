@@ -55,10 +55,11 @@ def test_a_file_without_a_size_has_an_end(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.setattr("roofline.core.schema.MAX_BYTES", 1 << 20)
     with pytest.raises(InputError, match="larger than 1 MiB"):
         load("/dev/zero")
-    for suffix in (".toml", ".json"):
+    # A JSON may be a profile, whose device is taken.
+    for suffix, most in ((".toml", 4), (".json", 1)):
         endless = tmp_path / f"d{suffix}"
         endless.symlink_to("/dev/zero")
-        with pytest.raises(InputError, match="larger than 4 MiB, so it is not a device file"):
+        with pytest.raises(InputError, match=f"larger than {most} MiB, so it is not a device file"):
             device(str(endless))
 
 

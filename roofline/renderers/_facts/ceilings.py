@@ -9,8 +9,9 @@ from roofline.renderers._words import plain
 
 def provenance(device: Device) -> str:
     """Say how many ceilings are measured and when, and which of them while others used the processor; "" of none."""
-    measured = [ceiling for ceiling in device.ceilings.values() if ceiling.spread is not None]
-    sheets = len(device.ceilings) - len(measured)
+    beforehand = [ceiling for ceiling in device.ceilings.values() if not ceiling.from_trace]
+    measured = [ceiling for ceiling in beforehand if ceiling.spread is not None]
+    sheets = len(beforehand) - len(measured)
     parts = [_measured(measured, all_of_them=not sheets)] if measured else []
     if sheets:
         parts.append(f"{sheets} from a datasheet" if measured else "from a datasheet")

@@ -73,6 +73,8 @@ class Signature(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 #: Times of a host [ns] and what it is counted to have done: bounds that cost nothing while rows of ops are decoded.
 _Host = Annotated[int, msgspec.Meta(ge=0, le=sound.LONGEST)]
 _Count = Annotated[int, msgspec.Meta(ge=0, le=sound.MOST)]
+#: Where a buffer begins [byte].
+_Address = Annotated[int, msgspec.Meta(ge=0, le=sound.LAST_ADDRESS)]
 
 
 class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -240,6 +242,8 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
     folder. preset: the published benchmark whose set-up was asked for; None: none. api: the step in the function that
     it timed; None: not measured, or that is the bare step.
+    addresses: of each buffer, by its number, where its first byte lies [byte], counted from the begin of the page of the
+    lowest one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -287,6 +291,7 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     sources: Mapping[str, str] = {}
     preset: str | None = None
     api: Api | None = None
+    addresses: tuple[_Address | None, ...] = ()
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"

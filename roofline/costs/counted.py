@@ -6,6 +6,7 @@ them; nothing here knows a framework.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -105,6 +106,7 @@ class Counted:
     unknown: names of ops whose work is not known, and why. flags: what a reader of the counts must know.
     host_reads: how many results the host reads before each op, after the one before it; None: not known.
     updates: whether an optimizer was seen to be applied, which ops that are compiled one by one do not say.
+    addresses: buffer -> where its first byte lies [byte]; of buffers that are not in it nobody knows.
     """
 
     names: tuple[str, ...]
@@ -121,6 +123,7 @@ class Counted:
     flags: tuple[str, ...] = ()
     host_reads: NDArray[np.int64] | None = None
     updates: bool = False
+    addresses: Mapping[int, int] = field(default_factory=dict)
 
 
 #: A step of which nothing was counted.

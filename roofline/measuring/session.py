@@ -216,6 +216,7 @@ def to_profile(recording: Recording, request: Request, device: Device, command: 
         signatures=recording.signatures,
         ops=recording.ops,
         kernels=recording.kernels,
+        addresses=recording.addresses,
         batch=recording.batch,
         seq=recording.seq,
         versions={"roofline": __version__, "python": sys.version.partition(" ")[0], **recording.versions},

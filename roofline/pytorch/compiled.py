@@ -10,8 +10,9 @@ boundary.
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from types import MappingProxyType
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -48,6 +49,13 @@ class Part:
     costed: Costed
     scope: str
     weight: float
+
+
+@dataclass(frozen=True, slots=True)
+class Storage:
+    """A buffer that goes into a compiled graph or comes out of it, by the address of its first byte [byte]."""
+
+    address: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,12 +109,20 @@ class Found:
     opaque: tuple[str, ...]
 
 
-def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, executor: str) -> Found:
+def count(
+    nodes: Nodes,
+    runs: Sequence[Run],
+    engine: Engine,
+    annotation: str,
+    executor: str,
+    addresses: Mapping[int, int] = MappingProxyType({}),
+) -> Found:
     """Count a recorded step. annotation: prefix of the marks around the runs, followed by the number of the run.
 
     executor: what launches generated kernels where that is not what launches the ops around them, as on a CPU.
+    addresses: of the recorded storages [byte].
     """
-    same, storages = Interner(), _Storages()
+    same, storages = Interner(), _Storages(addresses)
     kernels: dict[int, Launch] = {}
     scope_of: dict[int, str] = {}
     generated: dict[int, Generated] = {}
@@ -130,7 +146,7 @@ def count(nodes: Nodes, runs: Sequence[Run], engine: Engine, annotation: str, ex
                 kernels[node] = launch
     for node, launch in kernels.items():
         generated[node] = _generated(launch, storages, same, executor)
-    counted = ops.count(nodes, engine, generated, scope_of)
+    counted = ops.count(nodes, engine, generated, scope_of, {**addresses, **storages.addresses})
     flags = (*counted.flags, OPAQUE) if opaque else counted.flags
     inside_ops = np.asarray([region[op.node] >= 0 for op in counted.ops], bool)
     # Those of calls outside are no more than guesses: compiled steps run without marks of their layers.
@@ -195,14 +211,16 @@ def _figures(launch: Launch) -> object:
 
 
 class _Storages:
-    """Numbers for buffers: that of the recorded storage where a library's kernel was given the buffer, else a new one.
+    """Numbers for buffers: that of the recorded storage where a library's kernel was given the buffer, or that lies at
+    its address; else a new one. addresses: of buffers with new numbers.
 
     Recorded storages are small numbers; ours begin far beyond them.
     """
 
-    def __init__(self) -> None:
-        self._known: dict[object, int] = {}
+    def __init__(self, addresses: Mapping[int, int]) -> None:
+        self._known: dict[object, int] = {Storage(address): storage for storage, address in addresses.items()}
         self._next = 1 << 40
+        self.addresses: dict[int, int] = {}
 
     def learn(self, launch: Launch, nodes: Nodes, node: int) -> None:
         """A library's kernel was recorded with storages; its buffers come in the same order, results last."""
@@ -218,6 +236,8 @@ class _Storages:
     def __call__(self, buffer: object) -> int:
         if buffer not in self._known:
             self._known[buffer] = self._next
+            if isinstance(buffer, Storage) and buffer.address:
+                self.addresses[self._next] = buffer.address
             self._next += 1
         return self._known[buffer]
 

@@ -89,8 +89,12 @@ def count(
     engine: Costing,
     generated: Mapping[int, Generated] = MappingProxyType({}),
     scope_of: Mapping[int, str] = MappingProxyType({}),
+    addresses: Mapping[int, int] = MappingProxyType({}),
 ) -> Counted:
-    """Count one recorded step. generated: calls whose work is given; scope_of: scopes known better than by marks."""
+    """Count one recorded step.
+
+    generated: calls whose work is given; scope_of: scopes known better than by marks; addresses: of storages [byte].
+    """
     ours = np.asarray([name.startswith("roofline:") for name in nodes.names], bool)
     is_op = nodes.is_op.copy()
     is_op[list(generated)] = True
@@ -166,6 +170,7 @@ def count(
         phase=of_ops,
         unknown=unknown,
         host_reads=_host_reads(nodes, op_of, len(ops)),
+        addresses=addresses,
     )
 
 

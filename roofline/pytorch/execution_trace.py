@@ -7,8 +7,8 @@ https://github.com/mlcommons/chakra, schema 1.1.1-chakra.0.0.4, as written by to
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -56,7 +56,8 @@ class Nodes:
     """The recorded calls in the order they began; columns of equal length n.
 
     is_op: whether the call computes (and is no wrapper that dispatches to others). parent: index of the enclosing call
-    or -1. sequence: autograd sequence number or -1. thread: recorder's number.
+    or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its first
+    byte [byte], which the trace does not tell: see `recording.addresses`.
     """
 
     names: tuple[str, ...]
@@ -66,6 +67,7 @@ class Nodes:
     thread: NDArray[np.int64]
     _schemas: tuple[str, ...]
     _raw: tuple[_Node, ...]
+    addresses: Mapping[int, int] = field(default_factory=dict)
 
     def __len__(self) -> int:
         return len(self.names)
@@ -109,6 +111,16 @@ def read(path: Path) -> Nodes:
         _schemas=schemas,
         _raw=tuple(nodes),
     )
+
+
+def tensors_of(values: Sequence[Any]) -> Iterator[list[Any]]:
+    """The tensors among recorded values, those in lists as well: [tensor, storage, offset, elements, size, device]."""
+    for value in values:
+        if isinstance(value, list):
+            if len(value) == 6 and isinstance(value[5], str) and all(isinstance(each, int) for each in value[:5]):
+                yield value
+            else:
+                yield from tensors_of(value)
 
 
 def _transformed(nodes: Sequence[_Node], computes: NDArray[np.bool_], parent: NDArray[np.int64]) -> NDArray[np.bool_]:

@@ -36,6 +36,7 @@ def assemble(step: Step, plan: Plan, recorder: StepRecorder[Trace], plain: Plain
         signatures=rows.signatures,
         ops=rows.ops,
         kernels=rows.kernels,
+        addresses=rows.addresses,
         memory=recorder.memory(step),
         parameters=step.parameters,
         trainable=step.trainable,

@@ -42,7 +42,7 @@ class Plan:
 class Recording(msgspec.Struct, frozen=True, kw_only=True):
     """What a backend measured: a profile without the device, the command and the date.
 
-    ceilings: those of the device that were measured again between the steps. sources: see `schema.Profile`.
+    ceilings: those of the device that were measured again between the steps. sources, addresses: see `schema.Profile`.
     """
 
     wall: Wall
@@ -72,6 +72,7 @@ class Recording(msgspec.Struct, frozen=True, kw_only=True):
     compilation: Compilation | None = None
     sources: Mapping[str, str] = {}
     api: Api | None = None
+    addresses: tuple[int | None, ...] = ()
 
 
 class Check(NamedTuple):

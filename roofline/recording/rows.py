@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from types import MappingProxyType
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,17 +18,23 @@ from roofline.costs.weight import weight
 from roofline.timing.timed import Timed
 
 Kernels = tuple[tuple[int, int], ...]
+#: [byte] Addresses are counted from the begin of a page of this size, so that no pointer of the process is published.
+_PAGE = 4096
 
 
 @dataclass(frozen=True, slots=True)
 class OpTables:
-    """The tables of a profile that hold its ops. source: the counted op of each, -1 for a kernel without one."""
+    """The tables of a profile that hold its ops. source: the counted op of each, -1 for a kernel without one.
+
+    addresses: see `schema.Profile`.
+    """
 
     ops: tuple[Op, ...]
     signatures: tuple[Signature, ...]
     blocks: tuple[str, ...]
     kernels: tuple[str, ...]
     source: tuple[int, ...]
+    addresses: tuple[int | None, ...] = ()
 
 
 def op_rows(
@@ -78,7 +85,7 @@ def op_rows(
             launches=1 if timed is None or timed.launches is None else int(timed.launches[row]),
             kernels=table.renamed(timed.kernels[row]) if timed else (),
         )
-    return table.rows()
+    return table.rows(counted.addresses)
 
 
 def _main(op: CountedOp, blocks: Sequence[str]) -> str | None:
@@ -107,9 +114,14 @@ class _Tables:
         self._ops: list[Op] = []
         self._source: list[int] = []
 
-    def rows(self) -> OpTables:
+    def rows(self, addresses: Mapping[int, int] = MappingProxyType({})) -> OpTables:
         return OpTables(
-            tuple(self._ops), tuple(self._made), tuple(self._blocks), tuple(self._named), tuple(self._source)
+            ops=tuple(self._ops),
+            signatures=tuple(self._made),
+            blocks=tuple(self._blocks),
+            kernels=tuple(self._named),
+            source=tuple(self._source),
+            addresses=_relative([addresses.get(storage) for storage in self._buffers]),
         )
 
     def renamed(self, kernels: Kernels) -> Kernels:
@@ -224,6 +236,18 @@ class _Tables:
         """The number of a buffer in this profile; one that was not recorded (-1) is no other one."""
         key = storage if storage >= 0 else -1 - len(self._buffers)
         return self._buffers.setdefault(key, len(self._buffers))
+
+
+def _relative(addresses: Sequence[int | None]) -> tuple[int | None, ...]:
+    """Addresses [byte] counted from the page of the lowest one; none where most of them are not known.
+
+    A step whose buffers mostly lie nowhere would show of what overlaps only the least part.
+    """
+    known = [address for address in addresses if address is not None]
+    if 2 * len(known) <= len(addresses):
+        return ()
+    begin = min(known) // _PAGE * _PAGE
+    return tuple(None if address is None else address - begin for address in addresses)
 
 
 def _nanoseconds(pair: NDArray[np.float64]) -> tuple[int, int]:

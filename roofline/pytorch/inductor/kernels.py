@@ -53,7 +53,7 @@ class Graph:
 class Region:
     """One run of a compiled graph: the sizes it ran with, and the storages of its inputs and outputs.
 
-    sizes: symbol -> number. inputs, outputs: buffer name -> (identity of the storage, bytes).
+    sizes: symbol -> number. inputs, outputs: buffer name -> (address of the storage, bytes).
     """
 
     graph: Graph
@@ -273,8 +273,8 @@ def _pairs(names: tuple[str, ...], values: list[Any]) -> Iterator[tuple[str, tor
 
 
 def _identity(value: torch.Tensor) -> tuple[int, float]:
-    """Which storage a tensor lies in, and its bytes."""
-    return value.untyped_storage()._cdata, float(value.numel() * value.element_size())
+    """Where the storage of a tensor begins, and the tensor's bytes."""
+    return value.untyped_storage().data_ptr(), float(value.numel() * value.element_size())
 
 
 def _bindings(graph: Graph, given: list[Any]) -> dict[Any, int]:

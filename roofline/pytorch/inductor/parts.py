@@ -22,7 +22,7 @@ from roofline.pytorch.aten import bytes, contractions, flops
 from roofline.pytorch.aten.engine import classify
 from roofline.pytorch.aten.schema import DTYPE
 from roofline.pytorch.aten.tables import CONTRACTIONS, base
-from roofline.pytorch.compiled import Launch, Part, Run
+from roofline.pytorch.compiled import Launch, Part, Run, Storage
 from roofline.pytorch.inductor.kernels import Graph, Region, value
 from roofline.pytorch.inductor.loops import PHILOX
 from roofline.pytorch.inductor.scopes import scope_of
@@ -57,7 +57,7 @@ def runs(regions: Iterable[Region], module_names: Iterable[str]) -> tuple[Run, .
             except Exception as error:  # what a graph's nodes say of themselves is private too
                 reason = graph.broken = f"{type(error).__name__}: {str(error).partition(chr(10))[0][:120]}"
         inputs, outputs = (
-            tuple((("storage", identity), size) for identity, size in each.values())
+            tuple((Storage(address), size) for address, size in each.values())
             for each in (region.inputs, region.outputs)
         )
         of_graph = ((), ()) if reason else known[key]
@@ -74,7 +74,7 @@ def _placed(launch: Launch, region: Region, number: int) -> Launch:
         accesses: tuple[tuple[object, float | None], ...],
     ) -> tuple[tuple[object, float | None], ...]:
         return tuple(
-            (("storage", ends[str(name)][0]) if name in ends else ("buffer", number, name), size)
+            (Storage(ends[str(name)][0]) if name in ends else ("buffer", number, name), size)
             for name, size in accesses
         )
 

@@ -126,7 +126,7 @@ class _Counting:
             why = f"this PyTorch has changed what it tells ({self.recorder.missing})"
             runs = tuple(compiled.Run((), (), (), why) for _ in range(compiled.regions_without_a_record(nodes)))
         executor = rates.EXECUTOR if self.device == "cpu" else ""
-        found = compiled.count(nodes, runs, Engine(), kernels.REGION, executor)
+        found = compiled.count(nodes, runs, Engine(), kernels.REGION, executor, nodes.addresses)
         self.runs = len(runs)
         self.templates = any(site.templates for region in regions for site in region.graph.sites)
         counted = eager_twin.with_scopes(found.counted, asked, found.placed)

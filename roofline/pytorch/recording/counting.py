@@ -8,6 +8,7 @@ import tempfile
 import warnings
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager, nullcontext
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from roofline.core.step import Step, scopes_through
 from roofline.pytorch import execution_trace
 from roofline.pytorch.count import PHASE, SCOPE
 from roofline.pytorch.recording import shapes
+from roofline.pytorch.recording.addresses import addresses
 from roofline.pytorch.recording.profiler import quiet
 
 #: Layouts of which torch's observer cannot take the strides: it ends the process where it meets some of them.
@@ -35,10 +37,12 @@ def record(
     """Run one step and return its calls. The execution trace does not change the op stream; a dispatch mode would.
 
     name_of: names a module that has a name of its own, as Keras's layers do. marks: further marks around the step.
-    compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew, and
-    the profiler is on, because compiled code announces itself to it only.
+    compiled: the step runs compiled code: neither modules nor scopes are marked, which would have it compiled anew.
+    The profiler is on besides: compiled code announces itself to it only, and it knows where storages lie.
     """
     _warn_of_compressed()
+    with_data = shapes.has_data()
+    watched = profile(enabled=compiled or with_data, use_kineto=True, record_shapes=with_data)
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / "step.json"
         observer = ExecutionTraceObserver()
@@ -46,7 +50,6 @@ def record(
         try:
             layers = nullcontext() if compiled else marked_layers(name_of)
             with layers, marked_backward(), marks():
-                watched = profile(use_kineto=True) if compiled else nullcontext()
                 with quiet():
                     watched.__enter__()
                     observer.start()
@@ -61,9 +64,11 @@ def record(
         finally:
             observer.unregister_callback()
         nodes = execution_trace.read(path)
-    if not shapes.has_data():
+    if not with_data:
         shapes.number_buffers(nodes)
-    return nodes
+        return nodes
+    results = watched.kineto_results
+    return nodes if results is None else replace(nodes, addresses=addresses(nodes, results.experimental_event_tree()))
 
 
 def _warn_of_compressed() -> None:

@@ -33,4 +33,5 @@ def _layers() -> host_cost.Layer:
 
 
 def _count(step: Step) -> Counted:
-    return count(counting.record(step, torch_names.name, torch_names.marked_training), Engine())
+    nodes = counting.record(step, torch_names.name, torch_names.marked_training)
+    return count(nodes, Engine(), addresses=nodes.addresses)

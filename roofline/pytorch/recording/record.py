@@ -34,7 +34,8 @@ from roofline.traces.kineto.reader import KinetoTrace
 
 def eager(step: Step) -> Counted:
     """The C run of a step that PyTorch dispatches op by op."""
-    counted = count(counting.record(step), Engine())
+    nodes = counting.record(step)
+    counted = count(nodes, Engine(), addresses=nodes.addresses)
     if any(name.startswith("Torch-Compiled Region") for name in counted.names):
         return replace(counted, flags=(*counted.flags, COMPILED_CODE))
     return counted

@@ -49,13 +49,13 @@ class Buffers:
 
     def enter(self, schema: str, inputs: Sequence[Any], outputs: Sequence[Any]) -> None:
         """Number the tensors of a call, [tensor, storage, ...] each, in the place of their storages; calls in order."""
-        given = list(_tensors(inputs))
+        given = list(execution_trace.tensors_of(inputs))
         for tensor in given:
             tensor[1] = self._of_tensor.setdefault(tensor[0], self._new())
         # In a schema "Tensor(a)" is a view of the argument of that mark; `_unsafe_view` is one and does not say so.
         alias = given and ("Tensor(" in schema.rpartition("->")[2] or "::_unsafe_view" in schema)
         here = {tensor[0] for tensor in given}
-        for tensor in _tensors(outputs):
+        for tensor in execution_trace.tensors_of(outputs):
             if tensor[0] not in here:
                 self._of_tensor[tensor[0]] = given[0][1] if alias else self._new()
             tensor[1] = self._of_tensor[tensor[0]]
@@ -71,16 +71,6 @@ def number_buffers(nodes: execution_trace.Nodes) -> None:
     unit = nesting.outermost(nodes.parent, nodes.is_op)
     for call in np.flatnonzero(unit == np.arange(len(nodes))).tolist():  # of one step, in the order they began
         buffers.enter(*nodes.recorded(call))
-
-
-def _tensors(values: Sequence[Any]) -> Iterator[list[Any]]:
-    """The tensors among recorded values, those in lists as well: [tensor, storage, offset, elements, size, device]."""
-    for value in values:
-        if isinstance(value, list):
-            if len(value) == 6 and isinstance(value[5], str) and all(isinstance(each, int) for each in value[:5]):
-                yield value
-            else:
-                yield from _tensors(value)
 
 
 class mark:

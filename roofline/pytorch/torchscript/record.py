@@ -135,7 +135,7 @@ def _count_beside_eager(step: Step, run: Traced) -> Counted:
     fused = [group for graph in run.graphs.values() for group in fusion.groups(graph.module, engine)]
     # The graph names modules by their attributes, under the module that was traced, of which the model is one part.
     paths = {f"__module.model.{scope.replace('/', '.')}": scope for scope in eager.scopes}
-    counted = count(mine, engine, fusion.kernels(mine, fused, paths))
+    counted = count(mine, engine, fusion.kernels(mine, fused, paths), addresses=nodes.addresses)
     within = nesting.nearest(mine.parent, np.asarray([one == GRAPH for one in mine.names], bool)) >= 0
     inside = within[[op.node for op in counted.ops]]
     counted = eager_twin.with_scopes(counted, eager, _known(mine, counted, inside), shared=True)
@@ -149,7 +149,7 @@ def _count_scripted(step: Step) -> Counted:
     nodes = torch_counting.record(step)
     engine = Engine()
     fused = fusion.kernels(nodes, fusion.groups(step.model, engine), {})
-    counted = count(nodes, engine, fused)
+    counted = count(nodes, engine, fused, addresses=nodes.addresses)
     names, own = _layers(step, counted)
     scope = np.where(own >= 0, own, counted.scope)
     known = (own >= 0) | _known(nodes, counted, own >= 0)

@@ -1,0 +1,54 @@
+"""Where the storages of a counted step lie: the execution trace numbers them, the profiler's events know their pointers.
+
+Both recorders see the same calls in the same order. PyTorch's observer numbers a storage by its data pointer (torch 2.11
+to 2.13, execution_trace_observer.cpp), so a number has one address, and what gets the block of something that is gone has
+its number.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from typing import Any
+
+import numpy as np
+
+from roofline.pytorch.execution_trace import Nodes, tensors_of
+from roofline.traces.alignment import align_threads
+
+
+def addresses(nodes: Nodes, roots: Sequence[Any]) -> dict[int, int]:
+    """Storage -> address of its first byte [byte], of those that are an argument of any call.
+
+    roots: of the event tree of a profiler that ran beside the observer and noted arguments.
+    """
+    events = sorted(_calls(roots), key=lambda event: event.correlation_id)  # in the order they began
+    codes: dict[str, int] = {}
+    name = np.asarray([codes.setdefault(event.name, len(codes)) for event in events], np.int64)
+    thread = np.asarray([event.start_tid for event in events], np.uint64).astype(np.int64)
+    recorded = np.asarray([codes.setdefault(name, len(codes)) for name in nodes.names], np.int64)
+    pointers: dict[int, int] = {}
+    for event, node in zip(events, align_threads(name, thread, recorded, nodes.thread).tolist(), strict=True):
+        arguments = list(tensors_of(nodes.recorded(node)[1])) if node >= 0 else []
+        begins = list(_pointers(event.typed[1].inputs))
+        if len(arguments) == len(begins):
+            pointers |= {tensor[1]: begin for tensor, begin in zip(arguments, begins, strict=True) if begin}
+    return pointers
+
+
+def _calls(roots: Sequence[Any]) -> Iterator[Any]:
+    """The events of calls, and not of memory."""
+    waiting = list(roots)
+    while waiting:
+        event = waiting.pop()
+        waiting += event.children
+        if hasattr(event.typed[1], "inputs"):
+            yield event
+
+
+def _pointers(arguments: Sequence[Any]) -> Iterator[int | None]:
+    """The data pointer of each tensor among the arguments of a call, those in lists as well; None where it has none."""
+    for argument in arguments:
+        if isinstance(argument, list | tuple):
+            yield from _pointers(argument)
+        elif hasattr(argument, "storage_data_ptr"):
+            yield argument.storage_data_ptr

@@ -144,6 +144,7 @@ def assembled(
         signatures=rows.signatures,
         ops=rows.ops,
         kernels=rows.kernels,
+        addresses=rows.addresses if facts.buffers else (),
         versions=versions,
         flags=tuple(flags),
         imported=facts,

@@ -317,7 +317,18 @@ def _tables(
         phase=np.asarray(phase, np.int64),
         unknown=unknown,
         flags=flags,
+        addresses=_addresses(programs, buffers),
     )
+
+
+def _addresses(programs: Programs, buffers: Mapping[tuple[int, int], int]) -> dict[int, int]:
+    """Buffer -> address [byte]; the programs' allocations lie one behind the other. buffers: (program, its number)."""
+    by_program: dict[tuple[int, int], int] = {}
+    begin = 0
+    for program, module in programs.items():
+        in_module, begin = hlo_buffers.addresses(module, begin)
+        by_program |= {(program, number): address for number, address in in_module.items()}
+    return {number: by_program[place] for place, number in buffers.items() if place in by_program}
 
 
 def _carried(program: int, module: hlo.Module) -> dict[tuple[int, int], tuple[int, int]]:

@@ -16,6 +16,11 @@ _MAX_CHAIN = 10_000
 #: Where the value of an asynchronous pair's end is in the result of its start, whose other parts are operands.
 _PART_OF_START = {"copy": 0, "all-gather": 1, "collective-permute": 1, "async": 1, "recv": 0}
 
+#: [byte] More than any memory: a larger allocation is damage.
+_LARGEST = 1 << 50
+#: [byte] Allocations begin at least with a line of a cache; of XLA's allocators the coarsest, a GPU's, rounds to this.
+_ALIGNED = 256
+
 Place = tuple[Instruction, tuple[int, ...]]
 
 
@@ -115,6 +120,26 @@ def _size(maker: Instruction, part: tuple[int, ...]) -> int:
 def size(module: Module, number: int) -> int:
     """Bytes of the largest value that is known to live in a buffer."""
     return int(module.memo.get("sizes", {}).get(number, 0))
+
+
+def addresses(module: Module, begin: int = 0) -> tuple[dict[int, int], int]:
+    """Number of a buffer -> address of its first byte, and the end of the last allocation [byte].
+
+    The program says where a buffer lies in its allocation, and not where that lies: here they lie one behind the other,
+    from `begin` on. Buffers without a slot, and those of allocations that no memory holds, are left out.
+    """
+    begins: dict[int, int] = {}
+    for allocation, size in sorted(module.allocations.items()):
+        if 0 <= size <= _LARGEST and begin <= _LARGEST:
+            begins[allocation] = begin
+            begin += -(-size // _ALIGNED) * _ALIGNED
+    known: dict[tuple[object, object], int] = module.memo.get("buffers", {})
+    in_slots = ((at, number) for at, number in known.items() if at[0] in begins)
+    return {
+        number: begins[allocation] + offset
+        for (allocation, offset), number in in_slots
+        if 0 <= offset <= module.allocations[allocation]
+    }, begin
 
 
 def entry_buffers(module: Module) -> tuple[list[tuple[int, int, Shape]], list[tuple[int, int, Shape]]]:

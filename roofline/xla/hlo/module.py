@@ -152,6 +152,7 @@ class Module:
     callers: for each computation that is called, the instructions that do.
     slots: (instruction id, index path of the result) -> (allocation, offset) of the memory it is assigned; empty for
         a module without buffer assignment, as before optimisation.
+    allocations: bytes of each allocation, by its number.
     memo: what has been computed about it; of use to the modules beside this one only.
     """
 
@@ -162,6 +163,7 @@ class Module:
     instructions: Mapping[str, Instruction] = field(repr=False)
     callers: Mapping[Computation, tuple[Instruction, ...]] = field(repr=False)
     slots: Mapping[tuple[int, tuple[int, ...]], tuple[int, int]] = field(repr=False)
+    allocations: Mapping[int, int] = field(repr=False)
     memo: dict[Any, Any] = field(default_factory=dict, repr=False)
 
 
@@ -229,6 +231,7 @@ def _module(proto: Any, assignment: Message | None, what: str) -> Module:
         instructions={i.name: i for computation in built.values() for i in computation.instructions},
         callers={computation: tuple(sites) for computation, sites in callers.items()},
         slots={} if assignment is None else _slots(assignment, built.values()),
+        allocations={} if assignment is None else {each.index: each.size for each in assignment.buffer_allocations},
     )
 
 

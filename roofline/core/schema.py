@@ -267,7 +267,6 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     signatures: tuple[Signature, ...]
     ops: tuple[Op, ...]
     kernels: tuple[str, ...] = ()
-    addresses: tuple[int | None, ...] = ()
     profiled: Profiled | None = None
     framework: str | None = None
     written_in: str | None = None

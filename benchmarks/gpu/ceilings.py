@@ -117,7 +117,7 @@ def calibrated(file: Path | None, full: bool) -> dict[str, Any]:
     """The calibration as `roofline calibrate` writes it; measured now if there is no file."""
     if file is not None:
         return json.loads(file.read_text(encoding="utf-8"))
-    command = [sys.executable, "-m", "roofline", "calibrate", "--device", "cuda", "--format", "json", "--force"]
+    command = [sys.executable, "-m", "roofline", "calibrate", "--device", "cuda", "--format", "json", "--again"]
     done = subprocess.run([*command, "--full"] if full else command, stdout=subprocess.PIPE, text=True, check=True)
     return json.loads(done.stdout)
 

@@ -7,6 +7,8 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from roofline.devices import datasheet
 
 CALIBRATIONS = ("short-1", "short-2", "full")
@@ -32,7 +34,20 @@ def ceilings(folders: Sequence[Path]) -> list[str]:
         ratio = values[-1] / known.value if known is not None and values[-1] else None
         cells += [_number(known.value if known is not None else None), "–" if ratio is None else f"{ratio:.3f}"]
         lines.append(f"| {name} | " + " | ".join(cells) + " |")
-    return [*lines, ""]
+    sizes = [_sizes(one.get("caches", ())) for one in found.values()]
+    known = _sizes(msgspec.to_builtins(sheet.caches)) if sheet is not None else {}
+    for level in sizes[-1]:
+        cells = [*(_number(measured.get(level)) for measured in sizes), "–", _number(known.get(level)), "–"]
+        lines.append(f"| usable size of {level} | " + " | ".join(cells) + " |")
+    lines.append("")
+    for cache in last.get("caches", ()):
+        lines += [f"{cache['level']}: {cache['source']}.", ""]
+    return lines
+
+
+def _sizes(caches: Sequence[dict[str, Any]]) -> dict[str, float | None]:
+    """The usable size [byte] of each level."""
+    return {cache["level"]: cache["size"] for cache in caches}
 
 
 def counted_bytes(folders: Sequence[Path]) -> list[str]:

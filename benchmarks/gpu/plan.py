@@ -72,11 +72,12 @@ def ceilings(setting: Setting) -> Item:
 
 
 def calibration(setting: Setting) -> tuple[Item, ...]:
-    """Short twice and full once, beside an independent measurement."""
+    """Short twice and full once, beside an independent measurement; each by itself, in a cache of its own."""
 
     def calibrate(name: str, more: tuple[str, ...], seconds: float, limit: float) -> Item:
-        words = ("roofline", "calibrate", "--device", setting.device, "--force", "--format", "json", *more)
-        return Item(name=name, command=words, seconds=seconds, limit=limit, stdout=f"{name}.json")
+        words = ("roofline", "calibrate", "--device", setting.device, "--again", "--format", "json", *more)
+        own_cache = {"ROOFLINE_CACHE": f"cache-{name}"}  # in the scratch folder that it runs in
+        return Item(name=name, command=words, seconds=seconds, limit=limit, stdout=f"{name}.json", variables=own_cache)
 
     independent = Item(
         name="independent",

@@ -14,6 +14,7 @@ FINDINGS = {
     "no-gpu": "none: {why}",
     "not-installed": "{missing} missing: pip install '{extras}'",  # in the words of `plugins.installed`
     "no-ceilings": "none measured yet",
+    "busy-ceilings": "{calibrations} measured on a busy machine: some ceilings may be far too low.",
     "no-probes": "They are measured with torch, which is not installed: pip install 'roofline[torch]'.",
     "steering": "{variable}={value} (it changes what is measured, and is recorded)",
 }
@@ -49,6 +50,8 @@ def command() -> None:
     stored = calibration.stored()
     told = f"{len(stored)} calibrations in {calibration.folder()}" if stored else FINDINGS["no-ceilings"]
     rows += [("ceilings", told)]
+    if busy := sum(bool(kept.device.contended) for _, kept in stored):
+        rows += [("", FINDINGS["busy-ceilings"].format(calibrations=f"{busy} of {len(stored)}"))]
     if not stored and not plugins.importable("torch"):
         rows += [("", FINDINGS["no-probes"])]
     for variable in STEERING:

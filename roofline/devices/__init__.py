@@ -9,6 +9,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator, Mapping
 from pathlib import Path
+from typing import Literal
 
 import msgspec
 
@@ -30,9 +31,19 @@ class _Figure(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 
 
 class _Level(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """A cache. usable: how it is known that `size` is of use: measured by "reads" alone, or "assumed" of all of it."""
+
     level: str
     size: float
     source: str
+    usable: Literal["reads", "assumed"] = "assumed"
+
+
+#: What is said of a size that no probe of reads and writes has measured.
+_USABLE = {
+    "reads": "usable by reads alone; with writes it was not measured",
+    "assumed": "all of it is assumed to be usable, which was not measured",
+}
 
 
 class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -84,7 +95,10 @@ class _Sheet(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
                 )
                 for name, figure in figures.items()
             },
-            caches=tuple(Cache(level=c.level, size=c.size, source=self.cite(c.source)) for c in self.caches),
+            caches=tuple(
+                Cache(level=c.level, size=c.size, source=f"{self.cite(c.source)} ({_USABLE[c.usable]})")
+                for c in self.caches
+            ),
             memory=self.memory,
             aliases=self.aliases,
         )

@@ -77,6 +77,17 @@ def test_ceilings_beside_the_datasheet_and_another_measurement(tmp_path: Path) -
     assert line == "| dram.copy | 2.5e+12 | 2.68e+12 | 2.7e+12 | 3.35e+12 | 0.800 |"
 
 
+def test_the_usable_size_of_each_calibration_beside_the_datasheets(tmp_path: Path) -> None:
+    """47,579,136 bytes by the sheet, which are 45 MiB by reads; the first file is of a time before there was a probe."""
+    base = {"name": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory": 85e9, "ceilings": {}}
+    level = {"level": "llc", "size": 32e6, "source": "measured with reads and writes"}
+    (tmp_path / "short-1.json").write_text(json.dumps(base), encoding="utf-8")
+    (tmp_path / "full.json").write_text(json.dumps({**base, "caches": [level]}), encoding="utf-8")
+    lines = evidence.ceilings([tmp_path])
+    assert lines[2] == "| usable size of llc | – | 3.2e+07 | – | 4.758e+07 | – |"
+    assert "llc: measured with reads and writes." in lines
+
+
 def test_bytes_by_rule_beside_bytes_by_counters(tmp_path: Path) -> None:
     names = ("read", "written", "cold_read", "cold_written", "dram_read", "dram_written", "l2")
     sums = {name: 1e6 * number for number, name in enumerate(names, 1)}

@@ -12,6 +12,7 @@ import pytest
 
 from roofline import plugins
 from roofline.cli import doctor
+from roofline.core.device import Ceiling, Device
 from roofline.devices import calibration, nvidia
 
 PAGE = (Path(__file__).resolve().parents[2] / "docs" / "guides" / "troubleshooting.md").read_text(encoding="utf-8")
@@ -64,12 +65,16 @@ def test_doctor_says_each_of_them(measuring: Run, monkeypatch: pytest.MonkeyPatc
     monkeypatch.setattr("os.getloadavg", lambda: (99.0, 99.0, 99.0))
     monkeypatch.setattr(plugins, "version_of", lambda name: None if name in ("torch", "jax") else version_of(name))
     monkeypatch.setattr(plugins, "importable", lambda name: False)
-    monkeypatch.setattr(calibration, "stored", list)
+    busy = Ceiling(value=1.0, source="measured", waited=0.5)
+    device = Device(name="x", kind="cpu", ceilings={"dram.copy": busy})
+    kept = calibration.Stored(schema=calibration.SCHEMA, key={}, full=True, device=device)
+    monkeypatch.setattr(calibration, "stored", lambda: [(Path("x.json"), kept)])
     monkeypatch.setenv("XLA_FLAGS", "--some")
     with monkeypatch.context() as patch:
         patch.setattr(nvidia, "snapshots", lambda: (gpu,))
         first = measuring("doctor").out
-    second = measuring("doctor").out if not nvidia.snapshots() else "none: "
+    monkeypatch.setattr(calibration, "stored", list)
+    second = measuring("doctor").out + ("" if not nvidia.snapshots() else "none: ")
     for name, template in doctor.FINDINGS.items():
         pattern = ".+".join(map(re.escape, re.split(r"\{\w+\}", template)))
         assert re.search(pattern, first + second), name

@@ -6,7 +6,7 @@ them; nothing here knows a framework.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -93,6 +93,11 @@ class CountedOp:
     writes: tuple[int, ...]
     times: int = 1
     places: tuple[tuple[int, int], ...] = ()
+
+    def touched(self) -> Iterator[tuple[int, float]]:
+        """(buffer, bytes) of each access, reads first."""
+        for accesses, buffers in ((self.costed.reads, self.reads), (self.costed.writes, self.writes)):
+            yield from zip(buffers, (size for _, _, size in accesses), strict=True)
 
 
 @dataclass(frozen=True)

@@ -11,6 +11,7 @@ import numpy as np
 from roofline.core.cost import by_index
 from roofline.costs.counted import Costed, Counted, CountedOp
 from roofline.tensorflow import model_flops
+from roofline.tensorflow.allocations import NONE, Allocations, addresses
 from roofline.tensorflow.events import Ran, every_node, executed, owned
 from roofline.tensorflow.graph.buffers import Buffers
 from roofline.tensorflow.graph.cost import cost, title
@@ -22,20 +23,29 @@ from roofline.xla.scopes import OPTIMIZER
 
 
 def count(
-    traces: Sequence[XTrace], prefix: str, graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)
+    traces: Sequence[XTrace],
+    prefix: str,
+    graphs: Graphs,
+    optimizers: tuple[str, ...] = ("optimizer",),
+    allocations: Allocations = NONE,
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, and whose each event is.
 
     optimizers: first parts of scopes whose ops are the optimizer's, beside those that begin with "optimizer".
-    Without traces every node counts once, and there are no events.
+    allocations: of a step. Without traces every node counts once, and there are no events.
     """
     ran = executed(traces, prefix, graphs) if traces else every_node(graphs)
-    counted = count_nodes(ran, graphs, optimizers)
+    counted = count_nodes(ran, graphs, optimizers, allocations)
     ops = {name: int(op) for name, op in zip(counted.names, counted.op_of, strict=True)}
     return counted, [owned(trace, ops, {one.event: one.node for one in ran}) for trace in traces]
 
 
-def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] = ("optimizer",)) -> Counted:
+def count_nodes(
+    ran: Sequence[Ran],
+    graphs: Graphs,
+    optimizers: tuple[str, ...] = ("optimizer",),
+    allocations: Allocations = NONE,
+) -> Counted:
     """The same for nodes whose executions are known."""
     if not ran:  # as of a program that measures the executor: none of it is a node of the step
         graphs = Graphs(())
@@ -77,6 +87,7 @@ def count_nodes(ran: Sequence[Ran], graphs: Graphs, optimizers: tuple[str, ...] 
         scope=np.asarray(scope, np.int64),
         phase=np.asarray(phase, np.int64),
         unknown=unknown,
+        addresses=addresses(allocations, rows, [ran[row.node].node.name for row in rows], buffers.lasting()),
     )
 
 

@@ -6,6 +6,7 @@ import os
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import AbstractContextManager, contextmanager
 from functools import partial
+from pathlib import Path
 from typing import Any
 
 import tensorflow as tf
@@ -21,7 +22,7 @@ from roofline.recording import contention, process
 from roofline.recording.process import ALLOCATED, RESIDENT
 from roofline.recording.xspace.framework import LEAST_OP, Read
 from roofline.recording.xspace.written import written
-from roofline.tensorflow import events, graphs, with_xla
+from roofline.tensorflow import allocations, events, graphs, with_xla
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.traces.xplane.reader import XTrace
 from roofline.xla import flags as xla_flags
@@ -54,6 +55,7 @@ class TensorFlow:
         """No graph is known before the first step."""
         self._asked, self._optimizers, self._libraries = asked, optimizers, libraries
         self._graphs = Graphs((), ())
+        self._allocations = allocations.NONE
         #: Whether steps ran instructions of XLA; and nodes, None where no trace was read.
         self._compiled = False
         self._nodes: bool | None = None
@@ -88,6 +90,11 @@ class TensorFlow:
         """No program is known to run after all others of a device."""
         raise NotImplementedError
 
+    def watch_memory(self, run: Callable[[], None]) -> None:
+        """Run a step whose allocators tell what they do: each allocation takes longer, so no time is taken of it."""
+        with allocations.told(Path(tf.__file__).parent):
+            self._allocations = allocations.read(self.profiled(run))
+
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: nodes, instructions and host annotations, no Python calls."""
         options = tf.profiler.experimental.ProfilerOptions(
@@ -115,7 +122,7 @@ class TensorFlow:
         if self._nodes is None:  # of the step, which is read before the programs that measure the executor
             self._nodes = any(events.runs_nodes(trace, prefix) for trace in traces)
         before = list(xla_flags.before_optimizations())
-        counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers)
+        counted, owned = with_xla.count(traces, prefix, self._graphs, before, self._optimizers, self._allocations)
         return Read(counted, owned, {CALLS: events.calls(traces, prefix)})
 
     def unseen(self, traces: list[XTrace], prefix: str) -> str:

@@ -10,6 +10,7 @@ import numpy as np
 from roofline.costs.counted import Counted
 from roofline.tensorflow import count as graph
 from roofline.tensorflow import scopes as graph_scopes
+from roofline.tensorflow.allocations import NONE, Allocations
 from roofline.tensorflow.graph.graph import Graphs
 from roofline.timing.executor import Owned
 from roofline.traces.xplane.reader import XTrace
@@ -26,11 +27,12 @@ def count(
     graphs: Graphs,
     before: Sequence[tuple[int, str, bytes]] = (),
     optimizers: tuple[str, ...] = ("optimizer",),
+    allocations: Allocations = NONE,
 ) -> tuple[Counted, list[Owned]]:
     """The ops of the steps that `prefix` marks in `traces`, nodes first, and whose each event is.
 
     graphs: of the functions of the step. before: unoptimised programs, as in `roofline.xla.count`. optimizers: top
-    scopes whose ops are the optimizer's. An event of the executor that holds instructions is none: they are what ran.
+    scopes whose ops are the optimizer's. allocations: of the nodes of a step. An event of the executor that holds instructions is none: they are what ran.
     """
 
     @lru_cache(maxsize=65536)
@@ -39,7 +41,7 @@ def count(
             return Place(FORWARD, None)
         return graph_scopes.place(op_name, optimizers)
 
-    nodes, by_node = graph.count(traces, prefix, graphs, optimizers)
+    nodes, by_node = graph.count(traces, prefix, graphs, optimizers, allocations)
     instructions, by_instruction = xla.count(traces, prefix, before, optimizers, place)
     # Instructions of a program that the trace does not hold are no ops, but their time is not idle either.
     owned = [_both(*pair, len(nodes.ops)) for pair in zip(by_node, by_instruction, strict=True)]
@@ -53,6 +55,8 @@ def count(
 def _joined(one: Counted, other: Counted) -> Counted:
     """The ops of both, with buffers of their own: a node's tensors are not known to XLA's program."""
     first = 1 + max((number for op in one.ops for number in (*op.reads, *op.writes)), default=-1)
+    # Programs say where buffers lie in their allocations, and not where those lie: here behind all that nodes have.
+    end = max((one.addresses.get(number, 0) + int(size) for op in one.ops for number, size in op.touched()), default=0)
     moved = tuple(
         type(op)(
             node=op.node + len(one.names),
@@ -78,6 +82,7 @@ def _joined(one: Counted, other: Counted) -> Counted:
         phase=np.concatenate((one.phase, other.phase)),
         unknown={**one.unknown, **other.unknown},
         flags=tuple(dict.fromkeys((*one.flags, *other.flags))),
+        addresses={**one.addresses, **{number + first: end + at for number, at in other.addresses.items()}},
     )
 
 

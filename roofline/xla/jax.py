@@ -154,6 +154,9 @@ class Jax:
         self._token = _jitted_token(given, self._token)
         return self._token
 
+    def watch_memory(self, run: Callable[[], None]) -> None:
+        """Nothing: programs say where their buffers lie."""
+
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`: executed instructions and host annotations, no Python calls."""
         options = jax.profiler.ProfileOptions()

@@ -63,6 +63,9 @@ class Framework(Protocol):
     def profiled(self, run: Callable[[], None]) -> bytes:
         """XSpace bytes of what ran inside `run`."""
 
+    def watch_memory(self, run: Callable[[], None]) -> None:
+        """Run a step and keep where its results lie, unless traces of other steps tell."""
+
     def mark(self, name: str) -> AbstractContextManager[object]:
         """An annotation on the host's line of the trace."""
 

@@ -91,11 +91,16 @@ class XSpaceStepRecorder:
 
     def count(self, step: Step) -> Counted:
         """What one profiled step ran."""
+        self._watch_memory(step)
         return self._read([self.profiled(step, 1, 0)]).counted
 
     def prepare(self, step: Step) -> None:
         """The first start of a profiler in a process takes its time."""
         self._framework.profiled(lambda: None)
+        self._watch_memory(step)
+
+    def _watch_memory(self, step: Step) -> None:
+        self._framework.watch_memory(lambda: self._framework.wait(step.run()))
 
     def timed(self, step: Step) -> float:
         """One step until its outputs are there [s]."""

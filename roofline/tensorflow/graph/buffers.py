@@ -53,6 +53,18 @@ class Buffers:
             return False
         return self._root(function, node.inputs[0]) in self._by_rows
 
+    def lasting(self) -> set[int]:
+        """The numbers of variables and constants, which live longer than a step."""
+        return {number for value, number in self._numbers.items() if self._lasts(value)}
+
+    def _lasts(self, value: _Value) -> bool:
+        function, name, place = value
+        node = None if function < 0 else self._graphs[function].by_name.get(name)
+        if node is None:
+            return function < 0
+        handle = place < len(node.outputs) and node.outputs[place].handle
+        return base(node.op) == "Const" or (base(node.op) in _GIVEN and handle)
+
     def _numbered(self, function: int, node: Node, accesses: Sequence[Access]) -> tuple[int, ...]:
         values = (node.inputs[place] if is_input else (node.name, place) for is_input, place, _ in accesses)
         return tuple(self._number(self._root(function, value)) for value in values)

@@ -1,0 +1,168 @@
+"""Where the results of a TensorFlow step lie: what its allocators tell the profiler.
+
+An allocation names the node that asked for it, a release only the address (`MemoryAllocation`, `MemoryDeallocation` in
+tsl/framework/bfc_allocator.cc and cpu_allocator_impl.cc). A GPU's allocator always tells; that of the CPU does while it
+keeps statistics, which nothing but a function of TensorFlow's library turns on.
+"""
+
+from __future__ import annotations
+
+import ctypes
+import math
+from bisect import bisect_right
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence, Set
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+from roofline.costs.counted import CountedOp
+from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace, XStat
+
+#: `tsl::EnableCPUAllocatorStats()`, `tsl::DisableCPUAllocatorStats()` (TensorFlow 2.12 to 2.21).
+_ENABLE, _DISABLE = "_ZN3tsl23EnableCPUAllocatorStatsEv", "_ZN3tsl24DisableCPUAllocatorStatsEv"
+_ALLOCATED, _RELEASED = b"MemoryAllocation", b"MemoryDeallocation"
+#: [byte] What no allocation is seen of begins at such addresses.
+_ALIGNED = 4096
+
+
+@dataclass(frozen=True, slots=True)
+class Allocation:
+    """A block of memory. time: when it was given, since the trace began [ps]; output: for a result and no workspace."""
+
+    time: int
+    address: int
+    bytes: int
+    output: bool
+
+
+@dataclass(frozen=True, slots=True)
+class Allocations:
+    """Those of one step: by name of the node that asked, in order of time; and when each address was released [ps]."""
+
+    by_node: Mapping[str, Sequence[Allocation]] = field(default_factory=dict)
+    released: Mapping[int, Sequence[int]] = field(default_factory=dict)
+
+    def life(self, block: Allocation) -> float:
+        """How long a block is held [ps]; infinite where the step does not release it."""
+        times = self.released.get(block.address, ())
+        at = bisect_right(times, block.time)
+        return times[at] - block.time if at < len(times) else math.inf
+
+
+#: Of a step of which none were seen.
+NONE = Allocations()
+
+
+@contextmanager
+def told(package: Path) -> Iterator[None]:
+    """While active, the CPU's allocator tells the profiler what it does. package: TensorFlow's folder.
+
+    A library without the function tells nothing.
+    """
+    try:
+        library = ctypes.CDLL(str(next(package.glob("libtensorflow_framework.so*"))))
+        enable, disable = getattr(library, _ENABLE), getattr(library, _DISABLE)
+    except (StopIteration, OSError, AttributeError):
+        yield
+        return
+    enable()
+    try:
+        yield
+    finally:
+        disable()
+
+
+def read(data: bytes) -> Allocations:
+    """The allocations in an XSpace."""
+    by_node: dict[str, list[Allocation]] = {}
+    released: dict[int, list[int]] = {}
+    for plane in map(XPlane.FromString, XSpace.FromString(data).planes):
+        kinds = {entry.key: entry.value.name for entry in plane.event_metadata}
+        names = {entry.key: entry.value.name for entry in plane.stat_metadata}
+        if not {_ALLOCATED, _RELEASED} & set(kinds.values()):
+            continue
+        for line in map(XLine.FromString, plane.lines):
+            for event in map(XEvent.FromString, line.events):
+                kind = kinds.get(event.metadata_id)
+                if kind not in (_ALLOCATED, _RELEASED):
+                    continue
+                stats = _stats(event.stats, names)
+                address, time = stats.get(b"addr"), line.timestamp_ns * 1000 + event.offset_ps
+                if not isinstance(address, int) or not address:
+                    continue
+                if kind == _RELEASED:
+                    released.setdefault(address, []).append(time)
+                    continue
+                node, size = stats.get(b"tf_op"), stats.get(b"requested_bytes")
+                if isinstance(node, bytes) and isinstance(size, int):
+                    block = Allocation(time, address, size, stats.get(b"region_type") == b"output")
+                    by_node.setdefault(node.decode("utf-8", "replace"), []).append(block)
+    return Allocations(
+        {node: sorted(blocks, key=lambda block: block.time) for node, blocks in by_node.items()},
+        {address: sorted(times) for address, times in released.items()},
+    )
+
+
+def _stats(encoded: Sequence[bytes], names: Mapping[int, bytes]) -> dict[bytes, int | bytes]:
+    found: dict[bytes, int | bytes] = {}
+    for stat in map(XStat.FromString, encoded):
+        kind = stat.WhichOneof("value")
+        content: Any = getattr(stat, kind) if kind else None
+        found[names.get(stat.metadata_id, b"")] = names.get(content, b"") if kind == "ref_value" else content
+    return found
+
+
+# ------------------------------------------------------------------------------------------------- buffers
+
+
+def addresses(
+    allocations: Allocations, ops: Sequence[CountedOp], nodes: Sequence[str], lasting: Set[int]
+) -> dict[int, int]:
+    """Buffer -> address of its first byte [byte].
+
+    A node that asks for no memory writes its result over an argument of that size that nothing reads any more. nodes: the
+    name of each op's node. lasting: buffers of variables and constants: no allocation of the step is theirs, and no other
+    buffer shares their memory, so each gets a place behind all others.
+    """
+    if not allocations.by_node:
+        return {}
+    times_named, last_read = Counter(nodes), {number: row for row, op in enumerate(ops) for number in op.reads}
+    blocks: dict[int, Allocation] = {}
+    sizes: dict[int, float] = {}
+    for row, (op, node) in enumerate(zip(ops, nodes, strict=True)):
+        given = list(allocations.by_node.get(node, ())) if times_named[node] == 1 else []
+        reads = [(number, size) for (_, _, size), number in zip(op.costed.reads, op.reads, strict=True)]
+        dying = [number for number, _ in reads if last_read[number] <= row and number not in lasting]
+        for (is_input, _, size), number in zip(op.costed.writes, op.writes, strict=True):
+            if is_input or number in blocks or number in lasting:
+                continue
+            block = _given(given, size, turns=op.times)
+            if block is None and times_named[node] == 1 and not any(each.bytes == size for each in given):
+                same_size = [blocks[other] for other in dying if (other, size) in reads and other in blocks]
+                block = max(same_size, key=allocations.life, default=None)
+            if block is not None:
+                blocks[number] = block
+        for number, size in op.touched():
+            sizes[number] = max(sizes.get(number, 0.0), size)
+    found = {number: block.address for number, block in blocks.items()}
+    end = max((address + int(sizes[number]) for number, address in found.items()), default=0)
+    for number in sorted(lasting & sizes.keys()):
+        found[number] = end = -(-end // _ALIGNED) * _ALIGNED
+        end += int(sizes[number])
+    return found
+
+
+def _given(blocks: list[Allocation], size: float, turns: int) -> Allocation | None:
+    """The block of a result, which is taken out of those that its node was given; None where nobody can tell.
+
+    Kernels may return a workspace. A node of a loop has a block where all its turns have the same one.
+    """
+    fitting = [block for block in blocks if block.bytes == size]
+    results = [block for block in fitting if block.output] or fitting
+    alike = len({block.address for block in results}) == 1
+    if not results or not (alike or (turns == 1 and results[0].output)):
+        return None
+    blocks.remove(results[0])
+    return results[0]

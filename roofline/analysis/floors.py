@@ -62,11 +62,15 @@ class Terms:
 
 
 def pattern(cost: Cost, inplace: bool, device: Device) -> str | None:
-    """The memory ceiling nearest the op's mix of reads and writes, among those the device has."""
+    """The memory ceiling nearest the op's mix of compulsory reads and writes, among those the device has."""
     traffic = cost.bytes
     if not traffic or cost.bytes_read is None:
         return None
-    share = cost.bytes_read / traffic
+    return nearest_pattern(cost.bytes_read / traffic, inplace, device)
+
+
+def nearest_pattern(share: float, inplace: bool, device: Device) -> str | None:
+    """The memory ceiling nearest a share of reads in the traffic, among those the device has."""
     known = device.family("dram")
     here = [name for name in PATTERNS if name in known]
     if not here:
@@ -160,23 +164,29 @@ def terms(
     cold_read: float,
     cold_written: float,
     cold_high: float | None = None,
+    counted: bool = False,
 ) -> Terms:
     """All terms of the floor of one op.
 
     cold_read, cold_written: bytes that come from and go to main memory; cold_high: their sum at the upper end of the
     interval where no buffer history is known (None: it is known, the floor is a point).
+    counted: whether hardware counted them: then their mix decides which ceiling of main memory holds.
     """
     if signature.op_class in LINKS:
         crossing, link, absent = over_a_link(signature, device)
         none = None if crossing is None else 0.0
         return Terms(none, none, crossing, crossing, None, None, "", link, "", absent)
     compute, compute_ceiling, missing = compute_time(signature, device)
+    cold = cold_read + cold_written
     traffic = signature.cost.bytes or 0.0
     memory: float | None = 0.0
     memory_high: float | None = 0.0
     memory_ceiling = ""
-    if traffic:
-        mix = pattern(signature.cost, signature.inplace, device)
+    if traffic or (counted and cold):
+        if counted and cold:
+            mix = nearest_pattern(cold_read / cold, signature.inplace, device)
+        else:
+            mix = pattern(signature.cost, signature.inplace, device)
         # On in-place traffic what is read and written is the same line: it occupies the cache once.
         held = (
             max(signature.cost.bytes_read or 0.0, signature.cost.bytes_written or 0.0) if signature.inplace else traffic
@@ -184,7 +194,6 @@ def terms(
         level = cache_level(held, device)
         dram = device.rate(f"dram.{mix}") if mix else None
         cache = device.rate(f"cache.{level}") if level else None
-        cold = cold_read + cold_written
         if dram is None:
             missing.append("dram")
         from_dram = cold / dram if dram else 0.0

@@ -7,6 +7,7 @@ import re
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.caches.loops import times
 from roofline.analysis.caches.traffic import Cold
 from roofline.analysis.columns import Columns, columns, first_rows, numbered
@@ -53,6 +54,7 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
     # As measured: what the uniform scale takes away is bookkeeping, and no evidence that an op was fast.
     measured = own / scale
     from_memory = np.asarray([row.memory_ceiling.startswith("dram.") for row in found], bool)[work]
+    from_memory &= ~counted_on(profile, device).known  # what was counted came from main memory
     served = costed & from_memory & _served(profile, device, cold, filled, measured)
     costed &= ~served
     # Of what may all lie in a cache of unknown speed the lower end knows no memory term: the upper end says which roof.
@@ -116,7 +118,8 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
     copied = _copied(profile, of, device)
     launches = np.where(_idle(profile, of), 0, np.where(copied, 1, of.launches))
     by_copy, highest = copied.astype(np.int64), read if high is None else high
-    work, first = numbered(of.signature, launches, by_copy, read, written, highest)
+    counted = counted_on(profile, device).known
+    work, first = numbered(of.signature, launches, by_copy, read, written, highest, counted.astype(np.int64))
     found = [
         terms(
             one := signatures[of.signature[row]],
@@ -126,6 +129,7 @@ def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms],
             float(read[row]),
             float(written[row]),
             None if high is None else float(high[row]),
+            bool(counted[row]),
         )
         for row in first.tolist()
     ]

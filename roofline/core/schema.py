@@ -234,6 +234,29 @@ class Imported(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     notes: tuple[str, ...] = ()
 
 
+class Counters(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """Bytes of one step by hardware counters, joined to its ops (docs/counters.md).
+
+    tool: "Nsight Compute"; file: name of its table, without folders. kernels: that it counted; unjoined: of these, the
+    kernels that belong to no op of the profile. joined: share of their time that was joined, of their number where the
+    table has no times; busy: share of the profile's time of kernels in ops with counted bytes.
+    read, written: bytes from and to main memory per op, in the order of `Profile.ops`; None: not all kernels of the op
+    were counted. through_cache: the same through the last-level cache [byte]; seconds: time of the kernels while they
+    were counted [s]. Either is empty where the table lacks it.
+    """
+
+    tool: str
+    file: str
+    kernels: int
+    unjoined: int
+    joined: float
+    busy: float
+    read: tuple[float | None, ...]
+    written: tuple[float | None, ...]
+    through_cache: tuple[float | None, ...] = ()
+    seconds: tuple[float | None, ...] = ()
+
+
 class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, weakref=True):
     """One measured step and its provenance. See the module docstring and docs/profile-format.md.
 
@@ -241,9 +264,9 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     the program is written with; None: there is none. new_tokens: that each sample gets in mode generate. sources: of a
     step in a file of the user's, the SHA-256 of that file, by its name, and of the modules that it imported from its
     folder. preset: the published benchmark whose set-up was asked for; None: none. api: the step in the function that
-    it timed; None: not measured, or that is the bare step.
-    addresses: of each buffer, by its number, where its first byte lies [byte], counted from the begin of the page of the
-    lowest one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
+    it timed; None: not measured, or that is the bare step. counters: bytes by hardware counters; None: not counted.
+    addresses: of each buffer, by its number, where its first byte lies [byte], from the begin of the page of the lowest
+    one; None: not known; empty: not recorded. Buffers whose ranges overlap share memory.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook.
 
@@ -291,6 +314,7 @@ class Profile(Shown, msgspec.Struct, frozen=True, kw_only=True, omit_defaults=Tr
     preset: str | None = None
     api: Api | None = None
     addresses: tuple[_Address | None, ...] = ()
+    counters: Counters | None = None
 
     def __repr__(self) -> str:
         ops = f"{len(self.ops)} op{'' if len(self.ops) == 1 else 's'}"

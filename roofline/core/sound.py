@@ -46,6 +46,8 @@ _PROFILED = ("corrected", "idle", "event_cost", "events", "dropped")
 _COUNTS = ("batch", "seq", "layers", "parameters", "trainable", "samples", "tokens", "new_tokens")
 _IMPORTED = ("span", "busy", "idle", "steps", "communication", "exposed", "waiting")
 _SHARES = ("linked", "launched", "twinned")
+#: Of `schema.Counters`: columns that every table has, and those that it may lack.
+_COUNTERS, _FURTHER_COUNTERS = ("read", "written"), ("through_cache", "seconds")
 
 Named = Iterator[tuple[str, float | None]]
 
@@ -92,6 +94,8 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
     check_device(profile.device, source)
     if profile.api and not profile.api.steps:
         raise _damaged(source, f"{profile.api.name!r} has no times of steps")
+    if profile.counters and not _counters_fit(profile):
+        raise _damaged(source, "its hardware counters are not one per op")
     _check_all(_numbers(profile), source)
     _check_all(_shares(profile), source, most=_WHOLE)
     _check_all(_steps(profile), source, *_STEP)
@@ -156,6 +160,8 @@ def _numbers(profile: Profile) -> Named:
         yield from _of("api", profile.api, _API)
     if profile.imported:
         yield from _of("imported", profile.imported, _IMPORTED)
+    if profile.counters:
+        yield from _of("counters", profile.counters, ("kernels", "unjoined", *_COUNTERS, *_FURTHER_COUNTERS))
     if profile.compilation:
         yield from _of("compilation", profile.compilation, ("seconds", "graphs", "guards", "opaque"))
         yield from _each("graph breaks", profile.compilation.breaks)
@@ -186,6 +192,19 @@ def _shares(profile: Profile) -> Named:
         yield from _of("profiled", profile.profiled, ("joined",))
     if profile.imported:
         yield from _of("imported", profile.imported, _SHARES)
+    if profile.counters:
+        yield from _of("counters", profile.counters, ("joined", "busy"))
+
+
+def _counters_fit(profile: Profile) -> bool:
+    """Whether the counters are columns of one number per op, and read and written bytes are known of the same ops."""
+    counters, ops = profile.counters, len(profile.ops)
+    return (
+        all(len(getattr(counters, name)) == ops for name in _COUNTERS)
+        and all(len(getattr(counters, name)) in (0, ops) for name in _FURTHER_COUNTERS)
+        and all((read is None) == (written is None) for read, written in zip(counters.read, counters.written, strict=True))
+        and counters.unjoined <= counters.kernels
+    )
 
 
 def check_finite(document: Any) -> None:

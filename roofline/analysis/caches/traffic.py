@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches.accesses import accesses
+from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.caches.loops import times, unroll_loops
 from roofline.analysis.caches.pieces import touch_pieces
 from roofline.analysis.caches.recency import find_misses, find_write_backs
@@ -29,7 +30,19 @@ class Cold(NamedTuple):
 
 
 def cold_traffic(profile: Profile, device: Device) -> Cold:
-    """Bytes that each op moves from and to main memory, past the last-level cache of `device`.
+    """Bytes from and to the main memory of `device`: counted ones where there are any, else by `_cold_by_rule`."""
+    return with_counted(profile, device, _cold_by_rule(profile, device))
+
+
+def with_counted(profile: Profile, device: Device, cold: Cold) -> Cold:
+    """The same bytes, of ops that hardware counters saw on that device the counted ones, as a point."""
+    counted = counted_on(profile, device)
+    read, written = (np.where(counted.known, *columns) for columns in zip(counted[:2], cold[:2], strict=True))
+    return Cold(read, written, None if cold.high is None else np.where(counted.known, read + written, cold.high))
+
+
+def _cold_by_rule(profile: Profile, device: Device) -> Cold:
+    """Follow the buffers of a step: what of them passes the last-level cache of `device`.
 
     An input comes from main memory if the distinct bytes touched since its last use, its own included, do not fit the
     cache. A result goes there when it is evicted, read before that or not, unless its memory is written again before;

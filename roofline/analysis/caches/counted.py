@@ -1,0 +1,44 @@
+"""Bytes that hardware counters saw of a step's ops, where they were counted (docs/counters.md)."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roofline.core.device import Device
+from roofline.core.rows import per_profile, settled
+from roofline.core.schema import Profile
+
+Array = NDArray[np.float64]
+
+
+class Counted(NamedTuple):
+    """Per op, NaN where it was not counted: bytes from and to main memory, and through the last-level cache."""
+
+    read: Array
+    written: Array
+    through_cache: Array
+
+    @property
+    def known(self) -> NDArray[np.bool_]:
+        """Which ops were counted."""
+        return ~np.isnan(self.read)
+
+
+@per_profile
+def counted(profile: Profile) -> Counted:
+    """The counters of a profile as columns; without counters nothing is known of any op."""
+    counters, nothing = profile.counters, np.full(len(profile.ops), np.nan)
+    if counters is None:
+        return Counted(*(settled(nothing) for _ in Counted._fields))
+    columns = (counters.read, counters.written, counters.through_cache)
+    return Counted(*(settled(np.asarray(column, np.float64) if column else nothing) for column in columns))
+
+
+def counted_on(profile: Profile, device: Device) -> Counted:
+    """The same under the ceilings of a device: bytes that were counted beside one cache say nothing of another's."""
+    if (device.name, device.kind) == (profile.device.name, profile.device.kind):
+        return counted(profile)
+    return Counted(*np.full((len(Counted._fields), len(profile.ops)), np.nan))

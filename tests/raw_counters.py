@@ -114,7 +114,8 @@ def counted(mode: str) -> Profile:
     """The profile of the step with its counters joined."""
     from roofline.counters import joining, nsight_compute
 
-    return joining.count(profile(mode), nsight_compute.parse(raw(launches(mode)), "ncu.csv"), "ncu.csv")
+    step, kernels = profile(mode), nsight_compute.parse(raw(launches(mode)), "ncu.csv")
+    return joining.count(step, joining.join(step, kernels), "ncu.csv")
 
 
 def without(kernels: Sequence[Launch], ops: Sequence[int]) -> list[Launch]:

@@ -198,7 +198,7 @@ def counters(setting: Setting) -> tuple[Item, ...]:
         for control in ("none", "all"):
             name = f"ncu-{mode}-{control}"
             words = ("script", "counters.py", "--profile", f"{{out}}/{one.name}.json", "--cache-control", control)
-            words += ("--rows", f"{{out}}/{name}.csv", "--kernels", f"{{out}}/{name}.kernels.csv")
+            words += ("--rows", f"{{out}}/{name}.csv", "--table", f"{{out}}/{name}.raw.csv")
             items.append(
                 Item(
                     name=name,
@@ -206,7 +206,7 @@ def counters(setting: Setting) -> tuple[Item, ...]:
                     seconds=seconds,
                     limit=290,
                     stdout=f"{name}.json",
-                    outputs=(f"{name}.csv", f"{name}.kernels.csv"),
+                    outputs=(f"{name}.csv", f"{name}.raw.csv"),
                     needs=(one.name,),
                     machine=("gpu", "ncu"),
                 )

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from roofline.analysis.caches.counted import counted
 from roofline.analysis.columns import Columns
 from roofline.analysis.floors import ATTAINED
 from roofline.core.cost import Cost
@@ -52,6 +53,8 @@ class Total:
     """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip.
 
     costed: how many of the ops have known work. floor to floor_reach: the range that the floor lies in.
+    counted_read, counted_written: bytes by hardware counters of `counted` ops; uncounted: ops that launch kernels and
+    lack them.
     """
 
     ops: int
@@ -80,6 +83,10 @@ class Total:
     unknown_flops: float
     unknown_bytes: float
     costed: int
+    counted: int = 0
+    uncounted: int = 0
+    counted_read: float = 0.0
+    counted_written: float = 0.0
 
     @property
     def attained(self) -> float | None:
@@ -177,7 +184,22 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         unknown_flops=own_where(lambda cost: not cost.flops_known),
         unknown_bytes=own_where(lambda cost: cost.bytes is None),
         costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
+        **_by_counters(profile, of.launches, rows),
     )
+
+
+def _by_counters(profile: Profile, launches: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Any]:
+    """What hardware counters say of the ops at `rows`, as fields of `Total`."""
+    if profile.counters is None:
+        return {}
+    by_counters = counted(profile)
+    known = by_counters.known[rows]
+    return {
+        "counted": int(known.sum()),
+        "uncounted": int((~known & (launches[rows] > 0)).sum()),
+        "counted_read": float(np.nansum(by_counters.read[rows])),
+        "counted_written": float(np.nansum(by_counters.written[rows])),
+    }
 
 
 def _often(numbers: NDArray[np.int64], kinds: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:

@@ -8,7 +8,7 @@ import numpy as np
 from msgspec.structs import replace
 
 from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.caches.traffic import Array, Cold, cold_traffic
+from roofline.analysis.caches.traffic import Array, Cold, cold_traffic, with_counted
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.matching import by_occurrence
 from roofline.core.device import Device
@@ -27,14 +27,18 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
     Of two devices what is known of one alone, of caches and launches, is not held against the other.
     Two allocators place buffers differently, so that one run's history calls an input warm and the other's cold. Of
     ops that do the same work at the same place both floors take the fewer cold bytes: a floor is a least time.
+    Bytes by hardware counters hold where both runs have them, each its own; those of one run alone are left out, or
+    what was counted there and not here would be told as a difference of the runs.
     """
+    if (a.counters is None) != (b.counters is None):
+        a, b = replace(a, counters=None), replace(b, counters=None)
     if not same_device(a, b):
         ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
         return analyze(replace(a, device=ours)), analyze(replace(b, device=theirs))
     device = best_ceilings((seen_device(a), seen_device(b)))
     pairs = np.asarray(by_occurrence(_keys(a), _keys(b)), np.int64).reshape(-1, 2).T
     one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), *pairs)
-    return analyze(a, device, one), analyze(b, device, other)
+    return analyze(a, device, with_counted(a, device, one)), analyze(b, device, with_counted(b, device, other))
 
 
 def _known_alike(device: Device, other: Device) -> Device:

@@ -43,16 +43,12 @@ class Joined:
         return 0 < self.launches[op] == len(self.kernels[op])
 
 
-def count(profile: Profile, step: Sequence[Kernel], file: str) -> Profile:
+def count(profile: Profile, joined: Joined, file: str) -> Profile:
     """The profile with the bytes that counters saw of its ops.
 
-    step: the kernels of one step in the order of their launches; file: the name of the table that they come from.
-    Raises InputError for a profile without kernels of a GPU, MeasurementError where less than `LEAST` of the time could
-    be joined: the table is then of another step.
+    file: the name of the table that the kernels come from. Raises MeasurementError where less than `LEAST` of the time
+    could be joined: the table is then of another step.
     """
-    if not profile.kernels or profile.device.kind == "cpu":
-        raise InputError("The profile names no kernels of a GPU, so nothing can be joined to it: profile it on a GPU.")
-    joined = join(profile, step)
     counters = replace(_columns(joined), file=file, busy=_busy_share(profile, joined))
     if min(counters.joined, counters.busy) < LEAST:
         raise MeasurementError(
@@ -105,7 +101,13 @@ def _busy_share(profile: Profile, joined: Joined) -> float:
 
 
 def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
-    """Give each counted kernel to an op; ops are taken in the order in which they began."""
+    """Give each counted kernel of a step to an op; ops are taken in the order in which they began.
+
+    step: its kernels in the order of their launches. Raises InputError for a profile without kernels of a GPU,
+    MeasurementError where the kernels are far from those of the profile.
+    """
+    if not profile.kernels or profile.device.kind == "cpu":
+        raise InputError("The profile names no kernels of a GPU, so nothing can be joined to it: profile it on a GPU.")
     order = sorted(range(len(profile.ops)), key=lambda op: profile.ops[op].start_ns)
     functions = [_functions(profile, op) for op in profile.ops]
     launches = tuple(op.launches if names else 0 for op, names in zip(profile.ops, functions, strict=True))

@@ -64,6 +64,7 @@ def command(program: Sequence[str], table: str, cache_control: str = "none") -> 
     does; "all", ncu's default, empties it before each. Clocks are left alone: bytes do not depend on them.
     """
     words = ["ncu", "--profile-from-start", "off", "--cache-control", cache_control, "--clock-control", "none"]
+    words += ["--target-processes", "application-only"]
     words += ["--metrics", ",".join(METRICS), "--csv", "--page", "raw", "--print-units", "base", "--log-file", table]
     return [*words, *program]
 

@@ -116,7 +116,7 @@ def _run(request: Request) -> dict[str, Any]:
     try:
         if request.without_data and (counted := _counted_without_data(request, backend, plan)) is not None:
             return counted
-        step, read = _build(request, backend)
+        step, read = build(request, backend)
         if request.verify:
             return {"checks": backend.recorder.verify(step)}
         recording = backend.recorder.record(step, plan, _say)
@@ -147,7 +147,7 @@ def _counted_without_data(request: Request, backend: Backend, plan: Plan) -> dic
     try:
         with backend.without_data():
             entered = True
-            step, read = _build(request, backend)
+            step, read = build(request, backend)
             if (step.parameters or 0) <= _LARGE:
                 return None
             recording = backend.recorder.record(step, plan, _say)
@@ -170,7 +170,7 @@ def _result(recording: Recording, read: dict[str, str]) -> dict[str, Any]:
     return {"recording": msgspec.structs.replace(recording, versions=versions, sources=read)}
 
 
-def _build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
+def build(request: Request, backend: Backend) -> tuple[Step, dict[str, str]]:
     """The step, with the switches turned that are to be, and of one of the user's what was read for it."""
     before = frozenset(sys.modules)
 

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counted
 from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import Total
-from roofline.core.schema import Imported
+from roofline.core.schema import Counters, Imported
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._facts import preset
 from roofline.renderers._tables import Times, attained, split, split_at_upper_end
@@ -33,6 +35,9 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
         "int_ops": value.int_ops if costed else None,
         "bytes_read": value.bytes_read if costed else None,
         "bytes_written": value.bytes_written if costed else None,
+        "counted_bytes_read": value.counted_read if value.counted else None,
+        "counted_bytes_written": value.counted_written if value.counted else None,
+        "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
         "seconds": value.seconds,
         "own_seconds": value.own_seconds,
         "overlap": value.overlap,
@@ -157,6 +162,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "compilation": _compilation(analysis),
         "imported": msgspec.to_builtins(_whole(profile.imported)),
         "preset": preset.document(analysis),
+        "counters": _counters(profile.counters),
     }
     if not timed:
         # One step was run to be counted, and nothing was timed.
@@ -214,6 +220,13 @@ def _compilation(analysis: Analysis) -> dict[str, Any] | None:
     }
 
 
+def _counters(counters: Counters | None) -> dict[str, Any] | None:
+    """Where counted bytes come from; the bytes themselves are in the rows."""
+    if counters is None:
+        return None
+    return {name: getattr(counters, name) for name in ("tool", "file", "kernels", "unjoined", "joined", "busy")}
+
+
 def _whole(facts: Imported | None) -> dict[str, Any] | None:
     """What a trace says about itself; every field is there, and null where it is not known."""
     return None if facts is None else {name: getattr(facts, name) for name in facts.__struct_fields__}
@@ -222,6 +235,11 @@ def _whole(facts: Imported | None) -> dict[str, Any] | None:
 def _ops(analysis: Analysis) -> list[dict[str, Any]]:
     """One row per op of the step, in the order of dispatch."""
     profile, table = analysis.profile, analysis.table
+    # NaN is no number of JSON, and what was not counted is null.
+    read, written, through_cache = (
+        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()]
+        for column in counted(profile)
+    )
     rows = []
     for row, op in enumerate(profile.ops[:MAX_ROWS]):
         signature = profile.signatures[op.signature]
@@ -250,6 +268,9 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
                 "above_ceiling": bool(table.above[row]),
                 "other_algorithm": bool(table.exempt[row]),
                 "cold_bytes": float(table.cold[row]),
+                "counted_bytes_read": read[row],
+                "counted_bytes_written": written[row],
+                "counted_bytes_through_cache": through_cache[row],
                 "kernels": [[profile.kernels[name], ns * 1e-9] for name, ns in op.kernels],
                 "constituents": [
                     {

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counted
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import BOUNDS, GROUP_OF
 from roofline.renderers._words import plain
@@ -18,7 +19,7 @@ def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
     """Columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
 
     seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
-    also beside others. floor to floor_high: the least time by the ceilings, a range where it is not known what caches
+    also beside others. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings, a range where it is not known what caches
     held. bound: the roof above. An op of fused ones names them in `fused`.
     """
     profile, table = analysis.profile, analysis.table
@@ -52,6 +53,9 @@ def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
         "vector_flops": work("vector_flops"),
         "bytes_read": work("bytes_read"),
         "bytes_written": work("bytes_written"),
+        "counted_bytes_read": counted(profile).read,
+        "counted_bytes_written": counted(profile).written,
+        "counted_bytes_through_cache": counted(profile).through_cache,
         "quality": each(lambda one: one.cost.quality),
         "seconds": measured(table.share),
         "own_seconds": measured(table.own),

@@ -5,14 +5,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counted
 from roofline.core.vocabulary import GROUP_OF, Group
 
 
 @dataclass(frozen=True, slots=True)
 class Bubble:
-    """Ops that do FLOP: intensity [FLOP/byte of compulsory traffic], rate [FLOP/s], both of matrix and vector work.
+    """Ops that do FLOP: intensity [FLOP/byte of main-memory traffic], rate [FLOP/s], both of matrix and vector work.
 
-    seconds: their own time per step [s]. number: how many ops a step has of them.
+    The traffic is what hardware counted where it counted all of them, else compulsory; `compulsory` is the intensity by
+    the latter, None where `intensity` is that. seconds: their own time per step [s]. number: how many ops a step has of
+    them.
     """
 
     name: str
@@ -21,17 +24,22 @@ class Bubble:
     rate: float
     seconds: float
     number: int
+    compulsory: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Stream:
-    """Ops that move bytes and do no FLOP (copies, gathers): rate [byte/s of compulsory traffic], seconds, number."""
+    """Ops that move bytes and do no FLOP (copies, gathers): rate [byte/s], seconds, number; traffic as of a `Bubble`.
+
+    compulsory: the rate by compulsory traffic; None where `rate` is that.
+    """
 
     name: str
     group: Group
     rate: float
     seconds: float
     number: int
+    compulsory: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,22 +67,28 @@ class Points:
 def points(analysis: Analysis) -> Points:
     """The points of a step. One whose ops have no times has none."""
     profile, table = analysis.profile, analysis.table
-    merged: dict[tuple[int, int], tuple[int, float, Group]] = {}
+    by_counters = counted(profile)
+    moved = (by_counters.read + by_counters.written).tolist()
+    merged: dict[tuple[int, int], tuple[int, float, float, Group]] = {}
     for row, op in enumerate(profile.ops):
-        number, seconds, _ = merged.get((op.signature, op.phase), (0, 0.0, None))
+        number, seconds, traffic, _ = merged.get((op.signature, op.phase), (0, 0.0, 0.0, None))
         group = GROUP_OF[analysis.op_class(op)]
-        merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), group)
+        merged[op.signature, op.phase] = (number + 1, seconds + float(table.own[row]), traffic + moved[row], group)
     bubbles: list[Bubble] = []
     streams: list[Stream] = []
-    for (signature, _), (number, seconds, group) in merged.items():
+    for (signature, _), (number, seconds, traffic, group) in merged.items():
         name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
         if seconds <= 0 or cost.intensity is None:
             continue  # not timed, unknown, or no traffic
+        is_counted = traffic > 0  # NaN, of which some ops were not counted, is not
+        least = number * (cost.bytes or 0.0)
         if cost.intensity > 0:
             work = number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))
-            bubbles.append(Bubble(name, group, cost.intensity, work / seconds, seconds, number))
+            intensity, compulsory = (work / traffic, cost.intensity) if is_counted else (cost.intensity, None)
+            bubbles.append(Bubble(name, group, intensity, work / seconds, seconds, number, compulsory))
         else:
-            streams.append(Stream(name, group, number * (cost.bytes or 0.0) / seconds, seconds, number))
+            rate, compulsory = (traffic / seconds, least / seconds) if is_counted else (least / seconds, None)
+            streams.append(Stream(name, group, rate, seconds, number, compulsory))
     whole = float(table.own.sum())
     shown = sum(bubble.seconds for bubble in bubbles) + sum(stream.seconds for stream in streams)
     return Points(

@@ -112,6 +112,8 @@ class Row:
     rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
     for the gap and the total. None is unknown or does not apply.
     parts: what was fused into its ops. named: whether the label is a name of the profile, and not a sum or the gap.
+    moved, counted: compulsory bytes, and those that hardware counters saw, of main memory; partly: whether these are
+    not of all of its ops.
     """
 
     label: str
@@ -130,6 +132,9 @@ class Row:
     bound: Bound = "unknown"
     parts: tuple[str, ...] = ()
     named: bool = False
+    moved: float | None = None
+    counted: float | None = None
+    partly: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -195,8 +200,18 @@ COLUMNS = (
     Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
     Column("attained\n%", lambda row: between(row.attained, row.attained_high), rank=2),
 )
+#: What stands behind them, where hardware counted the bytes of ops.
+_COUNTED = (
+    Column("bytes\nto move", lambda row: units.byte(row.moved), rank=4),
+    Column("bytes\ncounted", lambda row: f"{'≥ ' if row.partly else ''}{units.byte(row.counted)}", rank=4),
+)
 #: What stands first in tables with long names.
 NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=9)
+
+
+def columns(analysis: Analysis) -> tuple[Column, ...]:
+    """The columns of a step's tables."""
+    return COLUMNS if analysis.profile.counters is None else (*COLUMNS, *_COUNTED)
 
 
 def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:
@@ -225,6 +240,9 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
             attained=whole.attained,
             floor_high=whole.floor_high,
             attained_high=whole.attained_high,
+            moved=whole.moved,
+            counted=whole.counted,
+            partly=whole.partly,
         )
     )
     return table
@@ -254,6 +272,9 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         attained_high=total.attained_high if total.mostly_costed else None,
         bound=total.bound,
         parts=parts,
+        moved=total.bytes_read + total.bytes_written if known_bytes else None,
+        counted=total.counted_read + total.counted_written if total.counted else None,
+        partly=total.counted > 0 and total.uncounted > 0,
     )
 
 

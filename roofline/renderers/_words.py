@@ -10,6 +10,7 @@ import numpy as np
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
+from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, LINKS, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
@@ -200,6 +201,8 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
             known.append(_unknown(analysis, blank))
         elif _over_a_link(analysis, name):
             known.append("mostly over a link")
+        elif name == "memory" and _counted(analysis):
+            known.append("bytes counted")
         if not parts and name != "unknown":
             floors, losses = (sorted(getattr(end, part) / wall for end in ends) for part in ("floor", "loss"))
             floor, loss = (units.percent_between(shares[0], shares[-1]) for shares in (floors, losses))
@@ -214,6 +217,13 @@ def verdict(analysis: Analysis, gap: str = "") -> str:
         parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{of_gap}{waits}")
     separator = "; " if any("attained" in part for part in parts) else ", "
     return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+
+
+def _counted(analysis: Analysis) -> bool:
+    """Whether hardware counters saw the traffic of most of the time under the roof of memory."""
+    table = analysis.table
+    under = table.share * (table.bound == BOUNDS.index("memory"))
+    return 2 * float(under[counted_on(analysis.profile, analysis.device).known].sum()) > float(under.sum())
 
 
 def _over_a_link(analysis: Analysis, name: Bound) -> bool:

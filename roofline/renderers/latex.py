@@ -23,13 +23,14 @@ def render(analysis: Analysis, by: str | None, rows: Choice = USUAL, columns: in
     """
     key = by or "group"
     found = _tables.rows(analysis, key, _words.gap_name(analysis), rows)
-    heads = [column.heading.partition("\n") for column in _tables.COLUMNS]
+    cells = _tables.columns(analysis)
+    heads = [column.heading.partition("\n") for column in cells]
     table = Table(
         name=key,
         heads=[[top for top, _, _ in heads], [bottom for _, _, bottom in heads]],
-        rows=[[column.cell(row) for column in _tables.COLUMNS] for row in found],
-        numbers=[column.number for column in _tables.COLUMNS],
-        ranks=[column.rank for column in _tables.COLUMNS],
+        rows=[[column.cell(row) for column in cells] for row in found],
+        numbers=[column.number for column in cells],
+        ranks=[column.rank for column in cells],
         # Ops, the gap and the total: a rule before each of the last two says that they add up.
         rules=(len(found) - 2, len(found) - 1),
         named=lambda most: _names(found, most, key),

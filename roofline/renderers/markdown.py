@@ -18,7 +18,7 @@ def render(analysis: Analysis, by: str | None, rows: Choice = USUAL) -> str:
     key = by or "group"
     found = _tables.rows(analysis, key, _words.gap_name(analysis), rows)
     names = iter(distinct([row.label for row in found if row.named], by=key))
-    columns = _tables.COLUMNS
+    columns = _tables.columns(analysis)
     head = _line([key, *(column.heading.replace("\n", " ") for column in columns)])
     rule = _line(["---", *("---:" if column.number else "---" for column in columns)])
     body = [

@@ -60,6 +60,9 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) ->
         "bytes read": signature.cost.bytes_read,
         "bytes written": signature.cost.bytes_written,
     }
+    if profile.counters is not None:
+        arguments["counted bytes read"] = profile.counters.read[row]
+        arguments["counted bytes written"] = profile.counters.written[row]
     if op.constituents:
         arguments["fused"] = [plain(f"{part.signature.name} {part.scope}") for part in analysis.constituents(op)]
     return {

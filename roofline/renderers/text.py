@@ -81,7 +81,7 @@ def _explained(analysis: Analysis, by: str) -> Iterator[tuple[str, str]]:
 def _table(analysis: Analysis, by: str, choice: Choice, page: Page) -> list[str]:
     rows = _tables.rows(analysis, by, _words.gap_name(analysis), choice)
     long = by in _tables.LONG  # long names: they come last, and some columns make room for them
-    every = list(_tables.COLUMNS)
+    every = list(_tables.columns(analysis))
     if long:
         every = [one for one in every if _FOR_SHORT_NAMES.get(one.name, choice.sort) == choice.sort]
         every.insert(0, _tables.NUMBER)

@@ -8,7 +8,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import hole
 from roofline.renderers import _words
-from roofline.renderers._facts import ceilings, floors, host, notes
+from roofline.renderers._facts import ceilings, counters, floors, host, notes
 
 _ROOFS = {
     "serial": "these kernels, one after the other",
@@ -37,6 +37,8 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     joined = "" if known["time"] is None else f"; {units.percent(known['time'])} of the profiler's time {to}"
     shares = f"FLOPs known for {units.percent(known['flops'])} of busy time, bytes for {units.percent(known['bytes'])}"
     yield "coverage", shares + joined
+    if words := counters.told(analysis):
+        yield "counters", words
     yield "quality", "of busy time: " + ", ".join(f"{n} {units.percent(s)}" for n, s in analysis.quality.items())
     ranged = _words.is_range(analysis)
     roofs = [

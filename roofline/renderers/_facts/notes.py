@@ -24,8 +24,16 @@ def caption(analysis: Analysis) -> str:
     return (
         "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
         "device; loss: own time − floor; attained: floor / own time. "
-        f"{more}{provenance(analysis)}"
+        f"{_counted(analysis)}{more}{provenance(analysis)}"
     )
+
+
+def _counted(analysis: Analysis) -> str:
+    """What the columns of counted bytes are, where there are such."""
+    counters = analysis.profile.counters
+    if counters is None:
+        return ""
+    return f"Bytes to move: the least by the ops' formulas; counted: to and from main memory, by {plain(counters.tool)}. "
 
 
 def least(analysis: Analysis) -> str:

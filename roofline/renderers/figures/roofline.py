@@ -10,7 +10,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
-from roofline.core.vocabulary import GROUPS
+from roofline.core.vocabulary import GROUPS, Group
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers._points import Bubble, Points, Stream, points
@@ -141,7 +141,13 @@ def _drawn(
     runs: Sequence[_Run], heading: Sequence[str], notes: Sequence[str], width: float
 ) -> tuple[Figure, tuple[str, ...]]:
     """The figure, and the ceilings for whose names no panel had room. notes: lines below the key."""
-    bubbles = [(bubble.intensity, bubble.rate) for run in runs for bubble in run.points.bubbles]
+    bubbles = [
+        (intensity, bubble.rate)
+        for run in runs
+        for bubble in run.points.bubbles
+        for intensity in (bubble.intensity, bubble.compulsory)
+        if intensity is not None
+    ]
     limits = _roofs.limits([run.lines for run in runs], bubbles) or _NO_LIMITS
     scales = _Scales(limits, _rates(runs), max(run.points.longest for run in runs), LARGEST)
     keys = _frame.keys(_keys(runs, scales), width, 0.15)
@@ -189,7 +195,8 @@ def _drawn(
 
 def _rates(runs: Sequence[_Run]) -> Rates:
     """The ends of the axis of byte/s: all ops without FLOP, and the bandwidths. None where no run has such ops."""
-    found = [stream.rate for run in runs for stream in run.points.streams]
+    streams = [stream for run in runs for stream in run.points.streams]
+    found = [rate for stream in streams for rate in (stream.rate, stream.compulsory) if rate is not None]
     if not found:
         return None
     found += [rate for run in runs for _, rate in run.lines.slopes]
@@ -210,6 +217,14 @@ def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
     board = _labels.Board(_labels.window(axes))
     _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
     _roofs.take(board, axes, run.lines, scales.limits)
+    _shifts(
+        axes,
+        [
+            (bubble.group, (bubble.compulsory, bubble.rate), (bubble.intensity, bubble.rate))
+            for bubble in run.points.bubbles
+            if bubble.compulsory is not None
+        ],
+    )
     centres = _labels.places(axes, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles])
     _mark(axes, run.points.bubbles, [(bubble.intensity, bubble.rate) for bubble in run.points.bubbles], scales)
     for bubble, (x, y) in zip(run.points.bubbles, centres, strict=True):
@@ -236,6 +251,14 @@ def _mark(axes: Axes, some: Sequence[Bubble | Stream], at: Sequence[tuple[float,
             axes.scatter(xs, ys, s=areas, marker=marker, zorder=3, linewidth=0.7, **look)
 
 
+def _shifts(axes: Axes, shifts: Sequence[tuple[Group, tuple[float, float], tuple[float, float]]]) -> None:
+    """A thin line from where compulsory traffic puts an op, marked with a dot, to where the counted traffic does."""
+    for group, start, end in shifts:
+        colour = _style.pale(_style.GROUP[group][0], 0.45)
+        axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
+        axes.plot(*start, color=colour, marker=".", markersize=2.5, markeredgewidth=0, zorder=2.5)
+
+
 def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
     """Ops without FLOP, by the bandwidth that they attain; the lines are those of the slopes."""
     axes.set(yscale="log", xlim=(0, 1), ylim=scales.rates, xticks=[])
@@ -249,7 +272,16 @@ def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) 
         axes.plot([0, 1], [rate, rate], color=_style.BLACK, linewidth=0.8 if number else 1.1, zorder=2)
     # Side by side where rates are alike: the golden section never comes near a place that it had.
     streams = run.points.streams
-    _mark(axes, streams, [(0.2 + 0.6 * (n * 0.618 % 1.0), one.rate) for n, one in enumerate(streams)], scales)
+    across = [0.2 + 0.6 * (n * 0.618 % 1.0) for n in range(len(streams))]
+    _shifts(
+        axes,
+        [
+            (stream.group, (x, stream.compulsory), (x, stream.rate))
+            for x, stream in zip(across, streams, strict=True)
+            if stream.compulsory is not None
+        ],
+    )
+    _mark(axes, streams, [(x, stream.rate) for x, stream in zip(across, streams, strict=True)], scales)
 
 
 def _keys(runs: Sequence[_Run], scales: _Scales) -> list[_frame.Key]:
@@ -278,13 +310,16 @@ def _round_times(scales: _Scales) -> list[float]:
 
 
 def _caption(runs: Sequence[_Run]) -> Caption:
+    counted = any(point.compulsory is not None for run in runs for point in run.points.all)
     what = (
-        "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of compulsory traffic, and "
-        "FLOP/s attained in their own time, which is its area. Lines are the ceilings of the device, white marks the "
+        "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
+        f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is its area. Lines are the ceilings of the device, white marks the "
         "ridge points."
     )
     if any(run.points.streams for run in runs):
         what += " Beside the panel: ops without FLOP, by the byte/s that they attain."
+    if counted:
+        what += " Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
     short, told = [what], [what]
     for run in runs:
         analysis = run.analysis

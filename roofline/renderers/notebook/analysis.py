@@ -21,7 +21,7 @@ def html(analysis: Analysis) -> str:
     if not analysis.timed:
         return _html.page(_html.preformatted(text(analysis)))
     rows = _tables.rows(analysis, "group", _words.gap_name(analysis))
-    columns = _tables.COLUMNS
+    columns = _tables.columns(analysis)
     return _html.page(
         _html.paragraph(_words.verdict(analysis, host.most(analysis))),
         _html.table(

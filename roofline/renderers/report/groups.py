@@ -48,7 +48,7 @@ def _note(run: Run) -> str:
 def _timed(run: Run, key: str) -> Html:
     analysis = run.analysis
     rows = _tables.rows(analysis, key, _words.gap_name(analysis))
-    columns = list(_tables.COLUMNS)
+    columns = list(_tables.columns(analysis))
     if key in _tables.LONG:
         columns.insert(0, Column("ops", lambda row: "" if row.ops is None else units.count(row.ops)))
     heads = [head(key, number=False), *(head(each.heading.replace("\n", " "), each.number) for each in columns)]

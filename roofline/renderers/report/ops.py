@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counted
 from roofline.core.vocabulary import BOUNDS, CLASSES
 from roofline.renderers import _tables, _words
 from roofline.renderers._words import plain
@@ -47,7 +49,9 @@ def _run(run: Run) -> Html:
         return tag("p", "No op was recorded.", class_="note")
     # The op and its numbers first: where the page is narrow, what is left of the table has them.
     (name, called), *words_of = _words_of(analysis)
-    numbers = NUMBERS if analysis.timed else (("work", "FLOP"), ("traffic", "bytes"))
+    numbers = [(key, words) for key, words in NUMBERS if analysis.timed or key in ("work", "traffic")]
+    if analysis.profile.counters:
+        numbers.append(("counted", "bytes counted"))
     after = [(key, words) for key, words in _after(analysis) if analysis.timed or key != "roof"]
     heads = [
         (name, called, False),
@@ -152,6 +156,11 @@ def rows(analysis: Analysis) -> dict[str, Any]:
             "traffic": columns.numbers(_known(of.traffic[row], of.traffic_known[row]) for row in order),
         },
     }
+    if profile.counters:
+        by_counters = counted(profile)
+        moved = [None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()]
+        found["counted"] = columns.texts(map(units.byte, moved))
+        found["by"]["counted"] = columns.numbers(moved)
     if not analysis.timed:
         return found
     costed = [of.own[row] > of.uncosted[row] for row in order]

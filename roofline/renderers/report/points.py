@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -9,6 +10,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counted
 from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.rows import buffers_known
@@ -19,8 +21,8 @@ from roofline.renderers.report.parts.sums import PerOp, Sums, per_op, summed
 
 #: More points than anybody can tell apart: the ones of most time are shown.
 MOST = 5000
-#: What the bytes of an intensity are: all that an op touches, or those of them that were in no cache.
-ALL, COLD = "dram", "cold"
+#: What the bytes of an intensity are: all that an op touches, those of them that were in no cache, or counted ones.
+ALL, COLD, COUNTED = "dram", "cold", "counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +73,8 @@ def points(analysis: Analysis) -> Points:
     code, first = numbered(columns.signature, columns.phase)
     sums = summed(of, code, len(first))
     cold = np.bincount(code, weights=table.cold, minlength=len(first))
+    by_counters = counted(analysis.profile)
+    moved = np.bincount(code, weights=by_counters.read + by_counters.written, minlength=len(first))
     bound = np.bincount(code * len(BOUNDS) + table.bound, weights=of.seconds, minlength=len(first) * len(BOUNDS))
     near = np.bincount(code, weights=of.seconds * table.near_ridge, minlength=len(first))
     roofs = bound.reshape(len(first), len(BOUNDS)).argmax(axis=1)
@@ -83,7 +87,7 @@ def points(analysis: Analysis) -> Points:
             continue
         ridge = near[row] > sums.seconds[row] / 2
         roof = "near ridge" if ridge else BOUNDS[int(roofs[row])]
-        told.append(_point(analysis, of, sums, row, op, float(cold[row]), roof))
+        told.append(_point(analysis, of, sums, row, op, float(cold[row]), float(moved[row]), roof))
     told.sort(key=lambda point: -point.seconds)
     kept = told[:MOST]
     return Points(
@@ -94,7 +98,10 @@ def points(analysis: Analysis) -> Points:
     )
 
 
-def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, roof: str) -> Point:
+def _point(
+    analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, moved: float, roof: str
+) -> Point:
+    """The point of a row of sums; moved: bytes that hardware counted of its ops, NaN where it did not count all."""
     profile = analysis.profile
     this = profile.ops[op]
     signature = profile.signatures[this.signature]
@@ -108,6 +115,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         ("time", f"{units.seconds(float(sums.seconds[row]))} ({units.percent(float(sums.seconds[row]) / wall)})"),
         ("work", units.flop(work)),
         ("traffic", units.byte(traffic)),
+        *([("counted", units.byte(None if math.isnan(moved) else moved))] if profile.counters else []),
         ("rate", units.flop_rate(work / own)),
         ("bandwidth", units.byte_rate(traffic / own)),
         ("intensity", units.intensity(work / traffic if traffic else None)),
@@ -119,6 +127,8 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
     intensity = {ALL: work / traffic if traffic else None}
     if buffers_known(profile):
         intensity[COLD] = work / cold if cold > 0 else None
+    if profile.counters:
+        intensity[COUNTED] = work / moved if moved > 0 else None
     return Point(
         signature=this.signature,
         phase=this.phase,

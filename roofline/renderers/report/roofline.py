@@ -13,14 +13,18 @@ from roofline.renderers._facts import notes
 from roofline.renderers.report.parts import columns, labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import Run, each, section
-from roofline.renderers.report.points import ALL, COLD, Point, Points, points
+from roofline.renderers.report.points import ALL, COLD, COUNTED, Point, Points, points
 from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
 #: Radius of the largest and of the smallest mark [px].
 _LARGEST, _SMALLEST = 17.0, 2.5
 #: Size of the plane that names are laid out for [px]; a telephone has less room and shows fewer.
 _WIDTH, _HEIGHT = 860, 480
-_LEVELS = {ALL: "main memory: every byte once", COLD: "main memory: bytes that no cache held"}
+_LEVELS = {
+    ALL: "main memory: every byte once",
+    COLD: "main memory: bytes that no cache held",
+    COUNTED: "main memory: bytes that hardware counted",
+}
 
 
 def roofline(runs: Sequence[Run]) -> tuple[Html | None, list[dict[str, Any]]]:

@@ -84,7 +84,9 @@ def _print_command(profile: Profile, path: Path) -> None:
     program = [] if foreign else [sys.executable, "-P", "-m", "roofline.measuring.one_step"]
     words = f"{shlex.join(nsight_compute.command(program, 'ncu.csv'))} {'PROGRAM' if foreign else quoted(path)}"
     if foreign:
-        typer.echo("The profile holds no step that can be run again: PROGRAM is what ran it. Let it run one step, after")
+        typer.echo(
+            "The profile holds no step that can be run again: PROGRAM is what ran it. Let it run one step, after"
+        )
         typer.echo("a few others, between torch.cuda.profiler.start() and stop(), or cudaProfilerStart and -Stop.")
     else:
         typer.echo("This counts one step of the profile; run it on the machine that the profile was made on:")

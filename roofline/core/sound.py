@@ -202,7 +202,9 @@ def _counters_fit(profile: Profile) -> bool:
     return (
         all(len(getattr(counters, name)) == ops for name in _COUNTERS)
         and all(len(getattr(counters, name)) in (0, ops) for name in _FURTHER_COUNTERS)
-        and all((read is None) == (written is None) for read, written in zip(counters.read, counters.written, strict=True))
+        and all(
+            (read is None) == (written is None) for read, written in zip(counters.read, counters.written, strict=True)
+        )
         and counters.unjoined <= counters.kernels
     )
 

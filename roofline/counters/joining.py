@@ -10,7 +10,6 @@ from dataclasses import dataclass
 import numpy as np
 from msgspec.structs import replace
 
-from roofline.core.rows import rows
 from roofline.core.schema import Counters, Op, Profile
 from roofline.counters.nsight_compute import TOOL, Kernel
 from roofline.errors import InputError, MeasurementError

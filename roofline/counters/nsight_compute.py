@@ -81,7 +81,9 @@ def read(table: Path) -> list[Kernel]:
 def parse(text: str, source: str) -> list[Kernel]:
     """The same of its text; source: what errors call it."""
     lines = (line.rstrip("\r") for line in text.split("\n"))  # `splitlines` would end lines inside hostile names, too
-    heading = next((line for line in lines if line.startswith('"') and all(f'"{name}"' in line for name in _HEADING)), "")
+    heading = next(
+        (line for line in lines if line.startswith('"') and all(f'"{name}"' in line for name in _HEADING)), ""
+    )
     if not heading:
         raise InputError(f"{source} holds no table of ncu: {_CURE}.")
     # What ncu and the program print between its rows does not begin with a quote.
@@ -94,7 +96,9 @@ def parse(text: str, source: str) -> list[Kernel]:
     except csv.Error as error:
         raise InputError(f"{source} is damaged ({error}): {_CURE}.") from None
     if not kernels:
-        raise InputError(f"{source} counted no kernel: does its program run a step between cudaProfilerStart and -Stop?")
+        raise InputError(
+            f"{source} counted no kernel: does its program run a step between cudaProfilerStart and -Stop?"
+        )
     return kernels
 
 
@@ -159,7 +163,9 @@ def _amount(metric: str, text: str, unit: str, source: str) -> float:
     if text.strip() == "n/a":
         raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
     if not _NUMBER.fullmatch(text.strip()) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
-        raise InputError(f"{source} says {_shown(text)} for {metric}, which nothing counts: set LC_ALL=C and count again.")
+        raise InputError(
+            f"{source} says {_shown(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
+        )
     return amount
 
 

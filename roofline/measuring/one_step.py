@@ -45,7 +45,9 @@ class CudaMarks:
         try:
             self._driver = ctypes.CDLL("libcuda.so.1")
         except OSError:
-            raise MissingError("There is no CUDA driver here (libcuda.so.1): count where the profile was made.") from None
+            raise MissingError(
+                "There is no CUDA driver here (libcuda.so.1): count where the profile was made."
+            ) from None
 
     def start(self) -> None:
         """Make the context of the first visible device current in this thread, and start what profiles it."""
@@ -89,9 +91,7 @@ def run(request: Request, marks: Marks) -> None:
         if device not in backend.recorder.devices():
             raise MissingError(f"{request.backend} finds no {device.upper()} device here: count where there is one.")
         step, _ = child.build(request, backend)
-        plan = Plan(
-            device=device, threads=request.threads, steps=1, plain_only=True, options=request.workload.options
-        )
+        plan = Plan(device=device, threads=request.threads, steps=1, plain_only=True, options=request.workload.options)
         try:
             backend.recorder.record(replace(step, run=_marking(step.run, marks)), plan, _say)
         except _Marked:

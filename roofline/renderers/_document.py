@@ -237,8 +237,7 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
     profile, table = analysis.profile, analysis.table
     # NaN is no number of JSON, and what was not counted is null.
     read, written, through_cache = (
-        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()]
-        for column in counted(profile)
+        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()] for column in counted(profile)
     )
     rows = []
     for row, op in enumerate(profile.ops[:MAX_ROWS]):

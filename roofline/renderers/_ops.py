@@ -19,8 +19,8 @@ def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
     """Columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
 
     seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
-    also beside others. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings, a range where it is not known what caches
-    held. bound: the roof above. An op of fused ones names them in `fused`.
+    also beside others. counted_bytes_*: by hardware counters. floor to floor_high: the least time by the ceilings, a
+    range where it is not known what caches held. bound: the roof above. An op of fused ones names them in `fused`.
     """
     profile, table = analysis.profile, analysis.table
     of, signatures, ops = table.columns, profile.signatures, profile.ops

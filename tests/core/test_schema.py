@@ -9,13 +9,14 @@ from pathlib import Path
 from typing import Any
 
 import handmade
+import msgspec
 import pytest
 import randomly
 from hypothesis import given, settings
 from msgspec.structs import replace
 
 from roofline.core import schema as module
-from roofline.core.schema import SCHEMA, Api, Compilation, Profile, Wall, decode, encode, load, save, slug
+from roofline.core.schema import SCHEMA, Api, Compilation, Counters, Profile, Wall, decode, encode, load, save, slug
 from roofline.errors import InputError
 
 
@@ -202,3 +203,34 @@ def test_whether_ops_have_times() -> None:
     assert handmade.profile().has_times
     assert not handmade.profile(profiled=None).has_times
     assert not handmade.without_steps().has_times
+
+
+COUNTERS = Counters(
+    tool="Nsight Compute", file="ncu.csv", kernels=9, unjoined=1, joined=0.99, busy=0.98,
+    read=(None, 1e6, *[0.0] * 6), written=(None, 2e6, *[0.0] * 6), through_cache=(None, 3.5e6, *[0.0] * 6),
+)  # fmt: skip
+
+
+def test_counters_round_trip() -> None:
+    profile = handmade.profile(counters=COUNTERS)
+    assert decode(encode(profile)).counters == COUNTERS
+    assert b"counters" not in encode(handmade.profile())
+
+
+@pytest.mark.parametrize(
+    ("field", "changed"),
+    [
+        ("read", (1.0,)),
+        ("written", (1.0, *COUNTERS.written[1:])),
+        ("through_cache", (1.0,)),
+        ("read", (None, -1.0, *COUNTERS.read[2:])),
+        ("read", (None, 1e40, *COUNTERS.read[2:])),
+        ("joined", 1.5),
+        ("unjoined", 10),
+        ("kernels", -1),
+    ],
+)
+def test_damaged_counters_are_refused(field: str, changed: object) -> None:
+    profile = handmade.profile(counters=replace(COUNTERS, **{field: changed}))
+    with pytest.raises(InputError, match="counters"):
+        decode(msgspec.json.encode(profile))

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from roofline import units
-from roofline.core.schema import Counters
 from roofline.analysis.analysis import Analysis
+from roofline.core.schema import Counters
 from roofline.renderers._words import counted, plain
 
 

@@ -33,7 +33,9 @@ def _counted(analysis: Analysis) -> str:
     counters = analysis.profile.counters
     if counters is None:
         return ""
-    return f"Bytes to move: the least by the ops' formulas; counted: to and from main memory, by {plain(counters.tool)}. "
+    return (
+        f"Bytes to move: the least by the ops' formulas; counted: to and from main memory, by {plain(counters.tool)}. "
+    )
 
 
 def least(analysis: Analysis) -> str:

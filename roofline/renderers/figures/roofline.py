@@ -313,13 +313,16 @@ def _caption(runs: Sequence[_Run]) -> Caption:
     counted = any(point.compulsory is not None for run in runs for point in run.points.all)
     what = (
         "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
-        f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is its area. Lines are the ceilings of the device, white marks the "
+        f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is its "
+        "area. Lines are the ceilings of the device, white marks the "
         "ridge points."
     )
     if any(run.points.streams for run in runs):
         what += " Beside the panel: ops without FLOP, by the byte/s that they attain."
     if counted:
-        what += " Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
+        what += (
+            " Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
+        )
     short, told = [what], [what]
     for run in runs:
         analysis = run.analysis

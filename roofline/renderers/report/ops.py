@@ -158,7 +158,9 @@ def rows(analysis: Analysis) -> dict[str, Any]:
     }
     if profile.counters:
         by_counters = counted(profile)
-        moved = [None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()]
+        moved = [
+            None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()
+        ]
         found["counted"] = columns.texts(map(units.byte, moved))
         found["by"]["counted"] = columns.numbers(moved)
     if not analysis.timed:

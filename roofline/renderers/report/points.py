@@ -98,9 +98,7 @@ def points(analysis: Analysis) -> Points:
     )
 
 
-def _point(
-    analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, moved: float, roof: str
-) -> Point:
+def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, moved: float, roof: str) -> Point:
     """The point of a row of sums; moved: bytes that hardware counted of its ops, NaN where it did not count all."""
     profile = analysis.profile
     this = profile.ops[op]

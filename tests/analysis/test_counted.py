@@ -1,0 +1,99 @@
+"""Counted bytes as the traffic of ops: floors, bounds, and where they are left out. The step is that of handmade.py."""
+
+from __future__ import annotations
+
+import handmade
+import numpy as np
+import pytest
+import raw_counters
+from msgspec.structs import replace
+
+import roofline
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.caches.traffic import cold_traffic
+from roofline.comparison.common_ceilings import analyze_together
+from roofline.core.schema import Counters, Imported, Profile
+from roofline.core.vocabulary import BOUNDS
+
+MB = 1e6
+OPS = len(handmade.OPS)
+
+
+def counted(**changes: object) -> Profile:
+    """The step with 1 MB read and 4 MB written by `embedding`, 0.3 and 0 MB by `gelu`; no other op was counted."""
+    read, written = ([None] * OPS for _ in range(2))
+    read[0], written[0], read[2], written[2] = 1 * MB, 4 * MB, 0.3 * MB, 0.0
+    return handmade.profile(counters=counters(read, written), **changes)
+
+
+def counters(read: list[float | None], written: list[float | None]) -> Counters:
+    return Counters(
+        tool="Nsight Compute", file="ncu.csv", kernels=2, unjoined=0, joined=1.0, busy=1.0,
+        read=tuple(read), written=tuple(written),
+    )  # fmt: skip
+
+
+def floors(analysis: Analysis) -> list[float]:
+    """[us], of the ops that are counted and of the product between them."""
+    return [float(floor) * 1e6 for floor in analysis.table.floor[:3]]
+
+
+def test_counted_bytes_are_the_traffic_of_an_op() -> None:
+    """embedding: 1 + 4 MB / 10 GB/s = 500 us where the rule has 300; gelu: 0.3 MB from main memory take 30 us, and
+    0.8 MB from the cache only 20; the product stays at 2000 us."""
+    before, after = analyze(handmade.profile()), analyze(counted())
+    assert floors(before) == pytest.approx([300, 2000, 20])
+    assert floors(after) == pytest.approx([500, 2000, 30])
+    assert after.table.cold[:3] == pytest.approx([5 * MB, before.table.cold[1], 0.3 * MB])
+    assert [BOUNDS[bound] for bound in after.table.bound[:3]] == ["memory", "compute", "memory"]
+    assert after.table.ceiling[2] == "dram.copy"
+    np.testing.assert_array_equal(after.table.floor[3:], before.table.floor[3:])
+    assert [after.total.counted, after.total.uncounted] == [2, OPS - 2]
+    assert (after.total.counted_read, after.total.counted_written) == pytest.approx((1.3 * MB, 4 * MB))
+    assert (before.total.counted, before.total.uncounted) == (0, 0)
+
+
+def test_the_mix_of_counted_bytes_says_which_ceiling_holds() -> None:
+    """4 of 5 MB are written: nearer to writing (16 GB/s) than to copying (10), as its formula is: 312.5 us."""
+    profile = counted(device=handmade.device(dram_write=16e9))
+    analysis = analyze(profile)
+    assert analysis.table.ceiling[0] == "dram.write"
+    assert floors(analysis)[0] == pytest.approx(312.5)
+
+
+def test_an_import_gets_points_for_ranges() -> None:
+    """Without a history of buffers floors are ranges; what was counted is a point."""
+    whole = analyze(counted(imported=Imported(buffers=False)))
+    table = whole.table
+    np.testing.assert_array_equal(table.floor[[0, 2]], table.floor_high[[0, 2]])
+    assert floors(whole)[0] == pytest.approx(500)
+    assert (table.floor < table.floor_high).any()
+
+
+def test_another_device_knows_nothing_of_what_was_counted_here() -> None:
+    other = replace(handmade.device(), name="Other Device")
+    plain, profile = handmade.profile(), counted()
+    for ours, theirs in zip(cold_traffic(profile, other), cold_traffic(plain, other), strict=True):
+        np.testing.assert_array_equal(ours, theirs)
+    assert roofline.whatif(profile, other).seconds == roofline.whatif(plain, other).seconds
+
+
+def test_runs_are_compared_by_counted_bytes_only_where_both_have_them() -> None:
+    """Where both do, each has its own: 2 MB more in one run are 200 us."""
+    ours, plain = counted(), handmade.profile()
+    for one in analyze_together(ours, plain):
+        assert floors(one) == pytest.approx([300, 2000, 20])
+    assert ours.counters is not None
+    more = replace(ours, counters=replace(ours.counters, written=(6 * MB, *ours.counters.written[1:])))
+    here, there = analyze_together(ours, more)
+    assert (floors(here)[0], floors(there)[0]) == pytest.approx((500, 700))
+
+
+@pytest.mark.parametrize(("mode", "attained"), [("infer", 0.820), ("train", 0.888)])
+def test_pointwise_of_an_h100_is_at_the_roof_of_its_memory(mode: str, attained: float) -> None:
+    """ncu saw pointwise at 82 and 89 % of DRAM bandwidth. No op is above its ceiling."""
+    plain, by_counters = analyze(raw_counters.profile(mode)), analyze(raw_counters.counted(mode))
+    assert by_counters.by("class")["pointwise"].attained == pytest.approx(attained, abs=0.002)
+    assert by_counters.above_ceiling == 0
+    assert "bytes counted" in str(by_counters)
+    assert "bytes counted" not in str(plain)

@@ -1,0 +1,142 @@
+"""The verb `counters`, and what the others say of a profile with counters."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import shlex
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import msgspec
+import pytest
+import raw_counters
+
+from roofline.core.schema import Imported, load, save
+from roofline.counters.nsight_compute import METRICS
+
+Run = Callable[..., Any]
+Golden = Callable[[str, str], None]
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """The counted inference step: its profile and its table."""
+    save(raw_counters.profile("infer"), tmp_path / "p.json")
+    (tmp_path / "ncu.csv").write_text(raw_counters.raw(raw_counters.launches("infer")))
+    return tmp_path
+
+
+def test_without_a_table_it_prints_how_to_count(folder: Path, roofline: Run) -> None:
+    ended = roofline("counters", "p.json")
+    assert ended.code == 0
+    words = shlex.split(next(line for line in ended.out.splitlines() if line.startswith("  ncu ")))
+    assert words[words.index("--metrics") + 1].split(",") == list(METRICS)
+    assert words[-3:] == ["-m", "roofline.measuring.one_step", "p.json"]
+
+
+def test_of_an_import_the_program_is_the_users(folder: Path, roofline: Run) -> None:
+    save(msgspec.structs.replace(raw_counters.profile("infer"), imported=Imported()), folder / "i.json")
+    ended = roofline("counters", "i.json")
+    assert ended.code == 0
+    assert "PROGRAM\n" in ended.out
+    assert "one_step" not in ended.out
+
+
+def test_a_table_is_joined(folder: Path, roofline: Run) -> None:
+    """The step read 2.54 and wrote 2.99 GB, of 3.73 and 2.78 GB that it must."""
+    ended = roofline("counters", "p.json", "ncu.csv", "-o", "counted.json")
+    assert (ended.code, ended.err) == (0, "")
+    assert ended.out.startswith("2.54 GB read and 2.99 GB written of main memory")
+    counters = load(folder / "counted.json").counters
+    assert counters is not None
+    assert (counters.file, counters.kernels, counters.unjoined) == ("ncu.csv", 158, 0)
+    assert msgspec.structs.replace(load(folder / "counted.json"), counters=None) == raw_counters.profile("infer")
+
+
+def test_kernels_without_an_op_are_named(folder: Path, roofline: Run) -> None:
+    """Names in a table are hostile: this one would colour the terminal."""
+    strange = raw_counters.Launch(0, "\x1b[31mhostile<int>(float)", (1.0, 1.0, 1.0, 1.0))
+    kernels = [strange, strange, *raw_counters.launches("infer")]
+    (folder / "ncu.csv").write_text(raw_counters.raw(kernels))
+    ended = roofline("counters", "p.json", "ncu.csv", "-o", "counted.json")
+    assert ended.code == 0
+    assert "Without an op: ?[31mhostile x 2." in ended.out
+    assert "\x1b" not in ended.out
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "words"),
+    [
+        (("p.json", "ncu.csv"), 2, "-o"),
+        (("p.json", "-o", "c.json"), 2, "table"),
+        (("p.json", "ncu.csv", "-o", "p.json", "--force"), 2, "what is read"),
+        (("p.json", "ncu.csv", "-o", "ncu.csv", "--force"), 2, "what is read"),
+        (("p.json", "ncu.csv", "-o", "c.csv"), 2, ".json"),
+        (("p.json", "none.csv", "-o", "c.json"), 2, "No such file"),
+        (("p.json", "p.json", "-o", "c.json"), 2, "no table"),
+        (("cpu.json", "ncu.csv", "-o", "c.json"), 2, "GPU"),
+        (("cpu.json",), 2, "NVIDIA"),
+        (("train.json", "ncu.csv", "-o", "c.json"), 4, "not of this step"),
+    ],
+)
+def test_what_is_refused(arguments: tuple[str, ...], code: int, words: str, folder: Path, roofline: Run) -> None:
+    save(handmade.profile(), folder / "cpu.json")
+    save(raw_counters.profile("train"), folder / "train.json")
+    ended = roofline("counters", *arguments)
+    assert ended.code == code
+    assert words in ended.err
+    assert len(ended.err.splitlines()) == 1
+    assert not (folder / "c.json").exists()
+
+
+def test_show_has_counted_bytes_beside_compulsory_ones(folder: Path, roofline: Run, golden: Golden) -> None:
+    save(raw_counters.counted("infer"), folder / "counted.json")
+    golden("counted-class.txt", roofline("show", "counted.json", "--by", "class").out)
+    shown, plain = (
+        json.loads(roofline("show", name, "--format", "json", "--by", "op").out) for name in ("counted.json", "p.json")
+    )
+    assert shown["counters"] == {"tool": "Nsight Compute", "file": "ncu.csv", "kernels": 158, "unjoined": 0} | {
+        "joined": 1.0, "busy": 1.0,
+    }  # fmt: skip
+    # docs/measured/h100/ncu-infer-none.json, by class, has the sums of 39 pointwise ops.
+    row = shown["classes"]["pointwise"]
+    assert row["counted_bytes_read"] == pytest.approx(911_934_976, rel=1e-6)
+    assert row["counted_bytes_written"] == pytest.approx(752_142_848, rel=1e-6)
+    assert row["uncounted_ops"] == 0
+    assert (plain["counters"], plain["classes"]["pointwise"]["counted_bytes_read"]) == (None, None)
+    assert plain["classes"]["pointwise"]["uncounted_ops"] is None
+    assert [op["counted_bytes_read"] for op in plain["ops"]] == [None] * len(plain["ops"])
+    assert [op["counted_bytes_written"] for op in shown["ops"]] == list(load(folder / "counted.json").counters.written)
+
+
+@pytest.mark.parametrize("format", ["markdown", "latex", "csv", "perfetto"])
+def test_other_formats_too(format: str, folder: Path, roofline: Run) -> None:
+    save(raw_counters.counted("infer"), folder / "counted.json")
+    assert "counted" in roofline("show", "counted.json", "--format", format).out
+
+
+def test_the_table_of_ops_as_a_file(folder: Path, roofline: Run) -> None:
+    counted = raw_counters.counted("infer")
+    save(counted, folder / "counted.json")
+    assert roofline("export", "counted.json", "-o", "ops.csv").code == 0
+    rows = list(csv.DictReader(io.StringIO((folder / "ops.csv").read_text())))
+    assert counted.counters is not None
+    read = ["" if amount is None else amount for amount in counted.counters.read]
+    assert ["" if not row["counted_bytes_read"] else float(row["counted_bytes_read"]) for row in rows] == [
+        pytest.approx(amount) for amount in read
+    ]
+
+
+def test_the_page_and_the_roofline_show_both(folder: Path, roofline: Run) -> None:
+    save(raw_counters.counted("infer"), folder / "counted.json")
+    assert roofline("report", "counted.json", "-o", "page.html").code == 0
+    page = (folder / "page.html").read_text()
+    assert "bytes that hardware counted" in page
+    assert "bytes counted" in page
+    drawn = roofline("plot", "counted.json", "--kind", "roofline", "-o", "r.svg")
+    assert drawn.code == 0
+    assert "hardware counted" in drawn.out

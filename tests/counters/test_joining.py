@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Sequence
 from dataclasses import replace
+from itertools import pairwise
 
 import handmade
 import msgspec
@@ -159,7 +160,7 @@ def test_most_names_are_aligned_in_both_orders() -> None:
         first, second = ([drawn.choice("abc") for _ in range(drawn.randint(0, 12))] for _ in range(2))
         pairs = list(joining._aligned(first, second))
         assert all(first[here] == second[there] for here, there in pairs)
-        assert all(a > c and b > d for (a, b), (c, d) in zip(pairs, pairs[1:], strict=False))
+        assert all(a > c and b > d for (a, b), (c, d) in pairwise(pairs))
         assert len(pairs) == longest_common(first, second)
 
 

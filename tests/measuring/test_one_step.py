@@ -63,7 +63,7 @@ def test_the_last_step_of_the_warm_up_is_marked(backend: str, monkeypatch: pytes
     ("profile", "code", "words"),
     [
         (handmade.profile(), 2, "another device"),
-        (replace(raw_counters.profile("infer"), environment={"threads": "1"}), 3, "CUDA"),
+        (replace(raw_counters.profile("infer"), environment={"threads": "1"}), 3, "NVIDIA"),
     ],
     ids=["of a CPU", "of a GPU that is not here"],
 )

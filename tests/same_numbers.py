@@ -25,7 +25,8 @@ PLANTS = Path(__file__).parent / "data" / "plants"
 #: Times, work and traffic of an op, as JSON, CSV and Parquet call them.
 FIELDS = ("seconds", "own_seconds", "floor", "loss", "flops", "vector_flops", "bytes_read", "bytes_written")
 COLUMNS = (
-    *("FLOP %", "bytes %", "time", "time %", "floor %", "loss %", "FLOP/s vs matmul", "roof above", "attained %"),
+    *("FLOP %", "bytes %", "time", "time %", "% of busy", "floor %", "loss %", "FLOP/s vs matmul", "roof above"),
+    "attained %",
 )
 #: Columns of a text with long names, which come last.
 OF_LONG = ("ops", "FLOP %", "bytes %", "time", "time %", "roof above", "attained %")
@@ -99,6 +100,7 @@ def cells(by: str) -> dict[str, dict[str, float]]:
             "bytes %": 100 * moved(row) / moved(whole),
             "time": row["seconds"],
             "time %": 100 * row["seconds"] / wall,
+            "% of busy": 100 * row["seconds"] / whole["seconds"],
             "floor %": 100 * row["floor"] / wall,
             "loss %": 100 * row["loss"] / wall,
             "FLOP/s vs matmul": work(row) / row["own_seconds"] / (work(matmul) / matmul["own_seconds"]),

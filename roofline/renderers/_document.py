@@ -21,8 +21,11 @@ from roofline.renderers._tables import Times, attained, split, split_at_upper_en
 MAX_ROWS = 5000
 
 
-def total(value: Total, timed: bool = True) -> dict[str, Any]:
-    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured."""
+def total(value: Total, busy: float | None) -> dict[str, Any]:
+    """One row of classes, groups, phases, blocks: the same fields everywhere.
+
+    busy: time of the step in which any op runs [s]; None where nothing was timed, and the row then has no times.
+    """
     costed = value.costed > 0  # work is known without a ceiling, too
     row = {
         "ops": value.ops,
@@ -39,6 +42,7 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
         "counted_bytes_written": value.counted_written if value.counted else None,
         "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
         "seconds": value.seconds,
+        "busy_share": value.seconds / busy if busy else None,
         "own_seconds": value.own_seconds,
         "overlap": value.overlap,
         "uncosted": value.uncosted,
@@ -49,7 +53,7 @@ def total(value: Total, timed: bool = True) -> dict[str, Any]:
         "divided_seconds": value.divided_seconds,
         "bounds": dict(value.bounds),
     }
-    return row if timed else row | dict.fromkeys(_TIMES)
+    return row | dict.fromkeys(_TIMES) if busy is None else row
 
 
 _STEP_TIMES = (
@@ -60,6 +64,7 @@ _STEP_TIMES = (
 )
 _TIMES = (
     "seconds",
+    "busy_share",
     "own_seconds",
     "overlap",
     "uncosted",
@@ -78,6 +83,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     steps = np.asarray(profile.wall.steps)
     interval = analysis.wall_interval
     timed, bounds, upper = analysis.timed, split(analysis), split_at_upper_end(analysis)
+    busy = analysis.busy if timed else None
     single = float(np.median(profile.wall.single)) if profile.wall.single else None
     document: dict[str, Any] = {
         "schema": 1,
@@ -142,10 +148,10 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "roofs": analysis.roofs,
         "mfu": analysis.mfu,
         "missing_ceilings": list(analysis.missing),
-        "classes": {name: total(value, timed) for name, value in analysis.by("class").items()},
-        "groups": {name: total(value, timed) for name, value in analysis.by("group").items()},
-        "phases": {name: total(value, timed) for name, value in analysis.by("phase").items()},
-        "blocks": {name: total(value, timed) for name, value in analysis.by("block").items()},
+        "classes": {name: total(value, busy) for name, value in analysis.by("class").items()},
+        "groups": {name: total(value, busy) for name, value in analysis.by("group").items()},
+        "phases": {name: total(value, busy) for name, value in analysis.by("phase").items()},
+        "blocks": {name: total(value, busy) for name, value in analysis.by("block").items()},
         "parameters": profile.parameters,
         "trainable": profile.trainable,
         "samples": profile.samples,
@@ -171,7 +177,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
     if by == "op":
         document["ops"] = _ops(analysis)
     elif by in ("scope", "kernel", "source"):
-        document[f"{by}s"] = {name: total(value, timed) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
+        document[f"{by}s"] = {name: total(value, busy) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
 
 

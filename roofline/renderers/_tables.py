@@ -108,7 +108,7 @@ def attained(times: Times, upper: Times) -> tuple[float, float] | None:
 class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
-    floor_high, attained_high: the upper ends of ranges. attained: None also where over half of its time has no floor.
+    busy: share of the time in which any op runs. floor_high, attained_high: the upper ends of ranges. attained: None also where over half of its time has no floor.
     rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
     for the gap and the total. None is unknown or does not apply.
     parts: what was fused into its ops. named: whether the label is a name of the profile, and not a sum or the gap.
@@ -127,6 +127,7 @@ class Row:
     rate: float | None
     roof: str
     attained: float | None
+    busy: float | None = None
     floor_high: float | None = None
     attained_high: float | None = None
     bound: Bound = "unknown"
@@ -194,9 +195,10 @@ COLUMNS = (
     Column("bytes\n%", lambda row: percent(row.bytes), rank=5),
     Column("time", lambda row: units.seconds(row.seconds)),
     Column("time\n%", lambda row: percent(row.time), rank=1),
-    Column("floor\n%", lambda row: between(row.floor, row.floor_high), rank=6),
-    Column("loss\n%", _loss, rank=7),
-    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8),
+    Column("% of\nbusy", lambda row: percent(row.busy), rank=6),
+    Column("floor\n%", lambda row: between(row.floor, row.floor_high), rank=7),
+    Column("loss\n%", _loss, rank=8),
+    Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=9),
     Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
     Column("attained\n%", lambda row: between(row.attained, row.attained_high), rank=2),
 )
@@ -206,7 +208,7 @@ _COUNTED = (
     Column("bytes\ncounted", lambda row: f"{'≥ ' if row.partly else ''}{units.byte(row.counted)}", rank=4),
 )
 #: What stands first in tables with long names.
-NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=9)
+NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=10)
 
 
 def columns(analysis: Analysis) -> tuple[Column, ...]:
@@ -238,6 +240,7 @@ def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[
             rate=whole.rate,
             roof="",
             attained=whole.attained,
+            busy=whole.busy,
             floor_high=whole.floor_high,
             attained_high=whole.attained_high,
             moved=whole.moved,
@@ -268,6 +271,7 @@ def _row(analysis: Analysis, label: str, total: Total, matmul_rate: float | None
         rate=rate / matmul_rate if rate is not None and matmul_rate else None,
         roof="near ridge" if total.near_ridge > total.seconds / 2 else total.bound,
         attained=total.attained if total.mostly_costed else None,
+        busy=_share(total.seconds, analysis.busy),
         floor_high=total.floor_reach / analysis.wall if costed else None,
         attained_high=total.attained_high if total.mostly_costed else None,
         bound=total.bound,

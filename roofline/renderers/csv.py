@@ -22,12 +22,12 @@ def render(analysis: Analysis, by: str | None, rows: Choice = _ALL) -> str:
     key = by or "group"
     found = chosen(analysis, key, rows)
     lines = [
-        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total))
+        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total, analysis.busy))
         for label, total in (*found.kept.items(), *found.left)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for line in lines for name in line if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total))
+    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total, analysis.busy))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     return cells.document([*fields[:place], *functions, *fields[place:]], lines)

@@ -17,7 +17,7 @@ from roofline.renderers._terminal import SHEET, Page, facts
 #: Letters that names are given before a column makes room for them.
 _LEAST_NAME = 20
 #: Columns that make room for long names, where nobody sorts by them.
-_FOR_SHORT_NAMES = {"floor %": "floor", "loss %": "loss", "FLOP/s vs matmul": "rate"}
+_FOR_SHORT_NAMES = {"floor %": "floor", "loss %": "loss", "FLOP/s vs matmul": "rate", "% of busy": "busy"}
 _COUNTED = ("ops", "model", "executed", "vector", "read", "written")
 _COUNTED_RANKS = (0, 4, 1, 5, 2, 3)
 _COUNTED_WIDTHS = (28, 6, 12, 12, 12, 10, 10)

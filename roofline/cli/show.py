@@ -3,29 +3,32 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 from roofline import plugins
 from roofline.cli.options import tables
-from roofline.cli.options.completion import formats, keys, profiles
-from roofline.cli.options.paths import load, reading
+from roofline.cli.options.completion import formats, keys
+from roofline.cli.options.completion import profiles as short_names
+from roofline.cli.options.paths import check_once, load, reading
 from roofline.cli.options.terminal import Width
 from roofline.errors import InputError
 
 _LISTS = "roofline.renderers.shipped"
+_WALL = "roofline.renderers.wall"
 _FORMATS = "|".join(plugins.names("roofline.renderers"))
 
 
 def command(
-    profile: Annotated[
-        Path | None,
+    profiles: Annotated[
+        list[Path] | None,
         typer.Argument(
-            metavar="PROFILE",
-            autocompletion=profiles,
+            metavar="PROFILE...",
+            autocompletion=short_names,
             help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
-            "- reads it from standard input. Without one, the profiles that ship are listed.",
+            "- reads it from standard input. With --wall there may be several. Without one, the profiles that ship are "
+            "listed.",
         ),
     ] = None,
     by: Annotated[
@@ -37,6 +40,14 @@ def command(
             "By default, the whole summary with the table by group.",
         ),
     ] = None,
+    wall: Annotated[
+        bool,
+        typer.Option(
+            "--wall",
+            help="The shares of FLOPs, bytes and busy time of matmul, normalisation and pointwise ops, run by run, with "
+            "the published ones where the step is theirs.",
+        ),
+    ] = False,
     depth: Annotated[
         int | None,
         typer.Option(metavar="N", help="With --by scope: N levels of the tree, repeated layers folded (layer.*)."),
@@ -60,9 +71,18 @@ def command(
     kernels are shortened in text, and no two are alike; csv and json have them whole.
     Example: roofline show h100/bert-torch-infer-b32-tf32
     """
-    if profile is None:
-        _list(by, depth, top, every, sort, contains, columns, caption, width=width, format=format)
+    if not profiles:
+        _list(wall, by, depth, top, every, sort, contains, columns, caption, width=width, format=format)
         return
+    if wall:
+        _wall(profiles, by, depth, tables.choice(top, every, sort, contains), width, columns, caption, format)
+        return
+    if len(profiles) > 1:
+        raise InputError(
+            f"{len(profiles)} profiles are given: --wall shows several, compare explains their difference, and without "
+            "these give one."
+        )
+    profile = profiles[0]
     renderer = plugins.load("roofline.renderers", format, "format")
     from roofline.analysis.analysis import KEYS, analyze
     from roofline.analysis.scope_tree import to_depth
@@ -99,3 +119,28 @@ def _list(*of_a_profile: object, width: int | None, format: str) -> None:
     from roofline.core import schema, shipped
 
     tables.write(renderer.render({name: schema.load(path) for name, path in shipped.paths().items()}, **more), more)
+
+
+def _wall(
+    profiles: list[Path],
+    by: str | None,
+    depth: int | None,
+    rows: Any,
+    width: int | None,
+    columns: int | None,
+    caption: str | None,
+    format: str,
+) -> None:
+    """Print the wall chart as a table."""
+    if by not in (None, "group") or depth is not None:
+        raise InputError("--wall is a table by group: leave --by and --depth out.")
+    renderer = plugins.load(_WALL, format, "format of the wall chart")
+    more = tables.arguments(renderer, format, rows=rows, width=width, columns=columns, caption=caption)
+    check_once(profiles)
+    from roofline.analysis.analysis import analyze
+    from roofline.cli.options.words import if_long
+    from roofline.renderers._facts.wall import chart
+
+    with if_long(f"reading {len(profiles)} profiles"):
+        loaded = [load(path) for path in profiles]
+    tables.write(renderer.render(chart([analyze(profile) for profile in loaded]), **more), more)

@@ -92,6 +92,23 @@ class Note(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True
         )
 
 
+class ClassTable(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
+    """A table of shares by class of operator, which the shares of a step measured here may stand beside.
+
+    name: of the publication, short. step: what was run. stated: the arithmetic. models, modes: of the steps that it
+    may stand beside. flops, time: the columns of the shares. tasks: the rows, by our groups of ops.
+    """
+
+    name: str
+    step: str
+    stated: str
+    models: tuple[str, ...]
+    modes: tuple[str, ...]
+    flops: str
+    time: str
+    tasks: dict[str, str]
+
+
 class _Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=True):
     """What a TOML holds; `devices` leads from a hardware's name in the table to a device of roofline/devices."""
 
@@ -104,13 +121,15 @@ class _Setup(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
     baseline: str = ""
     means: str = ""
     note: tuple[Note, ...] = ()
+    classes: ClassTable | None = None
 
 
 class Publication(msgspec.Struct, frozen=True, kw_only=True):
     """A published benchmark: its figures, and what is known of how they came about.
 
     statistic: what one figure is of the measured times. baseline: the column that the others are compared with, ""
-    where there is none. means: what an average over the rows can or cannot say.
+    where there is none. means: what an average over the rows can or cannot say. classes: its table of shares by class of
+    operator, if it has one.
     """
 
     name: str
@@ -124,6 +143,7 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     rows: tuple[Row, ...]
     notes: tuple[Note, ...]
     cells: tuple[Cell, ...]
+    classes: ClassTable | None = None
 
     @property
     def versions(self) -> tuple[str, ...]:
@@ -177,6 +197,7 @@ def read(folder: Path, name: str, known: tuple[str, ...]) -> Publication:
         rows=setup.row,
         notes=setup.note,
         cells=msgspec.convert(lines, tuple[Cell, ...], strict=False),
+        classes=setup.classes,
     )
 
 

@@ -1,0 +1,99 @@
+"""Work against busy time of matmuls, normalisation and pointwise ops: who has the FLOPs, and who takes the time.
+
+    share = of one group / of the three together
+
+These are the classes of Ivanov et al., "Data Movement Is All You Need" (arXiv 2007.00072), table 1. Optimizer,
+communication and other ops stand apart, so that the three shares of each kind add up to all of it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total
+from roofline.core.vocabulary import GROUPS, Group
+
+#: The groups that shares are of.
+CLASSES: tuple[Group, ...] = ("matmul", "normalisation", "pointwise")
+
+
+@dataclass(frozen=True, slots=True)
+class GroupShares:
+    """A group of ops. None: unknown, or, of a group that stands apart, not of the three.
+
+    flops, bytes, time: shares of what the three have together: matrix and vector FLOP, compulsory traffic, busy time.
+    busy: share of the busy time of the whole step. slower: FLOP/s of the matmuls over FLOP/s of this group.
+    total: its sums; None where the step has no such op.
+    """
+
+    group: Group
+    flops: float | None = None
+    bytes: float | None = None
+    time: float | None = None
+    busy: float | None = None
+    slower: float | None = None
+    total: Total | None = None
+
+
+def group_shares(analysis: Analysis) -> tuple[GroupShares, ...]:
+    """Compute the rows of the wall chart: the three classes, then the groups apart that have any op.
+
+    A profile that was only counted has shares of work and none of time.
+    """
+    sums = analysis.by("group")
+    three = [sums[group] for group in CLASSES if group in sums]
+    flops = sum(_work(total) for total in three)
+    traffic = sum(_traffic(total) for total in three)
+    timed = analysis.timed
+    time = sum(total.seconds for total in three) if timed else 0.0
+    busy = sum(total.seconds for total in sums.values()) if timed else 0.0
+    fastest = _rate(sums["matmul"]) if timed and "matmul" in sums else None
+    rows = []
+    for group in GROUPS:
+        total = sums.get(group)
+        apart = group not in CLASSES
+        if total is None:
+            if not apart:
+                rows.append(
+                    GroupShares(
+                        group,
+                        flops=0.0 if flops else None,
+                        bytes=0.0 if traffic else None,
+                        time=0.0 if time else None,
+                        busy=0.0 if busy else None,
+                    )
+                )
+            continue
+        rate = _rate(total) if timed else None
+        rows.append(
+            GroupShares(
+                group,
+                flops=_work(total) / flops if flops and not apart and _known(total, total.unknown_flops) else None,
+                bytes=_traffic(total) / traffic
+                if traffic and not apart and _known(total, total.unknown_bytes)
+                else None,
+                time=total.seconds / time if time and not apart else None,
+                busy=total.seconds / busy if busy else None,
+                slower=fastest / rate if fastest and rate else None,
+                total=total,
+            )
+        )
+    return tuple(rows)
+
+
+def _work(total: Total) -> float:
+    return total.flops + total.vector_flops
+
+
+def _traffic(total: Total) -> float:
+    return total.bytes_read + total.bytes_written
+
+
+def _known(total: Total, unknown: float) -> bool:
+    """Return whether any of its work is known. unknown: own time of the ops whose work is not [s]."""
+    return total.own_seconds > unknown if total.own_seconds > 0 else total.costed > 0
+
+
+def _rate(total: Total) -> float | None:
+    return total.flop_rate if _known(total, total.unknown_flops) else None

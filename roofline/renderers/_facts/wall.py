@@ -1,0 +1,305 @@
+"""The wall chart: of matmul, normalisation and pointwise ops the shares of work and of busy time, run by run.
+
+`chart` works the facts out once, of runs and of what was published of the same step; formats and figures place them.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import NamedTuple
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.totals import Total
+from roofline.analysis.wall_chart import CLASSES, group_shares
+from roofline.comparison.labels import called
+from roofline.core.vocabulary import GROUPS, PHASES, Bound
+from roofline.published.class_shares import ClassShares, class_shares
+from roofline.renderers import _tables, _words
+
+#: From this share of the busy time on, work that is not known is worth a sentence. By choice.
+_UNKNOWN = 0.005
+#: What is less of the busy time is written as "<0.1 %".
+_SEEN = 0.0005
+
+
+@dataclass(frozen=True, slots=True)
+class Row:
+    """A group of ops in a run.
+
+    apart: whether it is none of the three. flops, bytes, time: shares of the three together; busy: of all busy time.
+    slower: how many times the FLOP/s of the matmuls are those of the group. seconds: busy time [s]. floor: the range of
+    its least time [s]. attained: that range over its own time. bound: the roof above most of its time; words: how close
+    it comes to that. None is unknown or does not apply.
+    """
+
+    group: str
+    apart: bool
+    flops: float | None
+    bytes: float | None
+    time: float | None
+    busy: float | None = None
+    slower: float | None = None
+    seconds: float | None = None
+    floor: tuple[float, float] | None = None
+    attained: tuple[float, float] | None = None
+    bound: Bound | None = None
+    words: str = units.UNKNOWN
+
+
+@dataclass(frozen=True, slots=True)
+class Run:
+    """A run, or a published table that stands beside runs.
+
+    about: what was run and on what, as far as the runs of a chart differ in it. analysis: of a run; table: of what was
+    published. One of them is None.
+    """
+
+    name: str
+    about: str
+    rows: tuple[Row, ...]
+    analysis: Analysis | None = None
+    table: ClassShares | None = None
+
+    @property
+    def classes(self) -> tuple[Row, ...]:
+        """The rows of matmul, normalisation and pointwise."""
+        return tuple(row for row in self.rows if not row.apart)
+
+    @property
+    def shown(self) -> tuple[Row, ...]:
+        """The rows that people are shown: without groups apart whose share of the busy time would be written as 0."""
+        return tuple(row for row in self.rows if not row.apart or row.busy is None or row.busy >= _SEEN)
+
+    @property
+    def apart(self) -> str:
+        """What stands apart in words, with its share of all busy time: "optimizer 19 %"."""
+        rows = [row for row in self.shown if row.apart and row.busy is not None]
+        return ", ".join(f"{row.group} {units.percent(row.busy, 0)}" for row in rows)
+
+    @property
+    def heading(self) -> str:
+        """Its name, and behind it what the chart does not say of all runs."""
+        return f"{self.name}: {self.about}" if self.about else self.name
+
+
+@dataclass(frozen=True, slots=True)
+class Chart:
+    """title: a sentence of the runs. subject: what was run and on what, as far as all runs share it, "" for nothing.
+
+    explanation: what the shares are of. notes: what must be known of single runs. runs: those measured, in the order
+    given; published: the tables beside them.
+    """
+
+    title: str
+    subject: str
+    explanation: str
+    notes: tuple[str, ...]
+    runs: tuple[Run, ...]
+    published: tuple[Run, ...]
+
+    @property
+    def about(self) -> str:
+        """What was run, and what the shares are of."""
+        return " ".join(filter(None, (self.subject and f"{self.subject}.", self.explanation)))
+
+    @property
+    def every(self) -> tuple[Run, ...]:
+        """The runs and then the published tables."""
+        return (*self.runs, *self.published)
+
+
+def chart(analyses: Sequence[Analysis]) -> Chart:
+    """Work out the chart of one or more runs."""
+    subjects, devices = list(map(_words.subject, analyses)), list(map(_words.device, analyses))
+    common = [texts[0] for texts in (subjects, devices) if len(set(texts)) == 1]
+    differing = [texts for texts in (subjects, devices) if len(set(texts)) > 1]
+    runs = tuple(
+        Run(name, " on ".join(texts[number] for texts in differing), _rows(analysis), analysis=analysis)
+        for number, (name, analysis) in enumerate(zip(_names(analyses), analyses, strict=True))
+    )
+    tables: dict[str, ClassShares] = {}
+    for analysis in analyses:
+        profile = analysis.profile
+        tables |= {table.name: table for table in class_shares(profile.model, profile.mode)}
+    published = tuple(
+        Run(
+            f"{table.name} ({table.stated})",
+            f"{table.step}, {table.hardware}, published{'' if table.citable else ', unverified'}",
+            tuple(_published_row(table, group) for group in CLASSES),
+            table=table,
+        )
+        for table in tables.values()
+    )
+    return Chart(_title(runs), " on ".join(common), _explanation(runs), _notes(runs), runs, published)
+
+
+def _names(analyses: Sequence[Analysis]) -> list[str]:
+    """Name the runs as everywhere, each with its arithmetic, on which the shares of time depend."""
+    names = []
+    for name, analysis in zip(called(analysis.profile for analysis in analyses), analyses, strict=True):
+        arithmetic = f" ({analysis.precision or analysis.profile.precision})"
+        names.append(_words.plain(name if arithmetic in name else name + arithmetic, 200))
+    return names
+
+
+def _rows(analysis: Analysis) -> tuple[Row, ...]:
+    rows = []
+    for shares in group_shares(analysis):
+        total = shares.total if analysis.timed else None
+        costed = total is not None and total.own_seconds > total.uncosted
+        known = total is not None and costed and total.mostly_costed
+        rows.append(
+            Row(
+                shares.group,
+                shares.group not in CLASSES,
+                shares.flops,
+                shares.bytes,
+                shares.time,
+                busy=shares.busy,
+                slower=shares.slower,
+                seconds=None if total is None else total.seconds,
+                floor=(total.floor, total.floor_reach) if total is not None and costed else None,
+                attained=(total.attained or 0.0, total.attained_high or 0.0) if total is not None and known else None,
+                bound=None if total is None else total.bound,
+                words=units.UNKNOWN if total is None else words(total),
+            )
+        )
+    return tuple(rows)
+
+
+def words(total: Total) -> str:
+    """Say which roof is above most of a group's time, and how close the group comes to it."""
+    if not total.mostly_costed:
+        return "unknown"
+    if total.near_ridge > total.seconds / 2:
+        return f"near the ridge, at {_words.attained(total)}"
+    times = _tables.Times(total.seconds, total.floor, total.floor_reach, total.loss, turning=0.0)
+    return _words.bound(total.bound, times)
+
+
+def _published_row(table: ClassShares, group: str) -> Row:
+    return Row(
+        group,
+        apart=False,
+        flops=table.flops.get(group),
+        bytes=None,
+        time=table.time.get(group),
+        slower=table.slower(group),
+    )
+
+
+# ---------------------------------------------------------------------------------------------------------- sentences
+
+
+def _title(runs: Sequence[Run]) -> str:
+    """Say which share of the work and of the time the matmuls of all runs are: "Matmuls are 99.8 % of the FLOPs ..."."""
+    matmuls = [row for run in runs for row in run.rows if row.group == "matmul"]
+    flops = _between([row.flops for row in matmuls], 1)
+    traffic = _between([row.bytes for row in matmuls], 0)
+    time = _between([row.time for row in matmuls], 0)
+    shares = [
+        f"{share} of the {kind}"
+        for share, kind in ((flops, "FLOPs"), ("" if time else traffic, "bytes"), (time, "busy time"))
+        if share
+    ]
+    return f"Matmuls are {_words.conjunction(shares)}" if shares else "Neither work nor time of the matmuls is known"
+
+
+def _between(shares: Sequence[float | None], digits: int) -> str:
+    """Write the range of the known shares; "" where none is known."""
+    known = [share for share in shares if share is not None]
+    if not known:
+        return ""
+    ends = [units.percent(end, digits).replace(">", "over ").replace("<", "under ") for end in (min(known), max(known))]
+    return ends[0] if ends[0] == ends[1] else f"{ends[0].removesuffix(' %')} to {ends[1]}"
+
+
+def _explanation(runs: Sequence[Run]) -> str:
+    phases = {name for run in runs if run.analysis is not None for name in run.analysis.profile.phases} - {"optimizer"}
+    present = [phase for phase in PHASES if phase in phases]
+    of = f" ({_words.conjunction(present)})" if present else ""
+    groups = {row.group for run in runs for row in run.shown if row.apart}
+    apart = [group for group in GROUPS if group in groups]
+    sentence = f"Shares are of matmul, normalisation and pointwise ops together{of} and add up to 100 %"
+    if not apart:
+        return f"{sentence}."
+    return f"{sentence}; {_words.conjunction(apart)} ops stand apart."
+
+
+def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
+    notes = []
+    for run in runs:
+        analysis = run.analysis
+        if analysis is None:
+            continue
+        if not analysis.timed:
+            notes.append(f"{run.name} was counted and not timed: it has work and no times.")
+            continue
+        known, moved = analysis.coverage["flops"], analysis.coverage["bytes"]
+        if any(share is not None and share < 1 - _UNKNOWN for share in (known, moved)):
+            notes.append(
+                f"{run.name}: FLOPs are known for {units.percent(known)} of busy time and bytes for "
+                f"{units.percent(moved)}; shares of work are of what is known."
+            )
+    why: dict[str, list[str]] = {}
+    for run in runs:
+        if run.analysis is not None and run.analysis.timed and _words.is_range(run.analysis):
+            why.setdefault(_words.ranges(run.analysis), []).append(run.name)
+    notes += [f"{_words.conjunction(names)}: {reason}." for reason, names in why.items()]
+    return tuple(notes)
+
+
+# -------------------------------------------------------------------------------------------------------------- cells
+
+
+class Column(NamedTuple):
+    """A heading (lines of it), how a cell is written, whether it is a number, and what goes first for want of room.
+
+    rank: the highest goes first, 0 stays.
+    """
+
+    heading: str
+    cell: Callable[[Row], str]
+    number: bool = True
+    rank: int = 0
+
+    @property
+    def name(self) -> str:
+        """The heading on one line."""
+        return self.heading.replace("\n", " ")
+
+
+def work_share(share: float | None) -> str:
+    """Write a share of the FLOPs to a hundredth of a percent, as the smallest groups have less than a tenth."""
+    return units.percent(share, 2).removesuffix(" %")
+
+
+def relative_rate(slower: float | None) -> str:
+    """Write a rate next to that of the matmuls, to two digits: 1/430; a higher one as 2.3x."""
+    if slower is None or slower <= 0:
+        return units.UNKNOWN
+    if slower == 1:
+        return "1"
+    return f"1/{units.significant(float(f'{slower:.2g}'), 2)}" if slower > 1 else f"{units.significant(1 / slower, 2)}x"
+
+
+def _minimum(row: Row) -> str:
+    if row.floor is None:
+        return units.UNKNOWN
+    low, high = row.floor
+    return units.seconds_between(low, high) if high > 1.005 * low else units.seconds(low)
+
+
+#: The columns of the table behind the name of the group.
+COLUMNS = (
+    Column("FLOP\n%", lambda row: work_share(row.flops)),
+    Column("bytes\n%", lambda row: _tables.percent(row.bytes), rank=3),
+    Column("busy\n%", lambda row: _tables.percent(row.time)),
+    Column("% of all\nbusy", lambda row: _tables.percent(row.busy), rank=4),
+    Column("time", lambda row: units.seconds(row.seconds), rank=6),
+    Column("minimum", _minimum, rank=5),
+    Column("rate vs\nmatmul", lambda row: relative_rate(row.slower), rank=1),
+    Column("bound", lambda row: row.words, number=False, rank=2),
+)

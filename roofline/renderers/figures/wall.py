@@ -1,0 +1,230 @@
+"""Work against busy time: of matmul, normalisation and pointwise ops a bar each of FLOPs, bytes and busy time, run by run.
+
+Published shares of the same step stand below, outlined. A line under the bar of time is the least time of its ops.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from roofline import units
+from roofline.analysis.analysis import Analysis
+from roofline.renderers import _tables, _words
+from roofline.renderers._facts import wall
+from roofline.renderers._facts.wall import Chart, Row, Run
+from roofline.renderers.figures import _frame, _measure, _style
+from roofline.renderers.figures._written import Caption
+
+if TYPE_CHECKING:
+    from matplotlib.axes import Axes
+    from matplotlib.figure import Figure
+
+#: The name of a run, its bars, the line below the bar of time with the air above it, and air below all [in].
+_NAME, _BAR, _LINE, _AIR = 0.125, 0.17, 0.045, 0.06
+#: How thick that line is, and the room above the published rows [in].
+_THICK, _SET_APART = 0.028, 0.07
+#: Between panels and between columns of text [in].
+_APART = 0.1
+#: The size of the sentence above the bars [pt].
+_TITLE = 8.0
+_INK, _RANGE, _FAINT = "#000000", "#9a9a9a", "#595959"
+#: Hatches tell the groups apart in grey, where white lies on the colour.
+_HATCH = {"matmul": "", "normalisation": "/////", "pointwise": "....."}
+_WRITTEN_IN = {"matmul": "white", "normalisation": "black", "pointwise": "white"}
+
+
+class _Kind(NamedTuple):
+    """What a panel is of: the field of a row, its heading, and how wide it is next to the others."""
+
+    field: str
+    heading: str
+    weight: float
+
+
+_KINDS = (_Kind("flops", "FLOPs [%]", 2.0), _Kind("bytes", "bytes [%]", 3.0), _Kind("time", "busy time [%]", 5.0))
+
+
+class _Panel(NamedTuple):
+    """A panel in its place [in]."""
+
+    kind: _Kind
+    left: float
+    width: float
+
+
+def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+    """Draw a row of bars for each run, and for what was published of the same step; shares in % where there is room."""
+    chart = wall.chart(items)
+    room = width - 2 * _frame.EDGE
+    lines = _measure.wrap(chart.title, room, _TITLE, most=3)
+    subject = _measure.wrap(chart.subject, room) if chart.subject else []
+    rates = _rates(chart) if width >= _frame.WIDE else {}
+    panels = _panels(chart, room - sum(_measure.widest(cells) + _APART for cells in rates.values()))
+    heads = _measure.line(_measure.SMALL) * (2 if rates else 1)
+    top = _frame.EDGE + _measure.line(_TITLE) * len(lines) + _measure.line(_measure.TEXT) * len(subject) + 0.05
+    below = _LINE if any(row.floor for run in chart.runs for row in run.classes) else 0.0
+    row = _NAME + _BAR + below + _AIR
+    high = row * len(chart.every) + (_SET_APART if chart.published else 0.0)
+    keys = _frame.keys(_entries(chart, panels, bool(below)), width)
+    fig = _frame.blank(width, top + heads + high + keys.height)
+    _frame.write(fig, _frame.EDGE, _frame.EDGE, lines, _TITLE)
+    _frame.write(fig, _frame.EDGE, _frame.EDGE + _measure.line(_TITLE) * len(lines), subject, _measure.TEXT, color=_FAINT)
+    begins = [number * row + (_SET_APART if run.table else 0.0) for number, run in enumerate(chart.every)]
+    _named(fig, chart, [top + heads + begin for begin in begins], room)
+    for panel in panels:
+        at = top + heads - _measure.line(_measure.SMALL)
+        _frame.write(fig, panel.left, at, [_measure.fit(panel.kind.heading, panel.width, _measure.SMALL)], _measure.SMALL)
+        axes = _frame.panel(fig, panel.left, top + heads, panel.width, high)
+        axes.set(xlim=(0, 1), ylim=(high, 0))
+        axes.set_axis_off()
+        for run, begin in zip(chart.every, begins, strict=True):
+            _bar(axes, panel, run, begin + _NAME)
+    _written_rates(fig, rates, [top + heads + begin + _NAME for begin in begins], width, top)
+    _frame.draw_keys(fig, keys, top + heads + high)
+    return fig, _caption(chart, items)
+
+
+def _panels(chart: Chart, room: float) -> list[_Panel]:
+    """Place the panels that any run has shares for, and at least that of the FLOPs."""
+    kinds = [kind for kind in _KINDS if any(_share(row, kind) is not None for run in chart.runs for row in run.classes)]
+    kinds = kinds or [_KINDS[0]]
+    each = (room - _APART * (len(kinds) - 1)) / sum(kind.weight for kind in kinds)
+    panels, left = [], _frame.EDGE
+    for kind in kinds:
+        panels.append(_Panel(kind, left, each * kind.weight))
+        left += each * kind.weight + _APART
+    return panels
+
+
+def _share(row: Row, kind: _Kind) -> float | None:
+    share: float | None = getattr(row, kind.field)
+    return share
+
+
+def _look(group: str, published: bool) -> dict[str, Any]:
+    colour, hatch = _style.GROUP[_group(group)][0], _HATCH[group]
+    if published:
+        return {"facecolor": "white", "edgecolor": colour, "hatch": hatch, "linewidth": 0.8}
+    return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}
+
+
+def _group(name: str) -> Any:
+    return name
+
+
+def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_frame.Key]:
+    entries = [_frame.Key(row.group, _look(row.group, published=False)) for row in chart.runs[0].classes]
+    if chart.published:
+        entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
+    if floors and any(panel.kind.field == "time" for panel in panels):
+        entries.append(_frame.Key("minimum at the roof", {"color": _INK, "linewidth": 2.0}, "line"))
+        if any(_words.is_range(run.analysis) for run in chart.runs if run.analysis is not None and run.analysis.timed):
+            entries.append(_frame.Key("its range", {"color": _RANGE, "linewidth": 2.0}, "line"))
+    return entries
+
+
+def _named(fig: Figure, chart: Chart, tops: Sequence[float], room: float) -> None:
+    """Write the name of each run above its bars, and at the right end what stands apart, where there is room."""
+    names = _measure.fit_apart([run.heading for run in chart.runs], room)
+    for run in chart.published:
+        device = f"{run.name}: {run.table.hardware}, published" if run.table is not None else run.heading
+        names.append(_measure.first_that_fits([run.heading, device], room))
+    for run, name, top in zip(chart.every, names, tops, strict=True):
+        _frame.write(fig, _frame.EDGE, top, [name], _measure.SMALL)
+        for text in (f"apart: {run.apart} of all busy time", f"apart: {run.apart}"):
+            if run.apart and _measure.width(name) + _measure.width(text) + 0.1 <= room:
+                _frame.write(fig, _frame.EDGE + room, top, [text], _measure.SMALL, ha="right", color=_FAINT)
+                break
+    if chart.published:
+        from matplotlib.lines import Line2D
+
+        y = fig.get_figheight() - tops[len(chart.runs)] + _SET_APART / 2
+        ends = [_frame.EDGE, _frame.EDGE + room]
+        fig.add_artist(Line2D(ends, [y, y], color=_RANGE, linewidth=0.6, transform=fig.dpi_scale_trans))
+
+
+def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
+    """Draw the bar of a run; in the panel of time the least times below it. top: its upper edge [in]."""
+    shares = [_share(row, panel.kind) for row in run.classes]
+    middle, left = top + _BAR / 2, 0.0
+    if all(share is None for share in shares):
+        reason = "not published" if run.table is not None else "not timed" if panel.kind.field == "time" else "unknown"
+        text = _measure.first_that_fits([reason, units.UNKNOWN], panel.width)
+        axes.text(0, middle, text, ha="left", va="center", size=_measure.SMALL, color=_FAINT)
+        return
+    for row, share in zip(run.classes, shares, strict=True):
+        if not share:
+            continue
+        look = _look(row.group, run.table is not None)
+        axes.barh(middle, share, left=left, height=_BAR, clip_on=False, **look)
+        text = _measure.first_that_fits([*_numbers(share), ""], share * panel.width - 0.06)
+        if text:
+            ink = "black" if run.table is not None else _WRITTEN_IN[row.group]
+            # On a hatch the text stands on a ground of its own.
+            box = {"facecolor": look["facecolor"], "pad": 0.6, "linewidth": 0} if look["hatch"] else None
+            at = left + share / 2
+            axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=ink, bbox=box)
+        if panel.kind.field == "time" and row.attained is not None:
+            low, high = (min(1.0, end) * share for end in row.attained)
+            line = {"height": _THICK, "linewidth": 0, "clip_on": False}
+            at = top + _BAR + _LINE - _THICK / 2
+            axes.barh(at, low, left=left, color=_INK, **line)
+            axes.barh(at, high - low, left=left + low, color=_RANGE, **line)
+        left += share
+
+
+def _numbers(share: float) -> list[str]:
+    """Write a share in percent in as many ways as there are, the most exact first; none rounds up to all of it."""
+    whole = f"{100 * share:.0f}"
+    return [_tables.percent(share), *([whole] if whole not in ("0", "100") else [])]
+
+
+def _rates(chart: Chart) -> dict[str, list[str]]:
+    """Collect the columns of rates relative to the matmuls', with their heads; none where no rate is known."""
+    groups = [row.group for row in chart.runs[0].classes if row.group != "matmul"]
+    columns = {}
+    for group in groups:
+        rows = [next((row for row in run.classes if row.group == group), None) for run in chart.every]
+        cells = [wall.relative_rate(row.slower if row is not None else None) for row in rows]
+        if any(cell != units.UNKNOWN for cell in cells):
+            columns[group] = [group, *cells]
+    return columns
+
+
+def _written_rates(
+    fig: Figure, rates: dict[str, list[str]], tops: Sequence[float], width: float, head: float
+) -> None:
+    """Write the rates at the right edge, each beside the bars of its run. tops: of these; head: of the headings [in]."""
+    right = width - _frame.EDGE
+    look: dict[str, Any] = {"ha": "right"}
+    if rates:
+        _frame.write(fig, right, head, ["FLOP/s vs matmul"], _measure.SMALL, **look)
+    for group, (name, *cells) in reversed(list(rates.items())):
+        _frame.write(fig, right, head + _measure.line(_measure.SMALL), [name], _measure.SMALL, **look)
+        for top, cell in zip(tops, cells, strict=True):
+            _frame.write(fig, right, top + (_BAR - _measure.line(_measure.SMALL)) / 2 + 0.01, [cell], _measure.SMALL, **look)
+        right -= _measure.widest(rates[group]) + _APART
+
+
+def _caption(chart: Chart, items: Sequence[Analysis]) -> Caption:
+    what = chart.explanation
+    if any(row.floor for run in chart.runs for row in run.classes):
+        what += " The line below a bar of time is the least time of its ops on this device."
+    published = [f"Outlined: {run.heading}." for run in chart.published]
+    short, told = [what], [what]
+    for run, analysis in zip(chart.runs, items, strict=True):
+        apart = f"; apart, of all busy time: {run.apart}" if run.apart else ""
+        short.append(f"{run.name}: {_words.subject(analysis)} on {_words.device(analysis)}{apart}.")
+        rates = [
+            f"{row.group} {wall.relative_rate(row.slower)} of the FLOP/s of matmuls"
+            for row in run.classes
+            if row.slower is not None and row.group != "matmul"
+        ]
+        bounds = [f"{row.group} {row.words}" for row in run.classes if row.bound is not None]
+        told.append(f"{short[-1]} {_words.provenance(analysis)}")
+        if bounds:
+            told.append(f"{'; '.join([*bounds, *rates])}.")
+    return Caption(
+        chart.title, " ".join([*short, *published, *chart.notes]), " ".join([*told, *published, *chart.notes])
+    )

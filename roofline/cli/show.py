@@ -44,7 +44,7 @@ def command(
         bool,
         typer.Option(
             "--wall",
-            help="The shares of FLOPs, bytes and busy time of matmul, normalisation and pointwise ops, run by run, with "
+            help="The shares of FLOPs, bytes and busy time of matmul, normalisation and pointwise ops, run by run, and "
             "the published ones where the step is theirs.",
         ),
     ] = False,

@@ -12,8 +12,8 @@ class ClassShares:
     """A published table of shares.
 
     name, step, stated, hardware: who published it, what was run, in which arithmetic, on what. flops, time: shares by
-    group of ops, of FLOP and of the time of the three together; None where the table has none. citable: whether somebody
-    read the figures in the source that is named.
+    group of ops, of FLOP and of the time of the three together; None where the table has none. citable: whether
+    somebody read the figures in the source that is named.
     """
 
     name: str

@@ -128,8 +128,8 @@ class Publication(msgspec.Struct, frozen=True, kw_only=True):
     """A published benchmark: its figures, and what is known of how they came about.
 
     statistic: what one figure is of the measured times. baseline: the column that the others are compared with, ""
-    where there is none. means: what an average over the rows can or cannot say. classes: its table of shares by class of
-    operator, if it has one.
+    where there is none. means: what an average over the rows can or cannot say. classes: its table of shares by class
+    of operator, if it has one.
     """
 
     name: str

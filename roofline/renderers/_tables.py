@@ -108,9 +108,9 @@ def attained(times: Times, upper: Times) -> tuple[float, float] | None:
 class Row:
     """One line. flops, bytes: shares of the step's known work; time, floor, loss: shares of the wall.
 
-    busy: share of the time in which any op runs. floor_high, attained_high: the upper ends of ranges. attained: None also where over half of its time has no floor.
-    rate: attained FLOP/s relative to the step's matmuls. bound: holds most of its time; roof: the same in words, empty
-    for the gap and the total. None is unknown or does not apply.
+    busy: share of the time in which any op runs. floor_high, attained_high: the upper ends of ranges. attained: None
+    also where over half of its time has no floor. rate: attained FLOP/s relative to the step's matmuls. bound: holds
+    most of its time; roof: the same in words, empty for the gap and the total. None is unknown or does not apply.
     parts: what was fused into its ops. named: whether the label is a name of the profile, and not a sum or the gap.
     moved, counted: compulsory bytes, and those that hardware counters saw, of main memory; partly: whether these are
     not of all of its ops.

@@ -14,7 +14,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.comparison.labels import called
-from roofline.core.vocabulary import GROUPS, PHASES, Bound
+from roofline.core.vocabulary import GROUPS, PHASES, Bound, Group
 from roofline.published.class_shares import ClassShares, class_shares
 from roofline.renderers import _tables, _words
 
@@ -34,7 +34,7 @@ class Row:
     it comes to that. None is unknown or does not apply.
     """
 
-    group: str
+    group: Group
     apart: bool
     flops: float | None
     bytes: float | None
@@ -61,6 +61,11 @@ class Run:
     rows: tuple[Row, ...]
     analysis: Analysis | None = None
     table: ClassShares | None = None
+
+    @property
+    def timed(self) -> bool:
+        """Whether its ops were timed here."""
+        return self.analysis is not None and self.analysis.timed
 
     @property
     def classes(self) -> tuple[Row, ...]:
@@ -115,10 +120,12 @@ def chart(analyses: Sequence[Analysis]) -> Chart:
     subjects, devices = list(map(_words.subject, analyses)), list(map(_words.device, analyses))
     common = [texts[0] for texts in (subjects, devices) if len(set(texts)) == 1]
     differing = [texts for texts in (subjects, devices) if len(set(texts)) > 1]
-    runs = tuple(
-        Run(name, " on ".join(texts[number] for texts in differing), _rows(analysis), analysis=analysis)
-        for number, (name, analysis) in enumerate(zip(_names(analyses), analyses, strict=True))
-    )
+    runs = []
+    for number, (name, analysis) in enumerate(zip(_names(analyses), analyses, strict=True)):
+        about = [texts[number] for texts in differing]
+        if devices in differing and _words.plain(analysis.profile.device.name) in name:
+            about.pop()
+        runs.append(Run(name, " on ".join(about), _rows(analysis), analysis=analysis))
     tables: dict[str, ClassShares] = {}
     for analysis in analyses:
         profile = analysis.profile
@@ -132,7 +139,7 @@ def chart(analyses: Sequence[Analysis]) -> Chart:
         )
         for table in tables.values()
     )
-    return Chart(_title(runs), " on ".join(common), _explanation(runs), _notes(runs), runs, published)
+    return Chart(_title(runs), " on ".join(common), _explanation(runs), _notes(runs), tuple(runs), published)
 
 
 def _names(analyses: Sequence[Analysis]) -> list[str]:
@@ -179,7 +186,7 @@ def words(total: Total) -> str:
     return _words.bound(total.bound, times)
 
 
-def _published_row(table: ClassShares, group: str) -> Row:
+def _published_row(table: ClassShares, group: Group) -> Row:
     return Row(
         group,
         apart=False,
@@ -194,7 +201,7 @@ def _published_row(table: ClassShares, group: str) -> Row:
 
 
 def _title(runs: Sequence[Run]) -> str:
-    """Say which share of the work and of the time the matmuls of all runs are: "Matmuls are 99.8 % of the FLOPs ..."."""
+    """Say which share of the work and of the time the matmuls of the runs are: "Matmuls are 99.8 % of ..."."""
     matmuls = [row for run in runs for row in run.rows if row.group == "matmul"]
     flops = _between([row.flops for row in matmuls], 1)
     traffic = _between([row.bytes for row in matmuls], 0)
@@ -217,8 +224,8 @@ def _between(shares: Sequence[float | None], digits: int) -> str:
 
 
 def _explanation(runs: Sequence[Run]) -> str:
-    phases = {name for run in runs if run.analysis is not None for name in run.analysis.profile.phases} - {"optimizer"}
-    present = [phase for phase in PHASES if phase in phases]
+    phases = {name for run in runs if run.analysis is not None for name in run.analysis.by("phase")}
+    present = [phase for phase in PHASES if phase in phases and phase != "optimizer"]
     of = f" ({_words.conjunction(present)})" if present else ""
     groups = {row.group for run in runs for row in run.shown if row.apart}
     apart = [group for group in GROUPS if group in groups]
@@ -245,7 +252,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
             )
     why: dict[str, list[str]] = {}
     for run in runs:
-        if run.analysis is not None and run.analysis.timed and _words.is_range(run.analysis):
+        if run.analysis is not None and run.timed and _words.is_range(run.analysis):
             why.setdefault(_words.ranges(run.analysis), []).append(run.name)
     notes += [f"{_words.conjunction(names)}: {reason}." for reason, names in why.items()]
     return tuple(notes)

@@ -1,4 +1,4 @@
-"""Work against busy time: of matmul, normalisation and pointwise ops a bar each of FLOPs, bytes and busy time, run by run.
+"""Work against busy time: for each run a bar of FLOPs, of bytes and of busy time, by the classes of Ivanov et al.
 
 Published shares of the same step stand below, outlined. A line under the bar of time is the least time of its ops.
 """
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.core.vocabulary import Group
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import wall
 from roofline.renderers._facts.wall import Chart, Row, Run
@@ -24,14 +25,15 @@ if TYPE_CHECKING:
 _NAME, _BAR, _LINE, _AIR = 0.125, 0.17, 0.045, 0.06
 #: How thick that line is, and the room above the published rows [in].
 _THICK, _SET_APART = 0.028, 0.07
-#: Between panels and between columns of text [in].
-_APART = 0.1
+#: Between panels and between columns of text; below their headings; around a number in a bar [in].
+_APART, _BELOW_HEADS, _PAD = 0.1, 0.05, 0.035
 #: The size of the sentence above the bars [pt].
 _TITLE = 8.0
 _INK, _RANGE, _FAINT = "#000000", "#9a9a9a", "#595959"
+_KEY: dict[str, Any] = {"linewidth": 2.0, "solid_capstyle": "butt"}
 #: Hatches tell the groups apart in grey, where white lies on the colour.
-_HATCH = {"matmul": "", "normalisation": "/////", "pointwise": "....."}
-_WRITTEN_IN = {"matmul": "white", "normalisation": "black", "pointwise": "white"}
+_HATCH: dict[Group, str] = {"matmul": "", "normalisation": "/////", "pointwise": "....."}
+_WRITTEN_IN: dict[Group, str] = {"matmul": "white", "normalisation": "black", "pointwise": "white"}
 
 
 class _Kind(NamedTuple):
@@ -46,11 +48,12 @@ _KINDS = (_Kind("flops", "FLOPs [%]", 2.0), _Kind("bytes", "bytes [%]", 3.0), _K
 
 
 class _Panel(NamedTuple):
-    """A panel in its place [in]."""
+    """A panel in its place [in]. exact: whether numbers in it have a decimal."""
 
     kind: _Kind
     left: float
     width: float
+    exact: bool
 
 
 def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
@@ -58,10 +61,13 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     chart = wall.chart(items)
     room = width - 2 * _frame.EDGE
     lines = _measure.wrap(chart.title, room, _TITLE, most=3)
-    subject = _measure.wrap(chart.subject, room) if chart.subject else []
-    rates = _rates(chart) if width >= _frame.WIDE else {}
-    panels = _panels(chart, room - sum(_measure.widest(cells) + _APART for cells in rates.values()))
-    heads = _measure.line(_measure.SMALL) * (2 if rates else 1)
+    about = [chart.subject, *([] if any(run.timed for run in chart.runs) else ["counted and not timed"])]
+    subject = [line for part in about if part for line in _measure.wrap(part, room)]
+    wide = width >= _frame.WIDE
+    rates = _rates(chart) if wide else {}
+    bars = room - sum(_measure.widest(cells) + _APART for cells in rates.values())
+    panels = _panels(chart, bars, wide)
+    heads = _measure.line(_measure.SMALL) * (2 if rates else 1) + _BELOW_HEADS
     top = _frame.EDGE + _measure.line(_TITLE) * len(lines) + _measure.line(_measure.TEXT) * len(subject) + 0.05
     below = _LINE if any(row.floor for run in chart.runs for row in run.classes) else 0.0
     row = _NAME + _BAR + below + _AIR
@@ -69,12 +75,16 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     keys = _frame.keys(_entries(chart, panels, bool(below)), width)
     fig = _frame.blank(width, top + heads + high + keys.height)
     _frame.write(fig, _frame.EDGE, _frame.EDGE, lines, _TITLE)
-    _frame.write(fig, _frame.EDGE, _frame.EDGE + _measure.line(_TITLE) * len(lines), subject, _measure.TEXT, color=_FAINT)
+    _frame.write(
+        fig, _frame.EDGE, _frame.EDGE + _measure.line(_TITLE) * len(lines), subject, _measure.TEXT, color=_FAINT
+    )
     begins = [number * row + (_SET_APART if run.table else 0.0) for number, run in enumerate(chart.every)]
-    _named(fig, chart, [top + heads + begin for begin in begins], room)
+    _named(fig, chart, [top + heads + begin for begin in begins], bars)
     for panel in panels:
-        at = top + heads - _measure.line(_measure.SMALL)
-        _frame.write(fig, panel.left, at, [_measure.fit(panel.kind.heading, panel.width, _measure.SMALL)], _measure.SMALL)
+        at = top + heads - _BELOW_HEADS - _measure.line(_measure.SMALL)
+        _frame.write(
+            fig, panel.left, at, [_measure.fit(panel.kind.heading, panel.width, _measure.SMALL)], _measure.SMALL
+        )
         axes = _frame.panel(fig, panel.left, top + heads, panel.width, high)
         axes.set(xlim=(0, 1), ylim=(high, 0))
         axes.set_axis_off()
@@ -85,14 +95,14 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     return fig, _caption(chart, items)
 
 
-def _panels(chart: Chart, room: float) -> list[_Panel]:
+def _panels(chart: Chart, room: float, wide: bool) -> list[_Panel]:
     """Place the panels that any run has shares for, and at least that of the FLOPs."""
     kinds = [kind for kind in _KINDS if any(_share(row, kind) is not None for run in chart.runs for row in run.classes)]
     kinds = kinds or [_KINDS[0]]
     each = (room - _APART * (len(kinds) - 1)) / sum(kind.weight for kind in kinds)
     panels, left = [], _frame.EDGE
     for kind in kinds:
-        panels.append(_Panel(kind, left, each * kind.weight))
+        panels.append(_Panel(kind, left, each * kind.weight, wide or kind.field == "flops"))
         left += each * kind.weight + _APART
     return panels
 
@@ -102,15 +112,11 @@ def _share(row: Row, kind: _Kind) -> float | None:
     return share
 
 
-def _look(group: str, published: bool) -> dict[str, Any]:
-    colour, hatch = _style.GROUP[_group(group)][0], _HATCH[group]
+def _look(group: Group, published: bool) -> dict[str, Any]:
+    colour, hatch = _style.GROUP[group][0], _HATCH[group]
     if published:
         return {"facecolor": "white", "edgecolor": colour, "hatch": hatch, "linewidth": 0.8}
     return {"facecolor": colour, "edgecolor": "white", "hatch": hatch, "linewidth": 0.0}
-
-
-def _group(name: str) -> Any:
-    return name
 
 
 def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_frame.Key]:
@@ -118,9 +124,9 @@ def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_fram
     if chart.published:
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):
-        entries.append(_frame.Key("minimum at the roof", {"color": _INK, "linewidth": 2.0}, "line"))
-        if any(_words.is_range(run.analysis) for run in chart.runs if run.analysis is not None and run.analysis.timed):
-            entries.append(_frame.Key("its range", {"color": _RANGE, "linewidth": 2.0}, "line"))
+        entries.append(_frame.Key("minimum at the roof", {"color": _INK, **_KEY}, "line"))
+        if any(_words.is_range(run.analysis) for run in chart.runs if run.analysis is not None and run.timed):
+            entries.append(_frame.Key("its range", {"color": _RANGE, **_KEY}, "line"))
     return entries
 
 
@@ -158,7 +164,7 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
             continue
         look = _look(row.group, run.table is not None)
         axes.barh(middle, share, left=left, height=_BAR, clip_on=False, **look)
-        text = _measure.first_that_fits([*_numbers(share), ""], share * panel.width - 0.06)
+        text = next((text for text in _numbers(share, panel) if _measure.width(text) <= share * panel.width - _PAD), "")
         if text:
             ink = "black" if run.table is not None else _WRITTEN_IN[row.group]
             # On a hatch the text stands on a ground of its own.
@@ -174,10 +180,13 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
         left += share
 
 
-def _numbers(share: float) -> list[str]:
-    """Write a share in percent in as many ways as there are, the most exact first; none rounds up to all of it."""
+def _numbers(share: float, panel: _Panel) -> list[str]:
+    """Write a share in percent, the way that is tried first in front; none rounds up to all of it."""
     whole = f"{100 * share:.0f}"
-    return [_tables.percent(share), *([whole] if whole not in ("0", "100") else [])]
+    exact = _tables.percent(share)
+    if whole in ("0", "100"):
+        return [exact]
+    return [exact, whole] if panel.exact else [whole]
 
 
 def _rates(chart: Chart) -> dict[str, list[str]]:
@@ -187,14 +196,12 @@ def _rates(chart: Chart) -> dict[str, list[str]]:
     for group in groups:
         rows = [next((row for row in run.classes if row.group == group), None) for run in chart.every]
         cells = [wall.relative_rate(row.slower if row is not None else None) for row in rows]
-        if any(cell != units.UNKNOWN for cell in cells):
+        if any(cell != units.UNKNOWN for cell in cells[: len(chart.runs)]):
             columns[group] = [group, *cells]
     return columns
 
 
-def _written_rates(
-    fig: Figure, rates: dict[str, list[str]], tops: Sequence[float], width: float, head: float
-) -> None:
+def _written_rates(fig: Figure, rates: dict[str, list[str]], tops: Sequence[float], width: float, head: float) -> None:
     """Write the rates at the right edge, each beside the bars of its run. tops: of these; head: of the headings [in]."""
     right = width - _frame.EDGE
     look: dict[str, Any] = {"ha": "right"}
@@ -203,7 +210,9 @@ def _written_rates(
     for group, (name, *cells) in reversed(list(rates.items())):
         _frame.write(fig, right, head + _measure.line(_measure.SMALL), [name], _measure.SMALL, **look)
         for top, cell in zip(tops, cells, strict=True):
-            _frame.write(fig, right, top + (_BAR - _measure.line(_measure.SMALL)) / 2 + 0.01, [cell], _measure.SMALL, **look)
+            _frame.write(
+                fig, right, top + (_BAR - _measure.line(_measure.SMALL)) / 2 + 0.01, [cell], _measure.SMALL, **look
+            )
         right -= _measure.widest(rates[group]) + _APART
 
 

@@ -30,6 +30,7 @@ from roofline.renderers.report.parts.run import Run, section
 from roofline.renderers.report.roofline import roofline
 from roofline.renderers.report.timeline import timeline
 from roofline.renderers.report.verdict import verdict
+from roofline.renderers.report.wall import wall
 from roofline.renderers.report.where import where
 from roofline.version import __version__
 
@@ -58,6 +59,7 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
     parts = [
         section("verdict", "Verdict", verdict(runs, ranking, allow)),
         where(runs),
+        wall(runs),
         groups(runs),
         picture,
         listed,
@@ -154,6 +156,7 @@ def _header(runs: Sequence[Run], title: str) -> Html:
 _NAMES = {
     "verdict": "Verdict",
     "where": "Time",
+    "wall": "Work",
     "tables": "Tables",
     "roofline": "Roofline",
     "ops": "Ops",

@@ -11,8 +11,8 @@ from roofline.renderers._names.distinct import distinct
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
     """Write the float. Needs the packages booktabs, graphicx and (before 2020) textcomp.
 
-    columns: of a two-column page, that the table is as wide as. caption: "short" is the sentence and what the shares are
-    of; "long" has the notes too, which otherwise stand in comments.
+    columns: of a two-column page, that the table is as wide as. caption: "short" is the sentence and what the shares
+    are of; "long" has the notes too, which otherwise stand in comments.
     """
     runs = chart.every
     rows: list[list[str]] = []

@@ -24,7 +24,7 @@ def command(
     profiles: Annotated[
         list[Path] | None,
         typer.Argument(
-            metavar="PROFILE...",
+            metavar="PROFILE",
             autocompletion=short_names,
             help="A profile saved by `roofline profile` or `roofline import`, or the short name of one that ships; "
             "- reads it from standard input. With --wall there may be several. Without one, the profiles that ship are "

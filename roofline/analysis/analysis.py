@@ -7,10 +7,10 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 
@@ -22,7 +22,7 @@ from roofline.analysis.columns import numbered, often
 from roofline.analysis.gap_causes import DISPATCH, gap_causes, most_before_one, seconds_of
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
-from roofline.analysis.totals import OpTable, Total
+from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
 from roofline.core import statistics
 from roofline.core.device import Device
 from roofline.core.executor import one_by_one
@@ -30,6 +30,7 @@ from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
 from roofline.core.schema import Op, Profile, Signature
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, LINEAR_ALGEBRA, OpClass
+from roofline.errors import InputError
 from roofline.shown import Shown
 
 #: A device that dispatch keeps waiting for this share of the step waits for its host. By choice: well above the
@@ -60,8 +61,210 @@ class Constituent(NamedTuple):
 
 
 @dataclass(frozen=True, repr=False)
-class Analysis(Shown):
-    """A profile under the ceilings of a device, as `analyze` makes it.
+class WorkAnalysis(Shown):
+    """The work of a step under the ceilings of a device: of a profile whose ops have no times, all that is known.
+
+    What only times can say is None here, and a number in an `Analysis`. table: its times are NaN.
+    """
+
+    profile: Profile
+    device: Device
+    table: OpTable
+    missing: tuple[str, ...] = ()
+    _sums: dict[str, Any] = field(default_factory=dict, repr=False)
+
+    @cached_property
+    def wall(self) -> float | None:
+        """Median time of a plain step [s]; None where the step was counted and not timed."""
+        return None if self.profile.profiled is None else float(np.median(self.profile.wall.steps))
+
+    @cached_property
+    def wall_interval(self) -> tuple[float, float] | None:
+        """The 95 % interval of the median step [s]: between processes where there are several (`--rounds`)."""
+        if self.wall is None:
+            return None
+        return statistics.median_interval(self.profile.wall.steps, self.profile.wall.processes)
+
+    @property
+    def busy(self) -> float | None:
+        """Time of the step in which at least one op ran [s]."""
+        return None
+
+    @property
+    def gap(self) -> float | None:
+        """wall - busy [s]."""
+        return None
+
+    @cached_property
+    def gap_interval(self) -> tuple[float, float] | None:
+        """The gap's 95 % interval [s]."""
+        return None
+
+    @cached_property
+    def idle(self) -> float | None:
+        """Idle time observed in the profiled steps [s]."""
+        return None
+
+    @cached_property
+    def gap_causes(self) -> dict[str, float] | None:
+        """The gap by cause [s]."""
+        return None
+
+    @property
+    def mfu(self) -> float | None:
+        """Model FLOPs utilisation."""
+        return None
+
+    @cached_property
+    def total(self) -> WorkTotal:
+        """Sums over all ops."""
+        return totals.add_up_work(self.profile, self.table, np.arange(len(self.profile.ops)))
+
+    @property
+    def flags(self) -> tuple[str, ...]:
+        """The recorder's flags."""
+        return tuple(dict.fromkeys(self.profile.flags))
+
+    @property
+    def has_queue(self) -> bool:
+        """Whether ops wait in a queue of the device while the host dispatches further ones."""
+        return self.profile.device.kind != "cpu"
+
+    @property
+    def roofs(self) -> dict[str, float | None]:
+        """Least times of the step [s].
+
+        serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
+        ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
+        it is not known, as all are where no op has a floor. Of ops of unknown work they hold nothing.
+        """
+        if not self.total.floor_high:
+            return {"serial": None, "overlap": None, "ideal": None}
+        overlap, ideal = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory))), self._ideal()
+        # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.
+        return {"serial": self.total.floor, "overlap": overlap, "ideal": None if ideal is None else min(ideal, overlap)}
+
+    def _ideal(self) -> float | None:
+        bandwidth = self.device.bandwidth
+        if self.peak is None or bandwidth is None or not buffers_known(self.profile):
+            return None
+        return max(self.total.model_flops / self.peak, external_bytes(accesses(self.profile)) / bandwidth)
+
+    @cached_property
+    def precision(self) -> str | None:
+        """The arithmetic in which most executed matrix FLOPs are done, or None."""
+        work: dict[str, float] = {}
+        for number, many in self._often.items():
+            signature = self.profile.signatures[number]
+            if signature.precision and signature.precision.arithmetic:
+                name = signature.precision.arithmetic
+                work[name] = work.get(name, 0.0) + many * (signature.cost.flops or 0.0)
+        return max(work, key=lambda name: work[name]) if work else None
+
+    @cached_property
+    def _often(self) -> dict[int, int]:
+        """How many ops have each signature, in the order of their first op."""
+        signature = self.table.columns.signature
+        return {int(signature[row]): many for row, many in often(signature)}
+
+    @property
+    def peak(self) -> float | None:
+        """The matrix peak of that arithmetic [FLOP/s]."""
+        return self.device.rate(f"matrix.{self.precision}") if self.precision else None
+
+    def op_class(self, op: Op) -> OpClass:
+        """The class of an op: its phase decides `optimizer`, its signature everything else."""
+        return self._class(op.signature, op.phase)
+
+    def _class(self, signature: int, phase: int) -> OpClass:
+        return "optimizer" if self.profile.phases[phase] == "optimizer" else self.profile.signatures[signature].op_class
+
+    def constituents(self, op: Op) -> tuple[Constituent, ...]:
+        """What was fused into an op; nothing for an op that stands for itself."""
+        profile = self.profile
+        places = op.places or ((op.scope, op.phase, op.block),) * len(op.constituents)
+        return tuple(
+            Constituent(
+                signature=profile.signatures[number],
+                op_class=self._class(number, phase),
+                phase=profile.phases[phase],
+                scope=profile.scopes[scope],
+                block=profile.blocks[block],
+            )
+            for number, (scope, phase, block) in zip(op.constituents, places, strict=True)
+        )
+
+    def fused(self, key: str) -> dict[str, tuple[str, ...]]:
+        """What was fused into the ops of each row of `by(key)`: names, each once; rows of unfused ops are left out."""
+        names: dict[str, dict[str, None]] = {}
+        for op in self.profile.ops:
+            if op.constituents:
+                row = names.setdefault(_LABELS[key].label(self, op), {})
+                row |= dict.fromkeys(self.profile.signatures[number].name for number in op.constituents)
+        return {label: tuple(row) for label, row in names.items()}
+
+    def by(self, key: str) -> Mapping[str, WorkTotal]:
+        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most work.
+
+        Classes and groups keep their order.
+        """
+        if key not in self._sums:
+            rows = self._rows(key)
+            sums = {name: totals.add_up_work(self.profile, self.table, numbers) for name, numbers in rows.items()}
+            self._sums[key] = sums if key in _ORDERS else _sorted(sums, lambda total: total.flops + total.vector_flops)
+        return cast("Mapping[str, WorkTotal]", self._sums[key])
+
+    def _rows(self, key: str) -> dict[str, Ints]:
+        """The numbers of the ops of each row of `by(key)`."""
+        order, of, (number, first) = _ORDERS.get(key), _LABELS[key], self._alike(key)
+        labels = [of.label(self, self.profile.ops[row]) for row in first.tolist()]
+        present = dict.fromkeys(labels[which] for which in np.argsort(first).tolist())
+        distinct = [name for name in order if name in present] if order else list(present)
+        code = {name: code for code, name in enumerate(distinct)}
+        codes = np.asarray([code[label] for label in labels], np.int64)[number]
+        ends = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
+        rows = np.split(np.argsort(codes, kind="stable"), ends) if distinct else []
+        return dict(zip(distinct, rows, strict=True))
+
+    def labels(self, key: str) -> list[str]:
+        """The row of `by(key)` that each op belongs to; equal ops are asked once."""
+        number, first = self._alike(key)
+        names = [_LABELS[key].label(self, self.profile.ops[row]) for row in first.tolist()]
+        return [names[which] for which in number.tolist()]
+
+    def _alike(self, key: str) -> tuple[Ints, Ints]:
+        """Ops that have the same label by what it is made of: their number, and of each number the first op."""
+        given = [getattr(self.table.columns, name) for name in _LABELS[key].of]
+        if key == "kernel":
+            sets: dict[tuple[tuple[int, int], ...], int] = {}
+            given.append(np.asarray([sets.setdefault(op.kernels, len(sets)) for op in self.profile.ops], np.int64))
+        return numbered(*given)
+
+    @cached_property
+    def products(self) -> dict[str, Products]:
+        """What contractions asked for and executed, by phase; phases without any are left out."""
+        found: dict[str, Products] = {}
+        differences: dict[str, dict[str, float]] = {}
+        of = self.table.columns
+        for row, many in often(of.signature, of.phase):
+            signature, phase = self.profile.signatures[of.signature[row]], self.profile.phases[of.phase[row]]
+            model, executed = signature.cost.model_flops, signature.cost.flops
+            if model is None or executed is None or not (model or executed) or signature.kind == LINEAR_ALGEBRA:
+                continue
+            known = found.get(phase, Products(0.0, 0.0, ""))
+            found[phase] = Products(known.model + many * model, known.executed + many * executed, "")
+            by_name = differences.setdefault(phase, {})
+            by_name[signature.name] = by_name.get(signature.name, 0.0) + many * (executed - model)
+        for phase, by_name in differences.items():
+            most = max(by_name, key=lambda name: abs(by_name[name]))
+            if abs(by_name[most]) > _SAME_WORK * found[phase].executed:
+                found[phase] = Products(found[phase].model, found[phase].executed, most)
+        return found
+
+
+@dataclass(frozen=True, repr=False)
+class Analysis(WorkAnalysis):
+    """A profile under the ceilings of a device, as `analyze` makes it of one whose ops have times.
 
     It prints as its verdict and the table of groups, and shows itself in a notebook. `by(key)` gives sums over ops
     [s, FLOP, byte]: wall = sum over ops (floor + loss + uncosted - overlap) + gap.
@@ -70,28 +273,13 @@ class Analysis(Shown):
     >>> analysis.wall, analysis.busy, analysis.gap
     """
 
-    profile: Profile
-    device: Device
-    table: OpTable
-    scale: float
-    inflation: float | None
-    missing: tuple[str, ...] = ()
-    _totals: dict[str, dict[str, Total]] = field(default_factory=dict, repr=False)
+    scale: float = field(kw_only=True)
+    inflation: float | None = field(kw_only=True)
 
     @cached_property
     def wall(self) -> float:
         """Median time of a plain step of the process that was also profiled [s]."""
         return float(np.median(self.profile.wall.steps))
-
-    @property
-    def timed(self) -> bool:
-        """Whether op times were measured; a profile that was only counted has work and no times."""
-        return self.profile.profiled is not None
-
-    @cached_property
-    def wall_interval(self) -> tuple[float, float] | None:
-        """The 95 % interval of the median step [s]: between processes where there are several (`--rounds`)."""
-        return statistics.median_interval(self.profile.wall.steps, self.profile.wall.processes)
 
     @cached_property
     def total(self) -> Total:
@@ -126,11 +314,6 @@ class Analysis(Shown):
         """Idle time observed in the profiled steps, mean [s]: as measured, never scaled, or it would prove nothing."""
         profiled = self.profile.profiled
         return float(np.mean(profiled.idle)) if profiled and profiled.idle else None
-
-    @property
-    def has_queue(self) -> bool:
-        """Whether ops wait in a queue of the device while the host dispatches further ones."""
-        return self.profile.device.kind != "cpu"
 
     @cached_property
     def gap_causes(self) -> dict[str, float] | None:
@@ -179,136 +362,20 @@ class Analysis(Shown):
         return together_beyond(self.profile)
 
     @property
-    def roofs(self) -> dict[str, float | None]:
-        """Least times of the step [s].
-
-        serial: these kernels, one after the other; overlap: these kernels, compute and memory perfectly overlapped;
-        ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
-        it is not known, as all are where no op has a floor. Of ops of unknown work they hold nothing.
-        """
-        if not self.total.floor_high:
-            return {"serial": None, "overlap": None, "ideal": None}
-        overlap, ideal = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory))), self._ideal()
-        # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.
-        return {"serial": self.total.floor, "overlap": overlap, "ideal": None if ideal is None else min(ideal, overlap)}
-
-    def _ideal(self) -> float | None:
-        bandwidth = self.device.bandwidth
-        if self.peak is None or bandwidth is None or not buffers_known(self.profile):
-            return None
-        return max(self.total.model_flops / self.peak, external_bytes(accesses(self.profile)) / bandwidth)
-
-    @cached_property
-    def precision(self) -> str | None:
-        """The arithmetic in which most executed matrix FLOPs are done, or None."""
-        work: dict[str, float] = {}
-        for number, many in self._often.items():
-            signature = self.profile.signatures[number]
-            if signature.precision and signature.precision.arithmetic:
-                name = signature.precision.arithmetic
-                work[name] = work.get(name, 0.0) + many * (signature.cost.flops or 0.0)
-        return max(work, key=lambda name: work[name]) if work else None
-
-    @cached_property
-    def _often(self) -> dict[int, int]:
-        """How many ops have each signature, in the order of their first op."""
-        signature = self.table.columns.signature
-        return {int(signature[row]): many for row, many in often(signature)}
-
-    @property
-    def peak(self) -> float | None:
-        """The matrix peak of that arithmetic [FLOP/s]."""
-        return self.device.rate(f"matrix.{self.precision}") if self.precision else None
-
-    @property
     def mfu(self) -> float | None:
         """Model FLOPs utilisation: model FLOPs / (wall x matrix peak)."""
         return self.total.model_flops / (self.wall * self.peak) if self.peak and self.wall else None
 
-    def op_class(self, op: Op) -> OpClass:
-        """The class of an op: its phase decides `optimizer`, its signature everything else."""
-        return self._class(op.signature, op.phase)
-
-    def _class(self, signature: int, phase: int) -> OpClass:
-        return "optimizer" if self.profile.phases[phase] == "optimizer" else self.profile.signatures[signature].op_class
-
-    def constituents(self, op: Op) -> tuple[Constituent, ...]:
-        """What was fused into an op; nothing for an op that stands for itself."""
-        profile = self.profile
-        places = op.places or ((op.scope, op.phase, op.block),) * len(op.constituents)
-        return tuple(
-            Constituent(
-                signature=profile.signatures[number],
-                op_class=self._class(number, phase),
-                phase=profile.phases[phase],
-                scope=profile.scopes[scope],
-                block=profile.blocks[block],
-            )
-            for number, (scope, phase, block) in zip(op.constituents, places, strict=True)
-        )
-
-    def fused(self, key: str) -> dict[str, tuple[str, ...]]:
-        """What was fused into the ops of each row of `by(key)`: names, each once; rows of unfused ops are left out."""
-        names: dict[str, dict[str, None]] = {}
-        for op in self.profile.ops:
-            if op.constituents:
-                row = names.setdefault(_LABELS[key].label(self, op), {})
-                row |= dict.fromkeys(self.profile.signatures[number].name for number in op.constituents)
-        return {label: tuple(row) for label, row in names.items()}
-
     def by(self, key: str) -> dict[str, Total]:
-        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel."""
-        if key not in self._totals:
-            self._totals[key] = self._by(key)
-        return self._totals[key]
+        """Sums by class, group, phase, block, scope, op (one row per signature and phase) or kernel, by most time.
 
-    def _by(self, key: str) -> dict[str, Total]:
-        order: tuple[str, ...] | None = {"class": CLASSES, "group": GROUPS}.get(key)
-        of, (number, first) = _LABELS[key], self._alike(key)
-        labels = [of.label(self, self.profile.ops[row]) for row in first.tolist()]
-        present = dict.fromkeys(labels[which] for which in np.argsort(first).tolist())
-        distinct = [name for name in order if name in present] if order else list(present)
-        code = {name: code for code, name in enumerate(distinct)}
-        codes = np.asarray([code[label] for label in labels], np.int64)[number]
-        ends = np.cumsum(np.bincount(codes, minlength=len(distinct)))[:-1]
-        rows = np.split(np.argsort(codes, kind="stable"), ends) if distinct else []
-        sums = {name: totals.add_up(self.profile, self.table, here) for name, here in zip(distinct, rows, strict=True)}
-        return sums if order else dict(sorted(sums.items(), key=lambda item: -item[1].seconds))
-
-    def labels(self, key: str) -> list[str]:
-        """The row of `by(key)` that each op belongs to; equal ops are asked once."""
-        number, first = self._alike(key)
-        names = [_LABELS[key].label(self, self.profile.ops[row]) for row in first.tolist()]
-        return [names[which] for which in number.tolist()]
-
-    def _alike(self, key: str) -> tuple[Ints, Ints]:
-        """Ops that have the same label by what it is made of: their number, and of each number the first op."""
-        given = [getattr(self.table.columns, name) for name in _LABELS[key].of]
-        if key == "kernel":
-            sets: dict[tuple[tuple[int, int], ...], int] = {}
-            given.append(np.asarray([sets.setdefault(op.kernels, len(sets)) for op in self.profile.ops], np.int64))
-        return numbered(*given)
-
-    @cached_property
-    def products(self) -> dict[str, Products]:
-        """What contractions asked for and executed, by phase; phases without any are left out."""
-        found: dict[str, Products] = {}
-        differences: dict[str, dict[str, float]] = {}
-        of = self.table.columns
-        for row, many in often(of.signature, of.phase):
-            signature, phase = self.profile.signatures[of.signature[row]], self.profile.phases[of.phase[row]]
-            model, executed = signature.cost.model_flops, signature.cost.flops
-            if model is None or executed is None or not (model or executed) or signature.kind == LINEAR_ALGEBRA:
-                continue
-            known = found.get(phase, Products(0.0, 0.0, ""))
-            found[phase] = Products(known.model + many * model, known.executed + many * executed, "")
-            by_name = differences.setdefault(phase, {})
-            by_name[signature.name] = by_name.get(signature.name, 0.0) + many * (executed - model)
-        for phase, by_name in differences.items():
-            most = max(by_name, key=lambda name: abs(by_name[name]))
-            if abs(by_name[most]) > _SAME_WORK * found[phase].executed:
-                found[phase] = Products(found[phase].model, found[phase].executed, most)
-        return found
+        Classes and groups keep their order.
+        """
+        if key not in self._sums:
+            rows = self._rows(key)
+            sums = {name: totals.add_up(self.profile, self.table, numbers) for name, numbers in rows.items()}
+            self._sums[key] = sums if key in _ORDERS else _sorted(sums, lambda total: total.seconds)
+        return cast("dict[str, Total]", self._sums[key])
 
     @cached_property
     def quality(self) -> dict[str, float]:
@@ -349,12 +416,12 @@ class Analysis(Shown):
         return tuple(dict.fromkeys(flags))
 
 
-def _op_label(analysis: Analysis, op: Op) -> str:
+def _op_label(analysis: WorkAnalysis, op: Op) -> str:
     signature = analysis.profile.signatures[op.signature]
     return f"{signature.name} {signature.shapes}".strip()
 
 
-def _kernel_label(analysis: Analysis, op: Op) -> str:
+def _kernel_label(analysis: WorkAnalysis, op: Op) -> str:
     if op.kernels:
         longest = max(op.kernels, key=lambda pair: pair[1])[0]
         return analysis.profile.kernels[longest]
@@ -364,7 +431,7 @@ def _kernel_label(analysis: Analysis, op: Op) -> str:
 class _Label(NamedTuple):
     """How rows of a table are called, and which columns of the ops say it."""
 
-    label: Callable[[Analysis, Op], str]
+    label: Callable[[WorkAnalysis, Op], str]
     of: tuple[str, ...]
 
 
@@ -379,21 +446,54 @@ _LABELS: dict[str, _Label] = {
     "source": _Label(lambda analysis, op: analysis.profile.signatures[op.signature].cost.quality, ("signature",)),
 }
 
+#: The keys whose rows have an order of their own.
+_ORDERS: dict[str, tuple[str, ...]] = {"class": CLASSES, "group": GROUPS}
 #: What `Analysis.by` takes.
 KEYS = tuple(_LABELS)
 
 
-def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = None) -> Analysis:
+def _sorted(sums: Mapping[str, AnyTotal], size: Callable[[AnyTotal], float]) -> dict[str, AnyTotal]:
+    """The same rows, the largest first."""
+    return dict(sorted(sums.items(), key=lambda row: -size(row[1])))
+
+
+def analyze(profile: Profile, device: Device | None = None, cold: Cold | None = None) -> WorkAnalysis:
     """Put the ops of a profile under the ceilings of `device` (default: those it was measured with).
 
     cold: which bytes are in no cache, where that was decided elsewhere; by default the history of the buffers says it.
 
-    Returns an Analysis: times in seconds, work in FLOP, traffic in byte, all per step. Raises InputError for a profile
+    Returns an Analysis: times in seconds, work in FLOP, traffic in byte, all per step; of a profile whose ops have no
+    times (`roofline profile --count-only`) a WorkAnalysis, whose times are None. Raises InputError for a profile
     without a plain step.
 
-    >>> roofline.analyze(profile).by("group")["matmul"].seconds
+    >>> roofline.analyze(profile).by("group")["matmul"].flops
     """
     device = seen_device(profile) if device is None else device
     scale, inflation = scale_of(profile)
     table, missing = op_table(profile, device, cold_traffic(profile, device) if cold is None else cold, scale)
-    return Analysis(profile, device, table, scale, inflation, missing)
+    if profile.has_times:
+        return Analysis(profile, device, table, missing, scale=scale, inflation=inflation)
+    unknown = np.full(len(profile.ops), np.nan)
+    table = replace(table, own=unknown, share=unknown, uncosted=unknown, floor_reach=unknown, loss=unknown)
+    return WorkAnalysis(profile, device, table, missing)
+
+
+def analyze_timed(
+    profile: Profile, device: Device | None = None, cold: Cold | None = None, name: str = "The profile"
+) -> Analysis:
+    """Analyse a profile whose ops must have times. Raises InputError for another one; name: what it is called."""
+    return timed(analyze(profile, device, cold), name)
+
+
+def timed(analysis: WorkAnalysis, name: str = "The profile") -> Analysis:
+    """The same analysis, if its ops have times. Raises InputError where they have none; name: what it is called."""
+    if isinstance(analysis, Analysis):
+        return analysis
+    raise InputError(f"{name} {why_untimed(analysis.profile)}.")
+
+
+def why_untimed(profile: Profile) -> str:
+    """Why the ops of a profile have no times, and the cure: "was counted and not timed: measure it again ..."."""
+    if profile.profiled is None:
+        return "was counted and not timed: measure it again without --count-only"
+    return "holds no profiled step, so its ops have no times: measure it again"

@@ -35,10 +35,10 @@ class Generation:
 
 
 def generation(analysis: Analysis) -> Generation | None:
-    """What is known of prefill and decode; None for a step without them, or without times."""
+    """What is known of prefill and decode; None for a step without them."""
     profile = analysis.profile
     phases = analysis.by("phase")
-    if "decode" not in phases or not analysis.timed:
+    if "decode" not in phases:
         return None
     decoding = np.asarray([profile.phases[op.phase] == "decode" for op in profile.ops])
     shares = _gap_before(analysis)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass, fields
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -18,10 +18,14 @@ from roofline.core.vocabulary import BOUNDS, Bound
 
 Array = NDArray[np.float64]
 
+AnyTotal = TypeVar("AnyTotal", bound="WorkTotal")
+
 
 @dataclass(frozen=True, slots=True)
 class OpTable:
     """Per op of the profile, in order: times [s] and verdicts. Bounds index `vocabulary.BOUNDS`.
+
+    own, share, uncosted, floor_reach, loss: NaN of ops that were counted and not timed.
 
     floor_high: the floor if nothing came from a cache, where it is not known what the caches held, and if a launch
     takes the most that it may; else the floor. floor_reach: the same as far as the op's own time allows it: what took
@@ -48,13 +52,11 @@ class OpTable:
     columns: Columns
 
 
-@dataclass(frozen=True, slots=True)
-class Total:
-    """Sums over some ops, per step. Known parts only; `unknown_*` [s] is the own time of what a sum had to skip.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WorkTotal:
+    """Sums over some ops, per step: their work, and the least time that it takes. Known parts only.
 
-    costed: how many of the ops have known work. floor to floor_reach: the range that the floor lies in.
-    counted_read, counted_written: bytes by hardware counters of `counted` ops; uncounted: ops that launch kernels and
-    lack them.
+    costed: how many of the ops have known work. floor to floor_high: the sum of their least times by the ceilings [s].
     """
 
     ops: int
@@ -67,12 +69,22 @@ class Total:
     int_ops: float
     bytes_read: float
     bytes_written: float
+    floor: float
+    floor_high: float
+    costed: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Total(WorkTotal):
+    """The same of ops that were timed. `unknown_*` [s] is the own time of what a sum had to skip.
+
+    floor to floor_reach: the range that the floor lies in, as far as the times of the ops allow it.
+    """
+
     seconds: float
     own_seconds: float
     overlap: float
     uncosted: float
-    floor: float
-    floor_high: float
     floor_reach: float
     loss: float
     divided_seconds: float
@@ -82,7 +94,6 @@ class Total:
     near_ridge: float
     unknown_flops: float
     unknown_bytes: float
-    costed: int
     counted: int = 0
     uncounted: int = 0
     counted_read: float = 0.0
@@ -116,10 +127,10 @@ class Total:
         return (self.flops + self.vector_flops) / self.own_seconds if self.own_seconds > 0 else None
 
 
-def together(some: Iterable[Total]) -> Total:
-    """The sums over the ops of several rows; at least one. Every field adds, those by name name by name."""
-    first, *others = some
-    sums: dict[str, Any] = {field.name: getattr(first, field.name) for field in fields(Total)}
+def together(rows: Iterable[AnyTotal]) -> AnyTotal:
+    """Add the sums over the ops of several rows; at least one. Every field adds, those by name name by name."""
+    first, *others = rows
+    sums = _fields(first)
     for other in others:
         for name, value in sums.items():
             more = getattr(other, name)
@@ -127,39 +138,30 @@ def together(some: Iterable[Total]) -> Total:
                 sums[name] = {key: value.get(key, 0.0) + more.get(key, 0.0) for key in {**value, **more}}
             else:
                 sums[name] = value + more
-    return Total(**sums)
+    return type(first)(**sums)
 
 
-def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
-    """The sums over the ops at `rows` of the profile."""
-    of = table.columns
-    signature = of.signature[rows]
-    numbers, times = _often(signature, len(profile.signatures))
+def _fields(total: WorkTotal) -> dict[str, Any]:
+    return {field.name: getattr(total, field.name) for field in fields(total)}
+
+
+def add_up_work(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> WorkTotal:
+    """Add up the work of the ops at `rows` of the profile."""
+    numbers, times = _often(table.columns.signature[rows], len(profile.signatures))
     costs = [
         (profile.signatures[number].cost, many) for number, many in zip(numbers.tolist(), times.tolist(), strict=True)
     ]
-    own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
     functions: dict[str, float] = {}
     for cost, many in costs:
         for name, number in (cost.functions or {}).items():
             functions[name] = functions.get(name, 0.0) + many * number
-    under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
-
-    def per_bound(weights: Array) -> dict[Bound, float]:
-        sums = np.bincount(bound, weights=weights, minlength=len(BOUNDS))
-        return {name: float(sums[code]) for code, name in enumerate(BOUNDS)}
 
     def known(name: str) -> float:
         return float(sum(many * (getattr(cost, name) or 0.0) for cost, many in costs))
 
-    def own_where(chosen: Callable[[Cost], bool]) -> float:
-        """The own time of ops whose cost is such."""
-        such = np.asarray([chosen(cost) for cost, _ in costs], bool)
-        return float(own[such[np.searchsorted(numbers, signature)]].sum()) if len(rows) else 0.0
-
-    return Total(
+    return WorkTotal(
         ops=len(rows),
-        kernels=int(of.launches[rows].sum()),
+        kernels=int(table.columns.launches[rows].sum()),
         model_flops=known("model_flops"),
         flops=known("flops"),
         useful_flops=known("useful_flops"),
@@ -168,23 +170,44 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         int_ops=known("int_ops"),
         bytes_read=known("bytes_read"),
         bytes_written=known("bytes_written"),
+        floor=float(table.floor[rows].sum()),
+        floor_high=float(table.floor_high[rows].sum()),
+        costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
+    )
+
+
+def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
+    """Add up the work and the time of the ops at `rows` of the profile."""
+    own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
+    under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
+    signature = table.columns.signature[rows]
+    numbers, _ = _often(signature, len(profile.signatures))
+
+    def per_bound(weights: Array) -> dict[Bound, float]:
+        sums = np.bincount(bound, weights=weights, minlength=len(BOUNDS))
+        return {name: float(sums[code]) for code, name in enumerate(BOUNDS)}
+
+    def own_where(chosen: Callable[[Cost], bool]) -> float:
+        """The own time of ops whose cost is such."""
+        such = np.asarray([chosen(profile.signatures[number].cost) for number in numbers.tolist()], bool)
+        return float(own[such[np.searchsorted(numbers, signature)]].sum()) if len(rows) else 0.0
+
+    return Total(
+        **_fields(add_up_work(profile, table, rows)),
         seconds=float(share.sum()),
         own_seconds=float(own.sum()),
         overlap=float((own - share).sum()),
         uncosted=float(table.uncosted[rows].sum()),
-        floor=float(table.floor[rows].sum()),
-        floor_high=float(table.floor_high[rows].sum()),
         floor_reach=float(table.floor_reach[rows].sum()),
         loss=float(table.loss[rows].sum()),
-        divided_seconds=float(own[of.fused[rows]].sum()),
+        divided_seconds=float(own[table.columns.fused[rows]].sum()),
         bounds=per_bound(share),
         bounds_floor=per_bound(table.floor[rows]),
         unattained=per_bound(np.where(under, share, 0.0)),
         near_ridge=float(share[table.near_ridge[rows]].sum()),
         unknown_flops=own_where(lambda cost: not cost.flops_known),
         unknown_bytes=own_where(lambda cost: cost.bytes is None),
-        costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
-        **_by_counters(profile, of.launches, rows),
+        **_by_counters(profile, table.columns.launches, rows),
     )
 
 

@@ -10,8 +10,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roofline.analysis.analysis import Analysis
-from roofline.analysis.totals import Total
+from roofline.analysis.analysis import WorkAnalysis
+from roofline.analysis.totals import Total, WorkTotal
 from roofline.core.vocabulary import GROUPS, Group
 
 #: The groups that shares are of.
@@ -33,10 +33,10 @@ class GroupShares:
     time: float | None = None
     busy: float | None = None
     slower: float | None = None
-    total: Total | None = None
+    total: WorkTotal | None = None
 
 
-def group_shares(analysis: Analysis) -> tuple[GroupShares, ...]:
+def group_shares(analysis: WorkAnalysis) -> tuple[GroupShares, ...]:
     """Compute the rows of the wall chart: the three classes, then the groups apart that have any op.
 
     A profile that was only counted has shares of work and none of time.
@@ -45,10 +45,9 @@ def group_shares(analysis: Analysis) -> tuple[GroupShares, ...]:
     three = [sums[group] for group in CLASSES if group in sums]
     flops = sum(_work(total) for total in three)
     traffic = sum(_traffic(total) for total in three)
-    timed = analysis.timed
-    time = sum(total.seconds for total in three) if timed else 0.0
-    busy = sum(total.seconds for total in sums.values()) if timed else 0.0
-    fastest = _rate(sums["matmul"]) if timed and "matmul" in sums else None
+    time = sum(map(_seconds, three))
+    busy = sum(map(_seconds, sums.values()))
+    fastest = _rate(sums["matmul"]) if "matmul" in sums else None
     rows = []
     for group in GROUPS:
         total = sums.get(group)
@@ -65,16 +64,14 @@ def group_shares(analysis: Analysis) -> tuple[GroupShares, ...]:
                     )
                 )
             continue
-        rate = _rate(total) if timed else None
+        rate = _rate(total)
         rows.append(
             GroupShares(
                 group,
-                flops=_work(total) / flops if flops and not apart and _known(total, total.unknown_flops) else None,
-                bytes=_traffic(total) / traffic
-                if traffic and not apart and _known(total, total.unknown_bytes)
-                else None,
-                time=total.seconds / time if time and not apart else None,
-                busy=total.seconds / busy if busy else None,
+                flops=_work(total) / flops if flops and not apart and _known(total, "unknown_flops") else None,
+                bytes=_traffic(total) / traffic if traffic and not apart and _known(total, "unknown_bytes") else None,
+                time=_seconds(total) / time if time and not apart else None,
+                busy=_seconds(total) / busy if busy else None,
                 slower=fastest / rate if fastest and rate else None,
                 total=total,
             )
@@ -82,18 +79,25 @@ def group_shares(analysis: Analysis) -> tuple[GroupShares, ...]:
     return tuple(rows)
 
 
-def _work(total: Total) -> float:
+def _work(total: WorkTotal) -> float:
     return total.flops + total.vector_flops
 
 
-def _traffic(total: Total) -> float:
+def _traffic(total: WorkTotal) -> float:
     return total.bytes_read + total.bytes_written
 
 
-def _known(total: Total, unknown: float) -> bool:
-    """Return whether any of its work is known. unknown: own time of the ops whose work is not [s]."""
-    return total.own_seconds > unknown if total.own_seconds > 0 else total.costed > 0
+def _seconds(total: WorkTotal) -> float:
+    """Return its busy time [s], 0 of a step whose ops have no times."""
+    return total.seconds if isinstance(total, Total) else 0.0
 
 
-def _rate(total: Total) -> float | None:
-    return total.flop_rate if _known(total, total.unknown_flops) else None
+def _known(total: WorkTotal, unknown: str) -> bool:
+    """Return whether any of its work is known. unknown: the field with the own time of ops without known work [s]."""
+    if isinstance(total, Total) and total.own_seconds > 0:
+        return bool(total.own_seconds > getattr(total, unknown))
+    return total.costed > 0
+
+
+def _rate(total: WorkTotal) -> float | None:
+    return total.flop_rate if isinstance(total, Total) and _known(total, "unknown_flops") else None

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from os import PathLike, fspath
 from pathlib import Path
 
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.api._given import Run, profile
 from roofline.core.device import Device
 from roofline.renderers import figures
@@ -18,7 +18,7 @@ class Plot:
     """A figure of some runs, drawn when it is shown or saved. width: in inches; caption: what stands under it."""
 
     kind: str
-    items: tuple[Analysis | Device, ...]
+    items: tuple[WorkAnalysis | Device, ...]
     width: float
 
     def __repr__(self) -> str:
@@ -40,7 +40,7 @@ class Plot:
         return file
 
 
-def plot(*runs: Run | Analysis | Device, kind: str = "bound", width: float = figures.WIDTH) -> Plot:
+def plot(*runs: Run | WorkAnalysis | Device, kind: str = "bound", width: float = figures.WIDTH) -> Plot:
     """Draw a figure of one or more runs.
 
     runs: profiles, paths of saved ones, or analyses; for kind "devices" also a Device. kind: one of those of
@@ -51,6 +51,6 @@ def plot(*runs: Run | Analysis | Device, kind: str = "bound", width: float = fig
 
     >>> roofline.plot("torch.json", "jax.json", kind="waterfall", width=7).save("waterfall.pdf")
     """
-    items = tuple(run if isinstance(run, Analysis | Device) else analyze(profile(run)) for run in runs)
+    items = tuple(run if isinstance(run, WorkAnalysis | Device) else analyze(profile(run)) for run in runs)
     figures.build(kind, items, width)  # what cannot be drawn is refused here, not where it is shown
     return Plot(kind, items, width)

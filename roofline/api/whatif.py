@@ -5,7 +5,7 @@ from __future__ import annotations
 from msgspec.structs import replace
 
 from roofline import devices
-from roofline.analysis.analysis import analyze
+from roofline.analysis.analysis import analyze_timed
 from roofline.api._given import Run, profile
 from roofline.core.device import Device
 from roofline.projection.carry import WhatIf, carry
@@ -27,5 +27,5 @@ def whatif(run: Run, device: str | Device) -> WhatIf | Least:
     there = device if isinstance(device, Device) else devices.load(device)
     if loaded.profiled is None:
         return least(loaded, there)
-    here = analyze(loaded)
+    here = analyze_timed(loaded)
     return carry(here, there, devices.datasheet(here.device.name, here.device.memory, here.device.kind))

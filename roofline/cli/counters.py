@@ -51,7 +51,7 @@ def command(
     if output is None:
         raise InputError("Say where the profile with its counters goes: add -o COUNTED.json.")
     check_output(output, force, (".json",), (profile, table))
-    from roofline.analysis.analysis import analyze
+    from roofline.analysis.analysis import analyze_timed
     from roofline.core.schema import save
     from roofline.counters import joining, nsight_compute
     from roofline.renderers._facts import counters
@@ -63,7 +63,7 @@ def command(
         joined = joining.join(loaded, kernels)
         counted = joining.count(loaded, joined, table.name)
     save(counted, output)
-    typer.echo(f"{_sentence(counters.told(analyze(counted)))}")
+    typer.echo(f"{_sentence(counters.told(analyze_timed(counted)))}")
     if joined.without:
         typer.echo(f"Without an op: {_names(joined.without)}.")
     typer.echo(f"Wrote {printable(output)}")

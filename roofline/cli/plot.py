@@ -15,7 +15,7 @@ from roofline.cli.options.words import if_long, printable
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
-    from roofline.analysis.analysis import Analysis
+    from roofline.analysis.analysis import WorkAnalysis
     from roofline.core.device import Device
 
 _FIGURES = "roofline.renderers.figures"
@@ -79,7 +79,7 @@ def _inches(width: str) -> float:
     return inches
 
 
-def _item(name: str, kind: str) -> Analysis | Device:
+def _item(name: str, kind: str) -> WorkAnalysis | Device:
     from roofline import devices
     from roofline.analysis.analysis import analyze
     from roofline.core import shipped

@@ -110,4 +110,5 @@ def command(
 
     print(text.render(analyze(profile), None, page=terminal.page()))
     print(f"Wrote {words.printable(path)}")
-    print(f"Next: roofline plot {words.quoted(path)} -o {words.quoted(path.with_suffix('.svg'))}")
+    kind = " --kind breakdown" if count_only else ""
+    print(f"Next: roofline plot {words.quoted(path)}{kind} -o {words.quoted(path.with_suffix('.svg'))}")

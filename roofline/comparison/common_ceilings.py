@@ -7,7 +7,7 @@ from collections.abc import Hashable, Iterable
 import numpy as np
 from msgspec.structs import replace
 
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, analyze_timed
 from roofline.analysis.caches.traffic import Array, Cold, cold_traffic, with_counted
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.matching import by_occurrence
@@ -34,11 +34,12 @@ def analyze_together(a: Profile, b: Profile) -> tuple[Analysis, Analysis]:
         a, b = replace(a, counters=None), replace(b, counters=None)
     if not same_device(a, b):
         ours, theirs = _known_alike(a.device, b.device), _known_alike(b.device, a.device)
-        return analyze(replace(a, device=ours)), analyze(replace(b, device=theirs))
+        return analyze_timed(replace(a, device=ours)), analyze_timed(replace(b, device=theirs))
     device = best_ceilings((seen_device(a), seen_device(b)))
     pairs = np.asarray(by_occurrence(_keys(a), _keys(b)), np.int64).reshape(-1, 2).T
     one, other = _fewest(cold_traffic(a, device), cold_traffic(b, device), *pairs)
-    return analyze(a, device, with_counted(a, device, one)), analyze(b, device, with_counted(b, device, other))
+    one, other = with_counted(a, device, one), with_counted(b, device, other)
+    return analyze_timed(a, device, one), analyze_timed(b, device, other)
 
 
 def _known_alike(device: Device, other: Device) -> Device:

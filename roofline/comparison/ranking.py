@@ -8,7 +8,7 @@ from functools import cached_property
 
 import msgspec
 
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, analyze_timed, why_untimed
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.causes.findings import Finding, explained, rest
@@ -98,7 +98,7 @@ def rank(
         check_timed(profile, plain(name))
     # Every pair must be under the same ceilings, or a run would have another floor in each.
     profiles = on_common_ceilings(profiles)
-    runs = tuple(analyze(profile) for profile in profiles)
+    runs = tuple(analyze_timed(profile) for profile in profiles)
     if fastest is None:
         fastest = min(range(len(runs)), key=lambda number: runs[number].wall)
     if len(runs) == 2 and as_given:
@@ -129,10 +129,8 @@ def rank(
 
 def check_timed(profile: Profile, name: str) -> None:
     """Raises InputError for a profile that was counted and not timed: it has nothing to compare."""
-    if profile.profiled is None:
-        raise InputError(f"{name} was counted and not timed: measure it again without --count-only.")
     if not profile.has_times:
-        raise InputError(f"{name} holds no profiled step, so its ops have no times: measure it again.")
+        raise InputError(f"{name} {why_untimed(profile)}.")
 
 
 def on_common_ceilings(profiles: Sequence[Profile]) -> list[Profile]:

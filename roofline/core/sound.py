@@ -33,8 +33,8 @@ _FARTHEST = 1 << 62
 _ROUNDED = 1
 #: Launches of an op and results that a host reads before it, far more than a step has time for.
 MOST = 1 << 40
-#: [byte] Programs have 2**47 of addresses, or 2**56 where they ask for them; every reader of JSON holds whole numbers up
-#: to 2**53, which is more than any memory.
+#: [byte] Programs have 2**47 of addresses, or 2**56 where they ask for them; every reader of JSON holds whole numbers
+#: up to 2**53, which is more than any memory.
 LAST_ADDRESS = 1 << 53
 #: Shares are sums of times over sums of times, and may exceed 1 by their rounding.
 _WHOLE = 1 + 1e-6

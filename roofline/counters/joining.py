@@ -114,7 +114,7 @@ def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
         raise _of_another_step()
     expected = [(op, name) for op in order for name in _launched(functions[op], launches[op])]
     kernels: list[list[Kernel]] = [[] for _ in profile.ops]
-    without = []
+    without: list[Kernel] = []
     owners = _owners(expected, functions, [function(kernel.name) for kernel in step])
     for owner, kernel in zip(owners, step, strict=True):
         (without if owner is None else kernels[owner]).append(kernel)

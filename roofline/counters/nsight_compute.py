@@ -115,7 +115,8 @@ def _per_kernel(columns: dict[str, int], rows: Iterator[list[str]], source: str)
     units = next(rows, [])
     _check_metrics([name for name in METRICS if name in columns and units], source)
     places = [(name, columns[name], units[columns[name]]) for name in METRICS if name in columns]
-    name_of, processes = columns["Kernel Name"], set()
+    name_of = columns["Kernel Name"]
+    processes: set[str] = set()
     for number, row in enumerate(rows):
         _check_process(columns, row, processes, number, source)
         yield _kernel(row[name_of], {name: _amount(name, row[place], unit, source) for name, place, unit in places})

@@ -78,4 +78,4 @@ def is_idle(threads: int) -> bool:
     taken = psutil.cpu_percent(interval=_LOOK, percpu=True)
     # A container may see fewer processors than its mask has numbers.
     free = sum(1 - taken[number] / 100 for number in processors if number < len(taken))
-    return free >= threads * (1 - CONTENDED)
+    return bool(free >= threads * (1 - CONTENDED))

@@ -345,9 +345,8 @@ def _cache(
     levels: list[tuple[str, int, int, int | None]] = [("l2", 0, second, second)] if second else []
     found: dict[str, Ceiling] = {}
     caches: list[Cache] = []
-    for level, *edges in [*levels, ("llc", second, largest, None)]:
-        plateau, updates = usable(curve(seen), *edges), usable(curve(seen, _UPDATE), *edges)
-        reads = usable(curve(seen, _READ), *edges)
+    for level, above, up_to, cap in [*levels, ("llc", second, largest, None)]:
+        plateau, updates, reads = (usable(curve(seen, label), above, up_to, cap) for label in (None, _UPDATE, _READ))
         if plateau is None or updates is None or reads is None:
             continue
         at = int(plateau[0])

@@ -220,12 +220,6 @@ def carry(here: Analysis, there: Device, sheet: Device | None = None) -> WhatIf:
 
 
 def _check(here: Analysis, there: Device) -> None:
-    if not here.timed:
-        raise InputError(
-            "The profile was only counted, so it has no time to carry: measure it without --count-only first."
-        )
-    if not here.profile.has_times:
-        raise InputError("The profile holds no profiled step, so its ops have no time to carry: measure it again.")
     if not here.device.ceilings:
         raise InputError(
             "No ceilings of the device of the profile are known, so no op has a fraction of them to carry: "

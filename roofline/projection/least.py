@@ -7,8 +7,8 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis, analyze
-from roofline.analysis.totals import Total
+from roofline.analysis.analysis import WorkAnalysis, analyze
+from roofline.analysis.totals import WorkTotal
 from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS
@@ -20,13 +20,13 @@ from roofline.shown import Shown
 class Least(Shown):
     """What a device needs at least for counted work.
 
-    step: the work under the ceilings of the device; its times mean nothing. groups: its sums. bounds: the parts of the
+    step: the work under the ceilings of the device. groups: its sums. bounds: the parts of the
     sum of floors by the roof that sets each [s]. unknown: ops whose work, or whose ceiling, is not known.
     """
 
-    step: Analysis
+    step: WorkAnalysis
     there: Device
-    groups: Mapping[str, Total]
+    groups: Mapping[str, WorkTotal]
     bounds: Mapping[str, float]
     unknown: int
 

@@ -56,8 +56,8 @@ class Nodes:
     """The recorded calls in the order they began; columns of equal length n.
 
     is_op: whether the call computes (and is no wrapper that dispatches to others). parent: index of the enclosing call
-    or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its first
-    byte [byte], which the trace does not tell: see `recording.addresses`.
+    or -1. sequence: autograd sequence number or -1. thread: recorder's number. addresses: storage -> address of its
+    first byte [byte], which the trace does not tell: see `recording.addresses`.
     """
 
     names: tuple[str, ...]

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, WorkAnalysis, analyze
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.precision import products_differ
 from roofline.core.schema import Profile, slug
@@ -31,8 +31,8 @@ UNUSABLE = ("contended", "throttled", "inflated", "beyond-step")
 class Result:
     """All gates, and what else is different between the two profiles (name, baseline's, current's)."""
 
-    baseline: Analysis
-    current: Analysis
+    baseline: WorkAnalysis
+    current: WorkAnalysis
     counts_only: bool
     gates: tuple[Gate, ...]
     differences: tuple[tuple[str, str, str], ...]
@@ -59,11 +59,12 @@ def check(
     before, after = analyze(baseline), analyze(current)
     gates = counts(before, after, limits)
     if not counts_only:
-        _same_conditions(before, after)
-        timed = times(before, after, limits)
+        first, second = _timed(before, "BASELINE"), _timed(after, "CURRENT")
+        _same_conditions(first, second)
+        timed = times(first, second, limits)
         gates = [*timed, *gates]
         if all(gate.measure in ("time", "gap") for gate in gates if gate.status == "failed"):
-            _same_machine_speed(before, after, timed)
+            _same_machine_speed(first, second, timed)
         if not any(gate.status == "failed" for gate in gates):
             _enough_steps(timed)
     return Result(before, after, counts_only, tuple(gates), _differences(before, after))
@@ -93,15 +94,19 @@ def _same(what: str, before: object, after: object, cure: str = "measure both al
         )
 
 
+def _timed(side: WorkAnalysis, name: str) -> Analysis:
+    """Refuse a profile without times: they cannot be judged."""
+    if isinstance(side, Analysis):
+        return side
+    if side.profile.profiled is None:
+        raise InputError(f"{name} was only counted, so it has no times to judge: add --counts-only.")
+    raise InputError(
+        f"{name} holds no profiled step, so it has no times to judge: measure it again, or add --counts-only."
+    )
+
+
 def _same_conditions(before: Analysis, after: Analysis) -> None:
     sides = (("BASELINE", before), ("CURRENT", after))
-    for name, side in sides:
-        if not side.timed:
-            raise InputError(f"{name} was only counted, so it has no times to judge: add --counts-only.")
-        if not side.profile.has_times:
-            raise InputError(
-                f"{name} holds no profiled step, so it has no times to judge: measure it again, or add --counts-only."
-            )
     conditions: tuple[tuple[str, Callable[[Analysis], object]], ...] = (
         ("the device", lambda side: side.device.name),
         ("the number of threads", _threads),
@@ -152,7 +157,7 @@ def _threads(side: Analysis) -> str | None:
     return side.profile.environment.get("threads") or side.device.conditions.get("threads")
 
 
-def _differences(before: Analysis, after: Analysis) -> tuple[tuple[str, str, str], ...]:
+def _differences(before: WorkAnalysis, after: WorkAnalysis) -> tuple[tuple[str, str, str], ...]:
     """Name, backend, what products compute in, options, versions and switches that are not the same.
 
     A growth may come from them. Fewer digits are no growth, and faster: no gate but these words tells of them.

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from dataclasses import replace
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.schema import Op
 from roofline.regression.growth import Gate, GrownPlace, Measure, Of, grown, judged, most_first, skipped
 from roofline.regression.limits import ROUNDING, Limit, Limits
 
 
-def counts(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
+def counts(before: WorkAnalysis, after: WorkAnalysis, limits: Limits) -> list[Gate]:
     """The gates of counts; those of a compiler where either profile was compiled."""
     gates = [
         *_flops("model FLOPs", "model_flops", before, after),
@@ -26,13 +26,13 @@ def _exact() -> Limit:
     return Limit(0, absolute=True)
 
 
-def _flops(measure: Measure, field: str, before: Analysis, after: Analysis) -> list[Gate]:
+def _flops(measure: Measure, field: str, before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
     """One gate per phase with matrix work; none of it may grow."""
 
-    def of(side: Analysis, _: int, op: Op) -> float:
+    def of(side: WorkAnalysis, _: int, op: Op) -> float:
         return getattr(side.profile.signatures[op.signature].cost, field) or 0.0
 
-    def sums(side: Analysis) -> dict[str, float]:
+    def sums(side: WorkAnalysis) -> dict[str, float]:
         found: dict[str, float] = {}
         for row, op in enumerate(side.profile.ops):
             phase = side.profile.phases[op.phase]
@@ -49,8 +49,8 @@ def _flops(measure: Measure, field: str, before: Analysis, after: Analysis) -> l
     return gates
 
 
-def _bytes(before: Analysis, after: Analysis, limit: Limit) -> Gate:
-    def of(side: Analysis, _: int, op: Op) -> float:
+def _bytes(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
+    def of(side: WorkAnalysis, _: int, op: Op) -> float:
         cost = side.profile.signatures[op.signature].cost
         return (cost.bytes_read or 0.0) + (cost.bytes_written or 0.0)
 
@@ -63,23 +63,23 @@ def _bytes(before: Analysis, after: Analysis, limit: Limit) -> Gate:
     return replace(gate, note=f"known of {known[0]} ops in BASELINE and {known[1]} in CURRENT")
 
 
-def _kernels(before: Analysis, after: Analysis, limit: Limit) -> Gate:
-    if before.device.kind != "cpu" and before.timed != after.timed:
+def _kernels(before: WorkAnalysis, after: WorkAnalysis, limit: Limit) -> Gate:
+    if before.device.kind != "cpu" and isinstance(before, Analysis) != isinstance(after, Analysis):
         return skipped("kernels", limit, "one profile was only counted, and only a timed one knows its launches")
     return _of_ops("kernels", before, after, limit, lambda side, _, op: float(op.launches))
 
 
-def _known(side: Analysis, op: Op) -> bool:
+def _known(side: WorkAnalysis, op: Op) -> bool:
     cost = side.profile.signatures[op.signature].cost
     return cost.flops_known and cost.bytes is not None
 
 
-def _of_ops(measure: Measure, before: Analysis, after: Analysis, limit: Limit, of: Of) -> Gate:
+def _of_ops(measure: Measure, before: WorkAnalysis, after: WorkAnalysis, limit: Limit, of: Of) -> Gate:
     first, second = (sum(of(side, row, op) for row, op in enumerate(side.profile.ops)) for side in (before, after))
     return judged(measure, None, limit, first, second, grown(before, after, of))
 
 
-def _compiled(before: Analysis, after: Analysis) -> list[Gate]:
+def _compiled(before: WorkAnalysis, after: WorkAnalysis) -> list[Gate]:
     first, second = before.profile.compilation, after.profile.compilation
     if first is None and second is None:
         return []

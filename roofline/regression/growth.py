@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.core.schema import Op
 from roofline.regression.limits import ROUNDING, Limit
 
@@ -24,7 +24,7 @@ Measure = Literal[
     "opaque",
 ]
 #: What is summed over the ops of a step: of the op in a row.
-Of = Callable[[Analysis, int, Op], float]
+Of = Callable[[WorkAnalysis, int, Op], float]
 _Places = dict[tuple[str, ...], dict[str, float]]
 
 #: Causes that a failed gate names.
@@ -97,7 +97,7 @@ def most_first(cause: GrownPlace) -> tuple[float, tuple[str, ...], str]:
     return -cause.amount, cause.place, cause.what
 
 
-def grown(before: Analysis, after: Analysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
+def grown(before: WorkAnalysis, after: WorkAnalysis, of: Of, phase: str | None = None) -> list[GrownPlace]:
     """The places (phase, block, class) in which a measure of the ops grew, most first, each with its op that did."""
     (first, ops_then), (second, ops_now) = (_by_place(side, of, phase) for side in (before, after))
     causes = []
@@ -112,7 +112,7 @@ def grown(before: Analysis, after: Analysis, of: Of, phase: str | None = None) -
     return sorted(causes, key=most_first)
 
 
-def _by_place(side: Analysis, of: Of, phase: str | None) -> tuple[_Places, dict[tuple[str, ...], int]]:
+def _by_place(side: WorkAnalysis, of: Of, phase: str | None) -> tuple[_Places, dict[tuple[str, ...], int]]:
     """The measure by place and op, and the ops that count in it by place."""
     profile = side.profile
     sums: _Places = {}

@@ -8,10 +8,10 @@ from typing import Any
 import msgspec
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted
 from roofline.analysis.host_cost import host_cost
-from roofline.analysis.totals import Total
+from roofline.analysis.totals import OpTable, Total, WorkTotal
 from roofline.core.schema import Counters, Imported
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._facts import preset
@@ -21,13 +21,13 @@ from roofline.renderers._tables import Times, attained, split, split_at_upper_en
 MAX_ROWS = 5000
 
 
-def total(value: Total, busy: float | None) -> dict[str, Any]:
-    """One row of classes, groups, phases, blocks: the same fields everywhere.
+def total(value: WorkTotal, busy: float | None = None) -> dict[str, Any]:
+    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured.
 
-    busy: time of the step in which any op runs [s]; None where nothing was timed, and the row then has no times.
+    busy: time of the step in which any op runs [s].
     """
     costed = value.costed > 0  # work is known without a ceiling, too
-    row = {
+    row: dict[str, Any] = {
         "ops": value.ops,
         "kernels": value.kernels,
         "model_flops": value.model_flops if costed else None,
@@ -38,6 +38,10 @@ def total(value: Total, busy: float | None) -> dict[str, Any]:
         "int_ops": value.int_ops if costed else None,
         "bytes_read": value.bytes_read if costed else None,
         "bytes_written": value.bytes_written if costed else None,
+    }
+    if not isinstance(value, Total):
+        return row | dict.fromkeys((*_BY_COUNTERS, *_TIMES))
+    return row | {
         "counted_bytes_read": value.counted_read if value.counted else None,
         "counted_bytes_written": value.counted_written if value.counted else None,
         "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
@@ -53,38 +57,26 @@ def total(value: Total, busy: float | None) -> dict[str, Any]:
         "divided_seconds": value.divided_seconds,
         "bounds": dict(value.bounds),
     }
-    return row | dict.fromkeys(_TIMES) if busy is None else row
 
 
+#: Fields of the step that only times can say, in their order.
 _STEP_TIMES = (
     *("busy", "gap", "gap_ci95", "idle_observed", "gap_causes", "host", "overlap", "uncosted", "inflation", "scale"),
     *("coverage", "quality", "bounds", "bounds_floor", "bounds_reach", "bounds_attained", "bounds_turning"),
     *("unattained", "near_ridge"),
-    *("roofs", "mfu", "above_ceiling"),
+    *("roofs", "mfu"),
 )
+#: The same of a row, and what hardware counters of the timed step say.
+_BY_COUNTERS = ("counted_bytes_read", "counted_bytes_written", "uncounted_ops")
 _TIMES = (
-    "seconds",
-    "busy_share",
-    "own_seconds",
-    "overlap",
-    "uncosted",
-    "floor",
-    "floor_high",
-    "floor_reach",
-    "loss",
-    "divided_seconds",
-    "bounds",
+    *("seconds", "busy_share", "own_seconds", "overlap", "uncosted", "floor", "floor_high", "floor_reach", "loss"),
+    *("divided_seconds", "bounds"),
 )
 
 
-def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
+def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
     """The whole document. `by` adds one more table: "ops" for "op", else the plural of the key."""
-    profile, device, sums = analysis.profile, analysis.device, analysis.total
-    steps = np.asarray(profile.wall.steps)
-    interval = analysis.wall_interval
-    timed, bounds, upper = analysis.timed, split(analysis), split_at_upper_end(analysis)
-    busy = analysis.busy if timed else None
-    single = float(np.median(profile.wall.single)) if profile.wall.single else None
+    profile, device = analysis.profile, analysis.device
     document: dict[str, Any] = {
         "schema": 1,
         "model": profile.model,
@@ -113,19 +105,69 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
                 for name, ceiling in device.ceilings.items()
             },
         },
-        "wall": {
-            "median": analysis.wall,
-            "mean": float(steps.mean()),
-            "p10": float(np.percentile(steps, 10)),
-            "p90": float(np.percentile(steps, 90)),
-            "steps": len(steps),
-            "first": profile.wall.first,
-            "single": single,
-            "protocol": profile.wall.protocol,
-            "processes": 1 + len(profile.wall.processes),
-            "ci95": list(interval) if interval else None,
-            "source": profile.wall.source,
+        "wall": _wall(analysis),
+        **(_step_times(analysis) if isinstance(analysis, Analysis) else dict.fromkeys(_STEP_TIMES)),
+        "missing_ceilings": list(analysis.missing),
+        "classes": {name: total(value, analysis.busy) for name, value in analysis.by("class").items()},
+        "groups": {name: total(value, analysis.busy) for name, value in analysis.by("group").items()},
+        "phases": {name: total(value, analysis.busy) for name, value in analysis.by("phase").items()},
+        "blocks": {name: total(value, analysis.busy) for name, value in analysis.by("block").items()},
+        "parameters": profile.parameters,
+        "trainable": profile.trainable,
+        "samples": profile.samples,
+        "tokens": profile.tokens,
+        "new_tokens": profile.new_tokens,
+        "memory": {
+            "peak": profile.memory.peak,
+            "parameters": profile.memory.parameters,
+            "optimizer": profile.memory.optimizer,
+            "source": profile.memory.source,
         },
+        "above_ceiling": analysis.above_ceiling if isinstance(analysis, Analysis) else None,
+        "flags": list(analysis.flags),
+        "compilation": _compilation(analysis),
+        "imported": msgspec.to_builtins(_whole(profile.imported)),
+        "preset": preset.document(analysis),
+        "counters": _counters(profile.counters),
+    }
+    if by == "op":
+        document["ops"] = _ops(analysis)
+    elif by in ("scope", "kernel", "source"):
+        document[f"{by}s"] = {
+            name: total(value, analysis.busy) for name, value in list(analysis.by(by).items())[:MAX_ROWS]
+        }
+    return document
+
+
+def _wall(analysis: WorkAnalysis) -> dict[str, Any]:
+    """The time of plain steps; of a step that was only counted no number: it was run once, to be counted."""
+    wall = analysis.profile.wall
+    numbers: dict[str, Any] = dict.fromkeys(("median", "mean", "p10", "p90"))
+    steps, first, single, interval = 0, None, None, None
+    if analysis.wall is not None:
+        times = np.asarray(wall.steps)
+        numbers = {
+            "median": analysis.wall,
+            "mean": float(times.mean()),
+            "p10": float(np.percentile(times, 10)),
+            "p90": float(np.percentile(times, 90)),
+        }
+        steps, first, interval = len(times), wall.first, analysis.wall_interval
+        single = float(np.median(wall.single)) if wall.single else None
+    return numbers | {
+        "steps": steps,
+        "first": first,
+        "single": single,
+        "protocol": wall.protocol,
+        "processes": 1 + len(wall.processes),
+        "ci95": list(interval) if interval else None,
+        "source": wall.source,
+    }
+
+
+def _step_times(analysis: Analysis) -> dict[str, Any]:
+    sums, bounds, upper = analysis.total, split(analysis), split_at_upper_end(analysis)
+    return {
         "busy": analysis.busy,
         "gap": analysis.gap,
         "gap_ci95": [max(0.0, end) for end in analysis.gap_interval] if analysis.gap_interval else None,
@@ -147,38 +189,7 @@ def document(analysis: Analysis, by: str | None = None) -> dict[str, Any]:
         "near_ridge": sums.near_ridge,
         "roofs": analysis.roofs,
         "mfu": analysis.mfu,
-        "missing_ceilings": list(analysis.missing),
-        "classes": {name: total(value, busy) for name, value in analysis.by("class").items()},
-        "groups": {name: total(value, busy) for name, value in analysis.by("group").items()},
-        "phases": {name: total(value, busy) for name, value in analysis.by("phase").items()},
-        "blocks": {name: total(value, busy) for name, value in analysis.by("block").items()},
-        "parameters": profile.parameters,
-        "trainable": profile.trainable,
-        "samples": profile.samples,
-        "tokens": profile.tokens,
-        "new_tokens": profile.new_tokens,
-        "memory": {
-            "peak": profile.memory.peak,
-            "parameters": profile.memory.parameters,
-            "optimizer": profile.memory.optimizer,
-            "source": profile.memory.source,
-        },
-        "above_ceiling": analysis.above_ceiling,
-        "flags": list(analysis.flags),
-        "compilation": _compilation(analysis),
-        "imported": msgspec.to_builtins(_whole(profile.imported)),
-        "preset": preset.document(analysis),
-        "counters": _counters(profile.counters),
     }
-    if not timed:
-        # One step was run to be counted, and nothing was timed.
-        document |= dict.fromkeys(_STEP_TIMES)
-        document["wall"] |= dict.fromkeys(("median", "mean", "p10", "p90", "ci95", "single"), None) | {"steps": 0}
-    if by == "op":
-        document["ops"] = _ops(analysis)
-    elif by in ("scope", "kernel", "source"):
-        document[f"{by}s"] = {name: total(value, busy) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
-    return document
 
 
 def _host(analysis: Analysis) -> dict[str, Any] | None:
@@ -205,7 +216,7 @@ def _attained(name: Bound, times: Times, upper: Times) -> list[float] | None:
     return None if ends is None else list(ends)
 
 
-def _compilation(analysis: Analysis) -> dict[str, Any] | None:
+def _compilation(analysis: WorkAnalysis) -> dict[str, Any] | None:
     """What a compiler did; every field is there, and null where it is not known. Times of ops as in the tables."""
     facts = analysis.profile.compilation
     if facts is None:
@@ -219,7 +230,8 @@ def _compilation(analysis: Analysis) -> dict[str, Any] | None:
         "recompilations": list(facts.recompilations),
         "guards": facts.guards,
         "eager": {
-            phase: {"ops": ops, "seconds": seconds * analysis.scale} for phase, (ops, seconds) in facts.eager.items()
+            phase: {"ops": ops, "seconds": seconds * analysis.scale if isinstance(analysis, Analysis) else None}
+            for phase, (ops, seconds) in facts.eager.items()
         },
         "opaque": facts.opaque,
         "notes": list(facts.notes),
@@ -238,9 +250,9 @@ def _whole(facts: Imported | None) -> dict[str, Any] | None:
     return None if facts is None else {name: getattr(facts, name) for name in facts.__struct_fields__}
 
 
-def _ops(analysis: Analysis) -> list[dict[str, Any]]:
+def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
     """One row per op of the step, in the order of dispatch."""
-    profile, table = analysis.profile, analysis.table
+    profile, table, timed = analysis.profile, analysis.table, isinstance(analysis, Analysis)
     # NaN is no number of JSON, and what was not counted is null.
     read, written, through_cache = (
         [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()] for column in counted(profile)
@@ -260,23 +272,13 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
                 "dtype": signature.dtype,
                 "precision": msgspec.to_builtins(signature.precision),
                 "cost": msgspec.to_builtins(signature.cost),
-                "seconds": float(table.share[row]),
-                "own_seconds": float(table.own[row]),
-                "floor": float(table.floor[row]),
-                "floor_high": float(table.floor_high[row]),
-                "floor_reach": float(table.floor_reach[row]),
-                "loss": float(table.loss[row]),
-                "uncosted": float(table.uncosted[row]),
-                "bound": BOUNDS[int(table.bound[row])],
-                "ceiling": table.ceiling[row] or None,
-                "near_ridge": bool(table.near_ridge[row]),
-                "above_ceiling": bool(table.above[row]),
+                **(_op_times(table, row) if timed else dict.fromkeys(_OP_TIMES)),
                 "other_algorithm": bool(table.exempt[row]),
                 "cold_bytes": float(table.cold[row]),
                 "counted_bytes_read": read[row],
                 "counted_bytes_written": written[row],
                 "counted_bytes_through_cache": through_cache[row],
-                "kernels": [[profile.kernels[name], ns * 1e-9] for name, ns in op.kernels],
+                "kernels": [[profile.kernels[name], ns * 1e-9 if timed else None] for name, ns in op.kernels],
                 "constituents": [
                     {
                         "name": part.signature.name,
@@ -292,3 +294,25 @@ def _ops(analysis: Analysis) -> list[dict[str, Any]]:
             }
         )
     return rows
+
+
+_OP_TIMES = (
+    *("seconds", "own_seconds", "floor", "floor_high", "floor_reach", "loss", "uncosted", "bound", "ceiling"),
+    *("near_ridge", "above_ceiling"),
+)
+
+
+def _op_times(table: OpTable, row: int) -> dict[str, Any]:
+    return {
+        "seconds": float(table.share[row]),
+        "own_seconds": float(table.own[row]),
+        "floor": float(table.floor[row]),
+        "floor_high": float(table.floor_high[row]),
+        "floor_reach": float(table.floor_reach[row]),
+        "loss": float(table.loss[row]),
+        "uncosted": float(table.uncosted[row]),
+        "bound": BOUNDS[int(table.bound[row])],
+        "ceiling": table.ceiling[row] or None,
+        "near_ridge": bool(table.near_ridge[row]),
+        "above_ceiling": bool(table.above[row]),
+    }

@@ -8,14 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import BOUNDS, GROUP_OF
 from roofline.renderers._words import plain
 
 
-def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
+def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
     """Columns by name, each of shape (ops,): times [s], work [FLOP], traffic [byte]; NaN is unknown.
 
     seconds: the op's share of the step's wall, so that they and the gap add up to it; own_seconds: how long it ran,
@@ -26,7 +26,7 @@ def columns(analysis: Analysis) -> dict[str, NDArray[Any]]:
     of, signatures, ops = table.columns, profile.signatures, profile.ops
     classes = np.asarray([analysis.op_class(op) for op in ops], object)
     costed = ~table.uncosted.astype(bool)
-    timed = analysis.timed
+    timed = isinstance(analysis, Analysis)
 
     def each(attribute: Callable[[Signature], object], kind: Any = object) -> NDArray[Any]:
         return _array((attribute(one) for one in signatures), kind)[of.signature]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted
 from roofline.core.vocabulary import GROUP_OF, Group
 
@@ -43,8 +43,18 @@ class Stream:
 
 
 @dataclass(frozen=True, slots=True)
+class Tick:
+    """Ops that do FLOP and were not timed: intensity [FLOP/byte of compulsory traffic], and their work [FLOP]."""
+
+    name: str
+    group: Group
+    intensity: float
+    work: float
+
+
+@dataclass(frozen=True, slots=True)
 class Points:
-    """What a step has under its roofs, the longest first.
+    """What a step has under its roofs, the longest first; of a step whose ops have no times only ticks, by work.
 
     absent: the share of busy time in ops that are no point: of unknown work, or without any traffic.
     """
@@ -52,20 +62,24 @@ class Points:
     bubbles: tuple[Bubble, ...]
     streams: tuple[Stream, ...]
     absent: float
+    ticks: tuple[Tick, ...] = ()
 
     @property
-    def all(self) -> tuple[Bubble | Stream, ...]:
-        """Both kinds."""
-        return (*self.bubbles, *self.streams)
+    def all(self) -> tuple[Bubble | Stream | Tick, ...]:
+        """All kinds."""
+        return (*self.bubbles, *self.streams, *self.ticks)
 
     @property
     def longest(self) -> float:
         """The longest time of a point [s]; 0 of none."""
-        return max((point.seconds for point in self.all), default=0.0)
+        times = [bubble.seconds for bubble in self.bubbles] + [stream.seconds for stream in self.streams]
+        return max(times, default=0.0)
 
 
-def points(analysis: Analysis) -> Points:
-    """The points of a step. One whose ops have no times has none."""
+def points(analysis: WorkAnalysis) -> Points:
+    """The points of a step, or its ticks where its ops have no times."""
+    if not isinstance(analysis, Analysis):
+        return Points((), (), 0.0, _ticks(analysis))
     profile, table = analysis.profile, analysis.table
     by_counters = counted(profile)
     moved = (by_counters.read + by_counters.written).tolist()
@@ -96,3 +110,17 @@ def points(analysis: Analysis) -> Points:
         tuple(sorted(streams, key=lambda point: -point.seconds)),
         max(0.0, 1 - shown / whole) if whole else 0.0,
     )
+
+
+def _ticks(analysis: WorkAnalysis) -> tuple[Tick, ...]:
+    profile = analysis.profile
+    numbers: dict[tuple[int, Group], int] = {}
+    for op in profile.ops:
+        key = op.signature, GROUP_OF[analysis.op_class(op)]
+        numbers[key] = numbers.get(key, 0) + 1
+    ticks: list[Tick] = []
+    for (signature, group), number in numbers.items():
+        name, cost = profile.signatures[signature].name, profile.signatures[signature].cost
+        if cost.intensity:
+            ticks.append(Tick(name, group, cost.intensity, number * ((cost.flops or 0.0) + (cost.vector_flops or 0.0))))
+    return tuple(sorted(ticks, key=lambda tick: -tick.work))

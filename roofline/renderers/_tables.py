@@ -1,18 +1,20 @@
 """The first table of a write-up: where the work is, where the time went, and which roof is above.
 
-Rows close to the wall: the ops by a key, the gap, and their total.
+Rows close to the wall: the ops by a key, the gap, and their total. A step that was counted and not timed has a table of
+its work alone.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from typing import Any
 
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
-from roofline.analysis.totals import Total
+from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.totals import Total, WorkTotal
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._rows.choice import LONG as LONG
 from roofline.renderers._rows.choice import OPS as OPS
@@ -139,14 +141,34 @@ class Row:
 
 
 @dataclass(frozen=True, slots=True)
+class WorkRow:
+    """One line of a table of work. flops, bytes: shares of the step's known work; None is unknown.
+
+    model, executed, vector: FLOP; read, written: bytes. parts, named: as of a `Row`.
+    """
+
+    label: str
+    ops: int
+    flops: float | None
+    bytes: float | None
+    model: float | None
+    executed: float | None
+    vector: float | None
+    read: float | None
+    written: float | None
+    parts: tuple[str, ...] = ()
+    named: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class Column:
     """A heading (lines of it), how a cell is written, whether it is a number, and what goes first for want of room.
 
-    rank: the highest goes first, 0 stays.
+    cell: of a `Row`, or of a `WorkRow` in a table of work. rank: the highest goes first, 0 stays.
     """
 
     heading: str
-    cell: Callable[[Row], str]
+    cell: Callable[[Any], str]
     number: bool = True
     rank: int = 0
 
@@ -209,11 +231,63 @@ _COUNTED = (
 )
 #: What stands first in tables with long names.
 NUMBER = Column("ops", lambda row: "" if row.ops is None else units.count(row.ops), rank=10)
+WORK_COLUMNS = (
+    Column("ops", lambda row: units.count(row.ops), rank=3),
+    Column("model\nFLOP", lambda row: units.flop(row.model), rank=6),
+    Column("executed\nFLOP", lambda row: units.flop(row.executed), rank=2),
+    Column("vector\nFLOP", lambda row: units.flop(row.vector), rank=7),
+    Column("FLOP\n%", lambda row: percent(row.flops)),
+    Column("read", lambda row: units.byte(row.read), rank=4),
+    Column("written", lambda row: units.byte(row.written), rank=5),
+    Column("bytes\n%", lambda row: percent(row.bytes), rank=1),
+)
 
 
-def columns(analysis: Analysis) -> tuple[Column, ...]:
-    """The columns of a step's tables."""
-    return COLUMNS if analysis.profile.counters is None else (*COLUMNS, *_COUNTED)
+@dataclass(frozen=True, slots=True)
+class Table:
+    """Rows and how they are written. sums: how many of the last rows say that the others add up, each below a rule."""
+
+    columns: tuple[Column, ...]
+    rows: Sequence[Row | WorkRow]
+    sums: int
+
+
+def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> Table:
+    """The table by a key: of a timed step its time and work, else its work alone. gap: what the gap is called."""
+    if isinstance(analysis, Analysis):
+        columns = COLUMNS if analysis.profile.counters is None else (*COLUMNS, *_COUNTED)
+        return Table(columns, rows(analysis, by, gap, choice), 2)
+    return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
+
+
+def work_rows(analysis: WorkAnalysis, by: str, choice: Choice = USUAL) -> list[WorkRow]:
+    """The table of work by a key: its rows, what was left out in one more, and the total."""
+    chosen_rows = chosen(analysis, by, choice)
+    return [
+        *(
+            replace(_work_row(analysis, label, total), parts=chosen_rows.fused.get(label, ()), named=True)
+            for label, total in chosen_rows.kept.items()
+        ),
+        *(_work_row(analysis, label, total) for label, total in chosen_rows.left),
+        _work_row(analysis, "total", analysis.total),
+    ]
+
+
+def _work_row(analysis: WorkAnalysis, label: str, total: WorkTotal) -> WorkRow:
+    if not total.costed:
+        return WorkRow(label, total.ops, None, None, None, None, None, None, None)
+    step = analysis.total
+    return WorkRow(
+        label,
+        total.ops,
+        _share(total.flops + total.vector_flops, step.flops + step.vector_flops),
+        _share(total.bytes_read + total.bytes_written, step.bytes_read + step.bytes_written),
+        total.model_flops,
+        total.flops,
+        total.vector_flops,
+        total.bytes_read,
+        total.bytes_written,
+    )
 
 
 def rows(analysis: Analysis, by: str, gap: str, choice: Choice = USUAL) -> list[Row]:

@@ -80,8 +80,8 @@ def timeline(analysis: Analysis) -> Timeline:
     """The representative step. InputError where the profile does not hold when its ops ran, or only of some pieces."""
     profile, profiled = analysis.profile, analysis.profile.profiled
     name = f"{plain(profile.model, 60)} on {plain(profile.backend, 60)}"
-    if profiled is None or not profile.has_times or not profile.ops:
-        raise InputError(f"{name} has no times of ops, so there is no timeline: measure it without --count-only.")
+    if profiled is None or not profile.ops:
+        raise InputError(f"{name} has no ops, so there is no timeline: measure it again.")
     if len(profile.ops) > 1 and not any(op.start_ns for op in profile.ops):
         raise InputError(f"{name} does not say when its ops began, so there is no timeline: measure it again.")
     order = sorted(

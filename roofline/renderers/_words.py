@@ -8,7 +8,7 @@ from collections.abc import Collection, Iterator, Sequence
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.callbacks import called_back
@@ -83,12 +83,12 @@ def plain(text: str, width: int | None = None) -> str:
     return text if width is None or len(text) <= width else text[: width - 1] + "…"
 
 
-def gap_name(analysis: Analysis) -> str:
+def gap_name(analysis: WorkAnalysis) -> str:
     """What the gap is called on this device."""
     return "host time" if analysis.device.kind == "cpu" else "gap"
 
 
-def subject(analysis: Analysis) -> str:
+def subject(analysis: WorkAnalysis) -> str:
     """What was run: "bert infer, b1 s128"."""
     profile = analysis.profile
     lengths = [f"{letter}{n}" for letter, n in (("b", profile.batch), ("s", profile.seq)) if n is not None]
@@ -97,8 +97,10 @@ def subject(analysis: Analysis) -> str:
     )
 
 
-def device(analysis: Analysis) -> str:
-    """What it ran on: "AMD EPYC, 2 threads"."""
+def device(analysis: WorkAnalysis) -> str:
+    """What it ran on: "AMD EPYC, 2 threads"; "" of a step that was counted for no device in particular."""
+    if analysis.wall is None and not analysis.device.ceilings:
+        return ""
     given = analysis.device.conditions.get("threads") or analysis.profile.environment.get("threads")
     if analysis.device.kind != "cpu" or not given:
         return plain(analysis.device.name, _LONGEST)
@@ -168,11 +170,13 @@ def is_range(analysis: Analysis) -> bool:
     return analysis.total.floor_reach > 1.005 * analysis.total.floor
 
 
-def verdict(analysis: Analysis, gap: str = "") -> str:
+def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
     """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last.
 
     gap: what is known of it, for a bracket behind it.
     """
+    if not isinstance(analysis, Analysis):
+        return _untimed(analysis)
     wall = analysis.wall
     parts: list[str] = []
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
@@ -226,6 +230,14 @@ def _counted(analysis: Analysis) -> bool:
     return 2 * float(under[counted_on(analysis.profile, analysis.device).known].sum()) > float(under.sum())
 
 
+def _untimed(analysis: WorkAnalysis) -> str:
+    """The verdict of a step whose ops have no times."""
+    if analysis.wall is None:
+        return f"{subject(analysis)}: the work of one step, counted and not timed."
+    head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(analysis.wall)} per step"
+    return f"{head}; no profiled step was kept, so where the time went is not known."
+
+
 def _over_a_link(analysis: Analysis, name: Bound) -> bool:
     """Whether most of the time under a roof is that of copies and collectives, whose roof is their link."""
     table = analysis.table
@@ -271,9 +283,11 @@ def beyond(analysis: Analysis) -> str:
     )
 
 
-def spread(analysis: Analysis) -> str:
+def spread(analysis: WorkAnalysis) -> str:
     """How the step was timed: "n = 10 steps, median 12.5 ms, p10–p90 12.4–12.6 ms, 95 % interval ...; steady"."""
     wall = analysis.profile.wall
+    if analysis.wall is None:
+        return "counted in one step and not timed"
     p10, p90 = np.percentile(wall.steps, (10, 90))
     number = len(wall.steps)
     words = f"n = {number} {'step' if number == 1 else 'steps'}, median {units.seconds(analysis.wall)}"
@@ -286,11 +300,14 @@ def spread(analysis: Analysis) -> str:
     return f"{words}; {plain(wall.protocol)}{source}"
 
 
-def provenance(analysis: Analysis) -> str:
+def provenance(analysis: WorkAnalysis) -> str:
     """Device, backend, versions, n and spread: what must stand beside every figure and table."""
     profile = analysis.profile
     versions = ", ".join(f"{plain(name, 60)} {plain(number, 60)}" for name, number in profile.versions.items())
-    told = [device(analysis), plain(profile.backend, _LONGEST) + (f" ({versions})" if versions else "")]
+    told = [
+        *filter(None, [device(analysis)]),
+        plain(profile.backend, _LONGEST) + (f" ({versions})" if versions else ""),
+    ]
     told.append(f"precision {plain(analysis.precision or profile.precision, 60)}")
     return f"{'; '.join(told)}; {spread(analysis)}."
 
@@ -303,7 +320,7 @@ def flag(name: str) -> str:
     return f"{told} ({plain(details, 400)})" if details.strip() else told
 
 
-def flags(analysis: Analysis) -> list[str]:
+def flags(analysis: WorkAnalysis) -> list[str]:
     """All flags of a profile and what they mean; of a clock that was held back also what is known of it."""
     told = []
     for name in analysis.flags:
@@ -312,7 +329,7 @@ def flags(analysis: Analysis) -> list[str]:
     return told
 
 
-def _held_back(analysis: Analysis, name: str) -> Iterator[str]:
+def _held_back(analysis: WorkAnalysis, name: str) -> Iterator[str]:
     """The clocks that were sampled, what lasts under a power cap, and what to do. name: the flag with its reasons."""
     conditions = analysis.profile.conditions
     if "sm_clock" in conditions and "sm_clock_least" in conditions:
@@ -334,7 +351,7 @@ _REASONS = 5
 _PHASES = {"forward": "the forward pass", "backward": "the backward pass", "optimizer": "the optimizer"}
 
 
-def compilation(analysis: Analysis) -> list[str]:
+def compilation(analysis: WorkAnalysis) -> list[str]:
     """What a compiler did: a sentence with the numbers, then graph breaks, recompilations and notes, each its own.
 
     Empty where none is told. Compiling that took longer than the first step was not all in it, as where a later step
@@ -357,7 +374,7 @@ def compilation(analysis: Analysis) -> list[str]:
         told.append(counted(again, "recompilation"))
     head = f"{plain(facts.compiler)} (mode {plain(facts.mode)}){time}: {', '.join(told)}"
     outside = [
-        f"{counted(ops, 'op')} of {_PHASES.get(phase, plain(phase))} ({units.seconds(seconds * analysis.scale)})"
+        f"{counted(ops, 'op')} of {_PHASES.get(phase, plain(phase))}{_outside(analysis, seconds)}"
         for phase, (ops, seconds) in facts.eager.items()
     ]
     lines = [f"{head}; outside them {conjunction(outside)}" if outside else head]
@@ -366,7 +383,12 @@ def compilation(analysis: Analysis) -> list[str]:
     return lines + [plain(note) for note in facts.notes]
 
 
-def imported(analysis: Analysis) -> list[str]:
+def _outside(analysis: WorkAnalysis, seconds: float) -> str:
+    """The time of ops outside of compiled graphs, in brackets; "" where they were not timed. seconds: as measured."""
+    return f" ({units.seconds(seconds * analysis.scale)})" if isinstance(analysis, Analysis) else ""
+
+
+def imported(analysis: WorkAnalysis) -> list[str]:
     """What the trace of an import is, what it says as a whole, and what was left out of it, each its own."""
     facts = analysis.profile.imported
     if facts is None:

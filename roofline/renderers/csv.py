@@ -5,22 +5,21 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _document
 from roofline.renderers._csv import cells
 from roofline.renderers._rows.choice import Choice, chosen
 
-#: All rows: programs choose from them.
-_ALL = Choice(every=True, sort="time")
 
-
-def render(analysis: Analysis, by: str | None, rows: Choice = _ALL) -> str:
+def render(analysis: WorkAnalysis, by: str | None, rows: Choice | None = None) -> str:
     """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty; nested fields get dotted names.
 
-    rows: which are written; what is left out is one more, so that columns add up. By default all, by time.
+    rows: which are written; what is left out is one more, so that columns add up. By default all, by time, and those of
+    a step that was counted and not timed by FLOP.
     """
     key = by or "group"
-    found = chosen(analysis, key, rows)
+    size = "time" if isinstance(analysis, Analysis) else "flop"
+    found = chosen(analysis, key, Choice(every=True, sort=size) if rows is None else rows)
     lines = [
         {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total, analysis.busy))
         for label, total in (*found.kept.items(), *found.left)

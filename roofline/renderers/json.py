@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import json
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.renderers._document import document
 
 
-def render(analysis: Analysis, by: str | None) -> str:
+def render(analysis: WorkAnalysis, by: str | None) -> str:
     """The document, in its order. ASCII, so that no name in it can act on a terminal."""
     return json.dumps(document(analysis, by), indent=2, allow_nan=False) + "\n"

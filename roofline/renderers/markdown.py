@@ -4,32 +4,32 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
 from roofline.renderers._markdown import escape
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._rows.choice import USUAL, Choice
-from roofline.renderers._tables import Row
+from roofline.renderers._tables import Row, WorkRow
 
 
-def render(analysis: Analysis, by: str | None, rows: Choice = USUAL) -> str:
+def render(analysis: WorkAnalysis, by: str | None, rows: Choice = USUAL) -> str:
     """The verdict, the table by `by` (default: group) and the caption. Kernels have short names, no two alike."""
     key = by or "group"
-    found = _tables.rows(analysis, key, _words.gap_name(analysis), rows)
-    names = iter(distinct([row.label for row in found if row.named], by=key))
-    columns = _tables.columns(analysis)
+    table = _tables.table(analysis, key, _words.gap_name(analysis), rows)
+    names = iter(distinct([row.label for row in table.rows if row.named], by=key))
+    columns = table.columns
     head = _line([key, *(column.heading.replace("\n", " ") for column in columns)])
     rule = _line(["---", *("---:" if column.number else "---" for column in columns)])
     body = [
         _line([_name(next(names) if row.named else row.label, row), *(column.cell(row) for column in columns)])
-        for row in found
+        for row in table.rows
     ]
     sentence, caption = escape(_words.verdict(analysis)), escape(notes.caption(analysis))
     return "\n".join([sentence, "", head, rule, *body, "", f"*{caption}*", ""])
 
 
-def _name(name: str, row: Row) -> str:
+def _name(name: str, row: Row | WorkRow) -> str:
     """What a row is called, with what was fused into its ops."""
     return escape(f"{name} {_tables.fused(row.parts)}".strip())
 

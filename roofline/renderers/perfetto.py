@@ -7,13 +7,17 @@ from typing import Any
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis, timed
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
 
 
-def render(analysis: Analysis, by: str | None) -> str:
-    """Every op of the step; a timeline has no rows to group, so `by` changes nothing."""
+def render(analysis: WorkAnalysis, by: str | None) -> str:
+    """Write every op of the step; a timeline has no rows to group, so `by` changes nothing.
+
+    Raises InputError for a step that was counted and not timed.
+    """
+    analysis = timed(analysis)
     events: list[dict[str, Any]] = [_name("process_name", 0, _words.subject(analysis))]
     lanes: list[float] = []  # when each lane is free again [s]
     origin = min((op.start_ns for op in analysis.profile.ops), default=0)

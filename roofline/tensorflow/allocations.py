@@ -122,9 +122,9 @@ def addresses(
 ) -> dict[int, int]:
     """Buffer -> address of its first byte [byte].
 
-    A node that asks for no memory writes its result over an argument of that size that nothing reads any more. nodes: the
-    name of each op's node. lasting: buffers of variables and constants: no allocation of the step is theirs, and no other
-    buffer shares their memory, so each gets a place behind all others.
+    A node that asks for no memory writes its result over an argument of that size that nothing reads any more. nodes:
+    the name of each op's node. lasting: buffers of variables and constants: no allocation of the step is theirs, and no
+    other buffer shares their memory, so each gets a place behind all others.
     """
     if not allocations.by_node:
         return {}

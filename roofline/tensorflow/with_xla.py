@@ -32,7 +32,8 @@ def count(
     """The ops of the steps that `prefix` marks in `traces`, nodes first, and whose each event is.
 
     graphs: of the functions of the step. before: unoptimised programs, as in `roofline.xla.count`. optimizers: top
-    scopes whose ops are the optimizer's. allocations: of the nodes of a step. An event of the executor that holds instructions is none: they are what ran.
+    scopes whose ops are the optimizer's. allocations: of the nodes of a step. An event of the executor that holds
+    instructions is none: they are what ran.
     """
 
     @lru_cache(maxsize=65536)

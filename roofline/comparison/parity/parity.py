@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, timed
 from roofline.comparison.parity.difference import Contraction, Difference, Pair, Severity
 from roofline.comparison.parity.measurement import measurement
 from roofline.comparison.parity.precision import precision
@@ -81,8 +81,4 @@ def _measured(run: Analysis, which: str) -> None:
     """Refuse a run without times: there is nothing to compare."""
     if not run.profile.wall.steps:
         raise InputError(f"The {which} profile holds no timed steps: measure it with --steps 3 or more.")
-    if not run.profile.has_times:
-        raise InputError(
-            f"The {which} profile was counted and not timed, so there is nothing to compare: measure it again without "
-            "--count-only."
-        )
+    timed(run, f"The {which} profile")

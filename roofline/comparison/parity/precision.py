@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.comparison.parity.difference import Difference, Pair
 from roofline.core.schema import Op, Precision, Profile
@@ -22,7 +22,7 @@ def precision(pair: Pair) -> list[Difference]:
     return [*_fp64(pair), *_asked(pair), *_inputs(pair), *_arithmetic(pair), *_rates(pair)]
 
 
-def products_differ(a: Analysis, b: Analysis) -> list[tuple[str, str, str]]:
+def products_differ(a: WorkAnalysis, b: WorkAnalysis) -> list[tuple[str, str, str]]:
     """In what the products of two runs differ: what it is, and that of a and of b, in shares of the executed FLOPs."""
     found = []
     for what, of in (("data of products", _by_inputs), ("arithmetic of float32 products", _by_arithmetic)):
@@ -112,7 +112,7 @@ def _above_fp32(analysis: Analysis) -> float | None:
     return rate if rate > peak * (1 + tolerance) else None
 
 
-def _precision(analysis: Analysis, op: Op) -> Precision | None:
+def _precision(analysis: WorkAnalysis, op: Op) -> Precision | None:
     """That of the op, or of the first of its constituents that has one."""
     signatures = analysis.profile.signatures
     for number in (op.signature, *op.constituents):
@@ -121,7 +121,7 @@ def _precision(analysis: Analysis, op: Op) -> Precision | None:
     return None
 
 
-def _by_inputs(analysis: Analysis) -> dict[str, float]:
+def _by_inputs(analysis: WorkAnalysis) -> dict[str, float]:
     """Executed matrix FLOPs by the type of the data."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:
@@ -132,7 +132,7 @@ def _by_inputs(analysis: Analysis) -> dict[str, float]:
     return found
 
 
-def _by_arithmetic(analysis: Analysis) -> dict[str, float]:
+def _by_arithmetic(analysis: WorkAnalysis) -> dict[str, float]:
     """Executed matrix FLOPs of float32 data by arithmetic."""
     found: dict[str, float] = {}
     for op in analysis.profile.ops:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from roofline import units
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import WorkAnalysis, analyze
 from roofline.comparison.parity.difference import SAME_WORK, plain
 from roofline.core.schema import Profile, slug
 
@@ -49,7 +49,7 @@ def moved_since(recorded_: Profile, again: Profile) -> dict[str, tuple[str | Non
     return {name: values for name, values in differing(recorded_, again).items() if name not in _SET}
 
 
-def model_flops(analysis: Analysis) -> dict[str, float]:
+def model_flops(analysis: WorkAnalysis) -> dict[str, float]:
     """Model FLOPs of products by phase [FLOP]; in one sum where the phases could not be told apart."""
     by_phase = {phase: products.model for phase, products in analysis.products.items()}
     unresolved = "phases-unresolved" in map(slug, analysis.profile.flags)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _words
 from roofline.renderers._facts import generation, notes, preset
 
@@ -36,7 +36,7 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
     yield from preset.told(analysis)
 
 
-def compiled(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def compiled(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
     """What a compiler did; nothing where none is told."""
     for number, words in enumerate(_words.compilation(analysis)):
         yield "" if number else "compiled", words

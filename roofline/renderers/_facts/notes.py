@@ -10,15 +10,17 @@ from collections.abc import Iterator
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.renderers._words import FEWER_PRODUCTS, conjunction, counted, plain, provenance
 
 _FEW = 3  # ceilings that are named, those with the most ops first
 
 
-def caption(analysis: Analysis) -> str:
+def caption(analysis: WorkAnalysis) -> str:
     """What stands under a table."""
+    if not isinstance(analysis, Analysis):
+        return f"FLOP and bytes are shares of the known work. {provenance(analysis)}"
     notes = (overlap(analysis), beyond(analysis), above(analysis))
     more = "".join(f"{told[0].upper()}{told[1:]}. " for told in notes if told)
     return (

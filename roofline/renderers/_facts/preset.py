@@ -8,7 +8,7 @@ from statistics import fmean, median
 from typing import Any
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.schema import Api
 from roofline.published.presets.beside import Beside, Figure, beside
 from roofline.renderers._signed import signed
@@ -116,7 +116,7 @@ def _range(seconds: list[float]) -> str:
     return units.seconds(seconds[0]) if seconds[0] == seconds[-1] else units.seconds_between(seconds[0], seconds[-1])
 
 
-def document(analysis: Analysis) -> dict[str, Any] | None:
+def document(analysis: WorkAnalysis) -> dict[str, Any] | None:
     """What `told` says, for JSON; None without a preset."""
     found = beside(analysis.profile)
     return None if found is None else document_of(found)

@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from typing import NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.totals import Total
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.comparison.labels import called
@@ -59,13 +59,13 @@ class Run:
     name: str
     about: str
     rows: tuple[Row, ...]
-    analysis: Analysis | None = None
+    analysis: WorkAnalysis | None = None
     table: ClassShares | None = None
 
     @property
     def timed(self) -> bool:
         """Whether its ops were timed here."""
-        return self.analysis is not None and self.analysis.timed
+        return isinstance(self.analysis, Analysis)
 
     @property
     def classes(self) -> tuple[Row, ...]:
@@ -115,7 +115,7 @@ class Chart:
         return (*self.runs, *self.published)
 
 
-def chart(analyses: Sequence[Analysis]) -> Chart:
+def chart(analyses: Sequence[WorkAnalysis]) -> Chart:
     """Work out the chart of one or more runs."""
     subjects, devices = list(map(_words.subject, analyses)), list(map(_words.device, analyses))
     common = [texts[0] for texts in (subjects, devices) if len(set(texts)) == 1]
@@ -142,7 +142,7 @@ def chart(analyses: Sequence[Analysis]) -> Chart:
     return Chart(_title(runs), " on ".join(common), _explanation(runs), _notes(runs), tuple(runs), published)
 
 
-def _names(analyses: Sequence[Analysis]) -> list[str]:
+def _names(analyses: Sequence[WorkAnalysis]) -> list[str]:
     """Name the runs as everywhere, each with its arithmetic, on which the shares of time depend."""
     names = []
     for name, analysis in zip(called(analysis.profile for analysis in analyses), analyses, strict=True):
@@ -151,10 +151,10 @@ def _names(analyses: Sequence[Analysis]) -> list[str]:
     return names
 
 
-def _rows(analysis: Analysis) -> tuple[Row, ...]:
+def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
     rows = []
     for shares in group_shares(analysis):
-        total = shares.total if analysis.timed else None
+        total = shares.total if isinstance(shares.total, Total) else None
         costed = total is not None and total.own_seconds > total.uncosted
         known = total is not None and costed and total.mostly_costed
         rows.append(
@@ -241,7 +241,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
         analysis = run.analysis
         if analysis is None:
             continue
-        if not analysis.timed:
+        if not isinstance(analysis, Analysis):
             notes.append(f"{run.name} was counted and not timed: it has work and no times.")
             continue
         known, moved = analysis.coverage["flops"], analysis.coverage["bytes"]
@@ -252,7 +252,7 @@ def _notes(runs: Sequence[Run]) -> tuple[str, ...]:
             )
     why: dict[str, list[str]] = {}
     for run in runs:
-        if run.analysis is not None and run.timed and _words.is_range(run.analysis):
+        if isinstance(run.analysis, Analysis) and _words.is_range(run.analysis):
             why.setdefault(_words.ranges(run.analysis), []).append(run.name)
     notes += [f"{_words.conjunction(names)}: {reason}." for reason, names in why.items()]
     return tuple(notes)

@@ -7,9 +7,10 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from typing import Generic, TypeAlias, overload
 
-from roofline.analysis.analysis import Analysis
-from roofline.analysis.totals import Total, together
+from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.totals import AnyTotal, Total, WorkTotal, together
 from roofline.errors import InputError
 
 #: Keys that have no natural end, and how many rows of them are shown.
@@ -17,6 +18,9 @@ LONG = ("op", "scope", "kernel")
 TOP = 25
 #: Keys whose rows are ops, so that what was fused into them can be told.
 OPS = ("op", "kernel")
+
+#: Columns by name, each of the name of a row and its sums.
+_Sorts: TypeAlias = Mapping[str, Callable[[str, AnyTotal], float | str | None]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,14 +47,14 @@ USUAL = Choice()
 
 
 @dataclass(frozen=True, slots=True)
-class Chosen:
+class Chosen(Generic[AnyTotal]):
     """Rows by name, and the sums of those that are not shown, each with what it is called: "(5 more)".
 
     fused: what was fused into the ops of a row, by its name.
     """
 
-    kept: Mapping[str, Total]
-    left: tuple[tuple[str, Total], ...]
+    kept: Mapping[str, AnyTotal]
+    left: tuple[tuple[str, AnyTotal], ...]
     fused: Mapping[str, tuple[str, ...]]
 
 
@@ -58,10 +62,17 @@ def _known(total: Total, unknown: float, value: float) -> float | None:
     return value if total.own_seconds > unknown else None
 
 
-#: What `--sort` takes: a number of a row, or a word. Unknown comes last.
-SORTS: dict[str, Callable[[str, Total], float | str | None]] = {
+#: What `--sort` takes of a step that was counted and not timed.
+WORK_SORTS: _Sorts[WorkTotal] = {
     "name": lambda name, total: name.casefold(),
     "ops": lambda name, total: total.ops,
+    "flop": lambda name, total: total.flops + total.vector_flops if total.costed else None,
+    "bytes": lambda name, total: total.bytes_read + total.bytes_written if total.costed else None,
+}
+#: What `--sort` takes: a number of a row, or a word. Unknown comes last.
+SORTS: _Sorts[Total] = {
+    "name": WORK_SORTS["name"],
+    "ops": WORK_SORTS["ops"],
     "flop": lambda name, total: _known(total, total.unknown_flops, total.flops + total.vector_flops),
     "bytes": lambda name, total: _known(total, total.unknown_bytes, total.bytes_read + total.bytes_written),
     "time": lambda name, total: total.seconds,
@@ -73,9 +84,28 @@ SORTS: dict[str, Callable[[str, Total], float | str | None]] = {
 }
 
 
-def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen:
-    """The rows by a key. Raises InputError for a column that there is none of, or a text that no row has."""
-    sums = analysis.by(by)
+@overload
+def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen[Total]: ...
+
+
+@overload
+def chosen(analysis: WorkAnalysis, by: str, choice: Choice) -> Chosen[WorkTotal]: ...
+
+
+def chosen(analysis: WorkAnalysis, by: str, choice: Choice) -> Chosen[Total] | Chosen[WorkTotal]:
+    """Choose the rows by a key. Raises InputError for a column that there is none of, or a text that no row has."""
+    if isinstance(analysis, Analysis):
+        return _chosen(analysis, analysis.by(by), SORTS, by, choice)
+    if choice.sort in SORTS and choice.sort not in WORK_SORTS:
+        raise InputError(
+            f"The profile has no times, so that nothing is sorted by {choice.sort!r}: sort by {', '.join(WORK_SORTS)}."
+        )
+    return _chosen(analysis, analysis.by(by), WORK_SORTS, by, choice)
+
+
+def _chosen(
+    analysis: WorkAnalysis, sums: Mapping[str, AnyTotal], sorts: _Sorts[AnyTotal], by: str, choice: Choice
+) -> Chosen[AnyTotal]:
     fused = analysis.fused(by) if by in OPS else {}
     names = list(sums)
     if choice.contains:
@@ -84,7 +114,7 @@ def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen:
         if not names:
             raise InputError(f"No {by} has {choice.contains!r} in its name: give another text to --filter.")
     if choice.sort is not None:
-        names = _sorted(names, sums, choice.sort)
+        names = _sorted(names, sums, choice.sort, sorts)
     most = choice.most(by)
     beyond = names[most:] if most is not None else []
     matching = set(names)
@@ -95,10 +125,10 @@ def chosen(analysis: Analysis, by: str, choice: Choice) -> Chosen:
     return Chosen({name: sums[name] for name in names[:most]}, tuple(left), fused)
 
 
-def _sorted(names: list[str], sums: Mapping[str, Total], column: str) -> list[str]:
-    if column not in SORTS:
-        raise InputError(f"There is no column {column!r} to sort by; there are: {', '.join(SORTS)}.")
-    values = {name: SORTS[column](name, sums[name]) for name in names}
+def _sorted(names: list[str], sums: Mapping[str, AnyTotal], column: str, sorts: _Sorts[AnyTotal]) -> list[str]:
+    if column not in sorts:
+        raise InputError(f"There is no column {column!r} to sort by; there are: {', '.join(sorts)}.")
+    values = {name: sorts[column](name, sums[name]) for name in names}
     words = [name for name in names if isinstance(values[name], str)]
     numbers = [name for name in names if isinstance(values[name], int | float)]
     unknown = [name for name in names if values[name] is None]

@@ -7,7 +7,7 @@ from typing import Any
 
 from numpy.typing import NDArray
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.renderers._csv import cells
 from roofline.renderers._ops import columns
 
@@ -15,7 +15,7 @@ SUFFIX = ".csv"
 WORDS = "the table of ops, a row per op"
 
 
-def written(analysis: Analysis) -> bytes:
+def written(analysis: WorkAnalysis) -> bytes:
     """Numbers in seconds, FLOP and bytes, to 12 digits; unknown is empty."""
     found = columns(analysis)
     return cells.table(list(found), zip(*map(_cells, found.values()), strict=True)).encode()

@@ -6,7 +6,7 @@ import io
 import json
 
 from roofline import plugins
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.errors import MissingError
 from roofline.renderers import _words
 from roofline.renderers._ops import columns
@@ -15,7 +15,7 @@ SUFFIX = ".parquet"
 WORDS = "the same, typed and compressed"
 
 
-def written(analysis: Analysis) -> bytes:
+def written(analysis: WorkAnalysis) -> bytes:
     """Numbers in seconds, FLOP and bytes; unknown is null. What was measured, and of what, is in the file's metadata.
 
     Raises MissingError without pyarrow.

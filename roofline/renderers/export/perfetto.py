@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.renderers import perfetto
 
 SUFFIX = ".perfetto.json"
 WORDS = "the representative step as a trace (ui.perfetto.dev)"
 
 
-def written(analysis: Analysis) -> bytes:
+def written(analysis: WorkAnalysis) -> bytes:
     """What `show --format perfetto` prints."""
     return perfetto.render(analysis, None).encode()

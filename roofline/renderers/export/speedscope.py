@@ -9,15 +9,19 @@ import json
 
 import numpy as np
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis, timed
 from roofline.renderers import _words
 
 SUFFIX = ".speedscope.json"
 WORDS = "phases, layers and ops as a flame graph (speedscope.app)"
 
 
-def written(analysis: Analysis) -> bytes:
-    """Each op weighs its share of the step, in the order in which the ops began; the gap comes last."""
+def written(analysis: WorkAnalysis) -> bytes:
+    """Each op weighs its share of the step, in the order in which the ops began; the gap comes last.
+
+    Raises InputError for a step that was counted and not timed.
+    """
+    analysis = timed(analysis)
     profile, share = analysis.profile, analysis.table.share
     order = np.argsort([op.start_ns for op in profile.ops], kind="stable")
     frames: dict[str, int] = {}

@@ -1,7 +1,8 @@
 """Figures of `roofline plot`: one file per kind, drawn for one (3.3 in) or two (7 in) columns of a paper.
 
-A kind is a module with `figure(items, width) -> (Figure, Caption)`; the command line finds it by its name. matplotlib
-is imported when something is drawn, so that help stays light.
+A kind is a module with `figure(items, width) -> (Figure, Caption)`; the command line finds it by its name. A kind that
+draws profiles without times, too, has a constant WITHOUT_TIMES: what it draws of them, in words ("" for nothing worth
+a hint). matplotlib is imported when something is drawn, so that help stays light.
 """
 
 from __future__ import annotations
@@ -18,7 +19,7 @@ from roofline.renderers.figures._written import Caption, write
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
-    from roofline.analysis.analysis import Analysis
+    from roofline.analysis.analysis import WorkAnalysis
     from roofline.core.device import Device
 
 #: One column of a two-column paper [in].
@@ -26,7 +27,7 @@ WIDTH = 3.3
 
 
 def draw(
-    kind: str, items: Sequence[Analysis | Device], path: Path, width: float = WIDTH, long_caption: bool = False
+    kind: str, items: Sequence[WorkAnalysis | Device], path: Path, width: float = WIDTH, long_caption: bool = False
 ) -> str:
     """Draw a figure of `width` [in]. Returns its caption, which is in the file too.
 
@@ -44,7 +45,7 @@ def draw(
 
 
 def render(
-    kind: str, items: Sequence[Analysis | Device], suffix: str, width: float = WIDTH, long_caption: bool = False
+    kind: str, items: Sequence[WorkAnalysis | Device], suffix: str, width: float = WIDTH, long_caption: bool = False
 ) -> tuple[bytes, str]:
     """The bytes of a figure of `width` [in] in the format of a suffix (`SUFFIXES`), and its caption; see `draw`."""
     from roofline.renderers.figures import _style
@@ -55,9 +56,28 @@ def render(
         return write(figure, suffix, caption.title, told), told
 
 
-def build(kind: str, items: Sequence[Analysis | Device], width: float = WIDTH) -> tuple[Figure, Caption]:
-    """The figure and its caption. Call it, and save the figure, under `_style.applied()`."""
+def build(kind: str, items: Sequence[WorkAnalysis | Device], width: float = WIDTH) -> tuple[Figure, Caption]:
+    """Draw the figure and write its caption. Call it, and save the figure, under `_style.applied()`.
+
+    Raises InputError where there is nothing to draw, as of a profile without times for a kind that needs them.
+    """
     if not items:
         raise InputError("There is nothing to draw: give at least one profile.")
-    figure, caption = plugins.load(__name__, kind, "kind of figure").figure(items, width)
+    module = plugins.load(__name__, kind, "kind of figure")
+    if not hasattr(module, "WITHOUT_TIMES"):
+        _check_timed(kind, items)
+    figure, caption = module.figure(items, width)
     return figure, caption
+
+
+def _check_timed(kind: str, items: Sequence[WorkAnalysis | Device]) -> None:
+    """Refuse a profile without times, and say which kinds draw it."""
+    from roofline.analysis.analysis import Analysis, WorkAnalysis, why_untimed
+    from roofline.renderers import _words
+
+    for number, item in enumerate(items, 1):
+        if isinstance(item, WorkAnalysis) and not isinstance(item, Analysis):
+            drawn = {name: plugins.constants(__name__, name).get("WITHOUT_TIMES") for name in plugins.names(__name__)}
+            kinds = " or ".join(f"--kind {name} ({words})" for name, words in drawn.items() if words)
+            which = f"Profile {number}, {_words.plain(item.profile.backend, 60)},"
+            raise InputError(f"{which} {why_untimed(item.profile)}, or draw {kinds} instead of --kind {kind}.")

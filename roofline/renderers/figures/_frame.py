@@ -7,7 +7,7 @@ from itertools import pairwise
 from math import ceil, floor, log10
 from typing import TYPE_CHECKING, Any, Literal, NamedTuple
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.errors import InputError
 from roofline.renderers import _signed, _words
 from roofline.renderers.figures import _measure, _style
@@ -91,7 +91,7 @@ class Heading(NamedTuple):
     rows: tuple[str, ...]
 
 
-def heading(runs: Sequence[Analysis], names: Sequence[str], width: float) -> Heading:
+def heading(runs: Sequence[WorkAnalysis], names: Sequence[str], width: float) -> Heading:
     """Model and device in the heading where all runs share them, else in the name of each run.
 
     names: of `labels.called`. width: of the figure [in].
@@ -102,13 +102,13 @@ def heading(runs: Sequence[Analysis], names: Sequence[str], width: float) -> Hea
     for subject, name, device in zip(subjects, names, on, strict=True):
         parts = [subject] if len(set(subjects)) > 1 else []
         parts.append(_words.plain(name))
-        if len(set(on)) > 1 and device not in parts[-1]:
+        if len(set(on)) > 1 and device and device not in parts[-1]:
             parts.append(device)
         rows.append(", ".join(parts))
     common = [subjects[0]] if len(set(subjects)) == 1 else []
     if len(runs) == 1:
         common, rows = [f"{subjects[0]}, {rows[0]}"], [""]
-    if len(set(on)) == 1:
+    if len(set(on)) == 1 and on[0]:
         common.append(on[0])
     room = width - 2 * EDGE
     whole = _measure.level(" on ".join(common), _measure.TEXT)

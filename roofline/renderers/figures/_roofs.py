@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.device import Device
 from roofline.renderers._words import plain
@@ -64,7 +64,7 @@ class Line(NamedTuple):
     thick: bool
 
 
-def precisions(analysis: Analysis) -> list[str]:
+def precisions(analysis: WorkAnalysis) -> list[str]:
     """The arithmetic types of the step's matrix work."""
     used = [
         s.precision.arithmetic

@@ -1,4 +1,7 @@
-"""Work against time: per group the share of FLOP, of bytes and of time, as in Ivanov et al., with the time's floor."""
+"""Work against time: per group the share of FLOP, of bytes and of time, as in Ivanov et al., with the time's floor.
+
+Of a step that was counted and not timed there are the shares of FLOP and bytes alone.
+"""
 
 from __future__ import annotations
 
@@ -6,16 +9,17 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.comparison.labels import called
 from roofline.renderers import _tables, _words
-from roofline.renderers._tables import Row
+from roofline.renderers._tables import Row, WorkRow
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+WITHOUT_TIMES = "the shares of FLOP and bytes"
 #: Rows of a panel: more would be too small to read.
 MOST = 8
 _FLOP, _BYTES = "#202020", "#b8b8b8"
@@ -37,10 +41,10 @@ _FULL, _DENSE = _Size(0.09, 0.09, 0.33, True), _Size(0.035, 0.09, 0.19, False)
 
 class _Panel(NamedTuple):
     title: str
-    rows: list[Row]
+    rows: Sequence[Row | WorkRow]
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
+def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
     """One panel per profile by group; beside it, where two columns have room for it, one by block."""
     wide, number = width >= _frame.WIDE, len(items)
     by = ("group", "block") if wide and number <= 3 else ("group",)
@@ -78,13 +82,24 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     return fig, _caption(items, names, by)
 
 
-def _rows(analysis: Analysis, key: str) -> list[Row]:
-    """The rows of most time, without the total."""
+def _rows(analysis: WorkAnalysis, key: str) -> Sequence[Row | WorkRow]:
+    """The rows of most time, without the total; where nothing was timed those of most FLOP, and then of most bytes."""
+    if not isinstance(analysis, Analysis):
+        *parts, _ = _tables.work_rows(analysis, key)
+        return sorted(parts, key=lambda row: (-(row.flops or 0.0), -(row.bytes or 0.0)))[:MOST]
     *rows, gap, _ = _tables.rows(analysis, key, _words.gap_name(analysis))
     return [*sorted(rows, key=lambda row: -row.seconds)[: MOST - 1], gap]
 
 
-def _panel(fig: Figure, rows: Sequence[Row], left: float, top: float, width: float, size: _Size, lowest: bool) -> None:
+def _panel(
+    fig: Figure,
+    rows: Sequence[Row | WorkRow],
+    left: float,
+    top: float,
+    width: float,
+    size: _Size,
+    lowest: bool,
+) -> None:
     """The bars of one run, within `width` [in] with the names of its rows."""
     names = _measure.fit_apart([row.label for row in rows], 0.42 * width)
     room = width - _measure.widest(names) - 0.06
@@ -116,12 +131,13 @@ class _Bar(NamedTuple):
     told: str
 
 
-def _bars(row: Row, top: float, size: _Size) -> list[_Bar]:
+def _bars(row: Row | WorkRow, top: float, size: _Size) -> list[_Bar]:
     """The bars of a row: FLOP, bytes, and time in its parts. The gap has no work: its time stands alone."""
     found: list[_Bar] = []
     middle = top + size.row / 2
-    if row.roof:
-        at = middle - (2 * size.work + size.time) / 2
+    timed = isinstance(row, Row)
+    if isinstance(row, WorkRow) or row.roof:
+        at = middle - (2 * size.work + size.time * timed) / 2
         for share, shade in ((row.flops, _FLOP), (row.bytes, _BYTES)):
             told = "unknown" if share is None else _tables.percent(share)
             value = max(0.0, 100 * (share or 0.0))
@@ -129,6 +145,8 @@ def _bars(row: Row, top: float, size: _Size) -> list[_Bar]:
             found.append(_Bar(at + size.work / 2, size.work * 0.92, 0.0, value, look, told if size.numbered else ""))
             at += size.work
         middle = at + size.time / 2
+    if isinstance(row, WorkRow):
+        return found
     left = 0.0
     parts = _time(row)
     for number, (_, share, look) in enumerate(parts):
@@ -138,11 +156,13 @@ def _bars(row: Row, top: float, size: _Size) -> list[_Bar]:
     return found
 
 
-def _time(row: Row) -> list[tuple[str, float, dict[str, Any]]]:
+def _time(row: Row | WorkRow) -> list[tuple[str, float, dict[str, Any]]]:
     """The time of a row in parts: what each is in the key, its share of the step, and its look.
 
-    Floor and loss are in the look of the bound that holds most of the row's time.
+    Floor and loss are in the look of the bound that holds most of the row's time. Nothing where it was not timed.
     """
+    if isinstance(row, WorkRow):
+        return []
     time = max(0.0, row.time)
     if not row.roof:
         return [(f"time: {row.label}", time, _style.GAP)]
@@ -158,16 +178,25 @@ def _time(row: Row) -> list[tuple[str, float, dict[str, Any]]]:
     return [part for part in parts if part[1] > 0] or parts[1:]
 
 
-def _caption(items: Sequence[Analysis], names: Sequence[str], keys: Sequence[str]) -> Caption:
+def _caption(items: Sequence[WorkAnalysis], names: Sequence[str], keys: Sequence[str]) -> Caption:
+    timed = any(isinstance(analysis, Analysis) for analysis in items)
     what = (
         "Share of FLOP (matrix and vector), of compulsory bytes and of the step's time. The time bar is solid up to "
         "the floor and pale beyond it, in the colour and hatch of the bound that holds most of it."
+        if timed
+        else "Share of FLOP (matrix and vector) and of compulsory bytes."
     )
     short, told = [what], [what]
     for analysis, name in zip(items, names, strict=True):
-        known = units.percent(analysis.coverage["flops"])
         of = f"{_words.subject(analysis)}, {_words.plain(name, 60)}"
+        if not isinstance(analysis, Analysis):
+            known = f"FLOPs and bytes known of {analysis.total.costed} of {_words.counted(analysis.total.ops, 'op')}"
+            short.append(f"{of}: counted and not timed.")
+            told += [f"{of}: counted and not timed; {known}.", _words.provenance(analysis)]
+            continue
+        known = units.percent(analysis.coverage["flops"])
         short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         told.append(f"{of}: {units.seconds(analysis.wall)} per step; FLOPs known for {known} of busy time.")
         told.append(_words.provenance(analysis))
-    return Caption(f"Work against time, by {' and by '.join(keys)}", " ".join(short), " ".join(told))
+    title = "Work against time" if timed else "Work"
+    return Caption(f"{title}, by {' and by '.join(keys)}", " ".join(short), " ".join(told))

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.core.device import Device
 from roofline.errors import InputError
 from roofline.renderers import _words
@@ -17,16 +17,18 @@ from roofline.renderers.figures._written import Caption
 if TYPE_CHECKING:
     from matplotlib.figure import Figure
 
+#: What it draws of a profile without times: nothing of its ops.
+WITHOUT_TIMES = ""
 #: The precisions shown of a device that no profile asks for any of: the widest and the fastest in common use.
 COMMON = ("fp32", "bf16")
 
 
-def figure(items: Sequence[Analysis | Device], width: float) -> tuple[Figure, Caption]:
+def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure, Caption]:
     """The rooflines of all devices on one pair of axes; what each ceiling is stands in the key too."""
     shown: dict[str, tuple[Device, list[str]]] = {}
     for item in items:
-        device = item.device if isinstance(item, Analysis) else item
-        asked = _roofs.precisions(item) if isinstance(item, Analysis) else []
+        device = item.device if isinstance(item, WorkAnalysis) else item
+        asked = _roofs.precisions(item) if isinstance(item, WorkAnalysis) else []
         name = plain(device.name)
         before = shown[name][1] if name in shown else []
         shown[name] = (device, list(dict.fromkeys([*before, *asked])))

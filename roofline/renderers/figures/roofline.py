@@ -7,7 +7,7 @@ from math import floor, log10, sqrt
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
 from roofline.core.vocabulary import GROUPS, Group
@@ -21,12 +21,17 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+WITHOUT_TIMES = "the intensity of its ops"
 #: Area of the marker of most time in a panel of one column, and of the least [pt^2].
 LARGEST, LEAST = 110.0, 3.0
 #: The panel of ops without FLOP, and between panels [in].
 _STRIP, _BESIDE, _APART, _BELOW = 0.24, 0.05, 0.12, 0.07
 #: Panels that are narrower are as high as wide [in].
 _SMALL = 1.4
+#: Widths of the ticks of most and least work [pt]; their height as a share of an axis with ceilings, and without any.
+_THICKEST, _THINNEST, _TICK, _TICK_ALONE = 2.5, 0.5, 0.12, 0.75
+#: The height of panels that have nothing but ticks, in widths.
+_FLAT = 0.2
 #: Axes of runs that have nothing to put on them.
 _NO_LIMITS = _roofs.Limits(0.1, 100.0, 1e9, 1e12)
 #: The ends of an axis of byte/s; None: there is none.
@@ -37,7 +42,7 @@ _EMPTY = "no op of known work and time"
 class _Run(NamedTuple):
     """A run, what it is called, its points and its ceilings."""
 
-    analysis: Analysis
+    analysis: WorkAnalysis
     name: str
     points: Points
     lines: _roofs.Ceilings
@@ -56,8 +61,11 @@ class _Scales(NamedTuple):
         return max(LEAST, self.largest * seconds / self.longest) if self.longest else LEAST
 
 
-def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
-    """One panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP."""
+def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
+    """One panel per profile, in a grid; beside each one, where there are any, a panel of ops without FLOP.
+
+    Of ops without times only the intensity is known: each is a tick.
+    """
     names = called(analysis.profile for analysis in items)
     heading = _frame.heading(items, names, width)
     # What a device was seen to reach in one of the runs is its ceiling in all panels.
@@ -67,7 +75,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
         _Run(item, name, points(item), _roofs.ceilings(best[item.device.name], _roofs.precisions(item), vector=True))
         for item, name in zip(items, heading.rows, strict=True)
     ]
-    if not any(run.points.bubbles or run.points.streams for run in runs):
+    if not any(run.points.all for run in runs):
         raise InputError(_nothing(runs))
     notes: list[str] = []
     for _ in range(3):  # what stands below the panels may take of their height, and so of the room for names
@@ -82,7 +90,7 @@ def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[
     """What a reader of the panels must know besides: ceilings for whose names there is no room, and what has none."""
     told = [f"Without a label: {'; '.join(left_out)}."] if left_out else []
     bare = [_words.device(run.analysis) for run in runs if not run.lines.told]
-    told += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare)]
+    told += [f"No ceilings are known of {name}." for name in dict.fromkeys(bare) if name]
     room = width - 2 * _frame.EDGE
     return [line for text in told for line in _measure.wrap(text, room, _measure.SMALL, 3)]
 
@@ -90,8 +98,6 @@ def _notes(runs: Sequence[_Run], left_out: Sequence[str], width: float) -> list[
 def _nothing(runs: Sequence[_Run]) -> str:
     """Why there is nothing to draw, and what to do."""
     what = _words.subject(runs[0].analysis)
-    if not any(run.analysis.profile.has_times for run in runs):
-        return f"{what} was counted and not timed, so no op attains anything: measure it again without --count-only."
     cure = "draw --kind bound, which needs no work"
     if any("replays" in flag for run in runs for flag in run.analysis.flags):
         cure = "import it with --capture, which says what its graph replays"
@@ -119,8 +125,13 @@ class _Grid(NamedTuple):
         return self.left + column * self.beside, self.top + row * self.pitch + self.above
 
 
-def _grid(number: int, heading: int, below: float, limits: _roofs.Limits, rates: Rates, width: float) -> _Grid:
-    """As high as the width asks for, or as a page allows. heading: lines above; below: what the rest takes [in]."""
+def _grid(
+    number: int, heading: int, below: float, limits: _roofs.Limits, rates: Rates, width: float, rated: bool
+) -> _Grid:
+    """As high as the width asks for, or as a page allows. heading: lines above; below: what the rest takes [in].
+
+    rated: whether any panel has an axis of FLOP/s.
+    """
     wide = width >= _frame.WIDE
     columns = 1 if number == 1 else (2 if number <= 4 else 3) if wide else (1 if number == 2 else 2)
     rows = -(-number // columns)
@@ -132,6 +143,7 @@ def _grid(number: int, heading: int, below: float, limits: _roofs.Limits, rates:
     top = _frame.EDGE + _measure.line(_measure.TEXT) * heading + 0.03
     most = (_frame.PAGE - top - below) / rows - above - _BELOW
     shape = (0.55 if wide else 0.75) if number == 1 else 1.0 if plot < _SMALL else 0.75
+    shape = shape if rated else _FLAT
     high = max(0.5, min(plot * shape, most))
     pitch = above + high + _BELOW
     return _Grid(columns, left, top, plot, high, panel + _APART, pitch, above, top + rows * pitch - _BELOW)
@@ -148,13 +160,16 @@ def _drawn(
         for intensity in (bubble.intensity, bubble.compulsory)
         if intensity is not None
     ]
+    rates = [rate for _, rate in bubbles] + [peak for run in runs for _, peak in run.lines.peaks]
+    # The axes hold the intensity of every tick; a rate it has none.
+    bubbles += [(tick.intensity, max(rates, default=_NO_LIMITS.low)) for run in runs for tick in run.points.ticks]
     limits = _roofs.limits([run.lines for run in runs], bubbles) or _NO_LIMITS
     scales = _Scales(limits, _rates(runs), max(run.points.longest for run in runs), LARGEST)
     keys = _frame.keys(_keys(runs, scales), width, 0.15)
     below = _frame.TICKS + _frame.LABEL + 0.03 + keys.height + _measure.line(_measure.SMALL) * len(notes)
-    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width, bool(rates))
     limits = limits.with_room_above([peak for run in runs for _, peak in run.lines.peaks], grid.high)
-    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width)
+    grid = _grid(len(runs), len(heading), below, limits, scales.rates, width, bool(rates))
     scales = scales._replace(limits=limits)
     if (largest := LARGEST * min(1.0, max(0.3, grid.plot / 2.3))) < LARGEST:
         scales = scales._replace(largest=largest)
@@ -169,11 +184,14 @@ def _drawn(
         _frame.write(fig, left, top - grid.above, [name] if grid.above else [], _measure.SMALL)
         axes = _frame.panel(fig, left, top, grid.plot, grid.high)
         first, last = place % grid.columns == 0, place % grid.columns == grid.columns - 1 or place == len(runs) - 1
-        _axes(axes, limits, grid, first, place + grid.columns >= len(runs))
-        missing = _panel(axes, run, scales)
+        _axes(axes, limits, grid, first and bool(rates), place + grid.columns >= len(runs))
+        if not rates:
+            axes.yaxis.set_visible(False)
+            axes.spines["left"].set_visible(False)
+        missing = _panel(axes, run, scales, bool(rates))
         labelled |= set(run.lines.told) - set(missing)
         unlabelled |= dict.fromkeys(missing)
-        if first:
+        if first and rates:
             _frame.upright(fig, _frame.EDGE, top, grid.high, ["FLOP/s"])
         if scales.rates is not None:
             beside = _frame.panel(fig, left + grid.plot + _BESIDE, top, _STRIP, grid.high)
@@ -212,8 +230,8 @@ def _axes(axes: Axes, limits: _roofs.Limits, grid: _Grid, first: bool, lowest: b
     axes.tick_params(labelleft=first, labelbottom=lowest)
 
 
-def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
-    """Ceilings, ops and names of one run; returns the names for which there is no room."""
+def _panel(axes: Axes, run: _Run, scales: _Scales, rated: bool) -> list[str]:
+    """Draw ceilings, ops and names of one run; returns the names for which there is no room."""
     board = _labels.Board(_labels.window(axes))
     _roofs.draw(axes, run.lines, scales.limits, _style.BLACK)
     _roofs.take(board, axes, run.lines, scales.limits)
@@ -231,7 +249,8 @@ def _panel(axes: Axes, run: _Run, scales: _Scales) -> list[str]:
         half = (sqrt(scales.area(bubble.seconds)) + 0.7) / 2 / 72
         board.box(x - half, y - half, x + half, y + half)
     left_out = _roofs.label(board, axes, run.lines, scales.limits, _style.BLACK)
-    if not run.points.bubbles:
+    _ticks(axes, run, scales.limits, _TICK if rated else _TICK_ALONE)
+    if not run.points.bubbles and not run.points.ticks:
         ways = (_EMPTY, "no op of known FLOP", "nothing known")
         place = next((found for text in ways if (found := board.inside(text))), None)
         if place is not None:
@@ -257,6 +276,20 @@ def _shifts(axes: Axes, shifts: Sequence[tuple[Group, tuple[float, float], tuple
         colour = _style.pale(_style.GROUP[group][0], 0.45)
         axes.plot(*zip(start, end, strict=True), color=colour, linewidth=0.6, zorder=2.5)
         axes.plot(*start, color=colour, marker=".", markersize=2.5, markeredgewidth=0, zorder=2.5)
+
+
+def _ticks(axes: Axes, run: _Run, limits: _roofs.Limits, share: float) -> None:
+    """Draw a tick at the intensity of each op without a time; the more work, the thicker. share: of the axis."""
+    most = max((tick.work for tick in run.points.ticks), default=0.0)
+    top = limits.low * (limits.high / limits.low) ** share
+    for tick in reversed(run.points.ticks):
+        colour, marker = _style.GROUP[tick.group]
+        line = max(_THINNEST, _THICKEST * tick.work / most)
+        axes.plot(
+            [tick.intensity] * 2, [limits.low, top], color=colour, linewidth=line, zorder=2.5, solid_capstyle="butt"
+        )
+        foot: dict[str, Any] = {"markerfacecolor": _style.pale(colour, 0.6), "markeredgewidth": 0.7, "markersize": 4}
+        axes.plot([tick.intensity], [limits.low], color=colour, marker=marker, clip_on=False, zorder=3, **foot)
 
 
 def _strip(axes: Axes, run: _Run, scales: _Scales, high: float, numbered: bool) -> None:
@@ -310,25 +343,43 @@ def _round_times(scales: _Scales) -> list[float]:
 
 
 def _caption(runs: Sequence[_Run]) -> Caption:
-    counted = any(point.compulsory is not None for run in runs for point in run.points.all)
-    what = (
-        "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
-        f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is its "
-        "area. Lines are the ceilings of the device, white marks the "
-        "ridge points."
+    counted = any(
+        point.compulsory is not None
+        for run in runs
+        for kind in (run.points.bubbles, run.points.streams)
+        for point in kind
     )
-    if any(run.points.streams for run in runs):
-        what += " Beside the panel: ops without FLOP, by the byte/s that they attain."
-    if counted:
-        what += (
-            " Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
+    sentences = []
+    if any(isinstance(run.analysis, Analysis) for run in runs):
+        sentences.append(
+            "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
+            f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is "
+            "its area."
         )
+    if any(run.points.ticks for run in runs):
+        sentences.append(
+            "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
+            "signature that were counted and not timed: how fast they run is not known. The thicker it is, the more "
+            "FLOP they do."
+        )
+    if any(run.lines.told for run in runs):
+        sentences.append("Lines are the ceilings of the device, white marks the ridge points.")
+    if any(run.points.streams for run in runs):
+        sentences.append("Beside the panel: ops without FLOP, by the byte/s that they attain.")
+    if counted:
+        sentences.append(
+            "Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."
+        )
+    what = " ".join(sentences)
     short, told = [what], [what]
     for run in runs:
         analysis = run.analysis
         of = f"{_words.subject(analysis)}, {run.name}" if run.name else _words.subject(analysis)
-        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         told.append(f"{of}: {_words.provenance(analysis)}")
+        if not isinstance(analysis, Analysis):
+            short.append(f"{of}: counted and not timed.")
+            continue
+        short.append(f"{of} on {_words.device(analysis)}: {units.seconds(analysis.wall)} per step.")
         if run.points.bubbles:
             first = run.points.bubbles[0]
             told.append(f"The largest marker is {_words.plain(first.name)}, {units.seconds(first.seconds)} per step.")

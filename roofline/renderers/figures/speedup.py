@@ -6,11 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 from roofline import units
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import Analysis, analyze_timed
 from roofline.analysis.bootstrap import Interval, Resamples, draw, interval
 from roofline.comparison.labels import called
 from roofline.comparison.parity.parity import Parity, parity
-from roofline.comparison.ranking import check_timed, on_common_ceilings
+from roofline.comparison.ranking import on_common_ceilings
 from roofline.errors import InputError
 from roofline.renderers import _words
 from roofline.renderers.comparison import _comparing
@@ -30,10 +30,8 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Stacked horizontal bars; above each its name, its time, and how much slower than the fastest it is."""
     if len(items) > MOST:
         raise InputError(f"{len(items)} runs do not fit in one figure: give at most {MOST}.")
-    for number, item in enumerate(items, 1):
-        check_timed(item.profile, f"Profile {number}, {_words.plain(item.profile.backend, 60)},")
     # One set of ceilings for all runs of a device, or equal ops would have different floors.
-    runs = [analyze(profile) for profile in on_common_ceilings([item.profile for item in items])]
+    runs = [analyze_timed(profile) for profile in on_common_ceilings([item.profile for item in items])]
     names = called(run.profile for run in runs)
     order = sorted(range(len(runs)), key=lambda number: runs[number].wall)
     runs, names = [runs[number] for number in order], tuple(names[number] for number in order)

@@ -125,7 +125,7 @@ def _entries(chart: Chart, panels: Sequence[_Panel], floors: bool) -> list[_fram
         entries.append(_frame.Key("published", {"facecolor": "white", "edgecolor": _INK, "linewidth": 0.8}))
     if floors and any(panel.kind.field == "time" for panel in panels):
         entries.append(_frame.Key("minimum at the roof", {"color": _INK, **_KEY}, "line"))
-        if any(_words.is_range(run.analysis) for run in chart.runs if run.analysis is not None and run.timed):
+        if any(isinstance(run.analysis, Analysis) and _words.is_range(run.analysis) for run in chart.runs):
             entries.append(_frame.Key("its range", {"color": _RANGE, **_KEY}, "line"))
     return entries
 
@@ -173,7 +173,7 @@ def _bar(axes: Axes, panel: _Panel, run: Run, top: float) -> None:
             axes.text(at, middle, text, ha="center", va="center", size=_measure.SMALL, color=ink, bbox=box)
         if panel.kind.field == "time" and row.attained is not None:
             low, high = (min(1.0, end) * share for end in row.attained)
-            line = {"height": _THICK, "linewidth": 0, "clip_on": False}
+            line: dict[str, Any] = {"height": _THICK, "linewidth": 0, "clip_on": False}
             at = top + _BAR + _LINE - _THICK / 2
             axes.barh(at, low, left=left, color=_INK, **line)
             axes.barh(at, high - low, left=left + low, color=_RANGE, **line)
@@ -189,10 +189,10 @@ def _numbers(share: float, panel: _Panel) -> list[str]:
     return [exact, whole] if panel.exact else [whole]
 
 
-def _rates(chart: Chart) -> dict[str, list[str]]:
+def _rates(chart: Chart) -> dict[Group, list[str]]:
     """Collect the columns of rates relative to the matmuls', with their heads; none where no rate is known."""
     groups = [row.group for row in chart.runs[0].classes if row.group != "matmul"]
-    columns = {}
+    columns: dict[Group, list[str]] = {}
     for group in groups:
         rows = [next((row for row in run.classes if row.group == group), None) for run in chart.every]
         cells = [wall.relative_rate(row.slower if row is not None else None) for row in rows]
@@ -201,8 +201,10 @@ def _rates(chart: Chart) -> dict[str, list[str]]:
     return columns
 
 
-def _written_rates(fig: Figure, rates: dict[str, list[str]], tops: Sequence[float], width: float, head: float) -> None:
-    """Write the rates at the right edge, each beside the bars of its run. tops: of these; head: of the headings [in]."""
+def _written_rates(
+    fig: Figure, rates: dict[Group, list[str]], tops: Sequence[float], width: float, head: float
+) -> None:
+    """Write the rates at the right edge, beside the bars of their runs. tops: of these; head: of the headings [in]."""
     right = width - _frame.EDGE
     look: dict[str, Any] = {"ha": "right"}
     if rates:

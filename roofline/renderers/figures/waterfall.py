@@ -9,7 +9,7 @@ from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown
 from roofline.comparison.labels import called
-from roofline.comparison.ranking import RankedPair, check_timed
+from roofline.comparison.ranking import RankedPair
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.vocabulary import PHASES
 from roofline.errors import InputError
@@ -62,8 +62,6 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     """Horizontal bars from the wall of A, above, to the wall of B, below, with 95 % intervals."""
     if len(items) != 2:
         raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
-    for number, item in enumerate(items, 1):
-        check_timed(item.profile, f"Profile {number}, {_words.plain(item.profile.backend, 60)},")
     first, second = called(item.profile for item in items)
     found = compare(items[0].profile, items[1].profile, (first, second))
     shown = breakdown(found)

@@ -8,7 +8,7 @@ from html import escape
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from roofline.analysis.analysis import Analysis
+    from roofline.analysis.analysis import WorkAnalysis
 
 #: What a cell shows of one result [characters]: more is cut, and says so. Jupyter keeps every output in the notebook.
 MOST = 60_000
@@ -53,7 +53,7 @@ def preformatted(text: str) -> str:
     return f'<pre style="line-height: 1.2; overflow-x: auto">{escape(text)}</pre>'
 
 
-def figure(kind: str, runs: Sequence[Analysis], width: float = 7.0) -> str:
+def figure(kind: str, runs: Sequence[WorkAnalysis], width: float = 7.0) -> str:
     """A figure of `roofline plot`, `width` [in]; "" where it cannot be drawn of these runs, or would be large."""
     from roofline.errors import RooflineError
     from roofline.renderers import figures

@@ -4,41 +4,40 @@ from __future__ import annotations
 
 from typing import Any
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _document, _ops, _tables, _words
 from roofline.renderers import text as text_format
 from roofline.renderers._facts import host, notes
 from roofline.renderers.notebook import _html
 
 
-def text(analysis: Analysis) -> str:
+def text(analysis: WorkAnalysis) -> str:
     """The verdict, the facts, the table of groups and the evidence, as `roofline show`."""
     return text_format.render(analysis, None)
 
 
-def html(analysis: Analysis) -> str:
+def html(analysis: WorkAnalysis) -> str:
     """The verdict, the table of groups, and where the time went as a figure."""
-    if not analysis.timed:
+    if not isinstance(analysis, Analysis):
         return _html.page(_html.preformatted(text(analysis)))
-    rows = _tables.rows(analysis, "group", _words.gap_name(analysis))
-    columns = _tables.columns(analysis)
+    groups = _tables.table(analysis, "group", _words.gap_name(analysis))
     return _html.page(
         _html.paragraph(_words.verdict(analysis, host.most(analysis))),
         _html.table(
-            ["group", *(column.heading.replace("\n", " ") for column in columns)],
-            ([row.label, *(column.cell(row) for column in columns)] for row in rows),
-            [False, *(column.number for column in columns)],
+            ["group", *(column.heading.replace("\n", " ") for column in groups.columns)],
+            ([row.label, *(column.cell(row) for column in groups.columns)] for row in groups.rows),
+            [False, *(column.number for column in groups.columns)],
         ),
         _html.figure("bound", [analysis]),
         _html.caption(notes.caption(analysis)),
     )
 
 
-def document(analysis: Analysis) -> dict[str, Any]:
+def document(analysis: WorkAnalysis) -> dict[str, Any]:
     """The document of `roofline show --format json`."""
     return _document.document(analysis)
 
 
-def columns(analysis: Analysis) -> dict[str, Any]:
+def columns(analysis: WorkAnalysis) -> dict[str, Any]:
     """The table of ops."""
     return _ops.columns(analysis)

@@ -26,7 +26,7 @@ from roofline.renderers.report.measured import how
 from roofline.renderers.report.modules import modules
 from roofline.renderers.report.ops import ops
 from roofline.renderers.report.parts.html import Html, data, join, name, tag
-from roofline.renderers.report.parts.run import Run, section
+from roofline.renderers.report.parts.run import Run, run_of, section
 from roofline.renderers.report.roofline import roofline
 from roofline.renderers.report.timeline import timeline
 from roofline.renderers.report.verdict import verdict
@@ -49,7 +49,7 @@ def report(profiles: Sequence[Profile], allow: bool = False) -> str:
     if not profiles:
         raise InputError("There is nothing to report: give at least one profile.")
     runs = [
-        Run(number, label, analyze(profile))
+        run_of(number, label, analyze(profile))
         for number, (label, profile) in enumerate(zip(called(profiles), profiles, strict=True))
     ]
     ranking, why_not = _ranked(profiles)
@@ -142,14 +142,14 @@ def _title(runs: Sequence[Run]) -> str:
 
 
 def _header(runs: Sequence[Run], title: str) -> Html:
-    devices = list(dict.fromkeys(_words.device(run.analysis) for run in runs))
+    devices = list(dict.fromkeys(filter(None, (_words.device(run.analysis) for run in runs))))
     about = [name(device, 80) for device in devices[:4]]
     dates = sorted({_words.plain(run.analysis.profile.date)[:10] for run in runs})
     when = dates[0] if len(dates) == 1 else f"{dates[0]} to {dates[-1]}"
     backends = [name(run.called, 60) for run in runs[:4]]
     if len(runs) > 4:
         backends.append(Html(f"{units.count(len(runs) - 4)} more"))
-    line = join([join(backends, ", "), " on ", join(about, ", "), f" · {when}"])
+    line = join([join(backends, ", "), " on " if about else "", join(about, ", "), f" · {when}"])
     return tag("header", tag("h1", name(title, 120)), tag("p", line, class_="about"))
 
 

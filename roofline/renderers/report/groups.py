@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from roofline import units
-from roofline.analysis.analysis import KEYS
+from roofline.analysis.analysis import KEYS, Analysis
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import notes
-from roofline.renderers._tables import Column, Row
+from roofline.renderers._tables import Column, Row, WorkRow
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
 from roofline.renderers.report.parts.run import Run, each, section
@@ -34,51 +33,30 @@ def _run(run: Run) -> Html:
         for key in keys
     ]
     choice = tag("fieldset", tag("legend", "by"), choices, class_="choice screen", data_panels=f"{run.key}-by")
-    build = _timed if run.analysis.timed else _counted
     panels = [
-        tag("div", build(run, key), class_="panel" if key == keys[0] else "panel later", data_panel=key) for key in keys
+        tag("div", _table(run, key), class_="panel" if key == keys[0] else "panel later", data_panel=key)
+        for key in keys
     ]
-    return tag("div", choice, tag("div", panels, data_of=f"{run.key}-by"), tag("p", _note(run), class_="note"))
+    note = tag("p", notes.caption(run.analysis), class_="note")
+    return tag("div", choice, tag("div", panels, data_of=f"{run.key}-by"), note)
 
 
-def _note(run: Run) -> str:
-    return notes.caption(run.analysis) if run.analysis.timed else f"{_words.device(run.analysis)}."
-
-
-def _timed(run: Run, key: str) -> Html:
+def _table(run: Run, key: str) -> Html:
     analysis = run.analysis
-    rows = _tables.rows(analysis, key, _words.gap_name(analysis))
-    columns = list(_tables.columns(analysis))
-    if key in _tables.LONG:
-        columns.insert(0, Column("ops", lambda row: "" if row.ops is None else units.count(row.ops)))
+    found = _tables.table(analysis, key, _words.gap_name(analysis))
+    columns = list(found.columns)
+    if key in _tables.LONG and isinstance(analysis, Analysis):
+        columns.insert(0, _tables.NUMBER)
     heads = [head(key, number=False), *(head(each.heading.replace("\n", " "), each.number) for each in columns)]
-    *body, gap, total = [_row(row, key, columns) for row in rows]
-    return table(f"By {key}", heads, body, f"Table by {key}", [gap, total])
+    rows = [_row(row, key, columns) for row in found.rows]
+    body, sums = rows[: len(rows) - found.sums], rows[len(rows) - found.sums :]
+    return table(f"By {key}", heads, body, f"Table by {key}", sums)
 
 
-def _row(row: Row, key: str, columns: Sequence[Column]) -> Html:
+def _row(row: Row | WorkRow, key: str, columns: Sequence[Column]) -> Html:
     parts = _tables.fused(row.parts)
     label = [name(row.label, _LONGEST.get(key, 60), end=key == "scope")]
     if parts:
         label.append(tag("small", name(parts, 100)))
     cells = [cell(column.cell(row), column.number) for column in columns]
     return tag("tr", tag("th", label, scope="row"), *cells)
-
-
-def _counted(run: Run, key: str) -> Html:
-    """The work of a step that was only counted."""
-    analysis = run.analysis
-    sums = list(analysis.by(key).items())
-    heads = ("ops", "model", "executed", "vector", "read", "written")
-    kept = sums[: _tables.TOP] if key in _tables.LONG else sums
-    rows = []
-    for label, total in [*kept, ("total", analysis.total)]:
-        work = (total.model_flops, total.flops, total.vector_flops) if total.costed else (None, None, None)
-        moved = (total.bytes_read, total.bytes_written) if total.costed else (None, None)
-        cells = [units.count(total.ops), *map(units.flop, work), *map(units.byte, moved)]
-        rows.append(
-            tag("tr", tag("th", name(label, _LONGEST.get(key, 60), key == "scope"), scope="row"), map(cell, cells))
-        )
-    left = len(sums) - len(kept)
-    caption = f"By {key}" + (f", without {left} more that work less" if left else "")
-    return table(caption, [head(key, number=False), *map(head, heads)], rows[:-1], f"Table by {key}", rows[-1:])

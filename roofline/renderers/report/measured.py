@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.device import Ceiling, Device
 from roofline.renderers import _words
 from roofline.renderers._facts import evidence, measured
@@ -29,7 +29,7 @@ def how(runs: Sequence[Run]) -> Html:
 def _run(run: Run) -> Html:
     analysis = run.analysis
     told = [*_command(analysis)]
-    if analysis.timed:
+    if isinstance(analysis, Analysis):
         told += [*measured.told(analysis), *_runs(analysis), *evidence.told(analysis)]
     else:
         told += [*measured.compiled(analysis)]
@@ -37,9 +37,10 @@ def _run(run: Run) -> Html:
     return tag("div", facts(told), _ceilings(analysis.device), _settings(analysis))
 
 
-def _command(analysis: Analysis) -> Iterator[tuple[str, str]]:
+def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
     profile = analysis.profile
-    yield "step", f"{_words.subject(analysis)} on {_words.device(analysis)}"
+    on = _words.device(analysis)
+    yield "step", _words.subject(analysis) + (f" on {on}" if on else ", counted and not timed")
     yield "command", plain(profile.command, 1000) or units.UNKNOWN
     yield "date", plain(profile.date, 60) or units.UNKNOWN
     versions = ", ".join(f"{plain(what, 60)} {plain(number, 60)}" for what, number in profile.versions.items())
@@ -49,7 +50,7 @@ def _command(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "sizes", ", ".join(parts)
 
 
-def _sizes(analysis: Analysis) -> Iterator[tuple[str, int | None]]:
+def _sizes(analysis: WorkAnalysis) -> Iterator[tuple[str, int | None]]:
     profile = analysis.profile
     yield from (("batch", profile.batch), ("length", profile.seq), ("layers", profile.layers))
     yield from (("parameters", profile.parameters), ("trainable", profile.trainable))
@@ -95,7 +96,7 @@ def _grown(analysis: Analysis) -> str:
     return f"a profiled step took {units.significant(analysis.inflation)} times as long as a plain one"
 
 
-def _conditions(analysis: Analysis) -> list[tuple[str, str]]:
+def _conditions(analysis: WorkAnalysis) -> list[tuple[str, str]]:
     """What the machine was doing: processor share, switches, load, clocks, as recorded."""
     conditions = analysis.profile.conditions
     parts = [f"{plain(what, 60).replace('_', ' ')} {units.significant(value)}" for what, value in conditions.items()]
@@ -136,7 +137,7 @@ def value_of(what: str, ceiling: Ceiling) -> str:
     return units.scaled(ceiling.value, _UNITS.get(family, ""))
 
 
-def _settings(analysis: Analysis) -> Html | None:
+def _settings(analysis: WorkAnalysis) -> Html | None:
     """Options, switches and environment, as recorded."""
     profile = analysis.profile
     given: list[tuple[str, Mapping[str, str]]] = [

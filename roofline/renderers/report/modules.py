@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers import _tables
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.html import Html, name, tag
@@ -22,6 +22,8 @@ _OPEN = 2
 #: Levels of the tree, of which each is an element in an element; the rest of a path is one name. By choice: models have
 #: some twenty.
 _DEEPEST = 100
+#: Headings of the tree, and of that of a step that was counted and not timed.
+_HEADS, _WORK_HEADS = ("module", "", "time", "time %", "FLOP", "attained %"), ("module", "FLOP")
 #: What ops outside of all modules are called.
 OUTSIDE = "(outside of all modules)"
 
@@ -47,7 +49,7 @@ def _run(run: Run) -> Html:
     if not len(analysis.profile.ops) or not any(analysis.profile.scopes):
         return tag("p", "Its ops do not say to which module they belong.", class_="note")
     top, sums = tree(analysis)
-    heads = ("module", "", "time", "time %", "FLOP", "attained %") if analysis.timed else ("module", "FLOP")
+    heads = _HEADS if isinstance(analysis, Analysis) else _WORK_HEADS
     head = tag("div", [tag("span", words) for words in heads], class_=_look("row head", analysis), aria_hidden="true")
     unfold = tag(
         "p",
@@ -64,7 +66,7 @@ def _run(run: Run) -> Html:
     return tag("div", unfold, tag("div", head, parts, class_="tree"), tag("p", note, class_="note"))
 
 
-def tree(analysis: Analysis) -> tuple[Module, Sums]:
+def tree(analysis: WorkAnalysis) -> tuple[Module, Sums]:
     """The modules below an unnamed one, and the sums of each with all that is below it."""
     profile = analysis.profile
     scope = analysis.table.columns.scope
@@ -92,17 +94,17 @@ def _columns(sums: Sums) -> list[np.ndarray]:
     return [getattr(sums, each) for each in sums.__slots__]
 
 
-def _shown(sums: Sums, analysis: Analysis) -> frozenset[int]:
+def _shown(sums: Sums, analysis: WorkAnalysis) -> frozenset[int]:
     """The modules of most time, or of a step that was only counted of most work."""
-    weight = sums.seconds if analysis.timed else sums.work
+    weight = sums.seconds if isinstance(analysis, Analysis) else sums.work
     return frozenset(np.argsort(-weight, kind="stable")[: MOST + 1].tolist())
 
 
-def _look(words: str, analysis: Analysis) -> str:
-    return words if analysis.timed else f"{words} counted"
+def _look(words: str, analysis: WorkAnalysis) -> str:
+    return words if isinstance(analysis, Analysis) else f"{words} counted"
 
 
-def _module(module: Module, analysis: Analysis, sums: Sums, shown: frozenset[int], depth: int) -> Html:
+def _module(module: Module, analysis: WorkAnalysis, sums: Sums, shown: frozenset[int], depth: int) -> Html:
     line = _line(module, analysis, sums)
     below = [part for part in module.below.values() if part.row in shown]
     if not below:
@@ -115,13 +117,13 @@ def _module(module: Module, analysis: Analysis, sums: Sums, shown: frozenset[int
     return tag("details", summary, tag("div", parts, class_="below"), open=depth < _OPEN)
 
 
-def _line(module: Module, analysis: Analysis, sums: Sums) -> list[Html]:
+def _line(module: Module, analysis: WorkAnalysis, sums: Sums) -> list[Html]:
     row = module.row
     work = sums.flops(row)
     told = units.flop(work)
     if work is not None and sums.unknown[row] > 0:
         told = f"≥ {told}"
-    if not analysis.timed:
+    if not isinstance(analysis, Analysis):
         return [name(module.name, 60), tag("span", told)]
     share = float(sums.seconds[row]) / analysis.wall
     length = tag("svg", svg.bar(0.0, min(1.0, share), 3, 6, "part share"), height=12, aria_hidden="true")

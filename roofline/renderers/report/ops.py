@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted
 from roofline.core.vocabulary import BOUNDS, CLASSES
 from roofline.renderers import _tables, _words
@@ -49,10 +49,11 @@ def _run(run: Run) -> Html:
         return tag("p", "No op was recorded.", class_="note")
     # The op and its numbers first: where the page is narrow, what is left of the table has them.
     (name, called), *words_of = _words_of(analysis)
-    numbers = [(key, words) for key, words in NUMBERS if analysis.timed or key in ("work", "traffic")]
-    if analysis.profile.counters:
+    timed = isinstance(analysis, Analysis)
+    numbers = list(NUMBERS) if timed else [("work", "FLOP"), ("traffic", "bytes")]
+    if timed and analysis.profile.counters:
         numbers.append(("counted", "bytes counted"))
-    after = [(key, words) for key, words in _after(analysis) if analysis.timed or key != "roof"]
+    after = [(key, words) for key, words in _after(analysis) if timed or key != "roof"]
     heads = [
         (name, called, False),
         *((key, words, True) for key, words in numbers),
@@ -64,7 +65,7 @@ def _run(run: Run) -> Html:
             tag("button", words, type="button", data_sort=key),
             scope="col",
             class_=f"of-{key} number" if is_number else f"of-{key}",
-            aria_sort="descending" if key == "time" else None,
+            aria_sort="descending" if key == ("time" if timed else "work") else None,
         )
         for key, words, is_number in heads
     ]
@@ -82,11 +83,12 @@ def _run(run: Run) -> Html:
     missing = tag("noscript", tag("p", "This table needs the page's script; the one by op above has the largest ops."))
     told = [missing, _filters(run), pages, scroll]
     if number > MOST:
-        told.append(tag("p", f"The {MOST:,} ops of most time; the tables above have the sums of all.", class_="note"))
+        most = "time" if timed else "FLOP"
+        told.append(tag("p", f"The {MOST:,} ops of most {most}; the tables above have the sums of all.", class_="note"))
     return tag("div", told, data_ops=run.number)
 
 
-def _words_of(analysis: Analysis) -> list[tuple[str, str]]:
+def _words_of(analysis: WorkAnalysis) -> list[tuple[str, str]]:
     """The columns of words that tell ops apart: no phase where there is one, no kernels where none are recorded."""
     profile = analysis.profile
     phases = {op.phase for op in profile.ops}
@@ -94,7 +96,7 @@ def _words_of(analysis: Analysis) -> list[tuple[str, str]]:
     return [(key, words) for key, words in WORDS if said.get(key, True)]
 
 
-def _after(analysis: Analysis) -> list[tuple[str, str]]:
+def _after(analysis: WorkAnalysis) -> list[tuple[str, str]]:
     """The columns behind the numbers: how well the work is known only where that differs."""
     sources = {analysis.profile.signatures[op.signature].cost.quality for op in analysis.profile.ops}
     return [(key, words) for key, words in AFTER if key != "source" or len(sources) > 1]
@@ -128,11 +130,11 @@ def _filters(run: Run) -> Html:
     return tag("div", *typed, *selects, class_="controls screen")
 
 
-def rows(analysis: Analysis) -> dict[str, Any]:
-    """The rows for the script, those of most time first."""
+def rows(analysis: WorkAnalysis) -> dict[str, Any]:
+    """The rows for the script, those of most time first; of a step that was not timed those of most FLOP."""
     profile, table, of = analysis.profile, analysis.table, per_op(analysis)
-    order = np.argsort(-of.seconds, kind="stable")[:MOST].tolist()
-    wall = analysis.wall
+    largest = of.seconds if isinstance(analysis, Analysis) else of.work
+    order = np.argsort(-largest, kind="stable")[:MOST].tolist()
     signatures = profile.signatures
     numbers = [profile.ops[row].signature for row in order]
     work = [units.flop(_known(of.work[row], of.work_known[row])) for row in order]
@@ -163,8 +165,9 @@ def rows(analysis: Analysis) -> dict[str, Any]:
         ]
         found["counted"] = columns.texts(map(units.byte, moved))
         found["by"]["counted"] = columns.numbers(moved)
-    if not analysis.timed:
+    if not isinstance(analysis, Analysis):
         return found
+    wall = analysis.wall
     costed = [of.own[row] > of.uncosted[row] for row in order]
     seconds = [float(of.seconds[row]) for row in order]
     rates = [_rate(of.work[row], of.own[row], of.work_known[row]) for row in order]
@@ -214,11 +217,11 @@ def _loss(floor: float | None, reach: float | None, loss: float | None) -> str:
     return _tables.between(loss - (reach - floor), loss)
 
 
-def _roof(analysis: Analysis, row: int) -> str:
+def _roof(analysis: WorkAnalysis, row: int) -> str:
     return "near ridge" if analysis.table.near_ridge[row] else BOUNDS[int(analysis.table.bound[row])]
 
 
-def _kernel(analysis: Analysis, row: int) -> str:
+def _kernel(analysis: WorkAnalysis, row: int) -> str:
     """The kernel of most time, and how many more there are."""
     kernels = analysis.profile.ops[row].kernels
     if not kernels:

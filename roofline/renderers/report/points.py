@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.caches.counted import counted
 from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
@@ -64,10 +64,10 @@ class Points:
         return (*self.placed, *self.flopless)
 
 
-def points(analysis: Analysis) -> Points:
+def points(analysis: WorkAnalysis) -> Points:
     """The points of a step; none where it was only counted."""
     of, table = per_op(analysis), analysis.table
-    if not analysis.timed or not len(of.seconds):
+    if not isinstance(analysis, Analysis) or not len(of.seconds):
         return Points((), (), 0.0, 0.0)
     columns = table.columns
     code, first = numbered(columns.signature, columns.phase)
@@ -141,7 +141,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
     )
 
 
-def precision_of(analysis: Analysis, signature: int) -> str:
+def precision_of(analysis: WorkAnalysis, signature: int) -> str:
     """What the work is done in: the arithmetic of a product, else the type of vector work; "": not known."""
     one = analysis.profile.signatures[signature]
     if one.cost.flops:

@@ -12,7 +12,7 @@ from roofline.renderers import _words
 from roofline.renderers._facts import notes
 from roofline.renderers.report.parts import columns, labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, TimedRun, each, section
 from roofline.renderers.report.points import ALL, COLD, COUNTED, Point, Points, points
 from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
@@ -60,8 +60,8 @@ def columns_of(some: Points) -> dict[str, Any]:
 
 
 def _run(run: Run, some: Points, axes: Plane) -> Html:
-    if not some.all:
-        why = "its ops have no times" if not run.analysis.timed else "the work of no op is known"
+    if not some.all or not isinstance(run, TimedRun):
+        why = "the work of no op is known" if isinstance(run, TimedRun) else "its ops have no times"
         return tag("p", f"There is no roofline: {why}.", class_="note")
     drawn = tag("div", _plane(run, some, axes), _strip(run, some, axes) if some.flopless else None, class_="plot")
     detail = tag("div", _first(some), class_="readout", aria_live="polite", id=f"{run.key}-point")
@@ -299,7 +299,7 @@ def _first(some: Points) -> Html:
     return join([tag("h4", name(point.name, 80)), tag("dl", facts)])
 
 
-def _told(run: Run, some: Points) -> Html:
+def _told(run: TimedRun, some: Points) -> Html:
     analysis = run.analysis
     told = [
         "Each mark is all ops with one signature in one phase: FLOP (matrix and vector) per byte, and FLOP/s in their "

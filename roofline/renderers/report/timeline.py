@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.core.rows import Ints
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
@@ -17,7 +17,7 @@ from roofline.renderers._words import plain
 from roofline.renderers.report.parts import columns, svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, name, tag
-from roofline.renderers.report.parts.run import Run, each, section
+from roofline.renderers.report.parts.run import Run, TimedRun, each, section
 
 #: Ops that are drawn: of a longer step its beginning.
 MOST = 10_000
@@ -56,14 +56,14 @@ class Step:
     recorded: bool
 
 
-def absent(analysis: Analysis) -> str:
+def absent(analysis: WorkAnalysis) -> str:
     """Why there is no timeline; "" where there is one."""
     profile = analysis.profile
-    if not analysis.timed:
+    if profile.profiled is None:
         return "the step was counted and not timed"
     if not profile.ops:
         return "no op was recorded"
-    if not profile.has_times or profile.profiled is None or not profile.profiled.walls:
+    if not profile.has_times or not profile.profiled.walls:
         return "no profiled step was kept"
     if len(profile.ops) > 1 and len({op.start_ns for op in profile.ops}) == 1:
         return "the profile does not say when its ops began"
@@ -106,7 +106,7 @@ def step(analysis: Analysis) -> Step:
 
 def timeline(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any] | None]]:
     """The section and, for the script, what ran when; None for a run whose profile does not hold it."""
-    steps = [None if absent(run.analysis) else step(run.analysis) for run in runs]
+    steps = [step(run.analysis) if isinstance(run, TimedRun) and not absent(run.analysis) else None for run in runs]
 
     def build(run: Run) -> Html:
         found = steps[run.number]
@@ -151,7 +151,7 @@ def _legend() -> Html:
     return tag("ul", items, class_="legend")
 
 
-def _lanes(analysis: Analysis, found: Step) -> Html:
+def _lanes(analysis: WorkAnalysis, found: Step) -> Html:
     """Ops by bound, and below them where none runs: as wide as the page, whatever part of the step is shown."""
     scale = _WIDE / found.wall
     paths: dict[int, list[str]] = {}
@@ -184,7 +184,7 @@ def _ticks(found: Step) -> list[Html]:
     return marks
 
 
-def cause(analysis: Analysis, row: int) -> str:
+def cause(analysis: WorkAnalysis, row: int) -> str:
     """What the host did before an op, where that is recorded: the mean of the kept steps."""
     op = analysis.profile.ops[row] if row >= 0 else None
     if op is None or op.host_ns is None:
@@ -242,7 +242,7 @@ def _idle(run: Run, found: Step) -> Html:
     )
 
 
-def _data(analysis: Analysis, found: Step) -> dict[str, Any]:
+def _data(analysis: WorkAnalysis, found: Step) -> dict[str, Any]:
     """What ran when, for the script: whole nanoseconds, names and times as they are written."""
     profile = analysis.profile
     ops = [profile.ops[row] for row in found.rows.tolist()]

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+from roofline.analysis.analysis import Analysis
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._facts import floors, host
@@ -31,7 +32,7 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
     elif not warning:
         pair = ranking.pairs[0]
         warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _comparing.causes(pair)]
-    own = [tag("li", run.title, ": ", _words.verdict(run.analysis, host.most(run.analysis))) for run in runs]
+    own = [tag("li", run.title, ": ", sentences(run)[0]) for run in runs]
     return tag(
         "div",
         tag("p", warning, class_="warning", role="note") if warning else None,
@@ -48,10 +49,9 @@ def _alone(run: Run) -> Html:
 def sentences(run: Run) -> tuple[str, str]:
     """The verdict of one run, and how far it is above its floors; of one that was only counted, its work."""
     analysis = run.analysis
-    if not analysis.timed:
+    if not isinstance(analysis, Analysis):
         known, every = analysis.total.costed, analysis.total.ops
-        head = f"{_words.subject(analysis)}: the work of one step, counted and not timed."
-        return head, f"Work known of {known} of {_words.counted(every, 'op')}."
+        return _words.verdict(analysis), f"Work known of {known} of {_words.counted(every, 'op')}."
     return _words.verdict(analysis, host.most(analysis)), floors.told(analysis)
 
 

@@ -13,7 +13,7 @@ from roofline.renderers._facts import evidence
 from roofline.renderers.report.parts import svg
 from roofline.renderers.report.parts.grids import cell, head, table
 from roofline.renderers.report.parts.html import Html, tag
-from roofline.renderers.report.parts.run import Run, section
+from roofline.renderers.report.parts.run import Run, TimedRun, section
 
 #: From this share of the axis on there is room for a name above a part of a bar.
 _ROOM = 0.07
@@ -48,14 +48,14 @@ class Line:
 
 def where(runs: Sequence[Run]) -> Html | None:
     """The section; None where no run has times of ops."""
-    timed = [run for run in runs if run.analysis.timed]
+    timed = [run for run in runs if isinstance(run, TimedRun)]
     if not timed:
         return None
     longest = max(max(run.analysis.wall, run.analysis.busy) for run in timed)
     return section("where", "Where the time went", [_run(run, longest, len(runs) > 1) for run in timed])
 
 
-def _run(run: Run, longest: float, several: bool) -> Html:
+def _run(run: TimedRun, longest: float, several: bool) -> Html:
     bounds, groups = by_bound(run), by_group(run)
     pictures = tag(
         "svg",
@@ -73,7 +73,7 @@ def _run(run: Run, longest: float, several: bool) -> Html:
     return tag("div", heading, pictures, tables, told, class_="where")
 
 
-def by_bound(run: Run) -> list[Line]:
+def by_bound(run: TimedRun) -> list[Line]:
     """The bounds that hold any time, the largest first, then the gap and its causes."""
     analysis = run.analysis
     wall = analysis.wall
@@ -104,7 +104,7 @@ def by_bound(run: Run) -> list[Line]:
     return [*lines, *_gap(run)]
 
 
-def _gap(run: Run) -> list[Line]:
+def _gap(run: TimedRun) -> list[Line]:
     analysis, name = run.analysis, _words.gap_name(run.analysis)
     causes = {_words.plain(cause, 60): seconds for cause, seconds in (analysis.gap_causes or {}).items() if seconds > 0}
     if analysis.gap_told <= 0 or not _resolved(run):
@@ -114,13 +114,13 @@ def _gap(run: Run) -> list[Line]:
     return [whole, *(Line(cause, "", seconds, (), below=True) for cause, seconds in causes.items())]
 
 
-def _resolved(run: Run) -> bool:
+def _resolved(run: TimedRun) -> bool:
     """Whether the gap is more than nothing: what may be nothing has no causes."""
     interval = run.analysis.gap_interval
     return not (interval and interval[0] <= 0)
 
 
-def by_group(run: Run) -> list[Line]:
+def by_group(run: TimedRun) -> list[Line]:
     """The groups in their order, then the gap."""
     sums = run.analysis.by("group")
     lines = [
@@ -161,7 +161,7 @@ def _axis(longest: float, top: float) -> Html:
     return tag("g", marks)
 
 
-def _table(lines: Sequence[Line], run: Run) -> Html:
+def _table(lines: Sequence[Line], run: TimedRun) -> Html:
     wall = run.analysis.wall
     heads = [head("bound", False), *map(head, ("time", "%", "floor %", "loss %")), head("in words", False)]
     rows = [
@@ -179,7 +179,7 @@ def _table(lines: Sequence[Line], run: Run) -> Html:
     return table("By bound: solid is the floor, pale the loss", heads, rows, "Time by bound")
 
 
-def _legend(lines: Sequence[Line], run: Run) -> Html:
+def _legend(lines: Sequence[Line], run: TimedRun) -> Html:
     wall = run.analysis.wall
     rows = [
         tag(

@@ -34,5 +34,6 @@ def _place(named: tuple[str, Profile]) -> tuple[str, str]:
 
 def _row(name: str, profile: Profile) -> tuple[str, ...]:
     batch = units.UNKNOWN if profile.batch is None else str(profile.batch)
+    wall = analyze(profile).wall
     words = (profile.model, profile.mode, batch, profile.precision, profile.backend)
-    return (plain(name), *map(plain, words), units.significant(analyze(profile).wall * 1e3))
+    return (plain(name), *map(plain, words), units.UNKNOWN if wall is None else units.significant(wall * 1e3))

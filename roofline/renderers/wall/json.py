@@ -33,7 +33,7 @@ def _run(run: Run) -> dict[str, Any]:
         "seq": profile.seq,
         "device": analysis.device.name,
         "arithmetic": analysis.precision,
-        "timed": analysis.timed,
+        "timed": run.timed,
         "groups": {row.group: _row(row) for row in run.rows},
     }
 

@@ -133,7 +133,7 @@ def addresses(module: Module, begin: int = 0) -> tuple[dict[int, int], int]:
         if 0 <= size <= _LARGEST and begin <= _LARGEST:
             begins[allocation] = begin
             begin += -(-size // _ALIGNED) * _ALIGNED
-    known: dict[tuple[object, object], int] = module.memo.get("buffers", {})
+    known: dict[tuple[int, int], int] = module.memo.get("buffers", {})
     in_slots = ((at, number) for at, number in known.items() if at[0] in begins)
     return {
         number: begins[allocation] + offset

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.renderers.report.parts.html import Html, name, tag
 
 
@@ -15,7 +15,7 @@ class Run:
 
     number: int
     called: str
-    analysis: Analysis
+    analysis: WorkAnalysis
 
     @property
     def key(self) -> str:
@@ -31,6 +31,20 @@ class Run:
     def title(self) -> Html:
         """Letter and name."""
         return tag("span", tag("b", self.letter), " ", name(self.called, 60), class_="called")
+
+
+@dataclass(frozen=True, slots=True)
+class TimedRun(Run):
+    """One whose ops have times."""
+
+    analysis: Analysis
+
+
+def run_of(number: int, called: str, analysis: WorkAnalysis) -> Run:
+    """Make a run of an analysis: a TimedRun where its ops have times."""
+    if isinstance(analysis, Analysis):
+        return TimedRun(number, called, analysis)
+    return Run(number, called, analysis)
 
 
 def each(runs: Sequence[Run], build: Callable[[Run], Html]) -> list[Html]:

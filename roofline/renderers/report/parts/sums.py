@@ -10,7 +10,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.analysis import Analysis
+from roofline.analysis.analysis import WorkAnalysis
 from roofline.core.rows import Ints
 
 Array = NDArray[np.float64]
@@ -18,7 +18,10 @@ Array = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class PerOp:
-    """Per op of a profile, in order. work: matrix and vector FLOP, traffic: bytes; 0 where `*_known` is False."""
+    """Per op of a profile, in order; times are NaN where none were measured.
+
+    work: matrix and vector FLOP, traffic: bytes; 0 where `*_known` is False.
+    """
 
     seconds: Array
     own: Array
@@ -32,7 +35,7 @@ class PerOp:
     traffic_known: NDArray[np.bool_]
 
 
-def per_op(analysis: Analysis) -> PerOp:
+def per_op(analysis: WorkAnalysis) -> PerOp:
     """The columns of a profile."""
     table, of = analysis.table, analysis.table.columns.signature
     costs = [signature.cost for signature in analysis.profile.signatures]

@@ -9,6 +9,7 @@ import msgspec
 import pytest
 
 from roofline import devices, plugins, published
+from roofline.cli.options import presets as command_line
 from roofline.core.schema import Profile
 from roofline.core.step import Workload
 from roofline.errors import InputError
@@ -118,7 +119,7 @@ def test_what_it_does_not_have_is_said() -> None:
     with pytest.raises(InputError, match=r"^simplechains has no infer of mlp: use --mode train\.$"):
         SIMPLE.find("mlp", "infer", "cpu")
     with pytest.raises(
-        InputError, match="There is no preset called 'keras'; there are: hf2019, keras-benchmark, simpl"
+        InputError, match="There is no preset called 'keras'; there are: hf2019, ivanov, keras-benchmark, simpl"
     ):
         presets.load("keras")
 
@@ -303,3 +304,34 @@ def test_only_backends_that_have_the_model_are_named(builds: set[str], cure: str
     with pytest.raises(InputError) as caught:
         preset.check_column(row, preset.of("torchscript"), builds.__contains__)
     assert str(caught.value).endswith(f"traced every model but this one: {cure}")
+
+
+def test_the_layer_of_ivanov_et_al_runs_on_a_gpu_alone(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Forward and backward without an optimizer, in fp16, at both published sizes; a CPU is refused with the cure."""
+    preset = presets.load("ivanov")
+    for given, batch, seq in ((None, 8, 512), (8, 8, 512), (96, 96, 128)):
+        asked = preset.resolve(preset.find("bert-layer", None, "cuda", given), preset.of("torch"), threads=1)
+        assert (asked.batch, asked.seq, asked.precision, asked.options) == (batch, seq, "fp16", {"attention": "eager"})
+    with pytest.raises(InputError, match=r"^ivanov ran train of bert-layer on another device: use --device cuda\.$"):
+        preset.find("bert-layer", None, "cpu")
+    monkeypatch.setattr("roofline.devices.calibration.resolve", lambda device: "cuda")
+    asked = {"mode": "infer", "device": "auto", "batch": None, "threads": 1, "optimizer": True}
+    backend, filled, lines = command_line.filled("ivanov", "bert-layer", "torch", asked, (), core=False)
+    assert (backend, filled["mode"], filled["optimizer"]) == ("torch:attention=eager", "train", False)
+    assert "--no-optimizer" in lines[0]
+
+
+def test_the_layer_of_ivanov_et_al_with_an_optimizer_is_another_step() -> None:
+    """9.14 ms were published of PyTorch on a V100 without one: the ratio of 10 ms to it is 1.094."""
+    wanted = {
+        "preset": "ivanov", "model": "bert-layer", "batch": 8, "seq": 512, "precision": "fp16",
+        "device": msgspec.structs.replace(devices.load("v100-sxm2"), name="Tesla V100-SXM2-16GB"),
+        "wall": msgspec.structs.replace(handmade.profile().wall, steps=(0.01,) * 10),
+    }  # fmt: skip
+    switches = {"input": "device", "optimizer": "none", "dropout": "0.1"}
+    found = beside(bert_fit(**wanted, switches=switches))
+    assert found is not None
+    assert found.ratio(found.figures[0]) == pytest.approx(10 / 9.14)
+    other = beside(bert_fit(**wanted, switches={**switches, "optimizer": "AdamW"}))
+    assert other is not None
+    assert [(one.what, one.here, one.there) for one in other.differences] == [("optimizer", "AdamW", "none")]

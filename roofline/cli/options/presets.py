@@ -69,6 +69,9 @@ def filled(
             said.append(f"{_typed(option)} {there}")
         elif asked[option] not in (there, *also.get(option, ())):
             apart.append(f"{_typed(option)} {asked[option]} instead of {there}")
+    if wanted.switches.get("optimizer") == "none":
+        result["optimizer"] = False
+        said.append("--no-optimizer")
     for option, there in wanted.options.items():
         if option not in options:
             options[option] = there

@@ -136,7 +136,9 @@ class Preset(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=Tr
         found = [row for row in rows if row.mode == chosen and row.device in ("", device)]
         if not found and chosen in modes:
             kinds = dict.fromkeys(row.device for row in rows if row.mode == chosen)
-            raise InputError(f"{self.name} ran {chosen} of {model} on another device: use --device {' or '.join(kinds)}.")
+            raise InputError(
+                f"{self.name} ran {chosen} of {model} on another device: use --device {' or '.join(kinds)}."
+            )
         if not found:
             raise InputError(f"{self.name} has no {chosen} of {model}: use --mode {' or '.join(modes)}.")
         return next((row for row in found if batch is not None and row.batch == batch), found[0])

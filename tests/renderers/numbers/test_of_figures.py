@@ -59,6 +59,31 @@ def draw_breakdown() -> None:
         assert holds(next(numbers), rows["host time"]["time %"])
 
 
+def draw_wall() -> None:
+    """Shares of the three groups together, in the order of the panels, and their rates next to that of the matmuls."""
+    texts, _ = drawn("wall", "a")
+    rows = [sums("group")[name] for name in ("matmul", "normalisation", "pointwise")]
+    kinds = [
+        [row["flops"] + row["vector_flops"] for row in rows],
+        [row["bytes_read"] + row["bytes_written"] for row in rows],
+        [row["seconds"] for row in rows],
+    ]
+    numbers = [text for text in texts if re.fullmatch(r"[<>]?[\d.]+", text)]
+    shown = 0
+    for parts in kinds:
+        for part in parts:
+            share = 100 * part / sum(parts)
+            if shown < len(numbers) and holds(numbers[shown], share):  # the smallest parts have no room for theirs
+                shown += 1
+            else:
+                assert share < 8
+    assert shown == len(numbers)
+    rates = [work / row["own_seconds"] for work, row in zip(kinds[0], rows, strict=True)]
+    told = [text for text in texts if text.startswith("1/")]
+    for text, rate in zip(told, rates[:0:-1], strict=True):  # written from the right edge
+        assert float(text[2:]) == pytest.approx(rates[0] / rate, rel=0.05)
+
+
 def draw_speedup() -> None:
     texts, _ = drawn("speedup", "a", "b")
     walls = [document(letter)["wall"]["median"] for letter in "ab"]
@@ -93,6 +118,7 @@ FIGURES: dict[str, Callable[[], None]] = {
     # Nothing in it is a number of an op: bars stand where the profile's ops began.
     "timeline": lambda: None,
     "waterfall": draw_waterfall,
+    "wall": draw_wall,
 }
 
 

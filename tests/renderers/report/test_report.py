@@ -143,7 +143,9 @@ def test_it_forbids_itself_all_but_its_own_style_and_script() -> None:
     assert not re.search(r"https?:(?!//www\.w3\.org/2000/svg)", text)
 
 
-SECTIONS = ("verdict", "where", "tables", "roofline", "ops", "modules", "timeline", "comparison", "measured")
+SECTIONS = (
+    *("verdict", "where", "wall", "tables", "roofline", "ops", "modules", "timeline", "comparison", "measured"),
+)
 
 
 def test_the_same_profiles_give_the_same_page(pair: tuple[Profile, Profile]) -> None:

@@ -1,0 +1,217 @@
+"""The wall chart: shares of work and of busy time that add up, what stands apart, and every format of the table."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import handmade
+import pytest
+import set_in_latex
+from msgspec.structs import replace
+
+from roofline import plugins
+from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.wall_chart import CLASSES, group_shares
+from roofline.core.schema import load
+from roofline.renderers._facts import wall
+from roofline.renderers._facts.wall import chart
+from roofline.renderers._terminal import Page
+
+H100 = Path(__file__).resolve().parents[3] / "profiles" / "h100"
+FORMATS = plugins.names("roofline.renderers.wall")
+#: Shares of busy time on an H100, training BERT-base at batch 32 x 128, and of the article on a V100 [%].
+BUSY = {
+    "bert-torch-train-b32-bf16": (57.2, 23.4, 19.4),
+    "bert-torch-compile-default-train-b32-bf16": (65.0, 21.6, 13.4),
+    "bert-torch-train-b32-tf32": (73.6, 12.8, 13.6),
+    "bert-torch-train-b32-fp32": (91.0, 4.4, 4.6),
+    "bert-jax-buffers-on-train-b32-tf32": (43.9, 30.8, 25.4),
+}
+ARTICLE = ((99.8, 0.17, 0.03), (61.0, 25.5, 13.5))
+
+
+def h100(name: str) -> Analysis:
+    return analyze(load(H100 / f"{name}.json"))
+
+
+def counted() -> Analysis:
+    return analyze(handmade.profile(profiled=None))
+
+
+@pytest.mark.parametrize("name", BUSY)
+def test_the_article_holds_on_an_h100_in_bf16_and_not_in_fp32(name: str) -> None:
+    """Matmuls are over 99 % of the FLOPs in each, and what they take of the time depends on their arithmetic."""
+    shown = chart([h100(name)])
+    (run,) = shown.runs
+    assert tuple(row.group for row in run.classes) == CLASSES
+    assert tuple(round(100 * row.time, 1) for row in run.classes) == BUSY[name]
+    for field in ("flops", "bytes", "time"):
+        assert sum(getattr(row, field) for row in run.classes) == pytest.approx(1.0)
+    assert run.classes[0].flops > 0.99
+    # All groups, and no gap, are the busy time.
+    assert sum(row.busy for row in run.rows) == pytest.approx(1.0)
+    (published,) = shown.published
+    assert tuple(round(100 * row.flops, 2) for row in published.rows) == ARTICLE[0]
+    assert tuple(round(100 * row.time, 1) for row in published.rows) == ARTICLE[1]
+    assert [row.bytes for row in published.rows] == [None] * 3
+
+
+def test_shares_are_of_the_three_groups_and_the_rest_stands_apart() -> None:
+    """By handmade.py: 5 ms matmul, 1.96 ms normalisation, 0.425 ms pointwise; 3 ms optimizer and 0.317 ms other."""
+    analysis = analyze(handmade.profile())
+    sums = analysis.by("group")
+    rows = {row.group: row for row in group_shares(analysis)}
+    three = sum(sums[group].seconds for group in CLASSES)
+    assert rows["matmul"].time == pytest.approx(sums["matmul"].seconds / three)
+    assert rows["matmul"].busy == pytest.approx(sums["matmul"].seconds / analysis.busy)
+    assert rows["matmul"].slower == 1
+    rate = sums["pointwise"].flop_rate
+    assert rate
+    assert rows["pointwise"].slower == pytest.approx(sums["matmul"].flop_rate / rate)
+    assert (rows["optimizer"].flops, rows["optimizer"].time) == (None, None)
+    assert chart([analysis]).runs[0].apart == "optimizer 28 %, other 3 %"
+
+
+def test_a_counted_profile_has_shares_of_work_and_none_of_time() -> None:
+    analysis = counted()
+    rows = [row for row in group_shares(analysis) if row.group in CLASSES]
+    assert sum(row.flops for row in rows) == pytest.approx(1.0)
+    assert [(row.time, row.busy, row.slower) for row in rows] == [(None, None, None)] * 3
+    shown = chart([analysis])
+    assert "busy time" not in shown.title
+    assert "of the bytes" in shown.title
+    assert [(row.seconds, row.floor, row.bound) for row in shown.runs[0].classes] == [(None, None, None)] * 3
+    assert any("counted and not timed" in note for note in shown.notes)
+
+
+def test_a_step_without_a_class_has_none_of_its_work() -> None:
+    """A group without ops does nothing, which is known: 0, and not unknown."""
+    products = tuple(op for op in handmade.profile().ops if analyze(handmade.profile()).op_class(op) == "contraction")
+    rows = group_shares(analyze(handmade.profile(ops=products)))
+    assert [(row.flops, row.time) for row in rows] == [(1.0, 1.0), (0.0, 0.0), (0.0, 0.0)]
+    assert chart([analyze(handmade.profile(ops=()))]).title == "Neither work nor time of the matmuls is known"
+
+
+def test_published_shares_stand_beside_steps_of_their_model_alone() -> None:
+    step = load(H100 / "bert-torch-train-b32-bf16.json")
+    for changed, number in (({}, 1), ({"model": "bert-layer"}, 1), ({"model": "gpt2"}, 0), ({"mode": "infer"}, 0)):
+        shown = chart([analyze(replace(step, **changed))])
+        assert len(shown.published) == number
+        for run in shown.published:
+            assert run.name == "Ivanov et al. 2020 (fp16)"
+            assert "V100 SXM2" in run.about
+            # (99.8 / 61) / (0.17 / 25.5) = 245 and (99.8 / 61) / (0.03 / 13.5) = 736
+            assert [wall.relative_rate(row.slower) for row in run.rows] == ["1", "1/250", "1/740"]
+
+
+@pytest.mark.parametrize(
+    ("slower", "told"),
+    [(1.0, "1"), (425.7, "1/430"), (99.9, "1/100"), (43.3, "1/43"), (1.26, "1/1.3"), (0.5, "2.0x"), (None, "–")],
+)
+def test_rates_are_fractions_of_the_matmuls(slower: float | None, told: str) -> None:
+    assert wall.relative_rate(slower) == told
+
+
+def test_every_run_is_named_with_its_arithmetic() -> None:
+    shown = chart([h100(name) for name in BUSY])
+    assert [run.name for run in shown.runs] == [
+        *("torch (bf16)", "torch-compile (bf16)", "torch (tf32)", "torch (fp32)", "jax (tf32)"),
+    ]
+    assert shown.title == "Matmuls are 99.3 to 99.8 % of the FLOPs and 44 to 91 % of the busy time"
+    assert "NVIDIA H100" in shown.subject
+
+
+def test_the_range_of_a_minimum_is_said() -> None:
+    """Without a history of the buffers it is open what the caches held."""
+    profile = load(H100 / "bert-torch-train-b32-bf16.json")
+    ops = tuple(replace(op, reads=(), writes=()) for op in profile.ops)
+    shown = chart([analyze(replace(profile, ops=ops))])
+    low, high = shown.runs[0].classes[1].floor
+    assert low < high
+    assert any("floors are ranges" in note for note in shown.notes)
+    cell = next(column.cell for column in wall.COLUMNS if column.name == "minimum")
+    assert "–" in cell(shown.runs[0].classes[1])
+
+
+# ------------------------------------------------------------------------------------------------------------ formats
+
+
+def render(name: str, *analyses: Analysis, **more: Any) -> str:
+    text = plugins.load("roofline.renderers.wall", name, "format").render(chart(analyses), **more)
+    assert isinstance(text, str)
+    return text
+
+
+def test_every_format_of_the_table_of_groups_has_one() -> None:
+    assert set(FORMATS) == {"csv", "json", "latex", "markdown", "text"}
+
+
+@pytest.mark.parametrize("name", FORMATS)
+def test_formats_survive_what_is_hostile_counted_or_empty(name: str) -> None:
+    for hostile in handmade.HOSTILE:
+        profile = replace(handmade.hostile(hostile), backend=hostile, model=hostile, mode=hostile)
+        text = render(name, analyze(profile), analyze(handmade.profile()))
+        assert text.endswith("\n")
+        assert all(c.isprintable() or c == "\n" for c in text)
+        if name == "latex":
+            set_in_latex.check(text)
+        if name == "csv":
+            assert not any(
+                cell.startswith(("=", "+", "-", "@")) for row in csv.reader(io.StringIO(text)) for cell in row
+            )
+        if name == "markdown":
+            table = [line for line in text.splitlines() if line.startswith("| ")]
+            assert len({len(re.findall(r"(?<!\\)\|", line)) for line in table}) == 1
+    for analysis in (counted(), analyze(handmade.profile(ops=())), analyze(handmade.profile(ops=(), profiled=None))):
+        assert not re.search(r"\b(nan|None|inf)\b", render(name, analysis))
+
+
+def test_programs_read_the_same_shares() -> None:
+    analyses = [h100("bert-torch-train-b32-bf16"), counted()]
+    document = json.loads(render("json", *analyses))
+    rows = list(csv.DictReader(io.StringIO(render("csv", *analyses))))
+    runs = [*document["runs"], *document["published"]]
+    assert len(rows) == sum(len(run["groups"]) for run in runs)
+    cells = iter(rows)
+    for run in runs:
+        for group, row in run["groups"].items():
+            line = next(cells)
+            assert line["group"] == group
+            for field in ("flops", "bytes", "time", "busy_share", "matmul_rate_over_rate", "seconds", "floor_reach"):
+                assert (float(line[field]) if line[field] else None) == pytest.approx(row[field])
+    assert document["runs"][1]["timed"] is False
+    assert document["published"][0]["device"] == "V100 SXM2"
+
+
+@pytest.mark.parametrize("width", [60, 100, 140])
+def test_the_text_is_as_wide_as_its_page(width: int) -> None:
+    text = render("text", h100("bert-torch-train-b32-bf16"), page=Page(width))
+    assert max(map(len, text.splitlines())) <= width
+
+
+def test_text_of_an_h100(golden: Callable[[str, str], None]) -> None:
+    golden("wall.txt", render("text", *map(h100, BUSY)))
+
+
+@pytest.mark.parametrize(
+    ("words", "told"),
+    [
+        (("a.json", "b.json"), "2 profiles are given: --wall shows several, compare explains their difference"),
+        (("a.json", "--wall", "--by", "op"), "--wall is a table by group: leave --by and --depth out."),
+        (("a.json", "--wall", "--top", "2"), "--top, --all, --sort and --filter are not for --format text"),
+        (("a.json", "--wall", "--format", "perfetto"), "There is no format of the wall chart called 'perfetto'"),
+    ],
+)
+def test_what_show_refuses(words: tuple[str, ...], told: str, capsys: pytest.CaptureFixture[str]) -> None:
+    from roofline.cli import main
+
+    with pytest.raises(SystemExit) as ended:
+        main(["show", *words])
+    assert ended.value.code == 2
+    assert told in " ".join(capsys.readouterr().err.split())

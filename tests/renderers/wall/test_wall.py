@@ -15,16 +15,18 @@ import pytest
 import set_in_latex
 from msgspec.structs import replace
 
-from roofline import plugins
+from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
 from roofline.core.schema import load
+from roofline.renderers import figures
 from roofline.renderers._facts import wall
 from roofline.renderers._facts.wall import chart
 from roofline.renderers._terminal import Page
 
-H100 = Path(__file__).resolve().parents[3] / "profiles" / "h100"
+ROOT = Path(__file__).resolve().parents[3]
+H100 = ROOT / "profiles" / "h100"
 FORMATS = plugins.names("roofline.renderers.wall")
 #: Shares of busy time on an H100, training BERT-base at batch 32 x 128, and of the article on a V100 [%].
 BUSY = {
@@ -216,3 +218,32 @@ def test_what_show_refuses(words: tuple[str, ...], told: str, capsys: pytest.Cap
         main(["show", *words])
     assert ended.value.code == 2
     assert told in " ".join(capsys.readouterr().err.split())
+
+
+# ----------------------------------------------------------------------------------------------------- the page of docs
+
+PAGE = (ROOT / "docs" / "wall.md").read_text(encoding="utf-8")
+
+
+def test_the_page_states_the_shares_of_the_profiles() -> None:
+    table = [line for line in PAGE.splitlines() if line.startswith("|")][2:]
+    for line, (name, shares) in zip(table, BUSY.items(), strict=False):
+        _, *cells, took = (cell.strip() for cell in line.strip("|").split("|"))
+        assert cells == [f"{share} %" for share in shares]
+        assert took == units.seconds(h100(name).by("group")["matmul"].seconds)
+
+
+@pytest.mark.slow
+def test_the_figure_of_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
+    """Where it is not: run the command, and look at the picture. Pixels are those of the pinned matplotlib."""
+    import matplotlib
+
+    pinned = re.search(r"^matplotlib==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
+    if pinned is None or matplotlib.__version__ != pinned[1]:
+        pytest.skip("another matplotlib than the pinned one sets text otherwise")
+    command = next(line.split() for line in PAGE.splitlines() if line.strip().startswith("roofline plot"))
+    paths = [ROOT / word for word in command if word.endswith(".json")]
+    assert command[command.index("--kind") + 1] == "wall"
+    width = float(command[command.index("--width") + 1].removesuffix("in"))
+    figures.draw("wall", [analyze(load(path)) for path in paths], tmp_path / "x.png", width)
+    assert (tmp_path / "x.png").read_bytes() == (ROOT / command[-1]).read_bytes()

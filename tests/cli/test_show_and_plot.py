@@ -31,19 +31,19 @@ def profile(tmp_path: Path) -> Path:
 
 
 def test_show_prints_the_document(profile: Path, capsys: pytest.CaptureFixture[str]) -> None:
-    show.command(profile)
+    show.command([profile])
     assert capsys.readouterr().out.startswith("toy train, b4 s25 on Round Device")
-    show.command(profile, by="op", format="csv")
+    show.command([profile], by="op", format="csv")
     assert capsys.readouterr().out.startswith("op,ops,kernels,")
 
 
 def test_show_names_the_alternatives(profile: Path) -> None:
     with pytest.raises(InputError, match=r"no format called 'xml'; there are: csv, json, latex, markdown, .*text"):
-        show.command(profile, format="xml")
+        show.command([profile], format="xml")
     with pytest.raises(InputError, match=r"no table by 'colour'; there are: class, group"):
-        show.command(profile, by="colour")
+        show.command([profile], by="colour")
     with pytest.raises(InputError, match="Cannot read"):
-        show.command(profile.with_name("absent.json"))
+        show.command([profile.with_name("absent.json")])
 
 
 def test_show_alone_lists_what_ships(capsys: pytest.CaptureFixture[str]) -> None:

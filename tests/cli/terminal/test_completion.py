@@ -32,7 +32,7 @@ Run = Callable[..., Any]
         ("roofline compare bert --backends torch,keras-j", {"torch,keras-jax"}),
         ("roofline profile ber", {"bert", "bert-layer"}),
         ("roofline profile bert --backend tensorflow-", {"tensorflow-xla"}),
-        ("roofline plot a.json --kind w", {"waterfall"}),
+        ("roofline plot a.json --kind w", {"wall", "waterfall"}),
         ("roofline whatif a.json --device h100-s", {"h100-sxm"}),
         ("roofline check a b --format g", {"github"}),
     ],

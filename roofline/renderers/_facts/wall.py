@@ -125,7 +125,8 @@ def chart(analyses: Sequence[WorkAnalysis]) -> Chart:
         about = [texts[number] for texts in differing]
         if devices in differing and _words.plain(analysis.profile.device.name) in name:
             about.pop()
-        runs.append(Run(name, " on ".join(about), _rows(analysis), analysis=analysis))
+        # A step that was only counted ran on no device.
+        runs.append(Run(name, " on ".join(filter(None, about)), _rows(analysis), analysis=analysis))
     tables: dict[str, ClassShares] = {}
     for analysis in analyses:
         profile = analysis.profile
@@ -139,7 +140,7 @@ def chart(analyses: Sequence[WorkAnalysis]) -> Chart:
         )
         for table in tables.values()
     )
-    return Chart(_title(runs), " on ".join(common), _explanation(runs), _notes(runs), tuple(runs), published)
+    return Chart(_title(runs), " on ".join(filter(None, common)), _explanation(runs), _notes(runs), tuple(runs), published)
 
 
 def _names(analyses: Sequence[WorkAnalysis]) -> list[str]:

@@ -39,10 +39,10 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     lines = [_roofs.ceilings(device, used or list(COMMON), vector=False) for device, used in shown.values()]
     within = _roofs.limits(lines, [])
     if within is None:
-        names = _words.conjunction(list(shown))
-        raise InputError(
-            f"No peak is known of {names}, so there is no roof: `roofline calibrate` measures this machine."
-        )
+        # A step that was only counted has a device without ceilings, whose name says nothing.
+        named = [name for name, (device, _) in shown.items() if device.ceilings]
+        of = f" of {_words.conjunction(named)}" if named else ""
+        raise InputError(f"No peak is known{of}, so there is no roof: `roofline calibrate` measures this machine.")
     fig = _drawn(list(shown), lines, within, width)
     short = [_short(name, line) for name, line in zip(shown, lines, strict=True)]
     told = [_long(device, line) for (device, _), line in zip(shown.values(), lines, strict=True)]

@@ -21,6 +21,8 @@ if TYPE_CHECKING:
     from matplotlib.axes import Axes
     from matplotlib.figure import Figure
 
+#: What is drawn of a profile without times.
+WITHOUT_TIMES = "the shares of FLOPs and bytes"
 #: The name of a run, its bars, the line below the bar of time with the air above it, and air below all [in].
 _NAME, _BAR, _LINE, _AIR = 0.125, 0.17, 0.045, 0.06
 #: How thick that line is, and the room above the published rows [in].
@@ -226,7 +228,8 @@ def _caption(chart: Chart, items: Sequence[Analysis]) -> Caption:
     short, told = [what], [what]
     for run, analysis in zip(chart.runs, items, strict=True):
         apart = f"; apart, of all busy time: {run.apart}" if run.apart else ""
-        short.append(f"{run.name}: {_words.subject(analysis)} on {_words.device(analysis)}{apart}.")
+        what = " on ".join(filter(None, (_words.subject(analysis), _words.device(analysis))))
+        short.append(f"{run.name}: {what}{apart}.")
         rates = [
             f"{row.group} {wall.relative_rate(row.slower)} of the FLOP/s of matmuls"
             for row in run.classes

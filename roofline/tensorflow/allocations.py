@@ -20,7 +20,7 @@ from typing import Any
 from roofline.costs.counted import CountedOp
 from roofline.traces.xplane.proto import XEvent, XLine, XPlane, XSpace, XStat
 
-#: `tsl::EnableCPUAllocatorStats()`, `tsl::DisableCPUAllocatorStats()` (TensorFlow 2.12 to 2.21).
+#: `tsl::EnableCPUAllocatorStats()`, `tsl::DisableCPUAllocatorStats()` as TensorFlow 2.21 exports them.
 _ENABLE, _DISABLE = "_ZN3tsl23EnableCPUAllocatorStatsEv", "_ZN3tsl24DisableCPUAllocatorStatsEv"
 _ALLOCATED, _RELEASED = b"MemoryAllocation", b"MemoryDeallocation"
 #: [byte] What no allocation is seen of begins at such addresses.
@@ -128,24 +128,31 @@ def addresses(
     """
     if not allocations.by_node:
         return {}
-    times_named, last_read = Counter(nodes), {number: row for row, op in enumerate(ops) for number in op.reads}
+    last_read = {number: row for row, op in enumerate(ops) for number in op.reads}
+    named = Counter(nodes)
     blocks: dict[int, Allocation] = {}
     sizes: dict[int, float] = {}
     for row, (op, node) in enumerate(zip(ops, nodes, strict=True)):
-        given = list(allocations.by_node.get(node, ())) if times_named[node] == 1 else []
-        reads = [(number, size) for (_, _, size), number in zip(op.costed.reads, op.reads, strict=True)]
-        dying = [number for number, _ in reads if last_read[number] <= row and number not in lasting]
+        touched = list(op.touched())
+        for number, size in touched:
+            sizes[number] = max(sizes.get(number, 0.0), size)
+        if named[node] > 1:  # a name of several functions
+            continue
+        dying = [
+            (size, blocks[number]) for number, size in touched if last_read.get(number) == row and number in blocks
+        ]
+        taken: set[int] = set()
         for (is_input, _, size), number in zip(op.costed.writes, op.writes, strict=True):
             if is_input or number in blocks or number in lasting:
                 continue
-            block = _given(given, size, turns=op.times)
-            if block is None and times_named[node] == 1 and not any(each.bytes == size for each in given):
-                same_size = [blocks[other] for other in dying if (other, size) in reads and other in blocks]
-                block = max(same_size, key=allocations.life, default=None)
+            block = _given(allocations, node, size, op.times, taken)
+            if block is not None:
+                taken.add(block.time)
+            elif not any(each.bytes == size for each in allocations.by_node.get(node, ())):
+                fitting = (each for bytes_given, each in dying if bytes_given == size)
+                block = max(fitting, key=allocations.life, default=None)
             if block is not None:
                 blocks[number] = block
-        for number, size in op.touched():
-            sizes[number] = max(sizes.get(number, 0.0), size)
     found = {number: block.address for number, block in blocks.items()}
     end = max((address + int(sizes[number]) for number, address in found.items()), default=0)
     for number in sorted(lasting & sizes.keys()):
@@ -154,15 +161,14 @@ def addresses(
     return found
 
 
-def _given(blocks: list[Allocation], size: float, turns: int) -> Allocation | None:
-    """The block of a result, which is taken out of those that its node was given; None where nobody can tell.
+def _given(allocations: Allocations, node: str, size: float, turns: int, taken: Set[int]) -> Allocation | None:
+    """The block of a node's result of this size; None where nobody can tell. taken: times of those of other results.
 
-    Kernels may return a workspace. A node of a loop has a block where all its turns have the same one.
+    Kernels may return a workspace: of several blocks none says that it is the one. A node of a loop has a block where
+    all its turns have the same one.
     """
-    fitting = [block for block in blocks if block.bytes == size]
-    results = [block for block in fitting if block.output] or fitting
-    alike = len({block.address for block in results}) == 1
-    if not results or not (alike or (turns == 1 and results[0].output)):
-        return None
-    blocks.remove(results[0])
-    return results[0]
+    fitting = [block for block in allocations.by_node.get(node, ()) if block.bytes == size and block.time not in taken]
+    results = [block for block in fitting if block.output]
+    candidates = results or fitting
+    sure = len({block.address for block in candidates}) == 1 or (results and turns == 1)
+    return candidates[0] if sure else None

@@ -166,6 +166,28 @@ def test_buffers_have_numbers_of_64_bits(number: int) -> None:
     assert decode(json.dumps(plain).encode()).ops[1].reads[0] == number
 
 
+@pytest.mark.parametrize(("address", "cause"), [(-1, ">= 0"), (2**53 + 1, "<= "), (2**70, "<= "), (0.5, "int")])
+def test_addresses_are_those_of_a_memory(address: float, cause: str) -> None:
+    profile = handmade.profile()
+    plain = json.loads(encode(profile))
+    plain["addresses"] = [None, 2**53]
+    assert decode(json.dumps(plain).encode()).addresses == (None, 2**53)
+    plain["addresses"][1] = address
+    with pytest.raises(InputError, match=cause):
+        decode(json.dumps(plain).encode(), "p.json")
+    if isinstance(address, int):
+        with pytest.raises(InputError, match=f"the address of buffer 1 is {address};"):
+            encode(replace(profile, addresses=(None, address)))
+
+
+def test_there_are_no_more_addresses_than_buffers() -> None:
+    profile = handmade.profile()
+    buffers = 1 + max(number for op in profile.ops for number in (*op.reads, *op.writes))
+    assert decode(encode(replace(profile, addresses=(0,) * buffers))).addresses == (0,) * buffers
+    with pytest.raises(InputError, match=f"it has addresses of {buffers + 1} buffers, and its ops touch {buffers}"):
+        encode(replace(profile, addresses=(0,) * (buffers + 1)))
+
+
 def test_ops_have_a_time_in_each_step() -> None:
     """Also of a profile that says nothing of its profiled steps."""
     plain = json.loads(encode(handmade.profile()))

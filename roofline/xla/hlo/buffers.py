@@ -8,6 +8,8 @@ each value made is a buffer of its own.
 
 from __future__ import annotations
 
+from typing import Any
+
 from roofline.xla.hlo.module import Instruction, Module, Shape
 from roofline.xla.hlo.opcodes import REORDERED, TRANSPARENT, base
 
@@ -133,13 +135,13 @@ def addresses(module: Module, begin: int = 0) -> tuple[dict[int, int], int]:
         if 0 <= size <= _LARGEST and begin <= _LARGEST:
             begins[allocation] = begin
             begin += -(-size // _ALIGNED) * _ALIGNED
-    known: dict[tuple[int, int], int] = module.memo.get("buffers", {})
-    in_slots = ((at, number) for at, number in known.items() if at[0] in begins)
-    return {
+    numbers: dict[Any, int] = module.memo.get("buffers", {})  # by slot, or by maker where there is none
+    inside = {
         number: begins[allocation] + offset
-        for (allocation, offset), number in in_slots
-        if 0 <= offset <= module.allocations[allocation]
-    }, begin
+        for (allocation, offset), number in numbers.items()
+        if allocation in begins and 0 <= offset <= module.allocations[allocation]
+    }
+    return inside, begin
 
 
 def entry_buffers(module: Module) -> tuple[list[tuple[int, int, Shape]], list[tuple[int, int, Shape]]]:

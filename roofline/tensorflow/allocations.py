@@ -44,11 +44,11 @@ class Allocations:
     by_node: Mapping[str, Sequence[Allocation]] = field(default_factory=dict)
     released: Mapping[int, Sequence[int]] = field(default_factory=dict)
 
-    def life(self, block: Allocation) -> float:
-        """How long a block is held [ps]; infinite where the step does not release it."""
+    def release(self, block: Allocation) -> float:
+        """When a block is released [ps]; infinity where the step does not release it."""
         times = self.released.get(block.address, ())
         at = bisect_right(times, block.time)
-        return times[at] - block.time if at < len(times) else math.inf
+        return times[at] if at < len(times) else math.inf
 
 
 #: Of a step of which none were seen.
@@ -150,7 +150,7 @@ def addresses(
                 taken.add(block.time)
             elif not any(each.bytes == size for each in allocations.by_node.get(node, ())):
                 fitting = (each for bytes_given, each in dying if bytes_given == size)
-                block = max(fitting, key=allocations.life, default=None)
+                block = max(fitting, key=allocations.release, default=None)
             if block is not None:
                 blocks[number] = block
     found = {number: block.address for number, block in blocks.items()}

@@ -115,15 +115,15 @@ def op(reads: list[tuple[int, float]], writes: list[tuple[int, float]], times: i
     return CountedOp(0, costed, tuple(n for n, _ in reads), tuple(n for n, _ in writes), times)
 
 
-def test_of_two_arguments_that_end_the_one_that_is_held_longer_becomes_the_result() -> None:
+def test_of_two_arguments_that_end_the_one_that_is_released_later_becomes_the_result() -> None:
     ops = [op([], [(1, 64.0)]), op([], [(2, 64.0)]), op([(1, 64.0), (2, 64.0)], [(3, 64.0)])]
     blocks = {"a": [Allocation(10, 1000, 64, True)], "b": [Allocation(20, 2000, 64, True)]}
-    # Block 1000 is released at 30, 20 after it was given, and block 2000 at 90.
-    told = Allocations(blocks, {1000: [30], 2000: [5, 90]})
-    assert allocations.addresses(told, ops, ["a", "b", "c"], set()) == {1: 1000, 2: 2000, 3: 2000}
+    # Block 2000 is released when the third op has ended, block 1000, which was given earlier, 10 later.
+    told = Allocations(blocks, {1000: [100], 2000: [5, 90]})
+    assert allocations.addresses(told, ops, ["a", "b", "c"], set()) == {1: 1000, 2: 2000, 3: 1000}
     # An argument that is read later is not written over.
-    again = [*ops, op([(2, 64.0)], [])]
-    assert allocations.addresses(told, again, ["a", "b", "c", "d"], set())[3] == 1000
+    again = [*ops, op([(1, 64.0)], [])]
+    assert allocations.addresses(told, again, ["a", "b", "c", "d"], set())[3] == 2000
 
 
 def test_turns_of_a_loop_in_several_places_and_several_workspaces_tell_no_address() -> None:

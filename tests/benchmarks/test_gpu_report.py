@@ -78,7 +78,7 @@ def test_ceilings_beside_the_datasheet_and_another_measurement(tmp_path: Path) -
 
 
 def test_the_usable_size_of_each_calibration_beside_the_datasheets(tmp_path: Path) -> None:
-    """47,579,136 bytes by the sheet, 45 MiB by reads; the first file is of a time before there was a probe."""
+    """By the sheet 47,579,136 bytes, 45 MiB by reads; the first file is of a time before there was a probe."""
     base = {"name": "NVIDIA H100 80GB HBM3", "kind": "cuda", "memory": 85e9, "ceilings": {}}
     level = {"level": "llc", "size": 32e6, "source": "measured with reads and writes"}
     (tmp_path / "short-1.json").write_text(json.dumps(base), encoding="utf-8")

@@ -40,11 +40,8 @@ def total(value: WorkTotal, busy: float | None = None) -> dict[str, Any]:
         "bytes_written": value.bytes_written if costed else None,
     }
     if not isinstance(value, Total):
-        return row | dict.fromkeys((*_BY_COUNTERS, *_TIMES))
+        return row | dict.fromkeys((*_TIMES, *_BY_COUNTERS))
     return row | {
-        "counted_bytes_read": value.counted_read if value.counted else None,
-        "counted_bytes_written": value.counted_written if value.counted else None,
-        "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
         "seconds": value.seconds,
         "busy_share": value.seconds / busy if busy else None,
         "own_seconds": value.own_seconds,
@@ -56,6 +53,9 @@ def total(value: WorkTotal, busy: float | None = None) -> dict[str, Any]:
         "loss": value.loss,
         "divided_seconds": value.divided_seconds,
         "bounds": dict(value.bounds),
+        "counted_bytes_read": value.counted_read if value.counted else None,
+        "counted_bytes_written": value.counted_written if value.counted else None,
+        "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
     }
 
 

@@ -53,9 +53,6 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
         "vector_flops": work("vector_flops"),
         "bytes_read": work("bytes_read"),
         "bytes_written": work("bytes_written"),
-        "counted_bytes_read": counted(profile).read,
-        "counted_bytes_written": counted(profile).written,
-        "counted_bytes_through_cache": counted(profile).through_cache,
         "quality": each(lambda one: one.cost.quality),
         "seconds": measured(table.share),
         "own_seconds": measured(table.own),
@@ -68,6 +65,9 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
         "times": np.asarray([op.times for op in ops], np.int64),
         "kernels": _array(("; ".join(plain(profile.kernels[one]) for one, _ in op.kernels) for op in ops), object),
         "fused": _array(("; ".join(plain(signatures[one].name) for one in op.constituents) for op in ops), object),
+        "counted_bytes_read": counted(profile).read,
+        "counted_bytes_written": counted(profile).written,
+        "counted_bytes_through_cache": counted(profile).through_cache,
     }
 
 

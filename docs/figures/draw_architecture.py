@@ -38,7 +38,7 @@ class Box(NamedTuple):
 
 WIDTH, HEIGHT = 1.5, 0.7
 #: The figure, in the units of the boxes.
-LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.1, -0.6, 10.15
+LEFT, RIGHT, BOTTOM, TOP = -0.55, 10.5, -0.6, 10.15
 PLACES = {
     "cli": Box(4.6, 9.75, "one verb per file", "both"),
     "callbacks": Box(7.0, 9.75, "profile a training\nthat runs anyway", "both"),
@@ -56,16 +56,16 @@ PLACES = {
     "costs": Box(3.15, 1.45, "the work of an op,\nwhatever its language", "make"),
     "devices": Box(4.8, 1.45, "ceilings: datasheets,\nmeasurements", "make"),
     "models": Box(6.45, 1.45, "bert, gpt2, ... in each\nframework", "make"),
-    "counters": Box(9.7, 3.0, "what hardware counted,\njoined to ops", "make"),
+    "counters": Box(9.6, 3.0, "what hardware counted,\njoined to ops", "make"),
     "renderers": Box(8.4, 6.75, "one file per format", "read"),
     "published": Box(5.45, 4.45, "benchmarks of others:\nwhat they imply", "read"),
     "regression": Box(7.55, 5.0, "what check does", "read"),
     "projection": Box(9.25, 5.0, "what whatif does", "read"),
     "comparison": Box(7.55, 3.3, "two profiles: parity,\nterms, causes, proof", "read"),
     "analysis": Box(8.4, 1.45, "a profile under its\ndevice's ceilings", "read"),
-    "core": Box(4.75, 0.55, "the saved profile and its words: step, op, cost, device, vocabulary", "both"),
+    "core": Box(4.975, 0.55, "the saved profile and its words: step, op, cost, device, vocabulary", "both"),
 }
-CORE_WIDTH = 10.3
+CORE_WIDTH = 10.75
 FILL = {"make": "#DCEBF7", "read": "#DDF1E4", "both": "#F3E9D2"}
 EDGE = {"make": "#0072B2", "read": "#00795A", "both": "#9A6B00"}
 

@@ -18,7 +18,7 @@ from roofline.errors import InputError, MeasurementError
 LEAST = 0.95
 #: Kernels that may be on one side alone, and names that may be compared, before two sequences are taken for those of
 #: different steps: a bound on time (seconds) and memory (tens of megabytes).
-_MOST_APART, _MOST_COMPARED = 4000, 20_000_000
+_MOST_APART, _MOST_COMPARED = 2000, 10_000_000
 #: Letters of a kernel's name that are looked at, by choice: names of templates in templates have a few thousand.
 _LONGEST_NAME = 20_000
 #: What a profile calls copies and fills by the driver, which are no kernels and which ncu does not count.

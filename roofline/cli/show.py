@@ -68,7 +68,8 @@ def command(
 
     Prints the verdict, the table of groups and the evidence behind them. The analysis is computed anew from the
     profile, so an old profile gains from new rules. Use --format json for programs; its fields are stable. Names of
-    kernels are shortened in text, and no two are alike; csv and json have them whole.
+    kernels are shortened in text, and no two are alike; csv and json have them whole. With --wall, of one or more
+    profiles: who has the work, and who takes the busy time.
     Example: roofline show h100/bert-torch-infer-b32-tf32
     """
     if not profiles:

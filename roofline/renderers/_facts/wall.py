@@ -140,7 +140,8 @@ def chart(analyses: Sequence[WorkAnalysis]) -> Chart:
         )
         for table in tables.values()
     )
-    return Chart(_title(runs), " on ".join(filter(None, common)), _explanation(runs), _notes(runs), tuple(runs), published)
+    subject = " on ".join(filter(None, common))
+    return Chart(_title(runs), subject, _explanation(runs), _notes(runs), tuple(runs), published)
 
 
 def _names(analyses: Sequence[WorkAnalysis]) -> list[str]:

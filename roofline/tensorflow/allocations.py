@@ -56,7 +56,7 @@ NONE = Allocations()
 
 
 @contextmanager
-def told(package: Path) -> Iterator[None]:
+def reporting(package: Path) -> Iterator[None]:
     """While active, the CPU's allocator tells the profiler what it does. package: TensorFlow's folder.
 
     A library without the function tells nothing.

@@ -92,7 +92,7 @@ class TensorFlow:
 
     def watch_memory(self, run: Callable[[], None]) -> None:
         """Run a step whose allocators tell what they do: each allocation takes longer, so no time is taken of it."""
-        with allocations.told(Path(tf.__file__).parent):
+        with allocations.reporting(Path(tf.__file__).parent):
             self._allocations = allocations.read(self.profiled(run))
 
     def profiled(self, run: Callable[[], None]) -> bytes:

@@ -89,17 +89,17 @@ def test_the_cpus_allocator_tells_only_while_it_is_asked() -> None:
 
     x = tf.ones([WIDE, WIDE])
     step(x)
-    with allocations.told(Path(tf.__file__).parent):
+    with allocations.reporting(Path(tf.__file__).parent):
         asked = allocations.read(recorder.profiled(lambda: step(x)))
     assert [(block.bytes, block.output) for block in asked.by_node["MatMul"]] == [(WIDE * WIDE * 4, True)]
     assert allocations.read(recorder.profiled(lambda: step(x))) == NONE
 
 
 def test_a_library_without_the_function_tells_nothing(tmp_path: Path) -> None:
-    with allocations.told(tmp_path):
+    with allocations.reporting(tmp_path):
         pass
     (tmp_path / "libtensorflow_framework.so.2").write_bytes(b"no library")
-    with allocations.told(tmp_path):
+    with allocations.reporting(tmp_path):
         pass
 
 

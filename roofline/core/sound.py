@@ -101,8 +101,9 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
     _check_all(_steps(profile), source, *_STEP)
     if not (_ops_fit(profile) if decoded else _all_fits(profile)):
         _refuse_op(profile, source)
-    if profile.addresses:
-        _check_addresses(profile, source)
+    for number, address in enumerate(() if decoded else profile.addresses):
+        if address is not None and not 0 <= address <= LAST_ADDRESS:
+            raise _damaged(source, f"the address of buffer {number} is {told(address)}")
 
 
 def check_device(device: Device, source: str) -> None:
@@ -277,18 +278,6 @@ def _ops_fit(profile: Profile) -> bool:
         and (sizes[of.signature] == np.stack([of.reads, of.writes], axis=1)).all()
         and (not len(of.places) or all(len(op.places) in (0, len(op.constituents)) for op in ops))
     )
-
-
-def _check_addresses(profile: Profile, source: str) -> None:
-    """Raise InputError for addresses of more buffers than the ops touch, or that no memory has."""
-    from roofline.core.rows import rows
-
-    buffers = int(rows(profile).buffers.max(initial=-1)) + 1
-    if len(profile.addresses) > buffers:
-        raise _damaged(source, f"it has addresses of {len(profile.addresses)} buffers, and its ops touch {buffers}")
-    for number, address in enumerate(profile.addresses):
-        if address is not None and not 0 <= address <= LAST_ADDRESS:
-            raise _damaged(source, f"the address of buffer {number} is {told(address)}")
 
 
 def _all_fits(profile: Profile) -> bool:

@@ -180,12 +180,10 @@ def test_addresses_are_those_of_a_memory(address: float, cause: str) -> None:
             encode(replace(profile, addresses=(None, address)))
 
 
-def test_there_are_no_more_addresses_than_buffers() -> None:
-    profile = handmade.profile()
-    buffers = 1 + max(number for op in profile.ops for number in (*op.reads, *op.writes))
-    assert decode(encode(replace(profile, addresses=(0,) * buffers))).addresses == (0,) * buffers
-    with pytest.raises(InputError, match=f"it has addresses of {buffers + 1} buffers, and its ops touch {buffers}"):
-        encode(replace(profile, addresses=(0,) * (buffers + 1)))
+def test_addresses_may_be_of_buffers_that_no_op_touches() -> None:
+    """As those of a profile that lost ops since it was recorded."""
+    profile = replace(handmade.profile(), addresses=(0, None, 64), ops=handmade.profile().ops[:1])
+    assert decode(encode(profile)).addresses == (0, None, 64)
 
 
 def test_ops_have_a_time_in_each_step() -> None:

@@ -138,11 +138,15 @@ class WorkAnalysis(Shown):
         ideal: no traffic but parameters, optimizer state, inputs and outputs: what fusion could still give. None where
         it is not known, as all are where no op has a floor. Of ops of unknown work they hold nothing.
         """
-        if not self.total.floor_high:
+        if not self.table.floor_high.sum():
             return {"serial": None, "overlap": None, "ideal": None}
         overlap, ideal = max(float(np.nansum(self.table.compute)), float(np.nansum(self.table.memory))), self._ideal()
         # These kernels are one way to do it: where the caches keep what the ideal would fetch, they set the mark.
-        return {"serial": self.total.floor, "overlap": overlap, "ideal": None if ideal is None else min(ideal, overlap)}
+        return {
+            "serial": float(self.table.floor.sum()),
+            "overlap": overlap,
+            "ideal": None if ideal is None else min(ideal, overlap),
+        }
 
     def _ideal(self) -> float | None:
         bandwidth = self.device.bandwidth

@@ -54,10 +54,7 @@ class OpTable:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class WorkTotal:
-    """Sums over some ops, per step: their work, and the least time that it takes. Known parts only.
-
-    costed: how many of the ops have known work. floor to floor_high: the sum of their least times by the ceilings [s].
-    """
+    """Sums of the work of some ops, per step. Known parts only; costed: how many of the ops have known work."""
 
     ops: int
     kernels: int
@@ -69,8 +66,6 @@ class WorkTotal:
     int_ops: float
     bytes_read: float
     bytes_written: float
-    floor: float
-    floor_high: float
     costed: int
 
 
@@ -85,6 +80,8 @@ class Total(WorkTotal):
     own_seconds: float
     overlap: float
     uncosted: float
+    floor: float
+    floor_high: float
     floor_reach: float
     loss: float
     divided_seconds: float
@@ -170,8 +167,6 @@ def add_up_work(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Wo
         int_ops=known("int_ops"),
         bytes_read=known("bytes_read"),
         bytes_written=known("bytes_written"),
-        floor=float(table.floor[rows].sum()),
-        floor_high=float(table.floor_high[rows].sum()),
         costed=sum(many for cost, many in costs if cost.flops_known and cost.bytes is not None),
     )
 
@@ -198,6 +193,8 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         own_seconds=float(own.sum()),
         overlap=float((own - share).sum()),
         uncosted=float(table.uncosted[rows].sum()),
+        floor=float(table.floor[rows].sum()),
+        floor_high=float(table.floor_high[rows].sum()),
         floor_reach=float(table.floor_reach[rows].sum()),
         loss=float(table.loss[rows].sum()),
         divided_seconds=float(own[table.columns.fused[rows]].sum()),

@@ -20,15 +20,21 @@ from roofline.shown import Shown
 class Least(Shown):
     """What a device needs at least for counted work.
 
-    step: the work under the ceilings of the device. groups: its sums. bounds: the parts of the
-    sum of floors by the roof that sets each [s]. unknown: ops whose work, or whose ceiling, is not known.
+    step: the work under the ceilings of the device. groups: its sums; floors: the least time of each [s]. bounds: the
+    parts of the sum of floors by the roof that sets each [s]. unknown: ops whose work, or whose ceiling, is not known.
     """
 
     step: WorkAnalysis
     there: Device
     groups: Mapping[str, WorkTotal]
+    floors: Mapping[str, float]
     bounds: Mapping[str, float]
     unknown: int
+
+    @property
+    def floor(self) -> float:
+        """The least time of the step [s]."""
+        return sum(self.floors.values())
 
 
 def least(profile: Profile, there: Device) -> Least:
@@ -37,11 +43,15 @@ def least(profile: Profile, there: Device) -> Least:
     floor, bound = step.table.floor, step.table.bound
     if not floor.sum():
         raise InputError(f"{there.name} has no ceiling for any op of the profile: give a device with more of them.")
+    floors = dict.fromkeys(step.by("group"), 0.0)
+    for group, seconds in zip(step.labels("group"), floor.tolist(), strict=True):
+        floors[group] += seconds
     by_bound = np.bincount(bound, floor, len(BOUNDS))
     return Least(
         step=step,
         there=there,
         groups=step.by("group"),
+        floors=floors,
         bounds={name: float(by_bound[number]) for number, name in enumerate(BOUNDS) if by_bound[number]},
         unknown=int((floor == 0).sum()),
     )

@@ -336,7 +336,10 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         (("whatif", "absent.json", "--device", "h100"), "Cannot read absent.json"),
         (("whatif", "p.json", "--device", "h100", "--format", "xml"), "no format called 'xml'; there are: json, text."),
         (("whatif", "c.json", "--device", "h100", "--format", "json"), "was only counted is told as text alone: leave"),
-        (("whatif", "n.json", "--device", "h100"), "no profiled step, so its ops have no time to carry: measure it"),
+        (
+            ("whatif", "n.json", "--device", "h100"),
+            "holds no profiled step, so its ops have no times: measure",
+        ),
         (("whatif", "old.json", "--device", "h100"), "old.json is not a roofline profile: it has no schema number; "),
         (("check", "p.json"), "Missing argument 'CURRENT...'; see `roofline check --help`."),
         (("check", "p.json", "absent.json"), "Cannot read absent.json"),

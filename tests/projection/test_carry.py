@@ -323,8 +323,6 @@ def test_a_ceiling_that_is_the_same_on_both_sides_cancels() -> None:
 @pytest.mark.parametrize(
     ("profile", "there", "sentence"),
     [
-        (handmade.profile(profiled=None), handmade.device(), "only counted, .* without --count-only"),
-        (handmade.without_steps(), handmade.device(), "holds no profiled step, so its ops have no time to carry"),
         (handmade.profile(device=Device(name="x", kind="cpu", ceilings={})), handmade.device(), "No ceilings of the"),
         (handmade.profile(), Device(name="x", kind="cpu", ceilings={}), "The other device has no ceilings"),
         (handmade.profile(), handmade.device(dram_copy=0.0), "'dram.copy' of the other device is not above 0"),

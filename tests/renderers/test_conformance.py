@@ -14,14 +14,17 @@ import set_in_latex
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.analysis.analysis import KEYS, Analysis, analyze
-from roofline.core.schema import Compilation, Wall
+from roofline.analysis.analysis import KEYS, WorkAnalysis, analyze
+from roofline.core.schema import Compilation, Profile, Wall
+from roofline.errors import InputError
 
 NAMES = plugins.names("roofline.renderers")
+#: Formats of what ran when.
+TIMED = {"perfetto"}
 pytestmark = pytest.mark.parametrize("name", NAMES)
 
 
-def render(name: str, analysis: Analysis, by: str | None = None) -> str:
+def render(name: str, analysis: WorkAnalysis, by: str | None = None) -> str:
     text = plugins.load("roofline.renderers", name, "format").render(analysis, by)
     assert isinstance(text, str)
     return text
@@ -60,9 +63,19 @@ def test_hostile_names_of_compiled_code_stay_text(name: str, hostile: str, by: s
 
 
 def test_a_profile_without_ops(name: str) -> None:
-    profile = handmade.profile(ops=(), profiled=None)
     for by in (None, *KEYS):
-        render(name, analyze(profile), by)
+        render(name, analyze(handmade.profile(ops=())), by)
+
+
+@pytest.mark.parametrize("profile", [handmade.profile(profiled=None), handmade.profile(profiled=None, ops=())])
+@pytest.mark.parametrize("by", [None, *KEYS])
+def test_a_counted_profile_has_work_and_no_time(name: str, by: str | None, profile: Profile) -> None:
+    if name in TIMED:
+        with pytest.raises(InputError, match="was counted and not timed: measure it again without --count-only"):
+            render(name, analyze(profile), by)
+        return
+    text = render(name, analyze(profile), by)
+    assert not re.search(r"\b(nan|NaN|inf|per step|host time|attained \d)\b", text)
 
 
 def test_a_profile_that_knows_next_to_nothing(name: str) -> None:
@@ -70,7 +83,6 @@ def test_a_profile_that_knows_next_to_nothing(name: str) -> None:
     profile = handmade.profile(
         device=replace(plain.device, ceilings={}, caches=(), kind="cuda"),
         wall=Wall(steps=(0.0125,), source="profiled"),
-        profiled=None,
         batch=None,
         seq=None,
         samples=None,

@@ -14,14 +14,16 @@ import pytest
 from msgspec.structs import replace
 
 from roofline import plugins
-from roofline.analysis.analysis import Analysis, analyze
+from roofline.analysis.analysis import WorkAnalysis, analyze
+from roofline.core.schema import Profile
+from roofline.errors import InputError
 from roofline.renderers._ops import columns
 from roofline.renderers.export import csv as csv_export
 
 FORMATS = plugins.names("roofline.renderers.export")
 
 
-def written(name: str, analysis: Analysis) -> bytes:
+def written(name: str, analysis: WorkAnalysis) -> bytes:
     data: bytes = plugins.load("roofline.renderers.export", name, "format").written(analysis)
     return data
 
@@ -76,9 +78,23 @@ def test_names_stay_text(name: str, hostile: str) -> None:
 
 
 @pytest.mark.parametrize("name", FORMATS)
-def test_a_profile_without_times_or_ops_is_written(name: str) -> None:
-    for profile in (handmade.without_steps(), handmade.filled()):
+def test_a_profile_without_idle_time_or_ops_is_written(name: str) -> None:
+    for profile in (handmade.profile(ops=()), handmade.filled()):
         assert written(name, analyze(profile))
+
+
+@pytest.mark.parametrize("profile", [handmade.profile(profiled=None), handmade.without_steps()])
+@pytest.mark.parametrize("name", FORMATS)
+def test_a_profile_without_times_is_a_table_of_work_and_no_timeline(name: str, profile: Profile) -> None:
+    if name in ("perfetto", "speedscope"):
+        with pytest.raises(InputError, match=r"measure it again"):
+            written(name, analyze(profile))
+        return
+    rows = rows_of(name, written(name, analyze(profile)))
+    assert {row[column] for row in rows for column in ("seconds", "own_seconds", "floor", "loss", "start")} == {None}
+    assert [row["flops"] for row in rows] == [
+        row["flops"] for row in rows_of(name, written(name, analyze(handmade.profile())))
+    ]
 
 
 def test_columns_have_one_row_per_op() -> None:

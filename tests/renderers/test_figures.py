@@ -39,7 +39,7 @@ kinds = pytest.mark.parametrize("kind", KINDS)
 #: How many profiles a kind takes, where that is not any number.
 TAKES = {"waterfall": 2}
 #: Kinds that need times of ops, and those that compare them.
-TIMED = {"speedup", "timeline", "waterfall"}
+TIMED = {"bound", "speedup", "timeline", "waterfall"}
 COMPARING = {"speedup", "waterfall"}
 
 
@@ -189,13 +189,16 @@ def test_hostile_names(kind: str, first: int, tmp_path: Path) -> None:
 @kinds
 def test_odd_profiles(kind: str, tmp_path: Path) -> None:
     bare = replace(handmade.device(), ceilings={}, caches=())
-    empty = handmade.profile(ops=()) if kind in TIMED else handmade.profile(ops=(), profiled=None)
     refused = {
-        "roofline": "nothing to put under|counted and not timed",
-        "timeline": "no times of ops",
+        "breakdown": "has no op",
+        "roofline": "nothing to put under",
+        "timeline": "has no ops",
         "devices": "No peak",
     }
-    for number, profile in enumerate([empty, handmade.profile(device=bare)]):
+    odd = [handmade.profile(ops=()), handmade.profile(device=bare)]
+    if kind not in TIMED:
+        odd.append(handmade.profile(ops=(), profiled=None))
+    for number, profile in enumerate(odd):
         try:
             figures.draw(kind, [analyze(profile)] * TAKES.get(kind, 1), tmp_path / f"{number}.svg")
         except InputError as error:
@@ -405,8 +408,6 @@ def test_a_step_of_unknown_work_is_no_empty_roofline() -> None:
     profile = handmade.profile(signatures=mystery, flags=("replays-unattributed",))
     with pytest.raises(InputError, match="nothing to put under a roof: import it with --capture"):
         figures.build("roofline", [analyze(profile)])
-    with pytest.raises(InputError, match="was counted and not timed"):
-        figures.build("roofline", [analyze(handmade.without_steps())])
 
 
 def test_bars_too_thin_to_see_have_no_entry_in_the_key() -> None:
@@ -480,9 +481,51 @@ def test_ops_whose_pieces_are_not_kept_have_no_timeline() -> None:
 
 def test_a_profile_without_starts_has_no_timeline() -> None:
     still = handmade.profile(ops=tuple(replace(op, start_ns=0) for op in handmade.OPS))
-    for profile, why in ((still, "does not say when its ops began"), (handmade.without_steps(), "no times of ops")):
-        with pytest.raises(InputError, match=why):
-            figures.build("timeline", [analyze(profile)])
+    with pytest.raises(InputError, match="does not say when its ops began"):
+        figures.build("timeline", [analyze(still)])
+
+
+@pytest.mark.parametrize("profile", [handmade.profile(profiled=None), handmade.without_steps()])
+@kinds
+def test_a_profile_without_times_is_refused_or_drawn_by_its_work(kind: str, profile: Profile) -> None:
+    items = [analyze(profile), analyze(handmade.profile())]
+    if kind in TIMED:
+        cure = "or draw --kind breakdown .* or --kind roofline .* instead of --kind"
+        with pytest.raises(InputError, match=cure):
+            figures.build(kind, items)
+        return
+    with _style.applied():
+        for number in (1, 2):
+            figure, caption = figures.build(kind, items[:number])
+            assert not re.search(r"nan|per step", " ".join([*written(figure), caption.told(True)])) or number == 2
+
+
+def test_shares_of_a_counted_step_are_those_of_its_work() -> None:
+    from roofline.renderers import _tables
+
+    # Of the hand-made step: 400 MFLOP of matmuls and 17.6 MFLOP of vector work; the total is all of it.
+    rows = {row.label: row for row in _tables.work_rows(analyze(handmade.profile(profiled=None)), "group")}
+    timed = {row.label: row for row in _tables.rows(analyze(handmade.profile()), "group", "gap")}
+    for label, row in rows.items():
+        if row.flops is not None:
+            assert (row.flops, row.bytes) == (timed[label].flops, timed[label].bytes)
+    assert rows["total"].executed == 400e6
+    with _style.applied():
+        figure, _ = figures.build("breakdown", [analyze(handmade.profile(profiled=None))])
+        texts = written(figure)
+    assert "host time" not in texts
+    assert not [text for text in texts if text.startswith("time")]
+
+
+def test_an_op_without_a_time_stands_at_its_intensity_alone() -> None:
+    from roofline.renderers._points import points
+
+    timed, counted = (points(analyze(handmade.profile(**more))) for more in ({}, {"profiled": None}))
+    assert not counted.bubbles
+    assert not counted.streams
+    assert {tick.intensity for tick in counted.ticks} == {bubble.intensity for bubble in timed.bubbles}
+    for bubble in timed.bubbles:  # FLOP/s times own time is the work
+        assert bubble.rate * bubble.seconds in [pytest.approx(tick.work) for tick in counted.ticks]
 
 
 def test_devices_by_datasheet(tmp_path: Path) -> None:

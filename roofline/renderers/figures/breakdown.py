@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.comparison.labels import called
+from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._tables import Row, WorkRow
 from roofline.renderers.figures import _frame, _measure, _style
@@ -45,7 +46,10 @@ class _Panel(NamedTuple):
 
 
 def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption]:
-    """One panel per profile by group; beside it, where two columns have room for it, one by block."""
+    """One panel per profile by group; beside it, where two columns have room for it, one by block.
+
+    Raises InputError where no profile holds an op.
+    """
     wide, number = width >= _frame.WIDE, len(items)
     by = ("group", "block") if wide and number <= 3 else ("group",)
     columns = len(by) if len(by) > 1 or number <= 2 else 3 if wide else 2
@@ -57,6 +61,8 @@ def figure(items: Sequence[WorkAnalysis], width: float) -> tuple[Figure, Caption
         for analysis, name in zip(items, heading.rows, strict=True)
         for key in by
     ]
+    if not any(panel.rows for panel in panels):
+        raise InputError(f"{_words.subject(items[0])} has no op, so there is nothing to draw: measure it again.")
     grid = [panels[start : start + columns] for start in range(0, len(panels), columns)]
     heights = [size.row * max(len(panel.rows) for panel in row) for row in grid]
     title = _measure.line(_measure.SMALL) + 0.02 if any(panel.title for panel in panels) else 0.0

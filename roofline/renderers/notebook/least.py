@@ -24,8 +24,8 @@ def document(found: Least) -> dict[str, Any]:
     return {
         "schema": 1,
         "there": {"device": found.there.name, "kind": found.there.kind},
-        "floor": found.step.total.floor,
-        "groups": {name: row.floor for name, row in found.groups.items()},
+        "floor": found.floor,
+        "groups": dict(found.floors),
         "bounds": dict(found.bounds),
         "unknown": found.unknown,
     }
@@ -36,5 +36,5 @@ def columns(found: Least) -> dict[str, Any]:
     return {
         "group": list(found.groups),
         "ops": [row.ops for row in found.groups.values()],
-        "floor": [row.floor for row in found.groups.values()],
+        "floor": list(found.floors.values()),
     }

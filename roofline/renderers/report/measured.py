@@ -8,7 +8,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.core.device import Ceiling, Device
+from roofline.core.device import Ceiling
 from roofline.renderers import _words
 from roofline.renderers._facts import evidence, measured
 from roofline.renderers._facts.ceilings import waited
@@ -34,7 +34,7 @@ def _run(run: Run) -> Html:
     else:
         told += [*measured.compiled(analysis)]
     told += _conditions(analysis)
-    return tag("div", facts(told), _ceilings(analysis.device), _settings(analysis))
+    return tag("div", facts(told), _ceilings(analysis), _settings(analysis))
 
 
 def _command(analysis: WorkAnalysis) -> Iterator[tuple[str, str]]:
@@ -103,10 +103,11 @@ def _conditions(analysis: WorkAnalysis) -> list[tuple[str, str]]:
     return [("machine", ", ".join(parts))] if parts else [("machine", "contention and clocks were not recorded")]
 
 
-def _ceilings(device: Device) -> Html:
+def _ceilings(analysis: WorkAnalysis) -> Html:
     """The ceilings with their sources."""
+    device = analysis.device
     if not device.ceilings:
-        return tag("p", f"No ceilings are known of {plain(device.name, 80)}.", class_="note")
+        return tag("p", f"No ceilings are known of {_words.device(analysis) or 'the device'}.", class_="note")
     rows = [
         tag(
             "tr",

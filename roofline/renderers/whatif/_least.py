@@ -20,16 +20,17 @@ _RANKS = (0, 4, 1, 2, 3, 0)
 
 def render(found: Least, page: Page = SHEET) -> str:
     """The sentence, the floors by group, and what they rest on."""
-    floors = found.step.total.floor
+    floors = found.floor
     shares = ", ".join(f"{units.percent(seconds / floors)} {name}" for name, seconds in found.bounds.items())
     verdict = (
         f"{_words.subject(found.step)}: counted and not run; on {_words.plain(found.there.name)} at least "
         f"{units.seconds(floors)} per step by the ceilings alone ({shares}). What code reaches of them is not in that."
     )
     rows: list[tuple[str, ...]] = [("group", "ops", "executed", "read", "written", "floor")]
-    for name, total in (*found.groups.items(), ("total", found.step.total)):
+    sums = [(name, total, found.floors[name]) for name, total in found.groups.items()]
+    for name, total, floor in (*sums, ("total", found.step.total, floors)):
         moved = units.byte(total.bytes_read), units.byte(total.bytes_written)
-        rows.append((name, str(total.ops), units.flop(total.flops), *moved, units.seconds(total.floor)))
+        rows.append((name, str(total.ops), units.flop(total.flops), *moved, units.seconds(floor)))
     roofs = [
         f"{name} {'at least ' if found.unknown else ''}{units.seconds(found.step.roofs[name])} ({what})"
         for name, what in _ROOFS.items()

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterable
+from dataclasses import replace as replaced
 from typing import Any
 
 import handmade
@@ -737,7 +738,7 @@ def test_runs_that_were_not_timed() -> None:
     analysis = analyze(base())
     empty = replace(base(), wall=Wall(steps=()))
     with pytest.raises(InputError, match="first profile holds no timed steps"):
-        parity(type(analysis)(empty, analysis.device, analysis.table, 1.0, None), analysis)
+        parity(replaced(analysis, profile=empty), analysis)
 
 
 # ------------------------------------------------------------------------------------------------ generating text

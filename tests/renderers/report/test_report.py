@@ -476,8 +476,10 @@ def test_a_step_that_was_only_counted_has_its_work() -> None:
     found = page(handmade.profile(profiled=None))
     assert "counted and not timed" in found.text
     table = found.tables["By group"]
-    assert table[0] == ["group", "ops", "model", "executed", "vector", "read", "written"]
+    work = ["model FLOP", "executed FLOP", "vector FLOP", "FLOP %", "read", "written", "bytes %"]
+    assert table[0] == ["group", "ops", *work]
     assert table[1][:4] == ["matmul", "2", "400 MFLOP", "400 MFLOP"]
+    assert "per step" not in found.text
     assert "where" not in found.ids
     assert "roofline" not in found.ids
 

@@ -25,11 +25,11 @@ PLANTS = Path(__file__).parent / "data" / "plants"
 #: Times, work and traffic of an op, as JSON, CSV and Parquet call them.
 FIELDS = ("seconds", "own_seconds", "floor", "loss", "flops", "vector_flops", "bytes_read", "bytes_written")
 COLUMNS = (
-    *("FLOP %", "bytes %", "time", "time %", "% of busy", "floor %", "loss %", "FLOP/s vs matmul", "roof above"),
-    "attained %",
+    *("FLOP %", "bytes %", "time", "time %", "% of busy", "floor %", "loss %", "FLOP/s vs matmul", "limited by"),
+    "of roof %",
 )
 #: Columns of a text with long names, which come last.
-OF_LONG = ("ops", "FLOP %", "bytes %", "time", "time %", "roof above", "attained %")
+OF_LONG = ("ops", "FLOP %", "bytes %", "time", "time %", "limited by", "of roof %")
 
 
 @cache
@@ -104,7 +104,7 @@ def cells(by: str) -> dict[str, dict[str, float]]:
             "floor %": 100 * row["floor"] / wall,
             "loss %": 100 * row["loss"] / wall,
             "FLOP/s vs matmul": work(row) / row["own_seconds"] / (work(matmul) / matmul["own_seconds"]),
-            "attained %": 100 * row["floor"] / row["own_seconds"],
+            "of roof %": 100 * row["floor"] / row["own_seconds"],
         }
         for name, row in (*rows.items(), ("total", whole))
     }
@@ -152,8 +152,8 @@ def check_table(shown: Rows, by: str, columns: Sequence[str] = COLUMNS) -> None:
     for name, row in shown.items():
         assert tuple(row) == tuple(columns)
         for column, text in row.items():
-            if text in ("–", "") or column == "roof above":  # the gap has a time only
-                assert column == "roof above" or name == "host time"
+            if text in ("–", "") or column == "limited by":  # the gap has a time only
+                assert column == "limited by" or name == "host time"
             else:
                 assert holds(text, expected[name][column]), (name, column, text, expected[name][column])
 
@@ -165,18 +165,19 @@ def table(heads: Sequence[str], lines: Sequence[Sequence[str]]) -> Rows:
 
 
 def check_verdict(sentence: str) -> None:
-    """The step's time and the shares of its bounds."""
+    """The step's time, the shares of its bounds, and how close their ops come to their roofs."""
     found = document()
     wall = found["wall"]["median"]
     assert holds(re.search(r": ([\d.]+ \w+) per step", sentence)[1], wall)
     for bound in ("compute", "memory"):
-        share, floor, loss = re.search(
-            rf"(\d+ %) {bound}[^;]*?(?:attained )?(?:\(floor (\d+ %), loss (\d+ %)\))?[;.]", sentence
+        share, word, attained = re.search(
+            rf"(\d+ %) {bound}-(bound|limited), at (\d+ %) of [^;]*[;.]", sentence
         ).groups()
         assert holds(share, 100 * found["bounds"][bound] / wall)
-        if floor:
-            assert holds(floor, 100 * found["bounds_floor"][bound] / wall)
-            assert holds(loss, 100 * (found["bounds"][bound] - found["bounds_floor"][bound]) / wall)
+        low, high = found["bounds_attained"][bound]
+        assert low == high
+        assert holds(attained, 100 * low)
+        assert word == ("bound" if low >= 0.5 else "limited")
 
 
 def check_trace(text: str) -> None:

@@ -1,4 +1,4 @@
-"""The first table of a write-up: where the work is, where the time went, and which roof is above.
+"""The first table of a write-up: where the work is, where the time went, and which roof limits it.
 
 Rows close to the wall: the ops by a key, the gap, and their total. A step that was counted and not timed has a table of
 its work alone.
@@ -221,8 +221,8 @@ COLUMNS = (
     Column("floor\n%", lambda row: between(row.floor, row.floor_high), rank=6),
     Column("loss\n%", _loss, rank=7),
     Column("FLOP/s\nvs matmul", lambda row: relative(row.rate), rank=8),
-    Column("roof\nabove", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
-    Column("attained\n%", lambda row: between(row.attained, row.attained_high), rank=2),
+    Column("limited\nby", lambda row: row.roof or units.UNKNOWN, number=False, rank=3),
+    Column("of roof\n%", lambda row: between(row.attained, row.attained_high), rank=2),
 )
 #: What stands behind them, where hardware counted the bytes of ops.
 _COUNTED = (

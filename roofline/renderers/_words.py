@@ -12,7 +12,7 @@ from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.caches.counted import counted_on
 from roofline.analysis.callbacks import called_back
-from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, LINKS, UNKNOWN_ARITHMETIC
+from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
@@ -25,6 +25,15 @@ from roofline.renderers import _tables
 FEWER_PRODUCTS = "fewer products than are counted (Winograd or FFT)"
 #: Of a launch floor that may be nothing, what stands for it [s] (analysis/launch_floor.py).
 _TICK = 1e-9
+#: What a roof is called, by the family of its ceiling; those of a precision or a function have it in their name.
+_LAUNCH_FLOOR, _BANDWIDTH = "launch floor", " bandwidth"
+_ROOFS = {
+    "dram": f"DRAM{_BANDWIDTH}",
+    "cache": f"cache{_BANDWIDTH}",
+    "vector": "vector peak",
+    "launch": _LAUNCH_FLOOR,
+    "link": f"link{_BANDWIDTH}",
+}
 #: From this part of the time whose roof is not known on, it is said to be of one group. By choice.
 _ONE_GROUP = 0.9
 #: Letters of a name in a sentence.
@@ -85,7 +94,7 @@ def plain(text: str, width: int | None = None) -> str:
 
 def gap_name(analysis: WorkAnalysis) -> str:
     """What the gap is called on this device."""
-    return "host time" if analysis.device.kind == "cpu" else "gap"
+    return "host time" if analysis.device.kind == "cpu" else "GPU idle"
 
 
 def subject(analysis: WorkAnalysis) -> str:
@@ -107,29 +116,81 @@ def device(analysis: WorkAnalysis) -> str:
     return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
 
 
-def bound(name: Bound, times: _tables.Times, upper: _tables.Times | None = None, shared: float = 1.0) -> str:
-    """A bound in words. A roof says what is above an op, not that it got there: far below, it is no "bound".
+def bound(analysis: Analysis, name: Bound, times: _tables.Times, upper: _tables.Times | None = None) -> str:
+    """Say what limits the ops under one bound, and how close they come: "memory-bound, at 93 % of DRAM bandwidth".
 
-    upper: the same at the upper end, where other ops may be under it; else the same ops are. shared: how many times
-    the time in which any of these ops ran their own times are.
+    Below half of the roof they are "memory-limited". Of a range the upper end decides, and where the lower end would
+    have said otherwise, that is said. times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where
+    other ops may be under the bound; else the same ops are.
     """
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
         return "unknown"
     low, high = ends
+    roofs = roofs_of(analysis, name)
     if low > 1 + ABOVE_TOLERANCE:
-        return f"{name} roof exceeded, {units.percent_between(low, high)} attained"
-    if low < ATTAINED:
-        words = f"{name} roof above, {units.percent_between(low, high)} attained"
-        if shared == 1 or low * shared > 1 + ABOVE_TOLERANCE:
-            return words
-        together = units.percent_between(min(1.0, low * shared), min(1.0, high * shared))
-        return f"{words} by each op, {together} together"
-    return f"{name}-bound"
+        fewer = ", in kernels that need fewer products than are counted" if _by_fewer_products(analysis, name) else ""
+        return f"{name}-bound, at {_of_roofs(low, high, roofs)} (above its roof{fewer})"
+    words = f"{limit(name, low, high)}, at {_of_roofs(low, high, roofs)}"
+    shared = at_once(analysis, name) if low < ATTAINED else 1.0
+    if shared == 1 or low * shared > 1 + ABOVE_TOLERANCE:
+        return words
+    together = between(min(1.0, low * shared), min(1.0, high * shared))
+    return f"{words} by each op, {together} together"
+
+
+def limit(name: Bound, low: float, high: float) -> str:
+    """Say whether ops that come so close to their roof are bound or limited by it, of a range by its upper end."""
+    if high < ATTAINED:
+        return f"{name}-limited"
+    return f"{name}-bound by the upper end" if low < ATTAINED else f"{name}-bound"
+
+
+def between(low: float, high: float) -> str:
+    """A share, or the range that it lies in: "51 to 82 %"."""
+    return units.percent_between(low, high).replace("–", " to ")
+
+
+def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
+    """How close ops come to their roofs: a share of rates, and how many times as long as the least launches take."""
+    if roofs != [_LAUNCH_FLOOR]:
+        if all(roof.endswith(_BANDWIDTH) for roof in roofs):  # "cache and DRAM bandwidth"
+            roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
+        return f"{between(low, high)} of {conjunction(roofs)}"
+    if low <= 0:
+        return f"{units.significant(1 / high, 2)} times the {_LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
+    ends = list(dict.fromkeys(units.significant(1 / share, 2) for share in (high, low)))
+    return f"{' to '.join(ends)} times the {_LAUNCH_FLOOR}"
+
+
+def roofs_of(analysis: Analysis, name: Bound) -> list[str]:
+    """Name the roofs above the ops under one bound, the one with most of their time first: "DRAM bandwidth".
+
+    A roof of less than a tenth of that time is left out.
+    """
+    table = analysis.table
+    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    spent: dict[str, float] = {}
+    for row in np.flatnonzero(under).tolist():
+        roof = roof_name(table.ceiling[row])
+        spent[roof] = spent.get(roof, 0.0) + float(table.share[row])
+    whole = sum(spent.values())
+    most = [roof for roof in sorted(spent, key=lambda roof: -spent[roof]) if spent[roof] > (1 - _ONE_GROUP) * whole]
+    return most or list(spent) or ["its roof"]
+
+
+def roof_name(ceiling: str) -> str:
+    """Name a ceiling in words: "dram.copy" is "DRAM bandwidth", "matrix.tf32" is "TF32 peak"."""
+    family, _, kind = ceiling.partition(".")
+    if family == "matrix":
+        return f"{plain(kind, 20).upper()} peak"
+    if family == "function":
+        return f"{plain(kind, 20)} ceiling"
+    return _ROOFS.get(family, "its roof")
 
 
 def ranges(analysis: Analysis) -> str:
-    """Why floors, losses and attained roofs are ranges: what the record does not tell, and from where to where."""
+    """Why floors, losses and shares of roofs are ranges: what the record does not tell, and from where to where."""
     told, ends = [], []
     if analysis.device.serves is not None and not buffers_known(analysis.profile):
         told.append("what the caches held")
@@ -159,7 +220,7 @@ def ranges(analysis: Analysis) -> str:
 
 
 def attained(total: Total) -> str:
-    """How much of their roofs ops attain, or the range that it lies in."""
+    """How close ops come to their roofs: a share, or the range that it lies in."""
     if total.attained is None or total.attained_high is None:
         return units.percent(None, 0)
     return units.percent_between(total.attained, total.attained_high)
@@ -171,14 +232,13 @@ def is_range(analysis: Analysis) -> bool:
 
 
 def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
-    """The sentence: what ran where, how long a step takes, and the shares of it by bound; the gap last.
+    """The sentence: what ran where, how long a step takes, and the shares of it by bound and gap, the largest first.
 
     gap: what is known of it, for a bracket behind it.
     """
     if not isinstance(analysis, Analysis):
         return _untimed(analysis)
     wall = analysis.wall
-    parts: list[str] = []
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(wall)} per step"
     if odd := beyond(analysis):
         return f"{head}, {odd}: where the time went is not known."
@@ -187,40 +247,30 @@ def verdict(analysis: WorkAnalysis, gap: str = "") -> str:
     lower, higher = _tables.split(analysis), _tables.split_at_upper_end(analysis)
     split: dict[Bound, _tables.Times] = {}
     upper: dict[Bound, _tables.Times] = {}
-    blank = {name for name in lower if bound(name, lower[name], higher[name]) == "unknown"}
+    blank: set[Bound] = {name for name in lower if _tables.attained(lower[name], higher[name]) is None} | {"unknown"}
     for name in lower:
-        told = "unknown" if name in blank else name
+        shown: Bound = "unknown" if name in blank else name
         for sums, end in ((split, lower[name]), (upper, higher[name])):
-            sums[told] = sums[told] + end if told in sums else end
-    for name, times in sorted(split.items(), key=lambda item: (item[0] == "unknown", -item[1].seconds)):
+            sums[shown] = sums[shown] + end if shown in sums else end
+    parts: list[tuple[float, str]] = []
+    for name, times in split.items():
         ends = _tables.ends(times, upper[name])
         low, high = min(end.seconds for end in ends) / wall, max(end.seconds for end in ends) / wall
         if high < 0.005:
             continue  # the table has it
-        words = bound(name, times, upper[name], at_once(analysis, name))
-        if " exceeded, " in words and _by_fewer_products(analysis, name):
-            words += " in kernels that need fewer products than are counted"
-        known = []
-        if name == "unknown":
-            known.append(_unknown(analysis, blank))
-        elif _over_a_link(analysis, name):
-            known.append("mostly over a link")
+        words = bound(analysis, name, times, upper[name])
+        if name == "unknown" and (what := _unknown(analysis, blank)):
+            words += f" ({what})"
         elif name == "memory" and _counted(analysis):
-            known.append("bytes counted")
-        if not parts and name != "unknown":
-            floors, losses = (sorted(getattr(end, part) / wall for end in ends) for part in ("floor", "loss"))
-            floor, loss = (units.percent_between(shares[0], shares[-1]) for shares in (floors, losses))
-            known.append(f"floor {floor}, loss {loss}")
-        elif words.endswith("-bound"):
-            words = name
-        words += f" ({'; '.join(filter(None, known))})" if any(known) else ""
-        parts.append(f"{units.percent_between(low, high)} {words}")
+            words += " (bytes counted)"
+        parts.append((times.seconds, f"{between(low, high)} {words}"))
     if analysis.gap >= 0.005 * wall:
         waits = ", the device waits for its host" if analysis.waits_for_host else ""
         of_gap = f" ({gap})" if gap else ""
-        parts.append(f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{of_gap}{waits}")
-    separator = "; " if any("attained" in part for part in parts) else ", "
-    return f"{head}; {separator.join(parts)}." if parts else f"{head}."
+        parts.append((analysis.gap, f"{units.percent(analysis.gap / wall, 0)} {gap_name(analysis)}{of_gap}{waits}"))
+    if not parts:
+        return f"{head}."
+    return f"{head}; {'; '.join(words for _, words in sorted(parts, key=lambda part: -part[0]))}."
 
 
 def _counted(analysis: Analysis) -> bool:
@@ -236,15 +286,6 @@ def _untimed(analysis: WorkAnalysis) -> str:
         return f"{subject(analysis)}: the work of one step, counted and not timed."
     head = f"{subject(analysis)} on {device(analysis)}: {units.seconds(analysis.wall)} per step"
     return f"{head}; no profiled step was kept, so where the time went is not known."
-
-
-def _over_a_link(analysis: Analysis, name: Bound) -> bool:
-    """Whether most of the time under a roof is that of copies and collectives, whose roof is their link."""
-    table = analysis.table
-    under = table.bound == BOUNDS.index(name)
-    moving = np.asarray([signature.op_class in LINKS for signature in analysis.profile.signatures], bool)
-    links = moving[table.columns.signature]
-    return 2 * float(table.share[under & links].sum()) > float(table.share[under].sum())
 
 
 def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:

@@ -80,7 +80,7 @@ def _table(analysis: WorkAnalysis, by: str, choice: Choice, page: Page) -> list[
         if place < 2:
             return page.painted(cell, "dim")
         which = number if long else number - 1
-        roof = 0 <= which < len(columns) and columns[which].name == "roof above"
+        roof = 0 <= which < len(columns) and columns[which].name == "limited by"
         return page.painted(cell, _terminal.ROOFS.get(cell)) if roof else cell
 
     text = _terminal.columns(grid, left, paint=paint)

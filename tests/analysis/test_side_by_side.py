@@ -33,5 +33,5 @@ def test_own_times_beside_the_time_in_which_any_of_them_ran(later: int, times: f
 
 
 def test_it_stands_behind_what_each_attains() -> None:
-    for later, told in ((0, "48 % attained by each op, 96 % together"), (1250, "48 % attained")):
-        assert f"memory roof above, {told} (" in _words.verdict(beside(later))
+    for later, told in ((0, " by each op, 96 % together"), (1250, "")):
+        assert f"memory-limited, at 48 % of DRAM bandwidth{told};" in f"{_words.verdict(beside(later))[:-1]};"

@@ -73,7 +73,7 @@ def test_an_mfu_above_all_is_explained_where_it_can_be() -> None:
     words = "in kernels that need fewer products than are counted"
     assert mfu.endswith(f": convolutions are counted as direct ones, and ran {words} (Winograd or FFT)")
     # 16 000 µs by the count, of two ops that took 5000.
-    assert f"compute roof exceeded, 320 % attained {words};" in verdict
+    assert f"compute-bound, at 320 % of FP32 peak (above its roof, {words});" in verdict
     assert words not in worded(800e6)[1]
     assert "took, which ran faster than their floors" in facts["least step"]
     assert "which ran faster" not in worded(200e6, "convolution", 200e6)[2]["least step"]
@@ -98,7 +98,7 @@ def test_all_of_a_step_above_its_ceilings_ran_elsewhere() -> None:
     half = handmade.device(**{n: value * 2 if n.startswith("launch") else value / 2 for n, value in rates.items()})
     analysis = analyze(handmade.profile(), half)
     assert "ran on a faster device than Round Device, or not all of its time was recorded" in notes.above(analysis)
-    assert "memory roof exceeded, 137–141 % attained" in _words.verdict(analysis)
+    assert "memory-bound, at 137 to 141 % of DRAM bandwidth (above its roof)" in _words.verdict(analysis)
     assert "above 6 ops" in " ".join(text.render(analysis, "class").split()), "beside the table of a key, too"
 
 
@@ -192,9 +192,10 @@ def test_text_json_and_figure_tell_one_range(imported: Analysis) -> None:
         drawn = {piece.label: piece.seconds for piece in pieces if piece.label.startswith(name)}
         floor = drawn[f"{name} floor"]
         assert [floor, floor + drawn.get(f"{name} floor or loss", 0.0)] == pytest.approx([end * share for end in ends])
-        if f"{name} roof above" in verdict:
+        if name in ("compute", "memory") and f" {name}-" in verdict:
             told += 1
-            assert f"{name} roof above, {units.percent_between(*ends)} attained" in verdict
+            word = "bound" if ends[0] >= 0.5 else "limited" if ends[1] < 0.5 else "bound by the upper end"
+            assert f"{name}-{word}, at {_words.between(*ends)} of " in verdict
     assert told
     for label, row in document["groups"].items():
         costed = row["own_seconds"] - row["uncosted"]
@@ -219,8 +220,8 @@ def test_time_whose_roof_turns_within_its_range_is_in_both_ends_of_a_bound(recor
     # Of 49.7 ms: memory's 26.9 and 3.9 more, compute's 14.9 less 3.9.
     memory, compute = (document["bounds"][name] for name in ("memory", "compute"))
     verdict = _words.verdict(analysis)
-    assert f"{units.percent_between(memory / wall, (memory + turning) / wall)} memory roof above" in verdict
+    assert f"{_words.between(memory / wall, (memory + turning) / wall)} memory-" in verdict
     low = (compute - document["bounds_turning"]["compute"]) / wall
-    assert f"{units.percent_between(low, compute / wall)} compute roof above" in verdict
+    assert f"{_words.between(low, compute / wall)} compute-" in verdict
     words = f"Ops of {units.percent(turning / wall, 0)} are under another roof at the upper end."
     assert words in bound.figure([analysis], 7.0)[1].long

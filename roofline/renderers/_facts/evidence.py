@@ -51,11 +51,6 @@ def told(analysis: Analysis) -> Iterator[tuple[str, str]]:
         yield "least step", "; ".join(roofs) + why
     if ranged:
         yield "ranges", _words.ranges(analysis)
-    unattained = [(n, seconds) for n, seconds in total.unattained.items() if seconds > 0 and n != "unknown"]
-    if unattained:
-        most = "at most " if ranged else ""
-        told = ", ".join(f"{name} {most}{units.percent(seconds / wall)}" for name, seconds in unattained)
-        yield "unattained", f"{told} of the step, in ops that reach less than half of the roof above them"
     if words := ceilings.provenance(analysis.device):
         yield "ceilings", words
     if analysis.missing:
@@ -102,7 +97,7 @@ def idle(analysis: Analysis) -> str:
     if causes:
         # Causes were observed in the idle time, and are carried over to the gap: they add up to that.
         same = units.seconds(analysis.idle) == units.seconds(analysis.gap_told)
-        words += f"{': ' if same else f'; the {_words.gap_name(analysis)} by cause: '}{', '.join(causes)}"
+        words += f"{': ' if same else f'; {_words.gap_name(analysis)} by cause: '}{', '.join(causes)}"
     if analysis.most_per_launch is not None:
         number = units.count(analysis.total.kernels)
         words += f"; the host launches {number} kernels, up to {units.seconds(analysis.most_per_launch)} each"

@@ -25,7 +25,7 @@ def caption(analysis: WorkAnalysis) -> str:
     more = "".join(f"{told[0].upper()}{told[1:]}. " for told in notes if told)
     return (
         "FLOP and bytes are shares of the known work, time, floor and loss of the step. Floor: the least time on this "
-        "device; loss: own time − floor; attained: floor / own time. "
+        "device; loss: own time − floor; of roof: floor / own time. "
         f"{_counted(analysis)}{more}{provenance(analysis)}"
     )
 

@@ -179,13 +179,13 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
 
 
 def words(total: Total) -> str:
-    """Say which roof is above most of a group's time, and how close the group comes to it."""
-    if not total.mostly_costed:
+    """Say what limits most of a group's time, and how close the group comes to its roofs."""
+    if not total.mostly_costed or total.bound == "unknown" or total.attained is None:
         return "unknown"
     if total.near_ridge > total.seconds / 2:
         return f"near the ridge, at {_words.attained(total)}"
-    times = _tables.Times(total.seconds, total.floor, total.floor_reach, total.loss, turning=0.0)
-    return _words.bound(total.bound, times)
+    low, high = total.attained, total.attained_high or total.attained
+    return f"{_words.limit(total.bound, low, high)}, at {_words.between(low, high)}"
 
 
 def _published_row(table: ClassShares, group: Group) -> Row:

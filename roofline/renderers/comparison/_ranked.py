@@ -7,7 +7,7 @@ from roofline.comparison.ranking import Ranking
 from roofline.renderers import _words
 from roofline.renderers.comparison import _comparing
 
-HEADS = ("", "run", "step", "factor", "busy", "gap", "attained", "parity with the fastest")
+HEADS = ("", "run", "step", "factor", "busy", "gap", "of roof", "parity with the fastest")
 MATRIX = "Time of the row / time of the column: how many times faster the run of the column is."
 
 

@@ -21,7 +21,7 @@ ORDER = (
     *(f"{bound} {part}" for bound in ("compute", "memory", "overhead") for part in ("floor", "floor or loss", "loss")),
     "unknown",
     "host time",
-    "gap",
+    "GPU idle",
 )
 
 

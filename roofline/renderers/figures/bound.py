@@ -86,7 +86,7 @@ def _caption(items: Sequence[Analysis], names: Sequence[str]) -> Caption:
     )
     what = (
         f"Solid: floor, the least time the ops can take on the device; pale: loss, own time − floor;{between} a bound "
-        "says which roof is above an op, not that it got there. Percentages are of the step."
+        "names the roof that limits an op. Percentages are of the step."
     )
     short, told = [what], [what]
     for analysis in items:

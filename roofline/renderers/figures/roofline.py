@@ -353,8 +353,7 @@ def _caption(runs: Sequence[_Run]) -> Caption:
     if any(isinstance(run.analysis, Analysis) for run in runs):
         sentences.append(
             "Each marker is all ops with one signature: FLOP (matrix and vector) per byte of "
-            f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s attained in their own time, which is "
-            "its area."
+            f"{'main-memory' if counted else 'compulsory'} traffic, and FLOP/s in their own time, which is its area."
         )
     if any(run.points.ticks for run in runs):
         sentences.append(
@@ -365,7 +364,7 @@ def _caption(runs: Sequence[_Run]) -> Caption:
     if any(run.lines.told for run in runs):
         sentences.append("Lines are the ceilings of the device, white marks the ridge points.")
     if any(run.points.streams for run in runs):
-        sentences.append("Beside the panel: ops without FLOP, by the byte/s that they attain.")
+        sentences.append("Beside the panel: ops without FLOP, by their byte/s.")
     if counted:
         sentences.append(
             "Traffic is what hardware counted, where it did; a line comes from where compulsory traffic puts an op."

@@ -119,7 +119,8 @@ def _caption(items: Sequence[Analysis], names: Sequence[str], lines: Sequence[Ti
         told += [short[-1], _words.provenance(analysis)]
         if analysis.gap_causes:
             some = [f"{units.seconds(value)} {_words.plain(cause)}" for cause, value in analysis.gap_causes.items()]
-            told.append(f"The {_words.gap_name(analysis)} by cause: {', '.join(some)}.")
+            by_cause = f"{_words.gap_name(analysis)} by cause: {', '.join(some)}."
+            told.append(f"{by_cause[0].upper()}{by_cause[1:]}")
         if any(op.times > 1 for op in analysis.profile.ops):
             told.append("An op that a loop repeats is drawn once, from its first turn on, with the time of all.")
     return Caption("One step in time", " ".join(short), " ".join(told))

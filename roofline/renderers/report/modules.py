@@ -23,7 +23,7 @@ _OPEN = 2
 #: some twenty.
 _DEEPEST = 100
 #: Headings of the tree, and of that of a step that was counted and not timed.
-_HEADS, _WORK_HEADS = ("module", "", "time", "time %", "FLOP", "attained %"), ("module", "FLOP")
+_HEADS, _WORK_HEADS = ("module", "", "time", "time %", "FLOP", "of roof %"), ("module", "FLOP")
 #: What ops outside of all modules are called.
 OUTSIDE = "(outside of all modules)"
 

@@ -32,9 +32,9 @@ NUMBERS = (
     ("work", "FLOP"),
     ("traffic", "bytes"),
     ("rate", "FLOP/s"),
-    ("attained", "attained %"),
+    ("attained", "of roof %"),
 )
-AFTER = (("roof", "roof above"), ("source", "work known"))
+AFTER = (("roof", "limited by"), ("source", "work known"))
 
 
 def ops(runs: Sequence[Run]) -> tuple[Html, list[dict[str, Any]]]:

@@ -117,8 +117,8 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         ("rate", units.flop_rate(work / own)),
         ("bandwidth", units.byte_rate(traffic / own)),
         ("intensity", units.intensity(work / traffic if traffic else None)),
-        ("attained", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
-        ("roof above", roof),
+        ("of roof", f"{_tables.between(low, high)} %" if low is not None else units.UNKNOWN),
+        ("limited by", roof),
         ("precision", plain(precision_of(analysis, this.signature)) or units.UNKNOWN),
         ("shapes", plain(signature.shapes, 300) or units.UNKNOWN),
     ]

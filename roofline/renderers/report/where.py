@@ -6,7 +6,6 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from roofline import units
-from roofline.analysis.side_by_side import at_once
 from roofline.core.vocabulary import GROUPS
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence
@@ -68,9 +67,13 @@ def _run(run: TimedRun, longest: float, several: bool) -> Html:
         aria_label=f"One step of {_words.subject(run.analysis)} by bound and by group; the table below has the numbers",
     )
     heading = tag("h3", run.title, tag("span", units.seconds(run.analysis.wall), class_="figure")) if several else None
-    told = tag("p", tag("b", _words.gap_name(run.analysis).capitalize()), " ", evidence.idle(run.analysis), ".")
+    told = tag("p", tag("b", _capital(_words.gap_name(run.analysis))), " ", evidence.idle(run.analysis), ".")
     tables = tag("div", _table(bounds, run), _legend(groups, run), class_="beside")
     return tag("div", heading, pictures, tables, told, class_="where")
+
+
+def _capital(words: str) -> str:
+    return words[0].upper() + words[1:]
 
 
 def by_bound(run: TimedRun) -> list[Line]:
@@ -83,7 +86,7 @@ def by_bound(run: TimedRun) -> list[Line]:
     for bound, times in _tables.split(analysis).items():
         if times.seconds <= 0:
             continue
-        words = _words.bound(bound, times, upper[bound], at_once(analysis, bound))  # as the headline has it
+        words = _words.bound(analysis, bound, times, upper[bound])  # as the headline has it
         if times.attained is None:
             parts = (Part("unknown", "unknown pale", times.seconds),)
             lines.append(Line(bound, bound, times.seconds, parts, words=words))

@@ -99,17 +99,21 @@ def calibrate(
 
 
 def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None:
-    """Raise the kept ceilings of this machine where `ceilings`, measured beside a profile's steps, are higher.
+    """Raise the kept bandwidths of main memory where those in `ceilings`, measured beside a profile's steps, are higher.
 
-    They are measured in less time than a calibration takes, so that a lower one says nothing. Nothing is written where
-    nothing is kept.
+    They are measured in less time than a calibration takes, so that a lower one says nothing. Launches and functions are
+    those of the framework that ran, and stay in its profile. Nothing is written where nothing is kept.
     """
     identity = key(kind, threads)
     path = location(identity)
     kept = _read(path, identity, lambda *_: None)
     if kept is None:
         return
-    higher = {name: again for name, again in ceilings.items() if again.value > (kept.device.rate(name) or math.inf)}
+    higher = {
+        name: again
+        for name, again in ceilings.items()
+        if name.startswith("dram.") and again.value > (kept.device.rate(name) or math.inf)
+    }
     if higher:
         _write(path, msgspec.structs.replace(kept, device=kept.device.seen_again(higher)), lambda *_: None)
 

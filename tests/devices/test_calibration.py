@@ -233,8 +233,9 @@ def test_a_profile_raises_what_is_kept(probes):
     calibration.contribute("cpu", 1, measured(dram_copy=12e9).ceilings)
     assert calibration.stored() == []  # nothing is kept to be raised
     calibration.calibrate("cpu", 1)
-    seen = measured(waited=0.4, dram_copy=12.5e9, matrix_fp32=50e9, dram_read=1e9, date="2026-02-02")
+    seen = measured(waited=0.4, dram_copy=12.5e9, matrix_fp32=500e9, dram_read=1e9, date="2026-02-02")
     calibration.contribute("cpu", 1, seen.ceilings)
+    calibration.contribute("cpu", 1, measured(dram_copy=11e9).ceilings)
     result = calibration.calibrate("cpu", 1)
     assert probes.asked == [ALL]
     assert result.ceilings["dram.copy"] == Ceiling(

@@ -99,10 +99,10 @@ def calibrate(
 
 
 def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None:
-    """Raise the kept bandwidths of main memory where those in `ceilings`, measured beside a profile's steps, are higher.
+    """Raise the kept bandwidths of main memory where those in `ceilings`, seen beside a profile's steps, are higher.
 
-    They are measured in less time than a calibration takes, so that a lower one says nothing. Launches and functions are
-    those of the framework that ran, and stay in its profile. Nothing is written where nothing is kept.
+    They are measured in less time than a calibration takes, so that a lower one says nothing. Launches and functions
+    are those of the framework that ran, and stay in its profile. Nothing is written where nothing is kept.
     """
     identity = key(kind, threads)
     path = location(identity)

@@ -155,7 +155,7 @@ def test_the_keys_are_those_of_the_contract(roofline: Run, recorded: Path) -> No
     for name, keys in BELOW.items():
         assert set(document[name]) == keys, name
     for ceiling in document["device"]["ceilings"].values():
-        assert set(ceiling) == {"value", "source", "spread", "date"}
+        assert set(ceiling) == {"value", "source", "spread", "date", "waited", "flag"}
     for table in TABLES:
         assert document[table]
         for row in document[table].values():

@@ -22,15 +22,20 @@ Gemma {gemma} of the FLOPs, of Mistral {mistral}.
 
 Made by `make cells` on {date}: {device}; {versions}.
 
-*Above* is the share of the step in ops under that roof, *attained* what they reach of it; *host* is what no op runs in.
+*Compute*, *memory* and *overhead* are the shares of the step in ops that each limits, *of roof* is how close they come
+to their roofs; *host* is what no op runs in.
 The least time is the sum of the ops' floors. `!`: others used the machine (flag `contended`).{elsewhere}
 
 """
 _ABOVE = BOUNDS[:3]
+#: Columns by their keys in the kept rows, and what those of them are called whose keys are of another time.
 _COLUMNS = (
     *("backend", "step", "least time", *(f"{bound} above" for bound in _ABOVE), "attained", "host"),
     *("GFLOP", "op that takes longest"),
 )
+
+
+_HEADINGS = {**{f"{bound} above": bound for bound in _ABOVE}, "attained": "of roof"}
 
 
 def write() -> Path | None:
@@ -59,15 +64,20 @@ def write() -> Path | None:
     for name in MODELS:
         for mode in models.geometry(name).modes:
             rows = [
-                [f"{backend}{contended}{marks[one.device]}", *(one.row[column] for column in _COLUMNS[1:])]
+                [f"{backend}{contended}{marks[one.device]}", *(_cell(one.row, column) for column in _COLUMNS[1:])]
                 for backend in BACKENDS
                 if (one := there.get(Cell(name, backend, mode, "one-layer"))) is not None
                 for contended in [" !" if "contended" in one.row["flags"] else ""]
             ]
             if rows:
-                parts += [f"## {name}, {mode}\n", _line(_COLUMNS), "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
+                parts += [f"## {name}, {mode}\n", _line([_HEADINGS.get(column, column) for column in _COLUMNS]), "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
     PAGE.write_text(head + "\n".join(parts), encoding="utf-8")
     return PAGE
+
+
+def _cell(row: dict[str, str], column: str) -> str:
+    """A cell as it was kept; rows of an earlier wording say "attained" of what is now "of roof"."""
+    return row[column].removesuffix(" attained") + (" of roof" if row[column].endswith(" attained") else "")
 
 
 def _of_head(there: dict[Cell, kept.Found], model: str) -> str:
@@ -94,7 +104,7 @@ def row(analysis: Analysis) -> dict[str, str]:
 
 def _longest(analysis: Analysis) -> str:
     name, total = next(iter(analysis.by("op").items()))
-    return f"{name}: {units.percent(total.seconds / analysis.wall)}, {units.percent(total.attained)} attained"
+    return f"{name}: {units.percent(total.seconds / analysis.wall)}, {units.percent(total.attained)} of roof"
 
 
 def _line(cells: list[str] | tuple[str, ...]) -> str:

@@ -18,13 +18,15 @@ from roofline.xla.jax import Jax
 
 @pytest.fixture(scope="module")
 def program() -> hlo.Module:
-    """Four products in a row, each followed by a tanh, as XLA compiled them."""
+    """Four products in a row, each followed by a tanh, and the product of their sum: XLA has to keep several."""
 
     @jax.jit
     def chain(x, w):
+        kept = []
         for _ in range(4):
             x = jnp.tanh(x @ w)
-        return x, x.sum()
+            kept.append(x)
+        return sum(kept) @ w
 
     arrays = jnp.ones((64, 64)), jnp.ones((64, 64))
     trace = reader.read(Jax((), ()).profiled(lambda: jax.block_until_ready(chain(*arrays))))
@@ -46,6 +48,7 @@ def test_buffers_lie_where_the_assignment_says(program: hlo.Module) -> None:
     addresses, end = buffers.addresses(program, 1 << 20)
     assert set(addresses) == set(slots)
     assert len(slots) > 4
+    assert any(offset for _, offset in slots.values())
     begins = {slots[number][0]: address - slots[number][1] for number, address in addresses.items()}
     for number, address in addresses.items():
         allocation, offset = slots[number]
@@ -57,14 +60,6 @@ def test_buffers_lie_where_the_assignment_says(program: hlo.Module) -> None:
     assert sum(pieces[-1]) <= end
     # The next program begins behind this one.
     assert min(buffers.addresses(program, end)[0].values()) >= end
-
-
-def test_two_results_of_one_time_lie_apart_and_a_later_one_where_they_were(program: hlo.Module) -> None:
-    """Of four products in a row two live at once, each of 64 x 64 x 4 bytes: there are fewer places than results."""
-    numbered(program)
-    addresses, _ = buffers.addresses(program)
-    whole = [number for number in addresses if buffers.size(program, number) == 64 * 64 * 4]
-    assert len({addresses[number] for number in whole}) == len(whole) < 2 + 2 * 4  # two arguments, four products, tanh
 
 
 @pytest.mark.parametrize("size", [-1, 1 << 51])

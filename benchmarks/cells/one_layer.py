@@ -70,7 +70,8 @@ def write() -> Path | None:
                 for contended in [" !" if "contended" in one.row["flags"] else ""]
             ]
             if rows:
-                parts += [f"## {name}, {mode}\n", _line([_HEADINGS.get(column, column) for column in _COLUMNS]), "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
+                heads = _line([_HEADINGS.get(column, column) for column in _COLUMNS])
+                parts += [f"## {name}, {mode}\n", heads, "|" + "---|" * len(_COLUMNS), *map(_line, rows), ""]
     PAGE.write_text(head + "\n".join(parts), encoding="utf-8")
     return PAGE
 

@@ -17,7 +17,7 @@ from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
 from roofline.core.rows import addresses_known, buffers_known, rows
-from roofline.core.schema import slug
+from roofline.core.schema import Profile, slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, Bound
 from roofline.renderers import _tables
 
@@ -195,11 +195,11 @@ def ranges(analysis: Analysis) -> str:
     if analysis.device.serves is not None and not buffers_known(analysis.profile):
         told.append("what the caches held")
         ends.append("from all that fits in the last-level cache to nothing")
-    elif analysis.device.serves is not None and not addresses_known(analysis.profile):
-        told.append("where buffers lay")
-        ends.append(
-            "from results that exceed the last-level cache to all that it would evict if no two buffers shared memory"
-        )
+    elif analysis.device.serves is not None and _results_open(analysis.profile):
+        told.append("which results are written over before the cache evicts them")
+        located = addresses_known(analysis.profile)
+        most = "with buffers where they lay in one step" if located else "if no two buffers shared memory"
+        ends.append(f"from results that exceed the last-level cache to all that it would evict {most}")
     if UNKNOWN_ARITHMETIC in analysis.missing:
         told.append("in which arithmetic some products ran")
         ends.append("from their traffic alone to the slowest arithmetic of their inputs")
@@ -217,6 +217,11 @@ def ranges(analysis: Analysis) -> str:
         f"the {record} does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's "
         "own time allows it"
     )
+
+
+def _results_open(profile: Profile) -> bool:
+    """Whether what becomes of results is a range: without addresses, and on a CPU (`caches.traffic`)."""
+    return profile.device.kind == "cpu" or not addresses_known(profile)
 
 
 def attained(total: Total) -> str:

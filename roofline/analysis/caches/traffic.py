@@ -48,8 +48,10 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
     cache. A result goes there when it is evicted, read before that or not, unless its memory is written again before;
     the op that wrote it is charged. Both follow from the buffers that ops touch and from where these lie. Where it is
     not recorded which of them share memory, results are a range: from those that exceed the cache to all that would be
-    evicted if none did. Where the buffers are not recorded either, inputs are one, too: what exceeds the cache is cold
-    for sure, and all may be but for what the op right before wrote (`handed_over`).
+    evicted if none did. So they are on a CPU, up to what is evicted with buffers where they lay in one step: its
+    allocators place them elsewhere in the next one, and no counters confirm the rule there. Where the buffers are not
+    recorded either, inputs are a range, too: what exceeds the cache is cold for sure, and all may be but for what the
+    op right before wrote (`handed_over`).
 
     A cache of which nobody knows how fast it is takes no byte from main memory: it would give it for free.
     """
@@ -66,7 +68,7 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
         least = np.asarray([_never_held(one.reads, cache) for one in profile.signatures], np.float64)[signature]
         return Cold(least * often, beyond, (read + written) * often - handed_over(profile, cache))
     cold_read, written_back, shared = _follow_buffers(profile, cache)
-    if shared and addresses_known(profile):
+    if shared and addresses_known(profile) and profile.device.kind != "cpu":
         return Cold(cold_read, written_back, None)
     return Cold(cold_read, beyond, cold_read + np.maximum(beyond, written_back))
 

@@ -1,7 +1,7 @@
 """Find where the storages of a counted step lie: the profiler's events know pointers, the execution trace numbers.
 
-Both recorders see the same calls in the same order. PyTorch's observer numbers a storage by its data pointer (torch
-2.11 to 2.13, execution_trace_observer.cpp), so a number has one address, and a storage that gets the block of one that
+Both recorders see the same calls in the same order. PyTorch's observer numbers a storage by its data pointer (seen
+of torch 2.13, execution_trace_observer.cpp), so a number has one address, and a storage that gets the block of one that
 is gone has its number.
 """
 

@@ -23,6 +23,10 @@ def with_cache(size: float) -> Device:
     return replace(handmade.device(), caches=(Cache(level="llc", size=size, source="made up"),))
 
 
+#: A GPU, whose allocator hands out the same blocks in each step.
+GPU = replace(handmade.device(), kind="cuda")
+
+
 #: An op that copies 4 bytes, and one that copies 12.
 COPIES = tuple(replace(handmade.SIGNATURES[2], reads=(size,), writes=(size,)) for size in (4.0, 12.0))
 
@@ -50,14 +54,21 @@ def test_results_are_a_range_where_addresses_are_not_recorded() -> None:
 
 def test_addresses_say_which_results_are_written_over() -> None:
     # The same chain: 2 lies where 0 lay, 3 where 1 lay. Two blocks of 4 bytes fit the cache, and nothing leaves it.
-    blocks = copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, 4))
+    blocks = copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, 4), device=GPU)
     cold = cold_traffic(blocks, with_cache(10.0))
     assert (cold.read.tolist(), cold.written.tolist(), cold.high) == ([0, 0, 0], [0, 0, 0], None)
+    # On a CPU the blocks of one step say what is evicted at most.
+    on_cpu = cold_traffic(replace(blocks, device=handmade.device()), with_cache(10.0))
+    assert on_cpu.high is not None
+    assert on_cpu.high.tolist() == [0, 0, 0]
     # In a cache of 6 bytes no block outlives the next one: all comes from memory and goes there.
     cold = cold_traffic(blocks, with_cache(6.0))
     assert (cold.read.tolist(), cold.written.tolist(), cold.high) == ([4, 0, 0], [4, 4, 4], None)
     # With one buffer elsewhere that nobody located, results are a range.
-    assert cold_traffic(copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, None)), with_cache(10.0)).high is not None
+    assert (
+        cold_traffic(copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, None), device=GPU), with_cache(10.0)).high
+        is not None
+    )
 
 
 def test_a_cache_of_unknown_speed_takes_nothing_from_memory() -> None:

@@ -105,7 +105,7 @@ def test_plot(counted: Run, other: tuple[str, ...], tmp_path: Path) -> None:
             assert "was counted and not timed" in ended.err
             assert "draw --kind breakdown (the shares of FLOP and bytes) or --kind roofline" in ended.err
     # The devices of both: one of them has ceilings.
-    assert drawn == (["breakdown", "devices", "roofline"] if other else ["breakdown", "roofline"])
+    assert drawn == (["breakdown", "devices", "roofline", "wall"] if other else ["breakdown", "roofline", "wall"])
     if not other:
         for kind in drawn:
             assert not TIMES.search((tmp_path / f"{kind}.svg").read_text())

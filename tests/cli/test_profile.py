@@ -52,7 +52,7 @@ TOP = {
     *("bounds_reach", "bounds_attained", "bounds_turning"),
 }
 #: What is there beyond it (docs/profile-format.md).
-EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset"}
+EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset", "counters"}
 BELOW = {
     "device": {"name", "kind", "ceilings"},
     "wall": {
@@ -80,7 +80,7 @@ ROW = {
         "floor_reach",
         "loss",
     ),
-    *("divided_seconds", "bounds"),
+    *("divided_seconds", "bounds", "busy_share", "counted_bytes_read", "counted_bytes_written", "uncounted_ops"),
 }
 TABLES = ("classes", "groups", "phases", "blocks")
 

@@ -77,7 +77,7 @@ def test_a_file_that_ends_the_process_before_there_is_a_step(
         backend="torch", workload=Workload(model="mine"), file=str(tmp_path / "mine.py"), function="make_step"
     )
     with pytest.raises(MeasurementError) as refused:
-        child._build(request, BACKEND)
+        child.build(request, BACKEND)
     assert str(refused.value).startswith(told)
 
 
@@ -155,7 +155,7 @@ def test_what_cannot_be_counted_without_data_is_counted_with_it(
 ) -> None:
     words: list[str] = []
     step = Step(run=lambda: None, parameters=child._LARGE + 1)
-    monkeypatch.setattr(child, "_build", lambda request, backend: (step, {}))
+    monkeypatch.setattr(child, "build", lambda request, backend: (step, {}))
     monkeypatch.setattr(child, "_say", words.append)
     backend = replace(BACKEND, recorder=Mute(error), without_data=nullcontext)
     request = Request(backend="torch", workload=Workload(model="mlp"), count_only=True, without_data=True)

@@ -23,7 +23,7 @@ class Cycle:
 
 
 def test_nothing_is_collected_but_between_steps() -> None:
-    due, before = gc.get_threshold()[0] + 1, (gc.isenabled(), gc.get_freeze_count())
+    due, enabled, frozen = gc.get_threshold()[0] + 1, gc.isenabled(), gc.get_freeze_count()
     assert due > 1
     with kept_out(0.0):
         held = weakref.ref(Cycle(10 * due))
@@ -33,7 +33,9 @@ def test_nothing_is_collected_but_between_steps() -> None:
         held = weakref.ref(Cycle(0))
         collect_if_due()
         assert held() is not None  # so few objects that Python would not, either
-    assert (gc.isenabled(), gc.get_freeze_count()) == before
+    assert gc.isenabled() == enabled
+    # What others had frozen may have been let go meanwhile.
+    assert gc.get_freeze_count() <= frozen
 
 
 @pytest.fixture

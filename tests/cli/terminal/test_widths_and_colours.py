@@ -55,7 +55,8 @@ def test_a_narrow_terminal_drops_columns_and_names_them(
     columns(40)
     told = " ".join(" ".join(lines(roofline("show", "a.json").out)).split())
     assert (
-        "No room for FLOP %, bytes %, floor %, loss %, FLOP/s vs matmul and limited by: --width N takes more." in told
+        "No room for FLOP %, bytes %, % of busy, floor %, loss %, FLOP/s vs matmul and limited by: --width N takes"
+        in told
     )
     assert "No room" not in roofline("show", "a.json", "--width", "120").out
 

@@ -101,7 +101,7 @@ def test_a_single_hole_is_no_matter_of_each_launch() -> None:
     )
     assert analyze(holed).waits_for_host
     assert analyze(holed).most_per_launch is None
-    assert dict(evidence.told(analyze(holed)))["gap"].endswith(f"of it at once, before {name(profile, 40)}")
+    assert dict(evidence.told(analyze(holed)))["GPU idle"].endswith(f"of it at once, before {name(profile, 40)}")
 
 
 def name(profile: Profile, op: int) -> str:

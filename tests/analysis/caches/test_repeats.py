@@ -4,9 +4,14 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from roofline.analysis.caches import repeats as module
 from roofline.analysis.caches.accesses import Accesses
+from roofline.analysis.caches.pieces import touch_pieces
+from roofline.analysis.caches.recency import find_misses, find_write_backs
 from roofline.analysis.caches.repeats import Repeat, repeats
 
 
@@ -60,3 +65,29 @@ def test_a_short_loop_is_walked_through(monkeypatch: pytest.MonkeyPatch) -> None
     monkeypatch.setattr(module, "_LEAST", 4)
     assert repeats(step(*(1, 2) * 3)) == [Repeat(0, 2, 3)]  # saves four ops
     assert repeats(step(*(1,) * 4)) == []  # saves three
+
+
+OPS = st.lists(st.tuples(st.integers(0, 5), st.integers(0, 5)), max_size=4)
+
+
+@settings(max_examples=200, suppress_health_check=[HealthCheck.function_scoped_fixture])
+@given(OPS, OPS.filter(bool), st.integers(3, 9), OPS, st.integers(1, 30))
+def test_folded_turns_move_what_they_move_one_by_one(
+    before: list[tuple[int, int]], turn: list[tuple[int, int]], turns: int, behind: list[tuple[int, int]], cache: int
+) -> None:
+    """Each op reads one buffer and writes one, of as many bytes as their number plus one."""
+    pairs = np.asarray([*before, *turn * turns, *behind], np.int64)
+    whole = Accesses(pairs.ravel(), pairs.ravel() + 1.0, *np.ones((2, len(pairs)), np.int64))
+    stays, reads_like, writes_like = module.fold_repeats(whole)
+    assert len(stays) < len(pairs)
+
+    def moved(some: Accesses) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        touches = touch_pieces(some, cache)
+        misses = find_misses(touches, cache)
+        columns = misses & ~touches.written, find_write_backs(touches, misses)
+        read, written = (np.bincount(touches.op, touches.bytes * each, len(some.reads)) for each in columns)
+        return read, written
+
+    (read, written), (read_folded, written_folded) = moved(whole), moved(whole.of(stays))
+    np.testing.assert_allclose(read_folded[reads_like], read)
+    np.testing.assert_allclose(written_folded[writes_like], written)

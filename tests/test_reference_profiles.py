@@ -24,6 +24,8 @@ FLAGS = {
     # The only steps in TF32 that leave the GPU no pause: under its power cap of 700 W it lowered its clocks.
     "h100/bert-jax-buffers-off-infer-b32-tf32": {"throttled"},
     "h100/bert-jax-buffers-on-infer-b32-tf32": {"throttled"},
+    # Graph breaks at `nonzero` of its adaptive softmax leave regions of whose inside nothing was noted.
+    "hf2019/transformer-xl-infer-b1-torch-compile": {"opaque-regions"},
     # Kernels of a CUDA graph name no op, and traces of PyTorch 2.11 no nodes of it: they are joined in their order.
     "h100/bert-torch-compile-reduce-overhead-infer-b1-bf16": {"replays-by-order"},
     "h100/bert-torch-compile-reduce-overhead-infer-b32-bf16": {"replays-by-order"},
@@ -32,32 +34,9 @@ FLAGS = {
 #: Of steps of seconds there are few, and `show` says what a profiler cost short ops and whether others were there.
 OF_PRESETS = {"few-steps", "inflated", "contended"}
 #: Profiles that `make reference` has not measured yet. `compare --preset` says of their rows that there is one alone.
-MISSING = {
-    "hf2019/bert-infer-b1-tensorflow",
-    "hf2019/ctrl-infer-b1-torchscript",
-    "hf2019/distilbert-infer-b1-tensorflow",
-    "hf2019/distilgpt2-infer-b1-tensorflow",
-    "hf2019/gpt2-infer-b1-tensorflow",
-    "hf2019/openai-gpt-infer-b1-torchscript",
-    "hf2019/roberta-infer-b1-torchscript",
-    "hf2019/transformer-xl-infer-b1-torch-compile",
-    "hf2019/xlm-infer-b1-torchscript",
-    "hf2019/xlnet-infer-b1-torchscript",
-    "keras-benchmark/bert-infer-b1-keras-jax",
-    "keras-benchmark/bert-train-b1-keras-jax",
-    "keras-benchmark/gemma-generate-b1-keras-jax",
-    "keras-benchmark/gemma-generate-b32-keras-jax",
-    "keras-benchmark/gemma-train-b1-keras-jax",
-    "keras-benchmark/mistral-generate-b1-keras-jax",
-    "keras-benchmark/mistral-generate-b32-keras-jax",
-    "keras-benchmark/mistral-train-b1-keras-jax",
-    "keras-benchmark/segment-anything-infer-b1-keras-jax",
-    "keras-benchmark/segment-anything-train-b1-keras-jax",
-    "keras-benchmark/stable-diffusion-infer-b1-keras-jax",
-    "keras-benchmark/stable-diffusion-train-b1-keras-jax",
-    "simplechains/lenet5-train-b16-jax",
-    "simplechains/mlp-train-b10000-jax",
-}
+MISSING = {"hf2019/distilgpt2-infer-b1-tensorflow", "keras-benchmark/mistral-generate-b1-keras-jax"}
+#: Ops faster than their floors. XLA computes that row of a layer norm alone which is used; all rows are counted.
+ABOVE = {"keras-benchmark/bert-infer-b1-keras-jax": 1, "keras-benchmark/bert-train-b1-keras-jax": 1}
 
 
 def test_every_file_has_a_short_name() -> None:
@@ -73,10 +52,10 @@ def test_flags_are_of_profiles_that_ship() -> None:
 def test_a_shipped_profile_closes_and_has_no_defect(name: str) -> None:
     path = SHIPPED[name]
     analysis = analyze(load(path))
-    assert analysis.above_ceiling == 0
-    flags = {slug(flag) for flag in analysis.flags}
+    assert analysis.above_ceiling == ABOVE.get(name, 0)
+    flags = {slug(flag) for flag in analysis.flags} - {"above-ceiling"}
     if analysis.profile.preset:
-        assert flags <= OF_PRESETS
+        assert flags <= OF_PRESETS | FLAGS.get(name, set())
     else:
         assert flags == FLAGS.get(name, set())
     # wall = sum of the classes + gap, to 0.1 %

@@ -13,7 +13,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 
-from roofline.analysis.analysis import Analysis, WorkAnalysis, analyze
+from roofline.analysis.analysis import Analysis, WorkAnalysis, analyze, why_untimed
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.parity.precision import products_differ
 from roofline.core.schema import Profile, slug
@@ -98,11 +98,7 @@ def _timed(side: WorkAnalysis, name: str) -> Analysis:
     """Refuse a profile without times: they cannot be judged."""
     if isinstance(side, Analysis):
         return side
-    if side.profile.profiled is None:
-        raise InputError(f"{name} was only counted, so it has no times to judge: add --counts-only.")
-    raise InputError(
-        f"{name} holds no profiled step, so it has no times to judge: measure it again, or add --counts-only."
-    )
+    raise InputError(f"{name} {why_untimed(side.profile)}, or add --counts-only.")
 
 
 def _same_conditions(before: Analysis, after: Analysis) -> None:

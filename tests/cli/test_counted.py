@@ -132,7 +132,7 @@ def test_check(counted: Run) -> None:
     assert counted("check", "c.json", "c.json", "--counts-only").code == 0
     ended = counted("check", "c.json", "c.json")
     assert ended.code == 2
-    assert "was only counted, so it has no times to judge: add --counts-only." in ended.err
+    assert "was counted and not timed: measure it again without --count-only, or add --counts-only." in ended.err
 
 
 def test_whatif(counted: Run) -> None:

@@ -351,10 +351,13 @@ def test_an_unresolved_time_is_a_warning(roofline: Run, tmp_path: Path) -> None:
         ),
         (("check", "p.json", "cut.json"), "cut.json cannot be read as a profile"),
         (("check", "p.json", "other.json"), "model is 'toy' in BASELINE and 'gpt2' in CURRENT"),
-        (("check", "p.json", "c.json"), "CURRENT was only counted, so it has no times to judge: add --counts-only."),
+        (
+            ("check", "p.json", "c.json"),
+            "CURRENT was counted and not timed: measure it again without --count-only, or add --counts-only.",
+        ),
         (
             ("check", "p.json", "n.json"),
-            "CURRENT holds no profiled step, so it has no times to judge: measure it again",
+            "CURRENT holds no profiled step, so its ops have no times: measure it again, or add --counts-only.",
         ),
         (("check", "p.json", "p.json", "--format", "xml"), "there are: github, json, junit, text."),
         (("check", "p.json", "p.json", "--max-time", "-5%"), "--max-time '-5%' is no limit: give a percentage"),

@@ -357,7 +357,7 @@ def test_profiles_of_other_steps_are_refused(change: dict[str, object], sentence
         ({"environment": {"threads": "8"}}, "the number of threads is '2' in BASELINE and '8' in CURRENT"),
         ({"wall": replace(slower(1), protocol="single")}, "the protocol is 'steady'"),
         ({"wall": replace(slower(1), source="profiled")}, "what timed the steps is 'plain'"),
-        ({"profiled": None}, "CURRENT was only counted, .* add --counts-only"),
+        ({"profiled": None}, "CURRENT was counted and not timed: .* --count-only, or add --counts-only"),
     ],
 )
 def test_times_need_the_same_conditions_and_counts_do_not(change: dict[str, object], sentence: str) -> None:

@@ -120,8 +120,9 @@ class Op(msgspec.Struct, frozen=True, array_like=True, gc=False):
 class Wall(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     """Times of plain steps [s] (the T run).
 
-    steps: by the protocol; single: with a synchronisation after each step; first: the first step of the process,
-    which builds and compiles; processes: the steps of each further process (`--rounds`).
+    steps: by the protocol, none where the step was counted and not timed; single: with a synchronisation after each
+    step; first: the first step of the process, which builds and compiles, and which a process that only counts runs,
+    too; processes: the steps of each further process (`--rounds`).
     protocol: "steady" (enqueued back to back) or "single"; source: "plain", or "profiled" for an imported trace.
     """
 
@@ -375,7 +376,12 @@ def decode(data: bytes, source: str = "the profile") -> Profile:
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
         raise InputError(f"{source} cannot be read as a profile: {error}; {_MADE}.") from None
     sound.check(profile, source, decoded=True)
-    return profile
+    return profile if profile.profiled is not None else _without_steps(profile)
+
+
+def _without_steps(profile: Profile) -> Profile:
+    """The profile of a step that was only counted, without the first step that older versions wrote as a plain one."""
+    return replace(profile, wall=replace(profile.wall, steps=(), single=(), processes=()))
 
 
 def _current(data: bytes) -> Profile | None:

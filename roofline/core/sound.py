@@ -82,9 +82,10 @@ def check(profile: Profile, source: str, *, decoded: bool = False) -> None:
 
     decoded: what the types of its fields bound is within these bounds, since msgspec looked at them.
     """
-    if not profile.wall.steps or 0 in chain(profile.wall.steps, *profile.wall.processes):
-        raise _damaged(source, "it has no times of steps")
     profiled = profile.profiled
+    timed = profiled is not None
+    if (timed and not profile.wall.steps) or 0 in chain(profile.wall.steps, *profile.wall.processes):
+        raise _damaged(source, "it has no times of steps")
     if profiled and not (
         len(profiled.walls) == len(profiled.corrected)
         and len(profiled.idle) in (0, len(profiled.corrected))

@@ -34,7 +34,7 @@ def request_of(profile: Profile) -> Request:
     if "in-process" in map(slug, profile.flags):
         raise InputError("It was profiled inside a process of yours, which cannot be run again from here.")
     if profile.own_step:
-        own = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps))
+        own = msgspec.structs.replace(own_steps.recall(profile), steps=len(profile.wall.steps) or None)
         checked(own)
         _check_machine(profile)
         return own
@@ -67,7 +67,7 @@ def request_of(profile: Profile) -> Request:
         backend=profile.backend,
         workload=workload,
         threads=int(threads) if threads.isascii() and threads.isdecimal() else None,
-        steps=len(profile.wall.steps),
+        steps=len(profile.wall.steps) or None,
         preset=profile.preset,
     )
     checked(request)

@@ -93,7 +93,7 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
         if median(again.wall.steps) < median(recording.wall.steps):
             recording, variables = again, other
     others = []
-    for number in range(2, rounds + 1):
+    for number in range(2, 1 if request.count_only else rounds + 1):
         say(f"Round {number} of {rounds}.")
         others.append(record(plainly(request), backend, variables, shared).wall.steps)
     if not others:

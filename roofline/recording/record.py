@@ -92,8 +92,8 @@ def _seen_to_run(run: Callable[[], object]) -> Callable[[], object]:
 
 
 def _nothing(first: float) -> Plain:
-    """Of a run that only counts: the first step [s]."""
-    wall = Wall(steps=(first,), first=first)
+    """Of a run that only counts: the first step [s], which is no plain one."""
+    wall = Wall(steps=(), first=first)
     return Plain(wall, contention.since(contention.start()), clocks.Clocks(None), contention.System())
 
 

@@ -154,6 +154,8 @@ def test_export(counted: Run, tmp_path: Path) -> None:
 def test_in_python(counted: Run, tmp_path: Path) -> None:
     profile = package.load(tmp_path / "c.json")
     analysis = package.analyze(profile)
+    assert profile.wall.steps == profile.wall.single == ()
+    assert profile.wall.first is not None
     unknown = (analysis.wall, analysis.busy, analysis.gap, analysis.gap_interval, analysis.gap_causes, analysis.mfu)
     assert unknown == (None,) * 6
     assert analysis.total.flops == FLOPS

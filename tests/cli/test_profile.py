@@ -248,11 +248,12 @@ def test_rounds_are_further_processes(measuring: Run, tmp_path: Path) -> None:
 
 
 def test_counting_only_times_nothing(measuring: Run, tmp_path: Path) -> None:
-    ended = measuring(*MLP, "--count-only", "--mode", "train", "-o", "p.json")
+    ended = measuring(*MLP, "--count-only", "--mode", "train", "--rounds", "2", "-o", "p.json")
     assert ended.code == 0, ended.err
 
     saved = package.load(tmp_path / "p.json")
     assert saved.profiled is None
+    assert saved.wall.steps == saved.wall.processes == ()
     assert not saved.device.ceilings
     assert {saved.phases[op.phase] for op in saved.ops} == {"forward", "backward", "optimizer"}
     document = shown(measuring, "p.json")

@@ -205,6 +205,15 @@ def test_whether_ops_have_times() -> None:
     assert not handmade.without_steps().has_times
 
 
+def test_a_counted_profile_has_a_first_step_and_no_plain_one() -> None:
+    wall = Wall(steps=(0.125,), first=0.125, single=(0.25,), processes=((0.5,),))
+    older = handmade.profile(profiled=None, wall=wall)  # as it was written once
+    assert decode(encode(older)).wall == Wall(steps=(), first=0.125)
+    saved = handmade.profile(profiled=None, wall=Wall(steps=(), first=0.125))
+    assert decode(encode(saved)) == saved
+    assert decode(encode(handmade.profile(wall=wall))).wall == wall
+
+
 COUNTERS = Counters(
     tool="Nsight Compute", file="ncu.csv", kernels=9, unjoined=1, joined=0.99, busy=0.98,
     read=(None, 1e6, *[0.0] * 6), written=(None, 2e6, *[0.0] * 6), through_cache=(None, 3.5e6, *[0.0] * 6),

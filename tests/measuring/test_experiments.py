@@ -116,6 +116,11 @@ def test_what_is_recorded_is_asked_for_again() -> None:
     )  # fmt: skip
 
 
+def test_of_a_counted_step_no_number_of_steps_is_asked_for() -> None:
+    counted = replace(recorded(), profiled=None, wall=Wall(steps=(), first=0.1))
+    assert requests.request_of(counted).steps is None
+
+
 @pytest.mark.parametrize(
     ("changes", "message"),
     [

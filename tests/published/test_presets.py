@@ -187,6 +187,14 @@ def test_fewer_steps_are_the_same_step() -> None:
     assert found.ratio(found.figures[0]) is not None
 
 
+def test_a_counted_step_was_not_timed_in_fewer_steps() -> None:
+    profile = bert_fit()
+    wall = msgspec.structs.replace(profile.wall, steps=())
+    found = beside(msgspec.structs.replace(profile, profiled=None, wall=wall))
+    assert found is not None
+    assert (found.mean, found.differences) == (None, ())
+
+
 def test_the_published_size_is_base() -> None:
     found = beside(bert_fit(size="published"))
     assert found is not None

@@ -79,6 +79,6 @@ def _value(text: str | None) -> str:
 
 def _measured(run: Analysis, which: str) -> None:
     """Refuse a run without times: there is nothing to compare."""
+    timed(run, f"The {which} profile")
     if not run.profile.wall.steps:
         raise InputError(f"The {which} profile holds no timed steps: measure it with --steps 3 or more.")
-    timed(run, f"The {which} profile")

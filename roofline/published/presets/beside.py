@@ -175,7 +175,7 @@ def _differences(profile: Profile, row: Row, asked: Asked) -> tuple[Difference, 
         "size": (size_of(profile), asked.size or "base", ()),
         "precision": (profile.precision, asked.precision, ()),
         "input": (profile.switches.get("input"), asked.input, ()),
-        "steps": (len(profile.wall.steps), asked.steps, ()),
+        "steps": (len(profile.wall.steps) or None, asked.steps, ()),
     }
     told = [
         Difference(what, str(here), "that of the size" if there is None else str(there))

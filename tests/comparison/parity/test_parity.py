@@ -732,7 +732,9 @@ def test_sentences_name_the_backends() -> None:
 
 
 def test_runs_that_were_not_timed() -> None:
-    counted = base(profiled=None, ops=tuple(replace(op, own_ns=()) for op in handmade.OPS))
+    counted = base(
+        profiled=None, wall=Wall(steps=(), first=0.1), ops=tuple(replace(op, own_ns=()) for op in handmade.OPS)
+    )
     with pytest.raises(InputError, match=r"second profile was counted and not timed.*without --count-only"):
         judged(base(), counted)
     analysis = analyze(base())

@@ -26,6 +26,7 @@ from typing import Any
 import msgspec
 
 from roofline import devices, plugins
+from roofline.core import sound
 from roofline.core.device import SHEET_HIGH, SHEET_LOW, Cache, Ceiling, Device
 from roofline.devices import contention, nvidia
 from roofline.devices import cpu as cpus
@@ -386,7 +387,14 @@ def _read(path: Path, identity: Mapping[str, str], tell: Progress) -> Stored | N
     except (msgspec.MsgspecError, UnicodeDecodeError) as error:
         tell(f"The calibration in {path} is damaged ({error}); measuring again.", 0, 0)
         return None
-    return kept if kept.schema == SCHEMA and kept.key == identity else None
+    if kept.schema != SCHEMA or kept.key != identity:
+        return None
+    try:  # what no profile may hold would keep every profile of this machine from being saved
+        sound.check_device(kept.device, str(path))
+    except InputError:
+        tell(f"The calibration in {path} holds numbers that nothing measures; measuring again.", 0, 0)
+        return None
+    return kept
 
 
 def _write(path: Path, content: Stored, tell: Progress) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import time
+from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -11,11 +12,13 @@ from roofline.devices.cpu import affinity
 
 #: [s] The machine is watched before it is called idle. By choice: 25 ticks of the clock that Linux counts load with.
 _LOOK = 0.25
+#: Linux: a folder for each thread of this process that lives.
+_THREADS = Path("/proc/self/task")
 
 
 @dataclass(frozen=True, slots=True)
 class Load:
-    """What this process got of the machine. Units: s.
+    """What this process got of the machine between two moments. Units: s.
 
     processor: time that its threads ran; waited: time that they could have run but others did (Linux only);
     switches: how often they were taken off a processor.
@@ -25,31 +28,6 @@ class Load:
     processor: float = 0.0
     waited: float = 0.0
     switches: int = 0
-
-    @classmethod
-    def now(cls) -> Load:
-        """The totals since the process began; differences of two mean something."""
-        try:
-            import resource
-
-            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
-        except ImportError:  # Windows
-            switches = 0
-        waited = 0.0
-        for path in Path("/proc/self/task").glob("*/schedstat"):
-            try:
-                waited += 1e-9 * int(path.read_text(encoding="utf-8").split()[1])
-            except (OSError, IndexError, ValueError):  # a thread that has just ended, another kernel
-                continue
-        return cls(time.perf_counter(), time.process_time(), waited, switches)
-
-    def __sub__(self, other: Load) -> Load:
-        return Load(
-            self.wall - other.wall,
-            self.processor - other.processor,
-            self.waited - other.waited,
-            self.switches - other.switches,
-        )
 
     def __add__(self, other: Load) -> Load:
         return Load(
@@ -64,7 +42,51 @@ class Load:
 
         A library may have more threads than asked for, so that all of them together wait longer than there is time.
         """
-        return min(1.0, self.waited / (self.wall * threads)) if self.wall else 0.0
+        return min(1.0, max(0.0, self.waited / (self.wall * threads))) if self.wall else 0.0
+
+
+@dataclass(frozen=True, slots=True)
+class Moment:
+    """The totals of this process since it began. Units: s.
+
+    waits: how long each thread that lives has waited for a processor, by its number; empty where nobody tells.
+    """
+
+    wall: float
+    processor: float
+    switches: int
+    waits: Mapping[str, float]
+
+    @classmethod
+    def now(cls) -> Moment:
+        """Read the totals."""
+        try:
+            import resource
+
+            switches = resource.getrusage(resource.RUSAGE_SELF).ru_nivcsw
+        except ImportError:  # Windows
+            switches = 0
+        waits = {}
+        for path in _THREADS.glob("*/schedstat"):
+            try:
+                waits[path.parent.name] = 1e-9 * int(path.read_text(encoding="utf-8").split()[1])
+            except (OSError, IndexError, ValueError):  # a thread that has just ended, another kernel
+                continue
+        return cls(time.perf_counter(), time.process_time(), switches, waits)
+
+    def since(self, earlier: Moment) -> Load:
+        """What the process got between the two moments.
+
+        A thread that ended in between takes its total with it: what it waited is not known, and not taken off others.
+        One that began in between waited all of its time since then.
+        """
+        return Load(
+            self.wall - earlier.wall,
+            self.processor - earlier.processor,
+            # Below 0 where a new thread has the number of one that ended.
+            sum(max(0.0, total - earlier.waits.get(thread, 0.0)) for thread, total in self.waits.items()),
+            self.switches - earlier.switches,
+        )
 
 
 def is_idle(threads: int) -> bool:

@@ -20,7 +20,7 @@ import msgspec
 from roofline.core.device import Device
 from roofline.devices import cpu as cpus
 from roofline.devices import nvidia
-from roofline.devices.contention import Load
+from roofline.devices.contention import Load, Moment
 from roofline.devices.sampling import Finding, Probe
 from roofline.errors import InputError, MissingError, RooflineError
 
@@ -95,14 +95,14 @@ def _run(
     A ceiling is the best of all turns: somebody else's load comes in bursts, and the turns lie seconds apart.
     """
     found = Finding()
-    before, total, done, turn = Load.now(), Load(), 0, 0
+    before, total, done, turn = Moment.now(), Load(), 0, 0
     probes = chosen
     while probes:
         of = max(TURNS * len(chosen), done + len(probes))
         for probe, names in probes:
             if report is not None:
                 report(", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*", done, of)
-            start = Load.now()
+            start = Moment.now()
             try:
                 finding = probe.run(names)
             # What a processor or a build lacks, no memory, what compilers and private calls of torch raise: these
@@ -111,7 +111,7 @@ def _run(
                 why = str(error).strip().partition("\n")[0]
                 finding = Finding(notes=dict.fromkeys(names, why or type(error).__name__))
             if probe.busy:
-                used = Load.now() - start
+                used = Moment.now().since(start)
                 total += used
                 finding = finding.under_load(used.contention(threads))
             found = found.joined(finding)
@@ -123,7 +123,7 @@ def _run(
             )
     if report is not None:
         report("done", done, done)
-    whole = Load.now() - before
+    whole = Moment.now().since(before)
     load = {"turns": str(turn), "involuntary switches": str(whole.switches)}
     if total.wall:
         load["cpu share"] = f"{total.processor / (total.wall * threads):.2f}"

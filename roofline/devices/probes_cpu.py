@@ -16,7 +16,7 @@ from statistics import median
 from typing import Any
 
 from roofline.core.device import DRAM, Cache, Ceiling
-from roofline.devices.contention import Load
+from roofline.devices.contention import Moment
 from roofline.devices.cpu import Cpu, detect
 from roofline.devices.sampling import Best, Candidate, Finding, Probe, ceiling, fastest_first, usable
 from roofline.plugins import importing
@@ -265,10 +265,10 @@ def quick_bandwidth(threads: int | None, seconds: float = 0.25) -> dict[str, Cei
     today = Date.today().isoformat()
     if threads is not None:
         torch.set_num_threads(threads)
-    start = Load.now()
+    start = Moment.now()
     try:
         found = _dram(wanted, last=last, seconds=seconds, full=False, conditions=conditions, date=today)
-        return found.under_load((Load.now() - start).contention(threads or before)).ceilings
+        return found.under_load(Moment.now().since(start).contention(threads or before)).ceilings
     except (RuntimeError, MemoryError):
         return {}
     finally:

@@ -245,6 +245,19 @@ def test_a_profile_raises_what_is_kept(probes):
     assert "dram.read" not in result.ceilings
 
 
+def test_what_no_profile_may_hold_is_not_taken_from_the_cache(probes):
+    """Older versions noted shares of waiting below 0, of which the least was kept."""
+    calibration.calibrate("cpu", 1)
+    ((path, kept),) = calibration.stored()
+    odd = msgspec.structs.replace(kept, device=measured(waited=-2.6, dram_copy=10e9, matrix_fp32=100e9))
+    path.write_bytes(msgspec.json.encode(odd))
+    told = []
+    result = calibration.calibrate("cpu", 1, progress=lambda *what: told.append(what[0]))
+    assert told == [f"The calibration in {path} holds numbers that nothing measures; measuring again."]
+    assert probes.asked == [ALL, ALL]
+    assert {ceiling.waited for ceiling in result.ceilings.values()} == {0.0}
+
+
 def test_this_start_of_the_machine_has_a_name_on_linux():
     assert calibration.boot() == calibration.boot()
     assert (calibration.boot() is not None) == calibration._BOOT.exists()

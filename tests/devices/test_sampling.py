@@ -5,8 +5,8 @@ from __future__ import annotations
 import pytest
 
 from roofline.core.device import Cache, Ceiling
-from roofline.devices import measure
-from roofline.devices.contention import Load
+from roofline.devices import contention, measure
+from roofline.devices.contention import Load, Moment
 from roofline.devices.measure import _run, ranges
 from roofline.devices.sampling import Best, Candidate, Finding, Probe, better, ceiling, fastest_first, usable
 
@@ -153,7 +153,8 @@ def test_only_what_was_disturbed_each_time_is_measured_a_third_time(monkeypatch)
 
         return Probe((name,), run, busy=busy)
 
-    monkeypatch.setattr(measure.Load, "now", classmethod(lambda cls: Load(clock["wall"], 0.0, clock["waited"])))
+    now = classmethod(lambda cls: Moment(clock["wall"], 0.0, 0, {"1": clock["waited"]}))
+    monkeypatch.setattr(measure.Moment, "now", now)
     probes = [probe("dram.copy"), probe("dram.read"), probe("function.random", busy=False)]
     reports = []
     found, _ = _run([(p, p.names) for p in probes], 2, lambda *report: reports.append(report[1:]))
@@ -181,8 +182,24 @@ def test_contention_is_waiting_over_the_threads_time():
     assert Load().contention(2) == 0.0
     # a pool of 8 threads on 2 processors waits longer than 2 threads have time
     assert Load(wall=1.0, waited=6.0).contention(2) == 1.0
-    difference = Load(10.0, 8.0, 2.0, 9) - Load(4.0, 3.0, 1.0, 4)
-    assert difference == Load(6.0, 5.0, 1.0, 5)
+    assert Load(wall=1.0, waited=-2.6).contention(2) == 0.0
+    assert Load(4.0, 3.0, 1.0, 4) + Load(6.0, 5.0, 1.0, 5) == Load(10.0, 8.0, 2.0, 9)
+
+
+def test_a_thread_that_ended_takes_nothing_off_the_waiting_of_others():
+    """Thread 1 waits for 1 s more; 2 ended after 5 s of waiting; 3 began and waited for 0.5 s; 4 is another one now."""
+    earlier = Moment(4.0, 3.0, 4, {"1": 2.0, "2": 5.0, "4": 9.0})
+    later = Moment(10.0, 8.0, 9, {"1": 3.0, "3": 0.5, "4": 1.0})
+    assert later.since(earlier) == Load(6.0, 5.0, 1.5, 5)
+
+
+def test_what_living_threads_waited_is_read_thread_by_thread(tmp_path, monkeypatch):
+    # Linux: time on a processor [ns], time in the queue [ns], and how often it was given one.
+    for thread, text in (("7", "5 250000000 3\n"), ("8", "not told"), ("9", "0")):
+        (tmp_path / thread).mkdir()
+        (tmp_path / thread / "schedstat").write_text(text)
+    monkeypatch.setattr(contention, "_THREADS", tmp_path)
+    assert Moment.now().waits == {"7": 0.25}
 
 
 def test_ranges_of_cpus():

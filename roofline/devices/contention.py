@@ -90,7 +90,12 @@ class Moment:
 
 
 def is_idle(threads: int) -> bool:
-    """Watch the processors that this process may use for a moment: is there room for `threads` busy threads?
+    """Watch the processors that this process may use for a moment: is there room for `threads` busy threads?"""
+    return free_processors() >= threads * (1 - CONTENDED)
+
+
+def free_processors() -> float:
+    """How many of the processors that this process may use nobody uses, as seen for a moment.
 
     Time that a virtual machine's host gave to others (steal) counts as taken.
     """
@@ -99,5 +104,4 @@ def is_idle(threads: int) -> bool:
     processors = affinity()
     taken = psutil.cpu_percent(interval=_LOOK, percpu=True)
     # A container may see fewer processors than its mask has numbers.
-    free = sum(1 - taken[number] / 100 for number in processors if number < len(taken))
-    return bool(free >= threads * (1 - CONTENDED))
+    return float(sum(1 - taken[number] / 100 for number in processors if number < len(taken)))

@@ -25,6 +25,10 @@ from roofline.version import __version__
 
 #: Lets the threads of OpenMP sleep while they wait for work.
 _ASLEEP = {"OMP_WAIT_POLICY": "PASSIVE"}
+#: So many processors must be missing of those that a step wants before its threads sleep from the start. By choice:
+#: half of the time of one thread. With less, threads that spin may be faster, and candidates of a comparison that are
+#: measured one after the other would not all wait in the same way.
+_MISSING = 0.5
 
 
 def measure(
@@ -39,7 +43,7 @@ def measure(
     """Record `request` in a fresh child process and put it under this machine's ceilings, or under `given`.
 
     rounds: processes that time plain steps; the first of them also profiles and counts. On a busy machine threads sleep
-    while they wait; where that turns out wrong the first round is run again, and the faster of the two counts.
+    while they wait; where that may be wrong the first round is run again, and the faster of the two counts.
     The step comes first: where it cannot be built or run, no ceiling is measured for it.
     """
     from roofline.devices import calibration
@@ -74,20 +78,20 @@ def under_ceilings(recording: Recording, request: Request, device: Device, comma
 def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:
     """The first round, again where its threads should have waited otherwise, with the plain steps of the others.
 
-    Threads that spin while they wait keep busy cores from those that they wait for. So they sleep where the machine is
-    busy already, and where the cores turn out to be contended; where neither holds they do as the framework lets them.
-    shared: see `launch.run`.
+    Threads that spin while they wait keep busy cores from those that they wait for. So they sleep where the machine
+    lacks room for them already, and where the cores turn out to be contended. Where nobody contended for them while
+    threads slept, the framework's own way may be faster, and is measured, too. shared: see `launch.run`.
     """
     may_choose = not request.count_only and "OMP_WAIT_POLICY" not in os.environ
-    variables = dict(_ASLEEP) if may_choose and not _is_idle(request) else {}
+    variables = dict(_ASLEEP) if may_choose and _is_crowded(request) else {}
     if variables:
         say("The machine is busy: measuring with OMP_WAIT_POLICY=PASSIVE.")
     recording = _record_apart(request, backend, variables, shared)
-    if may_choose and (other := _otherwise(request, recording, variables)) is not None:
+    if may_choose and (other := _otherwise(recording, variables)) is not None:
         say(
             "The cores were contended: measuring again with OMP_WAIT_POLICY=PASSIVE."
             if other
-            else "The machine is idle now: measuring again without OMP_WAIT_POLICY=PASSIVE."
+            else "The cores were not contended: measuring again without OMP_WAIT_POLICY=PASSIVE."
         )
         again = _record_apart(request, backend, other, shared)
         if median(again.wall.steps) < median(recording.wall.steps):
@@ -101,19 +105,20 @@ def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared:
     return msgspec.structs.replace(recording, wall=msgspec.structs.replace(recording.wall, processes=tuple(others)))
 
 
-def _is_idle(request: Request) -> bool:
-    """Whether the machine has room for the threads of a step on the CPU; a step on a GPU does not wait for them."""
+def _is_crowded(request: Request) -> bool:
+    """Whether the threads of a step on the CPU lack room; a step on a GPU does not wait for them."""
     from roofline.devices import contention, cpu
 
-    return request.workload.device != "cpu" or contention.is_idle(request.threads or cpu.detect().cores)
+    if request.workload.device != "cpu":
+        return False
+    return contention.free_processors() <= (request.threads or cpu.detect().cores) - _MISSING
 
 
-def _otherwise(request: Request, recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
-    """The other way to wait, where what was recorded speaks for it; None where the first way was right."""
-    contended = "contended" in recording.flags
-    if variables:
-        return {} if not contended and _is_idle(request) else None
-    return dict(_ASLEEP) if contended else None
+def _otherwise(recording: Recording, variables: Mapping[str, str]) -> dict[str, str] | None:
+    """The other way to wait, where it may be faster by what was recorded; None where the first way was right."""
+    if "contended" in recording.flags:
+        return None if variables else dict(_ASLEEP)
+    return {} if variables else None
 
 
 def ready(request: Request) -> tuple[Backend, Request]:

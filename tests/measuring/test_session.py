@@ -158,11 +158,11 @@ def test_ceilings_that_cannot_be_used_are_refused(tmp_path: Path) -> None:
 
 
 class Machine:
-    """What the machine is like at each look, and children that find their cores contended or not, and take so long."""
+    """Free processors at each look, and children that find their cores contended or not, and take so long."""
 
-    def __init__(self, patch: pytest.MonkeyPatch, idle: list[bool], steps: list[tuple[bool, float]]) -> None:
+    def __init__(self, patch: pytest.MonkeyPatch, free: list[float], steps: list[tuple[bool, float]]) -> None:
         self.policies: list[str] = []
-        looks, made = iter(idle), iter(steps)
+        looks, made = iter(free), iter(steps)
 
         def record(request: Request, backend: object, variables: dict[str, str], shared: Path) -> object:
             self.policies.append(variables.get("OMP_WAIT_POLICY", ""))
@@ -171,37 +171,41 @@ class Machine:
             return replace(handmade.profile(), wall=Wall(steps=(seconds,)), flags=flags)
 
         patch.delenv("OMP_WAIT_POLICY", raising=False)
-        patch.setattr(contention, "is_idle", lambda threads: next(looks))
+        patch.setattr(contention, "free_processors", lambda: next(looks))
         patch.setattr(session, "_record_apart", record)
 
     def run(self, device: str = "cpu") -> float:
-        request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=1)
+        request = Request(backend="torch", workload=Workload(model="mlp", device=device), threads=2)
         return session._recorded(request, None, 1, lambda text: None, Path()).wall.steps[0]  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
-    ("idle", "steps", "policies", "counts"),
+    ("free", "steps", "policies", "counts"),
     [
-        # An idle machine, and cores that are ours: as the framework waits.
-        ([True], [(False, 1.0)], [""], 1.0),
+        # An idle machine, and cores that are ours: as the framework waits. So where others take 5 % of what two threads
+        # want, or a little less than half a core.
+        (2.0, [(False, 1.0)], [""], 1.0),
+        (1.9, [(False, 1.0)], [""], 1.0),
+        (1.51, [(False, 1.0)], [""], 1.0),
         # They turn out to be contended: the faster of both ways.
-        ([True], [(True, 9.0), (True, 2.0)], ["", "PASSIVE"], 2.0),
-        ([True], [(True, 1.0), (True, 2.0)], ["", "PASSIVE"], 1.0),
-        # A busy machine: asleep from the start, and once.
-        ([False], [(True, 2.0)], ["PASSIVE"], 2.0),
-        ([False, False], [(False, 2.0)], ["PASSIVE"], 2.0),
-        # The load was over when the step began.
-        ([False, True], [(False, 2.0), (False, 1.0)], ["PASSIVE", ""], 1.0),
+        (2.0, [(True, 9.0), (True, 2.0)], ["", "PASSIVE"], 2.0),
+        (2.0, [(True, 1.0), (True, 2.0)], ["", "PASSIVE"], 1.0),
+        # Half a core is missing, or more: asleep from the start, and once.
+        (1.49, [(True, 2.0)], ["PASSIVE"], 2.0),
+        (0.0, [(True, 2.0)], ["PASSIVE"], 2.0),
+        # Nobody contended for the cores meanwhile: the faster of both ways, whatever the machine carries.
+        (1.0, [(False, 2.0), (False, 1.0)], ["PASSIVE", ""], 1.0),
+        (1.0, [(False, 1.0), (True, 2.0)], ["PASSIVE", ""], 1.0),
     ],
 )
 def test_threads_sleep_where_the_machine_is_busy(
-    idle: list[bool],
+    free: float,
     steps: list[tuple[bool, float]],
     policies: list[str],
     counts: float,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    machine = Machine(monkeypatch, idle, steps)
+    machine = Machine(monkeypatch, [free], steps)
     assert machine.run() == counts
     assert machine.policies == policies
 

@@ -45,6 +45,7 @@ def as_text(device: Device) -> str:
     from roofline import units
     from roofline.renderers._facts.ceilings import waited
     from roofline.renderers._terminal import columns
+    from roofline.renderers._words import plain
 
     notes: list[str] = []
 
@@ -53,7 +54,9 @@ def as_text(device: Device) -> str:
             notes.append(source)
         return f"[{notes.index(source) + 1}]"
 
-    lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}", ""]
+    lines = [f"{device.name} ({device.kind}), memory {units.byte(device.memory)}"]
+    lines += [f"Ceilings that were given: those of {plain(device.ceilings_of)}."] if device.ceilings_of else []
+    lines.append("")
     rows = [("ceiling", "value", "spread", "date", "")]
     for name, ceiling in sorted(device.ceilings.items(), key=lambda item: _order(item[0])):
         spread = units.percent(ceiling.spread) if ceiling.spread is not None else ""

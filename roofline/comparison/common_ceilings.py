@@ -69,8 +69,15 @@ def _fewest(a: Cold, b: Cold, one: Ints, other: Ints) -> tuple[Cold, Cold]:
 
 
 def best_ceilings(devices: Iterable[Device]) -> Device:
-    """One device with the best ceilings that any of them has seen; the same in whatever order they are given."""
-    first, *others = sorted(devices, key=lambda device: (not device.caches, _ceilings(device)))
+    """One device with the best ceilings that any of them has seen; the same in whatever order they are given.
+
+    Ceilings that a user gave may be another device's, and are merged with no others: where some were measured these
+    count alone, else those of one device.
+    """
+    devices = tuple(devices)
+    origin = min((device.ceilings_of for device in devices if device.ceilings), default="")
+    alike = [device for device in devices if device.ceilings_of == origin]
+    first, *others = sorted(alike or devices, key=lambda device: (not device.caches, _ceilings(device)))
     for device in others:
         first = first.seen_again(device.ceilings)
     return first

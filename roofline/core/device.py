@@ -89,6 +89,8 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     caches: smallest level first; the last one is the last-level cache.
     shared_ports: matrix and vector work use the same ports, so their times add (CPUs without matrix units).
     memory: size of the main memory [byte].
+    ceilings_of: the device that the ceilings are those of, where the user gave them (`--ceilings`): it may be another
+    one than `name`, which the step ran on. "": they are the device's own.
     """
 
     name: str
@@ -99,6 +101,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     memory: float | None = None
     aliases: tuple[str, ...] = ()
     conditions: Mapping[str, str] = {}
+    ceilings_of: str = ""
 
     def rate(self, name: str) -> float | None:
         """The value of a ceiling, or None where it is not known."""

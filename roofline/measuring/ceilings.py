@@ -33,11 +33,15 @@ def measured(kind: str, threads: int | None, say: Say, progress: Progress | None
 
 
 def given(name: str, kind: str, threads: int | None, say: Say) -> Device:
-    """Read the ceilings in a file, or those of a datasheet, for a step that runs on this machine.
+    """Read the ceilings in a file, or those of a datasheet, for a step that runs here: `read`, then `adopt`."""
+    return adopt(read(name, kind), threads, say)
 
-    name: a calibration, a device file, a profile whose device is taken, or the name of a datasheet. The device keeps
-    the name of this machine's, which is what the step runs on; say is told where the two differ. Raises InputError for
-    a file that holds no device, one of another kind than `kind` or one without ceilings.
+
+def read(name: str, kind: str) -> Device:
+    """Read a device whose ceilings a step on `kind` may be put under.
+
+    name: a calibration, a device file, a profile whose device is taken, or the name of a datasheet. Raises InputError
+    for a file that holds no device, one of another kind or one without ceilings.
     """
     device = devices.load(name)
     if device.kind != kind:
@@ -47,12 +51,20 @@ def given(name: str, kind: str, threads: int | None, say: Say) -> Device:
         )
     if not device.ceilings:
         raise InputError(f"{plain(name)} holds no ceilings: give a calibration, a device file or a profile with some.")
-    here, conditions = _name(kind), dict(device.conditions)
-    if device.name != here:
-        say(f"The ceilings are those of {plain(device.name)}; the step runs on {here}.")
-    if kind == "cpu" and conditions.get("threads", str(threads)) != str(threads):
+    return device
+
+
+def adopt(device: Device, threads: int | None, say: Say) -> Device:
+    """Make this machine's device with the ceilings of another one, which `ceilings_of` names.
+
+    The step runs on this machine, so that the device has its name. say is told where the two differ.
+    """
+    here, origin, conditions = _name(device.kind), device.ceilings_of or device.name, dict(device.conditions)
+    if origin != here:
+        say(f"The ceilings are those of {plain(origin)}; the step runs on {here}.")
+    if device.kind == "cpu" and conditions.get("threads", str(threads)) != str(threads):
         say(f"The ceilings were measured with {plain(conditions.pop('threads'))} threads; the step has {threads}.")
-    return msgspec.structs.replace(device, name=here, conditions=conditions)
+    return msgspec.structs.replace(device, name=here, conditions=conditions, ceilings_of=origin)
 
 
 def _name(kind: str) -> str:

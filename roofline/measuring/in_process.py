@@ -12,7 +12,7 @@ from roofline.core.schema import Profile
 from roofline.core.step import MODES, Mode, Step, Workload
 from roofline.errors import InputError, MissingError
 from roofline.measuring import ceilings
-from roofline.measuring.session import require, under_ceilings
+from roofline.measuring.session import require, under_ceilings, under_given
 from roofline.recording.backend import Backend, load
 from roofline.recording.recording import Plan
 from roofline.recording.request import Request
@@ -26,24 +26,27 @@ def profile(
     device: str = "auto",
     steps: int | None = None,
     name: str | None = None,
+    ceilings: str | os.PathLike[str] | None = None,
     quiet: bool = True,
 ) -> Profile:
     """Profile a step in this process, with its threads and switches as they are (flag `in_process`).
 
     step: a roofline.Step, or a callable that runs one step. backend: in what it is written. device: "auto", "cpu" or
     "cuda". steps: plain steps that are timed; by default 100 on a GPU, on a CPU up to 20 within 60 s. name: what the
-    profile calls the model.
+    profile calls the model. ceilings: of a calibration, a device file or a profile (its path), or the name of a device,
+    to be used instead of this machine's, of which then none is measured; None: this machine's.
 
     Returns a Profile: it prints as a verdict and a table, `roofline.analyze` gives its numbers (seconds, FLOP, byte),
-    and `roofline.save` keeps it. Raises InputError for what is no step, MissingError without the framework or the
-    device, MeasurementError for a step without any op. What the step itself raises passes through.
+    and `roofline.save` keeps it. Raises InputError for what is no step or holds no ceilings, MissingError without the
+    framework or the device, MeasurementError for a step without any op. What the step itself raises passes through.
 
     The float32 switches and the random state are as before afterwards. The step is run some dozen times: a training
     step trains, so that weights and optimizer state have moved.
 
     >>> print(roofline.profile(lambda: model(x), name="mine"))
     """
-    return measured(as_step(step, mode), backend, device, steps, name, quiet, state_kept=True)
+    given = None if ceilings is None else os.fspath(ceilings)
+    return measured(as_step(step, mode), backend, device, steps, name, quiet, state_kept=True, given=given)
 
 
 def as_step(step: Step | Callable[[], object], mode: Mode) -> Step:
@@ -58,14 +61,26 @@ def as_step(step: Step | Callable[[], object], mode: Mode) -> Step:
 
 
 def measured(
-    step: Step, backend: str, device: str, steps: int | None, name: str | None, quiet: bool, *, state_kept: bool
+    step: Step,
+    backend: str,
+    device: str,
+    steps: int | None,
+    name: str | None,
+    quiet: bool,
+    *,
+    state_kept: bool,
+    given: str | None = None,
 ) -> Profile:
-    """See `profile`. state_kept: restore what the steps changed; not where they are steps of a run that goes on."""
+    """See `profile`. state_kept: restore what the steps changed; not where they are steps of a run that goes on.
+
+    given: whose ceilings are used, None for this machine's.
+    """
     described = load(backend)
     require(backend, described)
     if steps is not None and steps < 1:
         raise InputError(f"{steps} steps are not possible: give at least 1.")
     kind = _device(backend, described, device)
+    own = None if given is None else ceilings.read(given, kind)  # refused before a step is run
 
     def say(text: str) -> None:
         if not quiet:
@@ -74,10 +89,13 @@ def measured(
     with _kept(described) if state_kept else nullcontext():
         plan = Plan(device=kind, threads=_threads_here(), steps=steps, in_process=True)
         recording = described.recorder.record(step, plan, say)
-    under = ceilings.measured(kind, int(recording.environment["threads"]), say)
+    threads = int(recording.environment["threads"])
     model = name or str(getattr(step.run, "__name__", "step"))
     workload = Workload(model=model, device=kind, mode=step.mode, size="-")
-    return under_ceilings(recording, Request(backend=backend, workload=workload), under, "roofline.profile(...)")
+    request, command = Request(backend=backend, workload=workload), "roofline.profile(...)"
+    if own is not None:
+        return under_given(recording, request, ceilings.adopt(own, threads, say), command)
+    return under_ceilings(recording, request, ceilings.measured(kind, threads, say), command)
 
 
 def _kept(described: Backend) -> AbstractContextManager[None]:

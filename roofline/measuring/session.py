@@ -57,8 +57,8 @@ def measure(
     for note in recording.notes:
         say(f"not known: {note}")
     own_steps.remember(request, command, recording.sources)
-    if given is not None:  # and nothing that was seen beside the steps
-        return to_profile(msgspec.structs.replace(recording, ceilings={}), request, given, command)
+    if given is not None:
+        return under_given(recording, request, given, command)
     if request.count_only:
         return to_profile(recording, request, Device(name="not measured", kind=kind, ceilings={}), command)
     return under_ceilings(recording, request, ceilings.measured(kind, threads, say, progress), command)
@@ -73,6 +73,12 @@ def under_ceilings(recording: Recording, request: Request, device: Device, comma
     if device.seen_again(recording.ceilings).contended:
         recording = msgspec.structs.replace(recording, flags=(*recording.flags, "contended-ceilings"))
     return to_profile(recording, request, device, command)
+
+
+def under_given(recording: Recording, request: Request, device: Device, command: str) -> Profile:
+    """Make the profile of a step under ceilings that the user gave, and under nothing that was seen beside the step."""
+    flags = (*recording.flags, f"given-ceilings: {device.ceilings_of}")
+    return to_profile(msgspec.structs.replace(recording, ceilings={}, flags=flags), request, device, command)
 
 
 def _recorded(request: Request, backend: Backend, rounds: int, say: Say, shared: Path) -> Recording:

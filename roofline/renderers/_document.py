@@ -93,6 +93,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "device": {
             "name": device.name,
             "kind": device.kind,
+            "ceilings_of": device.ceilings_of or None,
             "ceilings": {
                 name: {
                     "value": ceiling.value,

@@ -58,6 +58,8 @@ FLAGS = {
     "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
     "contended-ceilings": "Other programs used the processor while the ceilings were measured, so they may be far too "
     "low; the next profile on an idle machine measures them again.",
+    "given-ceilings": "The ceilings were given and not measured beside the step; in brackets stands the device that "
+    "they are those of.",
     "unjoined": "The profiled steps and the counted one differ: some of the profiler's events belong to no counted op, "
     "or counted ops were not seen, so that times and work do not belong together everywhere.",
     "optimised-only": "The program as it was before the compiler was not found, so model FLOPs are those of the "

@@ -8,11 +8,15 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 import roofline as package
+from roofline.core.device import Ceiling, Device
 from roofline.core.vocabulary import CLASSES, GROUPS
+from roofline.devices import cpu
 from roofline.errors import InputError, MissingError
+from roofline.measuring import ceilings
 
 torch = pytest.importorskip("torch")
 Run = Callable[..., Any]
@@ -54,7 +58,7 @@ TOP = {
 #: What is there beyond it (docs/profile-format.md).
 EXTRAS = {"host", "near_ridge", "mfu", "missing_ceilings", "compilation", "imported", "preset", "counters"}
 BELOW = {
-    "device": {"name", "kind", "ceilings"},
+    "device": {"name", "kind", "ceilings", "ceilings_of"},
     "wall": {
         *("median", "mean", "p10", "p90", "steps", "first", "single", "protocol", "processes", "ci95", "source"),
     },
@@ -493,6 +497,21 @@ def test_in_process_the_users_switches_are_used() -> None:
         profile = package.profile(lambda: (x @ x.T).exp(), steps=3, device="cpu", name="mine")
     assert profile.model == "mine"
     assert {signature.name for signature in profile.signatures} == {"aten::mm", "aten::exp"}
+
+
+@pytest.mark.usefixtures("here")
+def test_in_process_under_ceilings_of_a_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ceilings, "measured", lambda *_: pytest.fail("ceilings were measured"))
+    file, x, ran = tmp_path / "slow.json", torch.ones(2, 4), []
+    slow = Ceiling(value=1e3, source="made up", spread=0.01)
+    file.write_bytes(msgspec.json.encode(Device(name="Slow", kind="cpu", ceilings={"dram.copy": slow})))
+    profile = package.profile(lambda: x @ x.T, steps=3, device="cpu", ceilings=file)
+    assert dict(profile.device.ceilings) == {"dram.copy": slow}
+    assert (profile.device.name, profile.device.ceilings_of) == (cpu.detect().name, "Slow")
+    assert "given-ceilings: Slow" in profile.flags
+    with pytest.raises(InputError, match="are of a cuda device and the step runs on cpu"):
+        package.profile(lambda: ran.append(x), steps=3, device="cpu", ceilings="h100-sxm")
+    assert ran == []
 
 
 def test_in_process_what_is_refused() -> None:

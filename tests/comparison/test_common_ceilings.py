@@ -7,6 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.comparison.common_ceilings import analyze_together, best_ceilings
+from roofline.comparison.ranking import on_common_ceilings
 from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Imported, Profile
 
@@ -43,6 +44,25 @@ def test_a_cache_of_known_speed_is_not_held_against_one_of_unknown_speed() -> No
     assert one.table.uncosted[2] == other.table.uncosted[2] == pytest.approx(25e-6)
     one, other = analyze_together(on("a"), on("b"))
     assert one.table.floor[2] == other.table.floor[2] == pytest.approx(20e-6)
+
+
+def test_given_ceilings_are_merged_with_no_others() -> None:
+    """The foreign copy is ten times as fast; another run measured 11 GB/s here, where the first one saw 10."""
+    here = handmade.device()
+    foreign = replace(handmade.device(dram_copy=100e9), ceilings_of="Elsewhere")
+    faster = handmade.device(dram_copy=11e9)
+    for order in ((here, foreign, faster), (faster, here, foreign), (foreign, faster, here)):
+        best = best_ceilings(order)
+        assert (best.rate("dram.copy"), best.ceilings_of) == (11e9, "")
+    # Of two that were given the first by name; and beside a run of which nothing was measured those that there are.
+    third = replace(handmade.device(dram_copy=200e9), ceilings_of="Nowhere")
+    bare = replace(handmade.device(), ceilings={}, caches=())
+    for order in ((third, foreign, bare), (bare, foreign, third)):
+        assert best_ceilings(order).rate("dram.copy") == 100e9
+    # Both runs are under the measured ones.
+    profiles = [replace(handmade.profile(), device=device) for device in (here, foreign)]
+    assert [run.device.rate("dram.copy") for run in analyze_together(*profiles)] == [10e9, 10e9]
+    assert [profile.device.rate("dram.copy") for profile in on_common_ceilings(profiles)] == [10e9, 10e9]
 
 
 def test_what_two_traces_say_of_a_launch_at_most_holds_for_both() -> None:

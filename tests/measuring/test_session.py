@@ -96,8 +96,10 @@ def test_the_step_has_run_when_its_ceilings_are_measured(
     assert had_run == [True]
     assert profile.device.rate("matrix.fp32") == roomy().rate("matrix.fp32")
     # The second profile finds them kept. One with ceilings of its own has these and nothing that was seen beside.
-    device = replace(roomy(), ceilings={"dram.copy": Ceiling(value=1e3, source="given")})
-    assert session.measure(ask("good"), command="x", say=lambda text: None, given=device).device == device
+    device = replace(roomy(), ceilings={"dram.copy": Ceiling(value=1e3, source="given")}, ceilings_of="Else")
+    under = session.measure(ask("good"), command="x", say=lambda text: None, given=device)
+    assert under.device == device
+    assert "given-ceilings: Else" in under.flags
     assert session.measure(ask("good"), command="x", say=lambda text: None).device.name == roomy().name
     assert had_run == [True]
 
@@ -130,14 +132,18 @@ def test_ceilings_come_from_a_calibration_a_profile_or_a_device(tmp_path: Path) 
     for name, content in (("calibration", stored), ("profile", profile), ("device", device)):
         file = tmp_path / f"{name}.json"
         file.write_bytes(msgspec.json.encode(content))
-        assert ceilings.given(str(file), "cpu", 1, said.append) == device
+        assert ceilings.given(str(file), "cpu", 1, said.append) == replace(device, ceilings_of=here)
     assert said == []
     # Another machine's stay usable: it is said, and the profile keeps the name of the machine that the step ran on.
     file.write_bytes(msgspec.json.encode(replace(device, name="Else\x1b[31m", conditions={"threads": "7"})))
     found = ceilings.given(str(file), "cpu", 1, said.append)
-    assert (found.name, dict(found.conditions)) == (here, {})
+    assert (found.name, found.ceilings_of, dict(found.conditions)) == (here, "Else\x1b[31m", {})
     assert len(said) == 2
     assert all(line.isprintable() for line in said)
+    # A profile that was put under them hands on whose they are.
+    file.write_bytes(msgspec.json.encode(replace(profile, device=replace(device, ceilings_of="Else"))))
+    assert ceilings.given(str(file), "cpu", 1, said.append).ceilings_of == "Else"
+    assert said[2:] == [f"The ceilings are those of Else; the step runs on {here}."]
 
 
 def test_ceilings_that_cannot_be_used_are_refused(tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from roofline.analysis.analysis import analyze
 from roofline.cli.devices import as_text
 from roofline.core.device import Ceiling, Device
 from roofline.renderers import json as as_json
+from roofline.renderers import text
 from roofline.renderers._facts.ceilings import provenance, waited
 
 IDLE = Ceiling(value=1e11, source="measured: a", spread=0.01, date="2026-01-02", waited=0.01)
@@ -41,6 +42,18 @@ def test_the_day_and_the_load_in_words() -> None:
 
 def test_the_day_comes_from_a_file_and_is_made_printable() -> None:
     assert provenance(device(dram_copy=replace(IDLE, date="\x1b[31m2026"))) == "measured 2026, machine idle"
+
+
+def test_it_is_said_whose_given_ceilings_are() -> None:
+    given = replace(device(dram_copy=IDLE), ceilings_of="Else\x1b[31m where")
+    assert provenance(given) == "given, those of Else where: measured 2026-01-02, machine idle"
+    assert "Ceilings that were given: those of Else where." in as_text(given).splitlines()
+    run = analyze(handmade.profile(device=given, flags=("given-ceilings: Else\x1b[31m where",)))
+    shown = " ".join(text.render(run, None).split())
+    assert "given, those of Else where: measured 2026-01-02, machine idle" in shown
+    assert "stands the device that they are those of. (Else where)" in shown
+    assert json.loads(as_json.render(run, None))["device"]["ceilings_of"] == given.ceilings_of
+    assert json.loads(as_json.render(analyze(handmade.profile()), None))["device"]["ceilings_of"] is None
 
 
 def test_devices_mark_what_was_measured_on_a_busy_machine() -> None:

@@ -18,6 +18,7 @@ from roofline.core.schema import Profile
 DOUBTS: dict[str, tuple[Severity, str]] = {
     "contended": ("warning", "Other programs used the processor during a measurement, so its times are too long"),
     "contended-ceilings": ("warning", "Other programs used the processor while ceilings were measured"),
+    "given-ceilings": ("warning", "Ceilings were given and not measured beside the step"),
     "throttled": ("warning", "The device lowered its clocks during a measurement"),
     "inflated": ("warning", "Op times of a run were scaled down to its wall, because profiling it cost too much"),
     "beyond-step": ("warning", "Ops of a run took longer than the step they ran in, so that their times are wrong"),

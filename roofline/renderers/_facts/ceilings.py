@@ -8,14 +8,18 @@ from roofline.renderers._words import plain
 
 
 def provenance(device: Device) -> str:
-    """Say how many ceilings are measured and when, and which of them while others used the processor; "" of none."""
+    """Say how many ceilings are measured and when, and which of them while others used the processor; "" of none.
+
+    Of ceilings that the user gave it begins with the device that they are those of.
+    """
     beforehand = [ceiling for ceiling in device.ceilings.values() if not ceiling.from_trace]
     measured = [ceiling for ceiling in beforehand if ceiling.spread is not None]
     sheets = len(beforehand) - len(measured)
     parts = [_measured(measured, all_of_them=not sheets)] if measured else []
     if sheets:
         parts.append(f"{sheets} from a datasheet" if measured else "from a datasheet")
-    return "; ".join(parts)
+    words = "; ".join(parts)
+    return f"given, those of {plain(device.ceilings_of, 120)}: {words}" if words and device.ceilings_of else words
 
 
 def waited(ceiling: Ceiling) -> str:

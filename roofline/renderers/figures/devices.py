@@ -29,7 +29,7 @@ def figure(items: Sequence[WorkAnalysis | Device], width: float) -> tuple[Figure
     for item in items:
         device = item.device if isinstance(item, WorkAnalysis) else item
         asked = _roofs.precisions(item) if isinstance(item, WorkAnalysis) else []
-        name = plain(device.name)
+        name = plain(device.ceilings_of or device.name)
         before = shown[name][1] if name in shown else []
         shown[name] = (device, list(dict.fromkeys([*before, *asked])))
     if len(shown) > len(_style.SERIES):
@@ -98,4 +98,4 @@ def _long(device: Device, lines: _roofs.Ceilings) -> str:
     """The same with where the ceilings are from."""
     used = ("dram.", *(f"matrix.{name}" for names, _ in lines.peaks for name in names.split(", ")))
     sources = dict.fromkeys(plain(c.source) for name, c in device.ceilings.items() if name.startswith(used))
-    return f"{_short(plain(device.name), lines).removesuffix('.')} ({'; '.join(sources)})."
+    return f"{_short(plain(device.ceilings_of or device.name), lines).removesuffix('.')} ({'; '.join(sources)})."

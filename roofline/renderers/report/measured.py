@@ -120,7 +120,7 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
         for what, ceiling in device.ceilings.items()
     ]
     heads = [head("ceiling", False), head("value"), head("spread"), head("date", False), head("source", False)]
-    made = table(f"Ceilings of {plain(device.name, 80)}", heads, rows, "Ceilings")
+    made = table(f"Ceilings of {plain(device.ceilings_of or device.name, 80)}", heads, rows, "Ceilings")
     conditions = [(plain(what, 40), plain(words, 300)) for what, words in device.conditions.items()]
     return tag("div", made, facts(conditions)) if conditions else made
 

@@ -127,6 +127,11 @@ def test_warnings_leave_runs_comparable() -> None:
     assert refusal(found) == ""
 
 
+def test_given_ceilings_are_said() -> None:
+    found = one(base(), base(flags=("given-ceilings: Elsewhere",)), "given-ceilings")
+    assert (found.a, found.b, found.severity) == ("no", "Elsewhere", "warning")
+
+
 @settings(max_examples=60)
 @given(randomly.profiles())
 def test_any_run_is_comparable_with_itself(profile: Profile) -> None:

@@ -29,8 +29,9 @@ def command(
     """Measures the ceilings of this machine: products, memory, caches, functions, launches.
 
     The result is kept per device, threads, libraries and driver, and every profile on this machine uses it, until the
-    machine is started again. A ceiling is the best that the machine can do, and others' load hides it: close other
-    programs first. --again tries once more, and keeps the better of both.
+    machine is started again (where the system does not tell when that was, until the next day). A ceiling is the best
+    that the machine can do, and others' load hides it: close other programs first. --again tries once more, and keeps
+    the better of both.
     """
     if device not in ("auto", "cpu", "cuda"):
         raise InputError(f"There is no device called {device!r} to calibrate; there are: auto, cpu, cuda.")
@@ -48,9 +49,9 @@ def command(
         typer.echo(f"\nKept in {path}", err=format == "json")
     if measured.contended:
         typer.echo(
-            "Other programs used the processor while some of it was measured (marked !), so that these may be far too "
-            "low: they are measured again when the machine is idle, by the next command that needs them or now with "
-            "--again.",
+            f"Other programs used the {'processor' if kind == 'cpu' else 'GPU'} while some of it was measured (marked "
+            "!), so that these may be far too low: they are measured again when it is idle, by the next command that "
+            "needs them or now with --again.",
             err=True,
         )
 

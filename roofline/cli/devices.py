@@ -75,7 +75,7 @@ def as_text(device: Device) -> str:
     lasting = [_sustained(name, ceiling) for name, ceiling in device.ceilings.items() if ceiling.sustained is not None]
     lines += ["", "Without a pause: " + ", ".join(lasting) + "."] if lasting else []
     flags = [f"! {name}: {ceiling.flag}" for name, ceiling in device.ceilings.items() if ceiling.flag]
-    flags += [f"! {name}: {waited(device.ceilings[name])}." for name in device.contended]
+    flags += [f"! {name}: {waited(device.ceilings[name], device.kind)}." for name in device.contended]
     lines += ["", *flags] if flags else []
     if device.conditions:
         lines += ["", "Conditions: " + ", ".join(f"{k} {v}" for k, v in device.conditions.items()) + "."]

@@ -40,8 +40,9 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
     spread: (best - median) / best within the measurement; None for a datasheet figure.
     drift: how much lower it was another time: 1 - low / high of two measurements; what hangs on it is near the ridge.
     date: the day it was measured or read, ISO 8601.
-    waited: the share of their time in which the measuring threads waited for a processor that others had, the least of
-    several measurements; None where nobody looked (a datasheet's, a GPU's, what one thread measures).
+    waited: the share of their time in which the measuring threads waited for a processor that others had; of a GPU the
+    share of two looks, before and after, that saw another process on it. The least of several measurements; None where
+    nobody looked (a datasheet's, what one thread measures) or nobody tells (a GPU without NVML, most containers).
     sustained: the median rate of the same work without a pause, where that was measured: `value` is what a burst of
     milliseconds reaches, before power and heat lower the clock. clock: the median clock of that time [Hz].
     high: of a launch floor that a trace shows, the most that it may be [s]. shortest: beside one the shortest launch of
@@ -71,7 +72,7 @@ class Ceiling(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def contended(self) -> bool:
-        """Whether others used the processor each time it was measured, so that it may be far too low."""
+        """Whether others used the device each time it was measured, so that it may be far too low."""
         return self.waited is not None and self.waited > CONTENDED
 
 
@@ -120,7 +121,7 @@ class Device(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
 
     @property
     def contended(self) -> tuple[str, ...]:
-        """The names of the ceilings that were measured only while others used the processor."""
+        """The names of the ceilings that were measured only while others used the device."""
         return tuple(name for name, ceiling in self.ceilings.items() if ceiling.contended)
 
     @property

@@ -4,8 +4,8 @@ The key of a calibration is all that its numbers depend on: the device, threads,
 the libraries and the driver. A file per key; a full calibration also serves those who ask for a short one.
 
 What else they depend on, hardware, firmware and kernel, is as it was for as long as the machine runs: what was measured
-since it was last started is not old, whatever its date. A ceiling is the best of all tries since then, and what others'
-load made low lowers nothing.
+since it was last started is not old, whatever its date. Where the system does not tell when that was, what was measured
+on another day is. A ceiling is the best of all tries since then, and what others' load made low lowers nothing.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import tempfile
 import threading
 from collections.abc import Callable, Mapping
 from contextlib import suppress
+from datetime import date as Date
 from pathlib import Path
 from typing import Any
 
@@ -46,7 +47,7 @@ Progress = Callable[[str, int, int], None]
 
 
 class Stored(msgspec.Struct, frozen=True, kw_only=True):
-    """What a file of the cache holds. boots: what `boot` said where it was measured, the latest last."""
+    """What a file of the cache holds. boots: what `period` said where it was measured, the latest last."""
 
     schema: int
     key: dict[str, str]
@@ -80,7 +81,7 @@ def calibrate(
     identity = key(kind, count, only)
     path = location(identity)
     kept = _read(path, identity, tell)
-    due = only if kept is None or again else _due(kept, short, count, only, tell)
+    due = only if kept is None or again else _due(kept, kind, short, count, only, tell)
     if kept is not None and due is None:
         return kept.device
     if not plugins.importable("torch"):
@@ -93,7 +94,7 @@ def calibrate(
         tell(f"{error} Those that are kept are used.", 0, 0)
         return kept.device
     stored = Stored(schema=SCHEMA, key=identity, full=not short, device=measured)
-    stored = merge(kept, stored, boot(), partial=due != only)
+    stored = merge(kept, stored, period(), partial=due != only)
     stored = msgspec.structs.replace(stored, device=judged(stored.device, _known(stored.device, count)))
     _write(path, stored, tell)
     return stored.device
@@ -119,18 +120,17 @@ def contribute(kind: str, threads: int, ceilings: Mapping[str, Ceiling]) -> None
         _write(path, msgspec.structs.replace(kept, device=kept.device.seen_again(higher)), lambda *_: None)
 
 
-def merge(kept: Stored | None, measured: Stored, here: str | None, partial: bool = False) -> Stored:
+def merge(kept: Stored | None, measured: Stored, here: str, partial: bool = False) -> Stored:
     """Merge a new calibration with the one that is kept: the best rates of both.
 
-    here: this start of the machine, None where it is not known. What was measured before it gives way, but to what was
-    measured while others used the processor: that may raise a ceiling and lowers none. partial: only the ceilings that
-    were kept of a busy machine were measured again. Datasheet figures that filled a gap are not merged.
+    here: see `period`. What was measured before it gives way, but to what was measured while others used the device:
+    that may raise a ceiling and lowers none. partial: only the ceilings that were kept of a busy machine were measured
+    again. Datasheet figures that filled a gap are not merged.
     """
-    boots = () if here is None else (here,)
     if kept is None:
-        return msgspec.structs.replace(measured, boots=boots)
+        return msgspec.structs.replace(measured, boots=(here,))
     now, before = measured.device, kept.device
-    old = here is not None and here not in kept.boots
+    old = here not in kept.boots
     ceilings = {
         name: ceiling
         for name, ceiling in before.ceilings.items()
@@ -147,7 +147,7 @@ def merge(kept: Stored | None, measured: Stored, here: str | None, partial: bool
         measured,
         full=full,
         device=device.seen_again(ceilings),
-        boots=(*(boot for boot in kept.boots if boot != here), *boots)[-_MOST_BOOTS:],
+        boots=(*(boot for boot in kept.boots if boot != here), here)[-_MOST_BOOTS:],
     )
 
 
@@ -172,19 +172,36 @@ def _merge_caches(before: Device, now: Device, old: bool) -> tuple[Cache, ...]:
     return tuple(merged)
 
 
-def _due(kept: Stored, short: bool, threads: int, only: tuple[str, ...], tell: Progress) -> tuple[str, ...] | None:
+def _due(
+    kept: Stored, kind: str, short: bool, threads: int, only: tuple[str, ...], tell: Progress
+) -> tuple[str, ...] | None:
     """Name the ceilings to measure again, as `only` gives them; None where what is kept holds."""
     if not (short or kept.full):
         return only
-    here = boot()
-    if here is not None and here not in kept.boots:
-        tell("The machine was started since its ceilings were measured: measuring again.", 0, 0)
+    if period() not in kept.boots:
+        since = "The machine was started since its ceilings were measured"
+        tell(f"{'The ceilings were measured on another day' if boot() is None else since}: measuring again.", 0, 0)
         return only
     contended = kept.device.contended
-    if not contended or not contention.is_idle(threads):
+    if not contended:
         return None
-    tell("The machine is idle now: measuring again what was measured while it was busy.", 0, 0)
+    if kind != "cpu":
+        if not nvidia.is_free(nvidia.visible_index()):
+            return None
+        tell("No other process is on the GPU now: measuring again what was measured beside one.", 0, 0)
+    elif contention.is_idle(threads):
+        tell("The machine is idle now: measuring again what was measured while it was busy.", 0, 0)
+    else:
+        return None
     return contended
+
+
+def period() -> str:
+    """Name the time for which ceilings hold: this start of the machine, or the day where the system does not tell it.
+
+    A day is by choice: long enough to measure once in a session, and short enough for a machine that was started again.
+    """
+    return boot() or Date.today().isoformat()
 
 
 def boot() -> str | None:

@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable
 from datetime import date as Date
 from fnmatch import fnmatch
+from functools import partial
 from importlib import metadata
 
 import msgspec
@@ -63,8 +64,10 @@ def measure(
     if not chosen:
         known = ", ".join(name for probe in found for name in probe.names)
         raise InputError(f"Nothing to measure is called {', '.join(only)}; there are: {known}.")
-    with torch.inference_mode(), nvidia.Sampler(nvidia.visible_index()) as sampler:
-        finding, load = _run(chosen, threads, report)
+    index = nvidia.visible_index()
+    with torch.inference_mode(), nvidia.Sampler(index) as sampler:
+        shares = partial(nvidia.shares, index) if device == "cuda" else _untold
+        finding, load = _run(chosen, threads, report, shares)
     conditions = dict(base.conditions) | {
         "date": today,
         "threads": str(threads),
@@ -87,12 +90,20 @@ def _wanted(probe: Probe, only: tuple[str, ...]) -> tuple[str, ...]:
     return tuple(name for name in probe.names if not only or any(fnmatch(name, pattern) for pattern in only))
 
 
+def _untold() -> None:
+    """Of a processor it is not asked which processes use it: how long threads wait for it says more."""
+
+
 def _run(
-    chosen: list[tuple[Probe, tuple[str, ...]]], threads: int, report: Report | None
+    chosen: list[tuple[Probe, tuple[str, ...]]],
+    threads: int,
+    report: Report | None,
+    shares: Callable[[], bool | None] = _untold,
 ) -> tuple[Finding, dict[str, str]]:
-    """Two turns of all probes, and up to two more of those during which others used the processor each time.
+    """Two turns of all probes, and up to two more of those during which others used the device each time.
 
     A ceiling is the best of all turns: somebody else's load comes in bursts, and the turns lie seconds apart.
+    shares: whether other processes are on the GPU, asked before and after each probe; None where nobody tells.
     """
     found = Finding()
     before, total, done, turn = Moment.now(), Load(), 0, 0
@@ -102,6 +113,7 @@ def _run(
         for probe, names in probes:
             if report is not None:
                 report(", ".join(names) if len(names) < 4 else f"{names[0].partition('.')[0]}.*", done, of)
+            looks = [shares()]
             start = Moment.now()
             try:
                 finding = probe.run(names)
@@ -114,6 +126,9 @@ def _run(
                 used = Moment.now().since(start)
                 total += used
                 finding = finding.under_load(used.contention(threads))
+            looks.append(shares())
+            if seen := [look for look in looks if look is not None]:
+                finding = finding.under_load(sum(seen) / len(seen))
             found = found.joined(finding)
             done += 1
         turn += 1
@@ -132,7 +147,7 @@ def _run(
 
 
 def _disturbed(names: tuple[str, ...], found: Finding) -> bool:
-    """Whether others used the processor in each turn so far in which some of these ceilings were measured."""
+    """Whether others used the device in each turn so far in which some of these ceilings were measured."""
     ceilings = [found.ceilings[name] for name in names if name in found.ceilings]
     return any(ceiling.waited is not None and ceiling.waited > QUIET for ceiling in ceilings)
 

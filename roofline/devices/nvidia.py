@@ -6,7 +6,7 @@ import os
 import threading
 from collections import Counter
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from types import ModuleType, TracebackType
 from typing import Any
@@ -85,6 +85,41 @@ def snapshot(index: int = 0) -> Snapshot | None:
     """GPU number `index` in the driver's order; None where there is none (`unavailable` says why)."""
     with _library() as nvml:
         return None if isinstance(nvml, str) else _snapshot(nvml, index)
+
+
+def computing(index: int = 0) -> frozenset[int] | None:
+    """The numbers of the processes that compute on GPU `index` of the driver; None where it does not tell."""
+    with _library() as nvml:
+        handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, index)
+        if isinstance(nvml, str) or handle is None:
+            return None
+        running = _ask(nvml, nvml.nvmlDeviceGetComputeRunningProcesses, handle)
+        return None if running is None else frozenset(process.pid for process in running)
+
+
+def shares(index: int = 0) -> bool | None:
+    """Whether this process, which computes on GPU `index`, shares it with others than those that wait for it.
+
+    None where nobody tells: without a driver, and where it names no process or, in a container, gives them the numbers
+    that they have outside, so that this one is not among them.
+    """
+    running = computing(index)
+    return None if running is None or os.getpid() not in running else bool(running - _own())
+
+
+def is_free(index: int = 0) -> bool:
+    """Whether nobody but this process and those that wait for it is seen to compute on GPU `index`."""
+    running = computing(index)
+    return running is not None and not running - _own()
+
+
+def _own() -> frozenset[int]:
+    """This process and those that it descends from, which wait for it."""
+    import psutil
+
+    with suppress(psutil.Error):
+        return frozenset((os.getpid(), *(process.pid for process in psutil.Process().parents())))
+    return frozenset((os.getpid(),))
 
 
 def visible_index() -> int:

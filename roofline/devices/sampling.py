@@ -50,7 +50,7 @@ class Finding:
     notes: dict[str, str] = field(default_factory=dict)
 
     def under_load(self, waited: float) -> Finding:
-        """The same with the share of time in which the threads waited for a processor noted at each ceiling."""
+        """The same with the share of time in which others had the device (`Ceiling.waited`) noted at each ceiling."""
         share = round(waited, 3)
         noted = {name: msgspec.structs.replace(ceiling, waited=share) for name, ceiling in self.ceilings.items()}
         return replace(self, ceilings=noted)

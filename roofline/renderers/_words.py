@@ -56,7 +56,7 @@ FLAGS = {
     "above-ceiling": "Some ops ran faster than their floor allows, which is a defect of a count or of a ceiling.",
     "in-process": "The step ran inside the caller's process, with the threads and environment found there.",
     "contended": "Other programs used the processor during the measurement; times are too long and spread wide.",
-    "contended-ceilings": "Other programs used the processor while the ceilings were measured, so they may be far too "
+    "contended-ceilings": "Other programs used the device while the ceilings were measured, so they may be far too "
     "low; the next profile on an idle machine measures them again.",
     "given-ceilings": "The ceilings were given and not measured beside the step; in brackets stands the device that "
     "they are those of.",

@@ -35,7 +35,7 @@ def test_the_traces_of_a_run_are_kept_with_its_profile(backend: str, suffix: str
                 key=key,
                 full=True,
                 device=handmade.device(),
-                boots=(calibration.boot() or "",),
+                boots=(calibration.period(),),
             )
             calibration.location(key).write_bytes(msgspec.json.encode(kept))
     words = ["--backend", backend, "--mode", "infer", "--precision", "fp32", "--device", "cpu"]

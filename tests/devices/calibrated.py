@@ -31,12 +31,10 @@ def roomy() -> Device:
 
 def fill(folder: Path) -> None:
     """Keep one in a folder of calibrations for every number of threads."""
-    here = calibration.boot()
+    here = calibration.period()
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("ROOFLINE_CACHE", str(folder))
         for threads in range(1, len(cpu.affinity()) + 1):
             key = calibration.key("cpu", threads)
-            kept = calibration.Stored(
-                schema=calibration.SCHEMA, key=key, full=True, device=roomy(), boots=(here,) if here else ()
-            )
+            kept = calibration.Stored(schema=calibration.SCHEMA, key=key, full=True, device=roomy(), boots=(here,))
             calibration.location(key).write_bytes(msgspec.json.encode(kept))

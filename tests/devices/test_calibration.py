@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from datetime import date
 from types import SimpleNamespace
 
 import msgspec
@@ -10,7 +11,7 @@ import pytest
 
 from roofline import devices
 from roofline.core.device import Cache, Ceiling, Device
-from roofline.devices import calibration, contention
+from roofline.devices import calibration, contention, nvidia
 from roofline.errors import InputError, MeasurementError
 
 ONLY = ("matrix.fp32", "dram.copy")
@@ -133,8 +134,6 @@ def test_a_machine_that_was_started_again_may_be_slower():
     assert result.device.rate("dram.copy") == 10e9
     assert result.device.rate("dram.read") == 20e9  # which was not measured again
     assert result.boots == ("a", "b")
-    # Where nobody can tell when it was started, it is the same one.
-    assert calibration.merge(first, again, None).device.rate("dram.copy") == 18e9
 
 
 def test_figures_of_a_datasheet_are_not_merged_with_what_was_measured():
@@ -218,6 +217,45 @@ def test_all_is_measured_again_where_the_machine_was_started_since_or_it_is_aske
     calibration.calibrate("cpu", 1, short=False)
     calibration.calibrate("cpu", 1)  # a full one serves who asks for a short one
     assert probes.asked == [ALL] * 4
+
+
+def test_where_no_start_of_the_machine_is_known_ceilings_hold_for_a_day(probes, monkeypatch):
+    class Day:
+        @staticmethod
+        def today():
+            return today
+
+    today = date(2026, 1, 1)
+    monkeypatch.setattr(calibration, "boot", lambda: None)
+    monkeypatch.setattr(calibration, "Date", Day)
+    calibration.calibrate("cpu", 1)
+    assert calibration.calibrate("cpu", 1).rate("dram.copy") == 10e9
+    assert probes.asked == [ALL]
+    today, told, probes.gives = date(2026, 1, 2), [], measured(dram_copy=9e9, matrix_fp32=100e9)
+    assert calibration.calibrate("cpu", 1, progress=lambda *what: told.append(what[0])).rate("dram.copy") == 9e9
+    assert told == ["The ceilings were measured on another day: measuring again."]
+    calibration.calibrate("cpu", 1)
+    assert probes.asked == [ALL, ALL]
+    # What was kept before there were days in it is of an unknown one.
+    ((path, kept),) = calibration.stored()
+    path.write_bytes(msgspec.json.encode(msgspec.structs.replace(kept, boots=())))
+    calibration.calibrate("cpu", 1)
+    assert probes.asked == [ALL, ALL, ALL]
+
+
+def test_what_was_measured_beside_another_process_on_the_gpu_is_measured_again_once_it_is_free(probes, monkeypatch):
+    free, told = False, []
+    monkeypatch.setattr(calibration, "resolve", lambda device: device)
+    monkeypatch.setattr(nvidia, "is_free", lambda index: free)
+    probes.idle, probes.gives = True, measured(waited=0.5, dram_copy=10e9)  # the processor's load says nothing
+    calibration.calibrate("cuda", 1)
+    calibration.calibrate("cuda", 1)
+    assert probes.asked == [ALL]
+    free, probes.gives = True, measured(dram_copy=11e9)
+    result = calibration.calibrate("cuda", 1, progress=lambda *what: told.append(what[0]))
+    assert probes.asked == [ALL, ("dram.copy",)]
+    assert told == ["No other process is on the GPU now: measuring again what was measured beside one."]
+    assert (result.rate("dram.copy"), result.contended) == (11e9, ())
 
 
 def test_what_is_kept_serves_where_measuring_it_again_fails(probes, monkeypatch):

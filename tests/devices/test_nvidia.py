@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+from contextlib import nullcontext
+from types import SimpleNamespace
+
 import pytest
 
 from roofline.devices import calibration, nvidia
@@ -39,6 +43,51 @@ def test_throttle_bits_in_words():
     both = pynvml.nvmlClocksEventReasonSwPowerCap | pynvml.nvmlClocksEventReasonHwThermalSlowdown
     assert nvidia.throttle_words(pynvml, both) == ("power cap", "thermal (hardware)")
     assert nvidia.throttle_words(pynvml, 0) == ()
+
+
+class Driver:
+    """NVML with one GPU, on which the processes `running` compute; None: it does not tell."""
+
+    class NVMLError(Exception):
+        pass
+
+    def __init__(self, running: list[int] | None) -> None:
+        self.running = running
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> str:
+        if index:
+            raise self.NVMLError
+        return "handle"
+
+    def nvmlDeviceGetComputeRunningProcesses(self, handle: str) -> list[SimpleNamespace]:
+        if self.running is None:
+            raise self.NVMLError
+        return [SimpleNamespace(pid=number) for number in self.running]
+
+
+@pytest.mark.parametrize(
+    ("running", "shares", "is_free"),
+    [
+        ([os.getpid()], False, True),
+        ([os.getpid(), os.getppid()], False, True),  # the process that started this one waits for it
+        ([os.getpid(), 2**30], True, False),
+        # No process, or numbers of another container: nobody tells whether one of them is this one.
+        ([], None, True),
+        ([2**30], None, False),
+        (None, None, False),
+    ],
+)
+def test_other_processes_on_a_gpu(
+    running: list[int] | None, shares: bool | None, is_free: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvidia, "_library", lambda: nullcontext(Driver(running)))
+    assert (nvidia.shares(), nvidia.is_free()) == (shares, is_free)
+    assert (nvidia.shares(7), nvidia.is_free(7)) == (None, False)  # there is no such GPU
+
+
+def test_without_the_library_nobody_tells_who_computes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(nvidia, "_library", lambda: nullcontext("There is no driver."))
+    assert (nvidia.shares(), nvidia.is_free()) == (None, False)
 
 
 @pytest.mark.gpu

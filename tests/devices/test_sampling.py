@@ -167,6 +167,30 @@ def test_only_what_was_disturbed_each_time_is_measured_a_third_time(monkeypatch)
     assert reports == [(0, 6), (1, 6), (2, 6), (3, 6), (4, 6), (5, 6), (6, 7), (7, 7)]
 
 
+def test_a_probe_beside_another_process_on_the_gpu_is_marked_and_repeated():
+    """Looks before and after: A sees another process in each turn, B in its first alone, and of C nobody tells."""
+    first, second = [True, True, False, True, None, None], [True, False, False, False, None, None]
+    looks = iter([*first, *second, *[True] * 4])
+    ran = []
+
+    def probe(name):
+        def run(names):
+            ran.append(name)
+            return Finding({name: Ceiling(value=1.0, source="s")})
+
+        return Probe((name,), run)
+
+    probes = [probe("dram.copy"), probe("dram.read"), probe("link.h2d")]
+    found, _ = _run([(p, p.names) for p in probes], 1, None, lambda: next(looks))
+    assert ran == ["dram.copy", "dram.read", "link.h2d"] * 2 + ["dram.copy"] * 2
+    assert {name: c.waited for name, c in found.ceilings.items()} == {
+        "dram.copy": 0.5,  # the least of 1, 0.5, 1 and 1
+        "dram.read": 0.0,
+        "link.h2d": None,
+    }
+    assert found.ceilings["dram.copy"].contended
+
+
 def test_the_best_rate_has_the_least_waiting_of_all():
     # A rate that others' load let pass is at least what an idle machine reaches: 3 while waiting 40 % of the time, 2 of
     # 1 %, is a ceiling of 3 that needs no second look.

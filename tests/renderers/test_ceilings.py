@@ -62,8 +62,17 @@ def test_devices_mark_what_was_measured_on_a_busy_machine() -> None:
     (copy,) = (line for line in lines if line.startswith("dram.copy"))
     assert product.split()[-2:] == ["2026-01-02", "[1]"]
     assert copy.split()[-3:] == ["2026-03-04", "[1]", "!"]
-    assert f"! dram.copy: {waited(BUSY)}." in lines
-    assert waited(IDLE) == ""
+    assert f"! dram.copy: {waited(BUSY, 'cpu')}." in lines
+    assert waited(IDLE, "cpu") == ""
+
+
+def test_of_a_gpu_it_is_said_that_another_process_was_there() -> None:
+    alone, beside = replace(IDLE, waited=0.0), replace(IDLE, waited=0.5)
+    gpu = replace(device(matrix_fp32=alone, dram_copy=beside), kind="cuda")
+    assert provenance(gpu) == "measured 2026-01-02, 1 of them only while another process was on the GPU"
+    free = replace(device(matrix_fp32=alone), kind="cuda")
+    assert provenance(free) == "measured 2026-01-02, no other process on the GPU"
+    assert "! dram.copy: measured while another process was on the GPU: may be too low." in as_text(gpu).splitlines()
 
 
 def test_json_has_the_day_the_load_and_the_flag() -> None:

@@ -17,7 +17,7 @@ from roofline.core.schema import Profile
 #: What a run says about itself that makes its times or its work doubtful: slug -> (severity, sentence).
 DOUBTS: dict[str, tuple[Severity, str]] = {
     "contended": ("warning", "Other programs used the processor during a measurement, so its times are too long"),
-    "contended-ceilings": ("warning", "Other programs used the processor while ceilings were measured"),
+    "contended-ceilings": ("warning", "Other programs used the device while ceilings were measured"),
     "given-ceilings": ("warning", "Ceilings were given and not measured beside the step"),
     "throttled": ("warning", "The device lowered its clocks during a measurement"),
     "inflated": ("warning", "Op times of a run were scaled down to its wall, because profiling it cost too much"),

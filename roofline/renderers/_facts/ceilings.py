@@ -8,30 +8,35 @@ from roofline.renderers._words import plain
 
 
 def provenance(device: Device) -> str:
-    """Say how many ceilings are measured and when, and which of them while others used the processor; "" of none.
+    """Say how many ceilings are measured and when, and which of them while others used the device; "" of none.
 
     Of ceilings that the user gave it begins with the device that they are those of.
     """
     beforehand = [ceiling for ceiling in device.ceilings.values() if not ceiling.from_trace]
     measured = [ceiling for ceiling in beforehand if ceiling.spread is not None]
     sheets = len(beforehand) - len(measured)
-    parts = [_measured(measured, all_of_them=not sheets)] if measured else []
+    parts = [_measured(measured, device.kind, all_of_them=not sheets)] if measured else []
     if sheets:
         parts.append(f"{sheets} from a datasheet" if measured else "from a datasheet")
     words = "; ".join(parts)
     return f"given, those of {plain(device.ceilings_of, 120)}: {words}" if words and device.ceilings_of else words
 
 
-def waited(ceiling: Ceiling) -> str:
-    """Say that others used the processor while a ceiling was measured; "" where they did not, or nobody looked."""
+def waited(ceiling: Ceiling, kind: str) -> str:
+    """Say that others used the device while a ceiling was measured; "" where they did not, or nobody looked.
+
+    kind: of the device: of a GPU processes are seen, of a processor how long threads wait for it.
+    """
     if not ceiling.contended:
         return ""
+    if kind != "cpu":
+        return "measured while another process was on the GPU: may be too low"
     return (
         f"measured on a busy machine (its threads waited {units.percent(ceiling.waited)} of the time): may be too low"
     )
 
 
-def _measured(ceilings: list[Ceiling], all_of_them: bool) -> str:
+def _measured(ceilings: list[Ceiling], kind: str, all_of_them: bool) -> str:
     dates = sorted({plain(ceiling.date, 30) for ceiling in ceilings if ceiling.date})
     when = f" {dates[0]}" if len(dates) == 1 else f" {dates[0]} to {dates[-1]}" if dates else ""
     words = f"measured{when}" if all_of_them else f"{len(ceilings)} measured{when}"
@@ -39,6 +44,9 @@ def _measured(ceilings: list[Ceiling], all_of_them: bool) -> str:
     if not watched:
         return words
     busy = sum(ceiling.contended for ceiling in ceilings)
+    if kind != "cpu":
+        others = f"{busy} of them only while another process was on the GPU" if busy else "no other process on the GPU"
+        return f"{words}, {others}"
     if not busy:
         return f"{words}, machine idle"
     share = units.percent(max(watched))

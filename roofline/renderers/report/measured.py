@@ -115,7 +115,13 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
             cell(value_of(what, ceiling)),
             cell(units.percent(ceiling.spread)),
             tag("td", plain(ceiling.date, 30) if ceiling.date else units.UNKNOWN, class_="date"),
-            cell([name(ceiling.source, 160), *(tag("small", name(words, 160)) for words in _doubts(ceiling))], False),
+            cell(
+                [
+                    name(ceiling.source, 160),
+                    *(tag("small", name(words, 160)) for words in _doubts(ceiling, device.kind)),
+                ],
+                False,
+            ),
         )
         for what, ceiling in device.ceilings.items()
     ]
@@ -125,9 +131,9 @@ def _ceilings(analysis: WorkAnalysis) -> Html:
     return tag("div", made, facts(conditions)) if conditions else made
 
 
-def _doubts(ceiling: Ceiling) -> list[str]:
+def _doubts(ceiling: Ceiling, kind: str) -> list[str]:
     """What speaks against a ceiling: the known figure that it is far from, others' load while it was measured."""
-    return [words for words in (ceiling.flag, waited(ceiling)) if words]
+    return [words for words in (ceiling.flag, waited(ceiling, kind)) if words]
 
 
 def value_of(what: str, ceiling: Ceiling) -> str:

@@ -288,7 +288,7 @@ class Analysis(WorkAnalysis):
     @cached_property
     def total(self) -> Total:
         """Sums over all ops."""
-        return totals.add_up(self.profile, self.table, np.arange(len(self.profile.ops)))
+        return totals.add_up(self.profile, self.device, self.table, np.arange(len(self.profile.ops)))
 
     @property
     def busy(self) -> float:
@@ -377,7 +377,9 @@ class Analysis(WorkAnalysis):
         """
         if key not in self._sums:
             rows = self._rows(key)
-            sums = {name: totals.add_up(self.profile, self.table, numbers) for name, numbers in rows.items()}
+            sums = {
+                name: totals.add_up(self.profile, self.device, self.table, numbers) for name, numbers in rows.items()
+            }
             self._sums[key] = sums if key in _ORDERS else _sorted(sums, lambda total: total.seconds)
         return cast("dict[str, Total]", self._sums[key])
 

@@ -9,10 +9,11 @@ from typing import Any, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.columns import Columns
 from roofline.analysis.floors import ATTAINED
 from roofline.core.cost import Cost
+from roofline.core.device import Device
 from roofline.core.schema import Profile
 from roofline.core.vocabulary import BOUNDS, Bound
 
@@ -171,8 +172,8 @@ def add_up_work(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Wo
     )
 
 
-def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
-    """Add up the work and the time of the ops at `rows` of the profile."""
+def add_up(profile: Profile, device: Device, table: OpTable, rows: NDArray[np.int64]) -> Total:
+    """Add up the work and the time of the ops at `rows` of the profile, whose table is under `device`."""
     own, share, bound = table.own[rows], table.share[rows], table.bound[rows]
     under = (table.floor[rows] < ATTAINED * own) & (table.uncosted[rows] == 0)
     signature = table.columns.signature[rows]
@@ -204,15 +205,17 @@ def add_up(profile: Profile, table: OpTable, rows: NDArray[np.int64]) -> Total:
         near_ridge=float(share[table.near_ridge[rows]].sum()),
         unknown_flops=own_where(lambda cost: not cost.flops_known),
         unknown_bytes=own_where(lambda cost: cost.bytes is None),
-        **_by_counters(profile, table.columns.launches, rows),
+        **_by_counters(profile, device, table.columns.launches, rows),
     )
 
 
-def _by_counters(profile: Profile, launches: NDArray[np.int64], rows: NDArray[np.int64]) -> dict[str, Any]:
+def _by_counters(
+    profile: Profile, device: Device, launches: NDArray[np.int64], rows: NDArray[np.int64]
+) -> dict[str, Any]:
     """What hardware counters say of the ops at `rows`, as fields of `Total`."""
-    if profile.counters is None:
+    if counters_on(profile, device) is None:
         return {}
-    by_counters = counted(profile)
+    by_counters = counted_on(profile, device)
     known = by_counters.known[rows]
     return {
         "counted": int(known.sum()),

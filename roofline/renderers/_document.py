@@ -9,7 +9,7 @@ import msgspec
 import numpy as np
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.host_cost import host_cost
 from roofline.analysis.totals import OpTable, Total, WorkTotal
 from roofline.core.schema import Counters, Imported
@@ -129,7 +129,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "compilation": _compilation(analysis),
         "imported": msgspec.to_builtins(_whole(profile.imported)),
         "preset": preset.document(analysis),
-        "counters": _counters(profile.counters),
+        "counters": _counters(counters_on(profile, device)),
     }
     if by == "op":
         document["ops"] = _ops(analysis)
@@ -256,7 +256,8 @@ def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
     profile, table, timed = analysis.profile, analysis.table, isinstance(analysis, Analysis)
     # NaN is no number of JSON, and what was not counted is null.
     read, written, through_cache = (
-        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()] for column in counted(profile)
+        [None if math.isnan(amount) else amount for amount in column[:MAX_ROWS].tolist()]
+        for column in counted_on(profile, analysis.device)
     )
     rows = []
     for row, op in enumerate(profile.ops[:MAX_ROWS]):

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on
 from roofline.core.schema import Signature
 from roofline.core.vocabulary import BOUNDS, GROUP_OF
 from roofline.renderers._words import plain
@@ -26,7 +26,7 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
     of, signatures, ops = table.columns, profile.signatures, profile.ops
     classes = np.asarray([analysis.op_class(op) for op in ops], object)
     costed = ~table.uncosted.astype(bool)
-    timed = isinstance(analysis, Analysis)
+    timed, by_counters = isinstance(analysis, Analysis), counted_on(profile, analysis.device)
 
     def each(attribute: Callable[[Signature], object], kind: Any = object) -> NDArray[Any]:
         return _array((attribute(one) for one in signatures), kind)[of.signature]
@@ -65,9 +65,9 @@ def columns(analysis: WorkAnalysis) -> dict[str, NDArray[Any]]:
         "times": np.asarray([op.times for op in ops], np.int64),
         "kernels": _array(("; ".join(plain(profile.kernels[one]) for one, _ in op.kernels) for op in ops), object),
         "fused": _array(("; ".join(plain(signatures[one].name) for one in op.constituents) for op in ops), object),
-        "counted_bytes_read": counted(profile).read,
-        "counted_bytes_written": counted(profile).written,
-        "counted_bytes_through_cache": counted(profile).through_cache,
+        "counted_bytes_read": by_counters.read,
+        "counted_bytes_written": by_counters.written,
+        "counted_bytes_through_cache": by_counters.through_cache,
     }
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on
 from roofline.core.vocabulary import GROUP_OF, Group
 
 
@@ -81,7 +81,7 @@ def points(analysis: WorkAnalysis) -> Points:
     if not isinstance(analysis, Analysis):
         return Points((), (), 0.0, _ticks(analysis))
     profile, table = analysis.profile, analysis.table
-    by_counters = counted(profile)
+    by_counters = counted_on(profile, analysis.device)
     moved = (by_counters.read + by_counters.written).tolist()
     merged: dict[tuple[int, int], tuple[int, float, float, Group]] = {}
     for row, op in enumerate(profile.ops):

@@ -14,6 +14,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.caches.counted import counters_on
 from roofline.analysis.totals import Total, WorkTotal
 from roofline.core.vocabulary import BOUNDS, Bound
 from roofline.renderers._rows.choice import LONG as LONG
@@ -255,7 +256,7 @@ class Table:
 def table(analysis: WorkAnalysis, by: str, gap: str, choice: Choice = USUAL) -> Table:
     """The table by a key: of a timed step its time and work, else its work alone. gap: what the gap is called."""
     if isinstance(analysis, Analysis):
-        columns = COLUMNS if analysis.profile.counters is None else (*COLUMNS, *_COUNTED)
+        columns = COLUMNS if counters_on(analysis.profile, analysis.device) is None else (*COLUMNS, *_COUNTED)
         return Table(columns, rows(analysis, by, gap, choice), 2)
     return Table(WORK_COLUMNS, work_rows(analysis, by, choice), 1)
 

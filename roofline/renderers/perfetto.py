@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from roofline.analysis.analysis import Analysis, WorkAnalysis, timed
+from roofline.analysis.caches.counted import counters_on
 from roofline.core.vocabulary import BOUNDS
 from roofline.renderers import _words
 
@@ -64,9 +65,9 @@ def _slice(analysis: Analysis, row: int, lane: int, start: float, own: float) ->
         "bytes read": signature.cost.bytes_read,
         "bytes written": signature.cost.bytes_written,
     }
-    if profile.counters is not None:
-        arguments["counted bytes read"] = profile.counters.read[row]
-        arguments["counted bytes written"] = profile.counters.written[row]
+    if (counters := counters_on(profile, analysis.device)) is not None:
+        arguments["counted bytes read"] = counters.read[row]
+        arguments["counted bytes written"] = counters.written[row]
     if op.constituents:
         arguments["fused"] = [plain(f"{part.signature.name} {part.scope}") for part in analysis.constituents(op)]
     return {

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import json
+
 import handmade
 import numpy as np
 import pytest
@@ -14,6 +16,12 @@ from roofline.analysis.caches.traffic import cold_traffic
 from roofline.comparison.common_ceilings import analyze_together
 from roofline.core.schema import Counters, Imported, Profile
 from roofline.core.vocabulary import BOUNDS
+from roofline.renderers import perfetto
+from roofline.renderers._document import document
+from roofline.renderers._facts import evidence
+from roofline.renderers._ops import columns
+from roofline.renderers._points import points as bubbles
+from roofline.renderers.report.points import COUNTED, points
 
 MB = 1e6
 OPS = len(handmade.OPS)
@@ -76,6 +84,29 @@ def test_another_device_knows_nothing_of_what_was_counted_here() -> None:
     for ours, theirs in zip(cold_traffic(profile, other), cold_traffic(plain, other), strict=True):
         np.testing.assert_array_equal(ours, theirs)
     assert roofline.whatif(profile, other).seconds == roofline.whatif(plain, other).seconds
+
+
+def test_what_was_counted_here_is_shown_under_no_other_device() -> None:
+    """Floors of the other device follow from formulas; counted bytes next to them would be those of this one."""
+    here, there = (analyze(counted(), replace(handmade.device(), name=name)) for name in ("Round Device", "Other"))
+    assert isinstance(here, Analysis)
+    assert isinstance(there, Analysis)
+    assert (here.total.counted, there.total.counted, there.total.uncounted) == (2, 0, 0)
+    # FLOP of gelu over 0.3 MB that were counted, over 0.8 MB by its formula.
+    assert [_bubble(analysis, "aten::gelu") for analysis in (here, there)] == pytest.approx([4 / 3, 0.5])
+    assert [COUNTED in points(analysis).placed[0].intensity for analysis in (here, there)] == [True, False]
+    assert ["counted" in dict(points(analysis).placed[0].facts) for analysis in (here, there)] == [True, False]
+    rows = [document(analysis, by="op")["ops"][0]["counted_bytes_written"] for analysis in (here, there)]
+    assert rows == [4 * MB, None]
+    assert [document(analysis)["counters"] is None for analysis in (here, there)] == [False, True]
+    assert [np.isnan(columns(analysis)["counted_bytes_read"][0]) for analysis in (here, there)] == [False, True]
+    assert ["counters" in dict(evidence.told(analysis)) for analysis in (here, there)] == [True, False]
+    arguments = [json.loads(perfetto.render(analysis, None))["traceEvents"][-1]["args"] for analysis in (here, there)]
+    assert ["counted bytes read" in one for one in arguments] == [True, False]
+
+
+def _bubble(analysis: Analysis, name: str) -> float:
+    return next(bubble.intensity for bubble in bubbles(analysis).bubbles if bubble.name == name)
 
 
 def test_runs_are_compared_by_counted_bytes_only_where_both_have_them() -> None:

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from roofline.core.device import Device
 from roofline.core.rows import per_profile, settled
-from roofline.core.schema import Profile
+from roofline.core.schema import Counters, Profile
 
 Array = NDArray[np.float64]
 
@@ -37,8 +37,13 @@ def counted(profile: Profile) -> Counted:
     return Counted(*(settled(np.asarray(column, np.float64) if column else nothing) for column in columns))
 
 
+def counters_on(profile: Profile, device: Device) -> Counters | None:
+    """The counters under the ceilings of a device: bytes counted beside one cache say nothing of another's."""
+    return profile.counters if (device.name, device.kind) == (profile.device.name, profile.device.kind) else None
+
+
 def counted_on(profile: Profile, device: Device) -> Counted:
-    """The same under the ceilings of a device: bytes that were counted beside one cache say nothing of another's."""
-    if (device.name, device.kind) == (profile.device.name, profile.device.kind):
+    """The same as columns."""
+    if counters_on(profile, device) is profile.counters:
         return counted(profile)
     return Counted(*np.full((len(Counted._fields), len(profile.ops)), np.nan))

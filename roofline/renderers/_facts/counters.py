@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches.counted import counters_on
 from roofline.core.schema import Counters
 from roofline.renderers._words import counted, plain
 
 
 def told(analysis: Analysis) -> str:
     """What counters saw of the ops of a step; "" of a step that was not counted."""
-    counters, total = analysis.profile.counters, analysis.total
+    counters, total = counters_on(analysis.profile, analysis.device), analysis.total
     if counters is None:
         return ""
     return (

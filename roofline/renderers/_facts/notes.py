@@ -11,6 +11,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
+from roofline.analysis.caches.counted import counters_on
 from roofline.analysis.floors import ABOVE_TOLERANCE
 from roofline.renderers._words import FEWER_PRODUCTS, conjunction, counted, plain, provenance
 
@@ -32,7 +33,7 @@ def caption(analysis: WorkAnalysis) -> str:
 
 def _counted(analysis: Analysis) -> str:
     """What the columns of counted bytes are, where there are such."""
-    counters = analysis.profile.counters
+    counters = counters_on(analysis.profile, analysis.device)
     if counters is None:
         return ""
     return (

@@ -10,7 +10,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.core.vocabulary import BOUNDS, CLASSES
 from roofline.renderers import _tables, _words
 from roofline.renderers._words import plain
@@ -51,7 +51,7 @@ def _run(run: Run) -> Html:
     (name, called), *words_of = _words_of(analysis)
     timed = isinstance(analysis, Analysis)
     numbers = list(NUMBERS) if timed else [("work", "FLOP"), ("traffic", "bytes")]
-    if timed and analysis.profile.counters:
+    if timed and counters_on(analysis.profile, analysis.device):
         numbers.append(("counted", "bytes counted"))
     after = [(key, words) for key, words in _after(analysis) if timed or key != "roof"]
     heads = [
@@ -158,8 +158,8 @@ def rows(analysis: WorkAnalysis) -> dict[str, Any]:
             "traffic": columns.numbers(_known(of.traffic[row], of.traffic_known[row]) for row in order),
         },
     }
-    if profile.counters:
-        by_counters = counted(profile)
+    if counters_on(profile, analysis.device):
+        by_counters = counted_on(profile, analysis.device)
         moved = [
             None if math.isnan(moved) else moved for moved in (by_counters.read + by_counters.written)[order].tolist()
         ]

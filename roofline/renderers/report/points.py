@@ -10,7 +10,7 @@ import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
-from roofline.analysis.caches.counted import counted
+from roofline.analysis.caches.counted import counted_on, counters_on
 from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.rows import buffers_known
@@ -73,7 +73,7 @@ def points(analysis: WorkAnalysis) -> Points:
     code, first = numbered(columns.signature, columns.phase)
     sums = summed(of, code, len(first))
     cold = np.bincount(code, weights=table.cold, minlength=len(first))
-    by_counters = counted(analysis.profile)
+    by_counters = counted_on(analysis.profile, analysis.device)
     moved = np.bincount(code, weights=by_counters.read + by_counters.written, minlength=len(first))
     bound = np.bincount(code * len(BOUNDS) + table.bound, weights=of.seconds, minlength=len(first) * len(BOUNDS))
     near = np.bincount(code, weights=of.seconds * table.near_ridge, minlength=len(first))
@@ -106,6 +106,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
     work, traffic, own = float(sums.work[row]), float(sums.traffic[row]), float(sums.own[row])
     number, wall = int(sums.ops[row]), analysis.wall
     low, high = sums.attained(row)
+    by_counters = counters_on(profile, analysis.device) is not None
     facts = [
         ("ops", units.count(number)),
         ("class", analysis.op_class(this)),
@@ -113,7 +114,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         ("time", f"{units.seconds(float(sums.seconds[row]))} ({units.percent(float(sums.seconds[row]) / wall)})"),
         ("work", units.flop(work)),
         ("traffic", units.byte(traffic)),
-        *([("counted", units.byte(None if math.isnan(moved) else moved))] if profile.counters else []),
+        *([("counted", units.byte(None if math.isnan(moved) else moved))] if by_counters else []),
         ("rate", units.flop_rate(work / own)),
         ("bandwidth", units.byte_rate(traffic / own)),
         ("intensity", units.intensity(work / traffic if traffic else None)),
@@ -125,7 +126,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
     intensity = {ALL: work / traffic if traffic else None}
     if buffers_known(profile):
         intensity[COLD] = work / cold if cold > 0 else None
-    if profile.counters:
+    if by_counters:
         intensity[COUNTED] = work / moved if moved > 0 else None
     return Point(
         signature=this.signature,

@@ -64,13 +64,16 @@ class Constituent(NamedTuple):
 class WorkAnalysis(Shown):
     """The work of a step under the ceilings of a device: of a profile whose ops have no times, all that is known.
 
-    What only times can say is None here, and a number in an `Analysis`. table: its times are NaN.
+    What only times can say is None here, and a number in an `Analysis`. table: its times are NaN. scale: what measured
+    times are multiplied by; inflation: how much slower profiled steps were.
     """
 
     profile: Profile
     device: Device
     table: OpTable
     missing: tuple[str, ...] = ()
+    scale: float | None = field(default=None, kw_only=True)
+    inflation: float | None = field(default=None, kw_only=True)
     _sums: dict[str, Any] = field(default_factory=dict, repr=False)
 
     @cached_property
@@ -111,8 +114,53 @@ class WorkAnalysis(Shown):
         return None
 
     @property
+    def gap_told(self) -> float | None:
+        """The gap as people are told it [s]."""
+        return None
+
+    @property
+    def waits_for_host(self) -> bool | None:
+        """Whether dispatch keeps the device waiting for much of the step."""
+        return None
+
+    @property
+    def hides_host(self) -> bool | None:
+        """Whether the device has work for nearly all of the step."""
+        return None
+
+    @property
+    def most_per_launch(self) -> float | None:
+        """What the host takes at most to launch a kernel [s]."""
+        return None
+
+    @property
+    def above_ceiling(self) -> int | None:
+        """Ops measured faster than their floor allows."""
+        return None
+
+    @property
+    def beyond_step(self) -> int | None:
+        """Ops that took longer in a profiled step than that step."""
+        return None
+
+    @property
+    def beyond_together(self) -> float | None:
+        """How many times as long as the profiled steps the ops of one ran."""
+        return None
+
+    @property
     def mfu(self) -> float | None:
         """Model FLOPs utilisation."""
+        return None
+
+    @cached_property
+    def quality(self) -> dict[str, float] | None:
+        """Shares of busy time by the quality of the cost."""
+        return None
+
+    @property
+    def coverage(self) -> dict[str, float | None] | None:
+        """Shares of busy time with known FLOPs and with known bytes."""
         return None
 
     @cached_property

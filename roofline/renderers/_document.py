@@ -124,7 +124,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
             "optimizer": profile.memory.optimizer,
             "source": profile.memory.source,
         },
-        "above_ceiling": analysis.above_ceiling if isinstance(analysis, Analysis) else None,
+        "above_ceiling": analysis.above_ceiling,
         "flags": list(analysis.flags),
         "compilation": _compilation(analysis),
         "imported": msgspec.to_builtins(_whole(profile.imported)),

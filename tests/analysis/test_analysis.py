@@ -100,6 +100,16 @@ def test_a_product_without_a_ceiling_has_no_known_roof() -> None:
     assert "matrix.complex64" in analysis.missing
 
 
+def test_a_counted_step_has_none_where_a_timed_one_has_a_time_or_what_follows_from_it() -> None:
+    counted = analyze(handmade.profile(profiled=None))
+    assert not isinstance(counted, Analysis)
+    of_times = {name for name in (*vars(Analysis), "scale", "inflation") if not name.startswith("_")}
+    of_times -= {"by", "flags", "total"}
+    assert {"coverage", "quality", "wall", "waits_for_host"} < of_times
+    assert {name: getattr(counted, name) for name in of_times} == dict.fromkeys(of_times)
+    assert not [name for name in dir(analyze(handmade.profile())) if not hasattr(counted, name)]
+
+
 def test_bounds_are_shares_of_the_step(analysis: Analysis) -> None:
     total = analysis.total
     # memory: 400 + 25 + (2000 - 50) + 3000; unknown: 367 - 50

@@ -59,7 +59,10 @@ def touch_pieces(accesses: Accesses, cache: float, addresses: Sequence[int | Non
     begin = address[buffer] + offset
     end = begin + accesses.size
     for share, most in _CUTS:
-        cuts = np.unique(np.concatenate([begin, end, _grid(address, extent, cache * share, most)]))
+        grid = _grid(address, extent, cache * share, most)
+        if grid is None:
+            continue
+        cuts = np.unique(np.concatenate([begin, end, grid]))
         first, last = np.searchsorted(cuts, begin), np.searchsorted(cuts, end)
         if (last - first).sum() <= _TOUCHES:
             return _in_order(accesses, cuts, first, last, shared=True)
@@ -103,14 +106,17 @@ def _offsets(accesses: Accesses, buffer: Ints) -> Array:
     return offset
 
 
-def _grid(address: Array, extent: Array, piece_size: float, most: int) -> Array:
+def _grid(address: Array, extent: Array, piece_size: float, most: int) -> Array | None:
     """Addresses that cut each buffer into pieces of `piece_size`, and into no more than `most` by a power of two of it.
 
-    They are multiples of it, so that buffers which share memory are cut at the same places.
+    They are multiples of it, so that buffers which share memory are cut at the same places. None where they are more
+    than `_TOUCHES`: each makes one touch at least, and they would take gigabytes for a million buffers.
     """
     step = piece_size * 2.0 ** np.ceil(np.log2(np.maximum(1.0, extent / (piece_size * most))))
     first = np.floor(address / step) + 1
     lines = np.maximum(0.0, np.ceil((address + extent) / step) - first).astype(np.int64)
+    if lines.sum() > _TOUCHES:
+        return None
     place = np.arange(lines.sum()) - np.repeat(np.cumsum(lines) - lines, lines)
     cuts: Array = (np.repeat(first, lines) + place) * np.repeat(step, lines)
     return cuts

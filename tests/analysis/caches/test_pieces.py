@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import tracemalloc
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -97,3 +99,15 @@ def test_addresses_that_no_allocator_gives_cost_no_more() -> None:
     touches = touch_pieces(step, 1e9, range(count))
     assert len(touches.op) == count
     assert not touches.shared
+
+
+def test_cuts_that_make_too_many_touches_take_no_memory(monkeypatch: pytest.MonkeyPatch) -> None:
+    # 5,000 buffers of 640 pieces, in 160 each: 800,000 cuts, 6.4 MB in each of several arrays.
+    monkeypatch.setattr(pieces, "_TOUCHES", 1 << 10)
+    step = accesses(*(([(buffer, 1e6)], []) for buffer in range(5000)))
+    tracemalloc.start()
+    touches = touch_pieces(step, 1e5)
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    assert len(touches.op) == 5000
+    assert peak < 6.4e6

@@ -96,6 +96,8 @@ def op_table(profile: Profile, device: Device, cold: Cold, scale: float) -> tupl
         memory=np.where(costed, memory, np.nan),
         launch=launch,
         cold=cold.read + cold.written,
+        cold_high=cold.read + cold.written if cold.high is None else cold.high,
+        cold_reason=cold.reason,
         ceiling=tuple(np.where(known & ~idle, named, "").tolist()),
         columns=of,
     )
@@ -114,7 +116,7 @@ def _of_products(missing: str) -> bool:
 def op_terms(profile: Profile, device: Device, cold: Cold) -> tuple[list[Terms], NDArray[np.int64]]:
     """The terms of floors, and which of them each op has: a step repeats few works often, and a work has one floor."""
     executor, signatures, of = executor_of(profile), profile.signatures, columns(profile)
-    read, written, high = cold
+    read, written, high, _ = cold
     copied = _copied(profile, of, device)
     launches = np.where(_idle(profile, of), 0, np.where(copied, 1, of.launches))
     by_copy, highest = copied.astype(np.int64), read if high is None else high

@@ -10,6 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from roofline.analysis.caches.counted import counted_on, counters_on
+from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.columns import Columns
 from roofline.analysis.floors import ATTAINED
 from roofline.core.cost import Cost
@@ -31,6 +32,8 @@ class OpTable:
     floor_high: the floor if nothing came from a cache, where it is not known what the caches held, and if a launch
     takes the most that it may; else the floor. floor_reach: the same as far as the op's own time allows it: what took
     less did not come from main memory. bound_high: the roof above at the upper end.
+
+    cold to cold_high: the bytes that no cache held; cold_reason: why these are a range.
     """
 
     own: Array
@@ -49,6 +52,8 @@ class OpTable:
     memory: Array
     launch: Array
     cold: Array
+    cold_high: Array
+    cold_reason: RangeReason | None
     ceiling: tuple[str, ...]
     columns: Columns
 

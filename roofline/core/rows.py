@@ -132,15 +132,6 @@ def buffers_known(profile: Profile) -> bool:
     return profile.imported is None or bool(profile.imported.buffers)
 
 
-@per_profile
-def addresses_known(profile: Profile) -> bool:
-    """Whether the profile says where every buffer lies that its ops touch, and so which of them share memory."""
-    located = np.asarray([address is not None for address in profile.addresses], bool)
-    buffer = rows(profile).buffers
-    inside = (buffer >= 0) & (buffer < len(located))
-    return bool(len(located) and inside.all() and located[buffer].all())
-
-
 def ranks(column: NDArray[Any]) -> Ints:
     """Which of the different values of a column each row has, by size and from 0 on."""
     whole_numbers = column.dtype.kind == "i"

@@ -11,13 +11,14 @@ from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
 from roofline.analysis.beyond_step import times_as_slow, times_the_step
 from roofline.analysis.caches.counted import counted_on
+from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
 from roofline.analysis.floors import ABOVE_TOLERANCE, ATTAINED, UNKNOWN_ARITHMETIC
 from roofline.analysis.side_by_side import at_once
 from roofline.analysis.totals import Total
 from roofline.core.executor import COPY
-from roofline.core.rows import addresses_known, buffers_known, rows
-from roofline.core.schema import Profile, slug
+from roofline.core.rows import rows
+from roofline.core.schema import slug
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, GROUPS, Bound
 from roofline.renderers import _tables
 
@@ -191,17 +192,30 @@ def roof_name(ceiling: str) -> str:
     return _ROOFS.get(family, "its roof")
 
 
+#: Why bytes of main memory are a range, by reason: what the record does not say, or what is so instead; and their ends.
+_UNSAID: dict[RangeReason, str] = {
+    "no buffers": "what the caches held",
+    "no addresses": "where all results lie",
+}
+_SO: dict[RangeReason, str] = {
+    "cpu": "allocators of a CPU place buffers anew in each step",
+    "too many touches": "the step touches memory too often to follow which buffers share it",
+}
+_RESULTS = "from results that exceed the last-level cache to all that it"
+_ENDS: dict[RangeReason, str] = {
+    "no buffers": "from all that fits in the last-level cache to nothing",
+    "no addresses": f"{_RESULTS} would evict if these shared no memory",
+    "cpu": f"{_RESULTS} may evict",
+    "too many touches": f"{_RESULTS} would evict if no two buffers shared memory",
+}
+
+
 def ranges(analysis: Analysis) -> str:
-    """Why floors, losses and shares of roofs are ranges: what the record does not tell, and from where to where."""
-    told, ends = [], []
-    if analysis.device.serves is not None and not buffers_known(analysis.profile):
-        told.append("what the caches held")
-        ends.append("from all that fits in the last-level cache to nothing")
-    elif analysis.device.serves is not None and _results_open(analysis.profile):
-        told.append("which results are written over before the cache evicts them")
-        located = addresses_known(analysis.profile)
-        most = "with buffers where they lay in one step" if located else "if no two buffers shared memory"
-        ends.append(f"from results that exceed the last-level cache to all that it would evict {most}")
+    """Say why floors, losses and shares of roofs are ranges, and from where to where they go."""
+    told, ends, reason = [], [], analysis.table.cold_reason
+    if reason is not None:
+        told += [_UNSAID[reason]] if reason in _UNSAID else []
+        ends.append(_ENDS[reason])
     if UNKNOWN_ARITHMETIC in analysis.missing:
         told.append("in which arithmetic some products ran")
         ends.append("from their traffic alone to the slowest arithmetic of their inputs")
@@ -215,15 +229,9 @@ def ranges(analysis: Analysis) -> str:
             least = units.seconds(one.value) if one.value > _TICK else "nothing"
             ends.append(f"from {least} to {units.seconds(one.high)} for each {what}")
     record = "profile" if analysis.profile.imported is None else "trace"
-    return (
-        f"the {record} does not say {conjunction(told)}, so floors are ranges: {conjunction(ends)}, as far as an op's "
-        "own time allows it"
-    )
-
-
-def _results_open(profile: Profile) -> bool:
-    """Whether what becomes of results is a range: without addresses, and on a CPU (`caches.traffic`)."""
-    return profile.device.kind == "cpu" or not addresses_known(profile)
+    why = [_SO[reason]] if reason in _SO else []
+    why += [f"the {record} does not say {conjunction(told)}"] if told else []
+    return f"{conjunction(why)}, so floors are ranges: {conjunction(ends)}, as far as an op's own time allows it"
 
 
 def attained(total: Total) -> str:

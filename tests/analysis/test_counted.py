@@ -31,7 +31,7 @@ def counted(**changes: object) -> Profile:
     """The step with 1 MB read and 4 MB written by `embedding`, 0.3 and 0 MB by `gelu`; no other op was counted."""
     read, written = ([None] * OPS for _ in range(2))
     read[0], written[0], read[2], written[2] = 1 * MB, 4 * MB, 0.3 * MB, 0.0
-    return handmade.profile(counters=counters(read, written), **changes)
+    return handmade.profile(**{"counters": counters(read, written), **changes})
 
 
 def counters(read: list[float | None], written: list[float | None]) -> Counters:
@@ -76,6 +76,9 @@ def test_an_import_gets_points_for_ranges() -> None:
     np.testing.assert_array_equal(table.floor[[0, 2]], table.floor_high[[0, 2]])
     assert floors(whole)[0] == pytest.approx(500)
     assert (table.floor < table.floor_high).any()
+    assert table.cold_reason == "no buffers"
+    every = [0.0] * OPS
+    assert analyze(counted(counters=counters(every, every), imported=Imported(buffers=False))).table.cold_reason is None
 
 
 def test_another_device_knows_nothing_of_what_was_counted_here() -> None:

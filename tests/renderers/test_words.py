@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import json
 from types import SimpleNamespace
 
@@ -13,6 +14,7 @@ from synthetic import LAYER, Row, step
 
 from roofline import devices, plugins
 from roofline.analysis.analysis import analyze
+from roofline.analysis.caches.traffic import RangeReason
 from roofline.analysis.callbacks import called_back
 from roofline.comparison.parity.parity import parity
 from roofline.core.cost import Cost
@@ -339,3 +341,34 @@ def test_what_is_in_a_range_is_told_as_a_range() -> None:
     assert (cells["of roof %"], cells["floor %"], cells["loss %"]) == ("75–100", "2–3", "0–1")
     assert "caches" in text.render(analysis, None)
     assert "caches" not in text.render(analyze(handmade.profile()), None)
+
+
+@pytest.mark.parametrize(
+    ("reason", "sentence"),
+    [
+        (
+            "no buffers",
+            "the profile does not say what the caches held, so floors are ranges: from all that fits in the last-level "
+            "cache to nothing",
+        ),
+        (
+            "no addresses",
+            "the profile does not say where all results lie, so floors are ranges: from results that exceed the "
+            "last-level cache to all that it would evict if these shared no memory",
+        ),
+        (
+            "cpu",
+            "allocators of a CPU place buffers anew in each step, so floors are ranges: from results that exceed the "
+            "last-level cache to all that it may evict",
+        ),
+        (
+            "too many touches",
+            "the step touches memory too often to follow which buffers share it, so floors are ranges: from results "
+            "that exceed the last-level cache to all that it would evict if no two buffers shared memory",
+        ),
+    ],
+)
+def test_a_range_of_bytes_is_explained_by_its_reason(reason: RangeReason, sentence: str) -> None:
+    analysis = analyze(handmade.profile())
+    analysis = dataclasses.replace(analysis, table=dataclasses.replace(analysis.table, cold_reason=reason))
+    assert _words.ranges(analysis) == f"{sentence}, as far as an op's own time allows it"

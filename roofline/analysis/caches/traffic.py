@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
-from typing import NamedTuple
+from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,18 +15,26 @@ from roofline.analysis.caches.pieces import touch_pieces
 from roofline.analysis.caches.recency import find_misses, find_write_backs
 from roofline.analysis.caches.repeats import fold_repeats
 from roofline.core.device import Device
-from roofline.core.rows import addresses_known, buffers_known, per_profile, rows, settled
+from roofline.core.rows import buffers_known, per_profile, rows, settled
 from roofline.core.schema import Profile, Signature
 
 Array = NDArray[np.float64]
 
+#: Why bytes from and to main memory are a range: the profile names no buffers, or not where all results lie; the step
+#: ran on a CPU; or it touches memory more often than is followed.
+RangeReason = Literal["no buffers", "no addresses", "cpu", "too many touches"]
+
 
 class Cold(NamedTuple):
-    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: a point)."""
+    """Bytes of each op that come from main memory, that go to it, and their sum at the upper end (None: all points).
+
+    reason: why they are a range, of some ops or of all; None where they are none.
+    """
 
     read: Array
     written: Array
     high: Array | None
+    reason: RangeReason | None = None
 
 
 def cold_traffic(profile: Profile, device: Device) -> Cold:
@@ -38,7 +46,9 @@ def with_counted(profile: Profile, device: Device, cold: Cold) -> Cold:
     """The same bytes, of ops that hardware counters saw on that device the counted ones, as a point."""
     counted = counted_on(profile, device)
     read, written = (np.where(counted.known, *columns) for columns in zip(counted[:2], cold[:2], strict=True))
-    return Cold(read, written, None if cold.high is None else np.where(counted.known, read + written, cold.high))
+    high = None if cold.high is None else np.where(counted.known, read + written, cold.high)
+    is_range = high is not None and bool((high > read + written).any())
+    return Cold(read, written, high, cold.reason if is_range else None)
 
 
 def _cold_by_rule(profile: Profile, device: Device) -> Cold:
@@ -46,12 +56,15 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
 
     An input comes from main memory if the distinct bytes touched since its last use, its own included, do not fit the
     cache. A result goes there when it is evicted, read before that or not, unless its memory is written again before;
-    the op that wrote it is charged. Both follow from the buffers that ops touch and from where these lie. Where it is
-    not recorded which of them share memory, results are a range: from those that exceed the cache to all that would be
-    evicted if none did. So they are on a CPU, up to what is evicted with buffers where they lay in one step: its
-    allocators place them elsewhere in the next one, and no counters confirm the rule there. Where the buffers are not
-    recorded either, inputs are a range, too: what exceeds the cache is cold for sure, and all may be but for what the
-    op right before wrote (`handed_over`).
+    the op that wrote it is charged. Both follow from the buffers that ops touch and from where these lie.
+
+    The results of an op are a point where the places of all of them are recorded. Those of another one are a range:
+    from what exceeds the cache to all that would be evicted if they shared no memory. Whether other buffers have
+    recorded places changes neither: what is only read is in memory of its own, and what is written somewhere is taken
+    to be. On a CPU results are a range, up to what is evicted with buffers where they lay in one step: its allocators
+    place them elsewhere in the next one, and no counters confirm the rule there. Where the buffers are not recorded,
+    inputs are a range, too: what exceeds the cache is cold for sure, and all may be but for what the op right before
+    wrote (`handed_over`).
 
     A cache of which nobody knows how fast it is takes no byte from main memory: it would give it for free.
     """
@@ -66,11 +79,30 @@ def _cold_by_rule(profile: Profile, device: Device) -> Cold:
     beyond: Array = often * np.maximum(0.0, written - cache)
     if not buffers_known(profile):
         least = np.asarray([_never_held(one.reads, cache) for one in profile.signatures], np.float64)[signature]
-        return Cold(least * often, beyond, (read + written) * often - handed_over(profile, cache))
+        return Cold(least * often, beyond, (read + written) * often - handed_over(profile, cache), "no buffers")
     cold_read, written_back, shared = _follow_buffers(profile, cache)
-    if shared and addresses_known(profile) and profile.device.kind != "cpu":
+    reason: RangeReason
+    if profile.device.kind == "cpu":
+        point, reason = np.zeros(len(written), bool), "cpu"
+    elif profile.addresses and not shared:
+        point, reason = np.zeros(len(written), bool), "too many touches"
+    else:
+        point, reason = _results_located(profile), "no addresses"
+    if point.all():
         return Cold(cold_read, written_back, None)
-    return Cold(cold_read, beyond, cold_read + np.maximum(beyond, written_back))
+    least = np.where(point, written_back, beyond)
+    return Cold(cold_read, least, cold_read + np.maximum(least, written_back), reason)
+
+
+@per_profile
+def _results_located(profile: Profile) -> NDArray[np.bool_]:
+    """bool[op]: whether the profile says where every buffer lies that the op writes."""
+    touched = accesses(profile)
+    located = np.asarray([*(address is not None for address in profile.addresses), False], bool)
+    inside = (touched.buffer >= 0) & (touched.buffer < len(profile.addresses))
+    lost = touched.written & ~located[np.where(inside, touched.buffer, -1)]
+    op = np.repeat(np.arange(len(touched.reads)), touched.reads + touched.writes)
+    return settled(np.bincount(op, lost, len(touched.reads)) == 0)
 
 
 def _never_held(reads: tuple[float, ...], cache: float) -> float:

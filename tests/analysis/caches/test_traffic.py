@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 
 from roofline.analysis.caches import accesses as caches
-from roofline.analysis.caches import repeats
+from roofline.analysis.caches import pieces, repeats
 from roofline.analysis.caches.accesses import external_bytes
 from roofline.analysis.caches.traffic import cold_traffic
 from roofline.core.device import Cache, Device
@@ -64,11 +64,30 @@ def test_addresses_say_which_results_are_written_over() -> None:
     # In a cache of 6 bytes no block outlives the next one: all comes from memory and goes there.
     cold = cold_traffic(blocks, with_cache(6.0))
     assert (cold.read.tolist(), cold.written.tolist(), cold.high) == ([4, 0, 0], [4, 4, 4], None)
-    # With one buffer elsewhere that nobody located, results are a range.
-    assert (
-        cold_traffic(copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, None), device=GPU), with_cache(10.0)).high
-        is not None
-    )
+
+
+def test_results_are_a_range_of_those_ops_whose_results_nobody_located() -> None:
+    # Blocks 0 and 4 take turns, and nobody knows where buffer 3 lies: in memory of its own it makes 12 bytes with them,
+    # and in a cache of 10 block 4 and buffer 3 are evicted before they are written again. Block 0 is read in each op.
+    step = copies((0, 1), (1, 2), (2, 3), addresses=(0, 4, 0, None), device=GPU)
+    cold = cold_traffic(step, with_cache(10.0))
+    assert cold.high is not None
+    assert (cold.read.tolist(), cold.written.tolist(), cold.high.tolist()) == ([0, 0, 0], [4, 0, 0], [4, 0, 4])
+    # What is only read needs no address.
+    read_only = copies((0, 1), (1, 2), (2, 3), addresses=(None, 4, 0, 4), device=GPU)
+    assert cold_traffic(read_only, with_cache(10.0)).high is None
+
+
+def test_a_range_has_a_reason(monkeypatch: pytest.MonkeyPatch) -> None:
+    def reason(**changes: object) -> str | None:
+        return cold_traffic(copies((0, 1), (1, 2), **changes), with_cache(6.0)).reason
+
+    assert reason(device=GPU, addresses=(0, 4, 0)) is None
+    assert reason(device=GPU, addresses=(0, None, 0)) == reason(device=GPU) == "no addresses"
+    assert reason(addresses=(0, 4, 0)) == reason() == "cpu"
+    assert reason(imported=Imported(buffers=False)) == "no buffers"
+    monkeypatch.setattr(pieces, "_TOUCHES", 0)
+    assert reason(device=GPU, addresses=(0, 4, 0)) == "too many touches"
 
 
 def test_a_cache_of_unknown_speed_takes_nothing_from_memory() -> None:

@@ -57,14 +57,18 @@ def _known_alike(device: Device, other: Device) -> Device:
 def _fewest(a: Cold, b: Cold, one: Ints, other: Ints) -> tuple[Cold, Cold]:
     """Of the ops `one` of a and `other` of b, pair by pair, the fewer cold bytes of both."""
 
+    if (a.high is None) != (b.high is None):  # a point is a range whose ends are one
+        a, b = (cold if cold.high is not None else cold._replace(high=cold.read + cold.written) for cold in (a, b))
+
     def fewer(ours: Array, theirs: Array) -> tuple[Array, Array]:
         ours, theirs = ours.copy(), theirs.copy()
         ours[one] = theirs[other] = np.minimum(ours[one], theirs[other])
         return ours, theirs
 
     read, written = fewer(a.read, b.read), fewer(a.written, b.written)
-    high = (a.high, b.high) if a.high is None or b.high is None else fewer(a.high, b.high)
-    ours, theirs = (_above_low(Cold(*columns)) for columns in zip(read, written, high, strict=True))
+    high = (None, None) if a.high is None or b.high is None else fewer(a.high, b.high)
+    reason = a.reason or b.reason
+    ours, theirs = (_above_low(Cold(*columns, reason)) for columns in zip(read, written, high, strict=True))
     return ours, theirs
 
 
@@ -101,4 +105,4 @@ def _above_low(cold: Cold) -> Cold:
     """The upper end of what is cold is never below the lower one."""
     if cold.high is None:
         return cold
-    return Cold(cold.read, cold.written, np.maximum(cold.high, cold.read + cold.written))
+    return cold._replace(high=np.maximum(cold.high, cold.read + cold.written))

@@ -3,13 +3,16 @@
 from __future__ import annotations
 
 import handmade
+import numpy as np
 import pytest
 from msgspec.structs import replace
 
+from roofline.analysis.analysis import analyze_timed
 from roofline.comparison.common_ceilings import analyze_together, best_ceilings
 from roofline.comparison.ranking import on_common_ceilings
 from roofline.core.device import Ceiling, Device
 from roofline.core.schema import Imported, Profile
+from roofline.renderers import _words
 
 NAME = "launch.torch-eager"
 #: Measured on the device, and the shortest kernel of a trace of it: 8 us, a layer norm of 8 kB.
@@ -63,6 +66,24 @@ def test_given_ceilings_are_merged_with_no_others() -> None:
     profiles = [replace(handmade.profile(), device=device) for device in (here, foreign)]
     assert [run.device.rate("dram.copy") for run in analyze_together(*profiles)] == [10e9, 10e9]
     assert [profile.device.rate("dram.copy") for profile in on_common_ceilings(profiles)] == [10e9, 10e9]
+
+
+@pytest.mark.parametrize("first", [True, False])
+def test_a_range_of_one_run_is_one_of_both(first: bool) -> None:
+    """Results whose places are recorded are a point, and without addresses they are a range that ends there.
+
+    Of two runs of one work both get the lower end of that range, and neither loses the upper one.
+    """
+    device = replace(handmade.device(), kind="cuda")
+    buffers = 1 + max(buffer for op in handmade.OPS for buffer in (*op.reads, *op.writes))
+    point = handmade.profile(device=device, addresses=tuple(range(0, buffers * 2**25, 2**25)))
+    both = (point, handmade.profile(device=device))
+    alone = analyze_timed(point).table
+    assert (alone.floor == alone.floor_high).all()
+    for run in analyze_together(*(both if first else both[::-1])):
+        np.testing.assert_array_equal(run.table.floor_high, alone.floor)
+        assert run.table.floor.sum() < alone.floor.sum()
+        assert "does not say where all results lie" in _words.ranges(run)
 
 
 def test_what_two_traces_say_of_a_launch_at_most_holds_for_both() -> None:

@@ -277,6 +277,7 @@ def _ops(analysis: WorkAnalysis) -> list[dict[str, Any]]:
                 **(_op_times(table, row) if timed else dict.fromkeys(_OP_TIMES)),
                 "other_algorithm": bool(table.exempt[row]),
                 "cold_bytes": float(table.cold[row]),
+                "cold_bytes_high": float(table.cold_high[row]),
                 "counted_bytes_read": read[row],
                 "counted_bytes_written": written[row],
                 "counted_bytes_through_cache": through_cache[row],

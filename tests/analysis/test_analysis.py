@@ -111,6 +111,12 @@ def test_a_counted_step_has_none_where_a_timed_one_has_a_time_or_what_follows_fr
     assert not [name for name in dir(analyze(handmade.profile())) if not hasattr(counted, name)]
 
 
+def test_bytes_that_no_cache_held_have_both_their_ends_in_json(analysis: Analysis) -> None:
+    """The embedding reads 2 MB, and writes 2, of which a cache of 1 MB evicts one for sure."""
+    row = _document.document(analysis, by="op")["ops"][0]
+    assert (row["cold_bytes"], row["cold_bytes_high"]) == (3e6, 4e6)
+
+
 def test_bounds_are_shares_of_the_step(analysis: Analysis) -> None:
     total = analysis.total
     # memory: 400 + 25 + (2000 - 50) + 3000; unknown: 367 - 50

@@ -17,12 +17,13 @@ from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group
 from roofline.renderers import _tables
 from roofline.renderers._words import plain
-from roofline.renderers.report.parts.sums import PerOp, Sums, per_op, summed
+from roofline.renderers.report.parts.sums import Array, Sums, per_op, summed
 
 #: More points than anybody can tell apart: the ones of most time are shown.
 MOST = 5000
-#: What the bytes of an intensity are: all that an op touches, those of them that were in no cache, or counted ones.
-ALL, COLD, COUNTED = "dram", "cold", "counted"
+#: What the bytes of an intensity are: all that an op touches, those of them that were in no cache at least and at most,
+#: or counted ones.
+ALL, COLD, COLD_HIGH, COUNTED = "dram", "cold", "cold_high", "counted"
 
 
 @dataclass(frozen=True, slots=True)
@@ -72,9 +73,9 @@ def points(analysis: WorkAnalysis) -> Points:
     columns = table.columns
     code, first = numbered(columns.signature, columns.phase)
     sums = summed(of, code, len(first))
-    cold = np.bincount(code, weights=table.cold, minlength=len(first))
-    by_counters = counted_on(analysis.profile, analysis.device)
-    moved = np.bincount(code, weights=by_counters.read + by_counters.written, minlength=len(first))
+    traffic = {
+        level: np.bincount(code, weights=amount, minlength=len(first)) for level, amount in _traffic(analysis).items()
+    }
     bound = np.bincount(code * len(BOUNDS) + table.bound, weights=of.seconds, minlength=len(first) * len(BOUNDS))
     near = np.bincount(code, weights=of.seconds * table.near_ridge, minlength=len(first))
     roofs = bound.reshape(len(first), len(BOUNDS)).argmax(axis=1)
@@ -87,7 +88,8 @@ def points(analysis: WorkAnalysis) -> Points:
             continue
         ridge = near[row] > sums.seconds[row] / 2
         roof = "near ridge" if ridge else BOUNDS[int(roofs[row])]
-        told.append(_point(analysis, of, sums, row, op, float(cold[row]), float(moved[row]), roof))
+        moved = {level: float(amount[row]) for level, amount in traffic.items()}
+        told.append(_point(analysis, sums, row, op, moved, roof))
     told.sort(key=lambda point: -point.seconds)
     kept = told[:MOST]
     return Points(
@@ -98,15 +100,15 @@ def points(analysis: WorkAnalysis) -> Points:
     )
 
 
-def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: float, moved: float, roof: str) -> Point:
-    """The point of a row of sums; moved: bytes that hardware counted of its ops, NaN where it did not count all."""
+def _point(analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str, float], roof: str) -> Point:
+    """The point of a row of sums; moved: bytes of its ops by what counts as a byte, NaN where not all were counted."""
     profile = analysis.profile
     this = profile.ops[op]
     signature = profile.signatures[this.signature]
-    work, traffic, own = float(sums.work[row]), float(sums.traffic[row]), float(sums.own[row])
+    work, traffic, own = float(sums.work[row]), moved[ALL], float(sums.own[row])
     number, wall = int(sums.ops[row]), analysis.wall
     low, high = sums.attained(row)
-    by_counters = counters_on(profile, analysis.device) is not None
+    counted = [None if math.isnan(moved[COUNTED]) else moved[COUNTED]] if COUNTED in moved else []
     facts = [
         ("ops", units.count(number)),
         ("class", analysis.op_class(this)),
@@ -114,7 +116,7 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         ("time", f"{units.seconds(float(sums.seconds[row]))} ({units.percent(float(sums.seconds[row]) / wall)})"),
         ("work", units.flop(work)),
         ("traffic", units.byte(traffic)),
-        *([("counted", units.byte(None if math.isnan(moved) else moved))] if by_counters else []),
+        *(("counted", units.byte(amount)) for amount in counted),
         ("rate", units.flop_rate(work / own)),
         ("bandwidth", units.byte_rate(traffic / own)),
         ("intensity", units.intensity(work / traffic if traffic else None)),
@@ -123,11 +125,6 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         ("precision", plain(precision_of(analysis, this.signature)) or units.UNKNOWN),
         ("shapes", plain(signature.shapes, 300) or units.UNKNOWN),
     ]
-    intensity = {ALL: work / traffic if traffic else None}
-    if buffers_known(profile):
-        intensity[COLD] = work / cold if cold > 0 else None
-    if by_counters:
-        intensity[COUNTED] = work / moved if moved > 0 else None
     return Point(
         signature=this.signature,
         phase=this.phase,
@@ -136,10 +133,24 @@ def _point(analysis: Analysis, of: PerOp, sums: Sums, row: int, op: int, cold: f
         seconds=float(sums.seconds[row]),
         rate=work / own,
         traffic=traffic / own,
-        intensity=intensity,
+        intensity={level: work / amount if amount > 0 else None for level, amount in moved.items()},
         facts=tuple(facts),
         name=signature.name,
     )
+
+
+def _traffic(analysis: Analysis) -> dict[str, Array]:
+    """Return the bytes of each op by what counts as a byte, where the profile knows such; NaN: not counted."""
+    profile, table = analysis.profile, analysis.table
+    traffic = {ALL: per_op(analysis).traffic}
+    if buffers_known(profile):
+        traffic[COLD] = table.cold
+        if (table.cold_high > table.cold).any():
+            traffic[COLD_HIGH] = table.cold_high
+    if counters_on(profile, analysis.device):
+        by_counters = counted_on(profile, analysis.device)
+        traffic[COUNTED] = by_counters.read + by_counters.written
+    return traffic
 
 
 def precision_of(analysis: WorkAnalysis, signature: int) -> str:

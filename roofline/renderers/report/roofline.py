@@ -13,7 +13,7 @@ from roofline.renderers._facts import notes
 from roofline.renderers.report.parts import columns, labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, each, section
-from roofline.renderers.report.points import ALL, COLD, COUNTED, Point, Points, points
+from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, Point, Points, points
 from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
 #: Radius of the largest and of the smallest mark [px].
@@ -23,6 +23,7 @@ _WIDTH, _HEIGHT = 860, 480
 _LEVELS = {
     ALL: "main memory: every byte once",
     COLD: "main memory: bytes that no cache held",
+    COLD_HIGH: "main memory: most bytes that no cache held",
     COUNTED: "main memory: bytes that hardware counted",
 }
 
@@ -245,7 +246,8 @@ def _controls(run: Run, some: Points) -> Html:
     """What chooses and leaves out; only a script can answer, so it is shown by one."""
     analysis, every = run.analysis, some.all
     known = dict.fromkeys(level for point in every for level in point.intensity)
-    levels = [(level, _LEVELS[level]) for level in known]
+    named = _LEVELS | ({COLD: "main memory: least bytes that no cache held"} if COLD_HIGH in known else {})
+    levels = [(level, named[level]) for level in known]
     levels += [
         (level, slope.name) for slope in slopes(analysis.device) for level in slope.levels if level not in _LEVELS
     ]

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from roofline.core.device import Device
 from roofline.renderers._words import plain
-from roofline.renderers.report.points import ALL, COLD, COUNTED, Points
+from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, Points
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,7 +45,7 @@ def slopes(device: Device) -> list[Slope]:
     """Main memory's bandwidth, and that of each cache where it is known."""
     found = []
     if device.bandwidth is not None:
-        found.append(Slope("main memory", device.bandwidth, (ALL, COLD, COUNTED)))
+        found.append(Slope("main memory", device.bandwidth, (ALL, COLD, COLD_HIGH, COUNTED)))
     for level, rate in device.family("cache").items():
         found.append(Slope(f"{plain(level)} cache", rate, (f"cache.{level}",)))
     return found

@@ -26,7 +26,7 @@ from roofline.renderers.comparison import _comparing, _evidence, _term_table
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
-from roofline.renderers.report.points import ALL, COLD, points
+from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, points
 from roofline.renderers.report.roofs import plane
 from roofline.renderers.report.timeline import absent, step
 from roofline.renderers.report.waterfall import extent
@@ -242,6 +242,8 @@ def test_points_stand_where_their_work_puts_them() -> None:
     # Of the 0.4 + 4.004 MB that each reads what a cache of 1 MB may hold is not cold.
     assert product.intensity[COLD] is not None
     assert product.intensity[COLD] > product.intensity[ALL]
+    # What it writes, 0.4 MB, may be written over before the cache evicts it.
+    assert product.intensity[COLD_HIGH] == pytest.approx(1 / (1 / product.intensity[COLD] + 0.8 / 400.2))
     copy = next(point for point in some.flopless if point.name == "aten::embedding")
     assert copy.rate == 0
     assert copy.traffic == pytest.approx(4 * MB / 400e-6)

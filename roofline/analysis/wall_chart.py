@@ -23,6 +23,7 @@ class GroupShares:
     """A group of ops. None: unknown, or, of a group that stands apart, not of the three.
 
     flops, bytes, time: shares of what the three have together: matrix and vector FLOP, compulsory traffic, busy time.
+    Of work the shares are of what is known, and None where nothing is known of one of the three.
     busy: share of the busy time of the whole step. slower: FLOP/s of the matmuls over FLOP/s of this group.
     total: its sums; None where the step has no such op.
     """
@@ -43,8 +44,8 @@ def group_shares(analysis: WorkAnalysis) -> tuple[GroupShares, ...]:
     """
     sums = analysis.by("group")
     three = [sums[group] for group in CLASSES if group in sums]
-    flops = sum(_work(total) for total in three)
-    traffic = sum(_traffic(total) for total in three)
+    flops = sum(_work(total) for total in three) if all(_known(total, "unknown_flops") for total in three) else 0.0
+    traffic = sum(_traffic(total) for total in three) if all(_known(total, "unknown_bytes") for total in three) else 0.0
     time = sum(map(_seconds, three))
     busy = sum(map(_seconds, sums.values()))
     fastest = _rate(sums["matmul"]) if "matmul" in sums else None
@@ -68,8 +69,8 @@ def group_shares(analysis: WorkAnalysis) -> tuple[GroupShares, ...]:
         rows.append(
             GroupShares(
                 group,
-                flops=_work(total) / flops if flops and not apart and _known(total, "unknown_flops") else None,
-                bytes=_traffic(total) / traffic if traffic and not apart and _known(total, "unknown_bytes") else None,
+                flops=_work(total) / flops if flops and not apart else None,
+                bytes=_traffic(total) / traffic if traffic and not apart else None,
                 time=_seconds(total) / time if time and not apart else None,
                 busy=_seconds(total) / busy if busy else None,
                 slower=fastest / rate if fastest and rate else None,

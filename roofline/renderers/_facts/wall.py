@@ -210,10 +210,27 @@ def _title(runs: Sequence[Run]) -> str:
     time = _between([row.time for row in matmuls], 0)
     shares = [
         f"{share} of the {kind}"
-        for share, kind in ((flops, "FLOPs"), ("" if time else traffic, "bytes"), (time, "busy time"))
+        for share, kind in (
+            (flops, _known(runs, "flops", "FLOPs")),
+            ("" if time else traffic, _known(runs, "bytes", "bytes")),
+            (time, "busy time"),
+        )
         if share
     ]
     return f"Matmuls are {_words.conjunction(shares)}" if shares else "Neither work nor time of the matmuls is known"
+
+
+def _known(runs: Sequence[Run], work: str, words: str) -> str:
+    """Name the work that shares are of: "known FLOPs", where a run has ops of unknown ones."""
+    complete = all(_complete(run.analysis, work) for run in runs if run.analysis is not None)
+    return words if complete else f"known {words}"
+
+
+def _complete(analysis: WorkAnalysis, work: str) -> bool:
+    if not isinstance(analysis, Analysis):
+        return analysis.total.costed == analysis.total.ops
+    share = analysis.coverage[work]
+    return share is None or share >= 1 - _UNKNOWN
 
 
 def _between(shares: Sequence[float | None], digits: int) -> str:

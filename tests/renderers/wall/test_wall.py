@@ -19,7 +19,8 @@ from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
-from roofline.core.schema import load
+from roofline.core.cost import unknown
+from roofline.core.schema import Profiled, load
 from roofline.renderers import figures
 from roofline.renderers._facts import wall
 from roofline.renderers._facts.wall import chart
@@ -88,7 +89,7 @@ def test_a_counted_profile_has_shares_of_work_and_none_of_time() -> None:
     assert [(row.time, row.busy, row.slower) for row in rows] == [(None, None, None)] * 3
     shown = chart([analysis])
     assert "busy time" not in shown.title
-    assert "of the bytes" in shown.title
+    assert "of the known bytes" in shown.title
     assert [(row.seconds, row.floor, row.bound) for row in shown.runs[0].classes] == [(None, None, None)] * 3
     assert any("counted and not timed" in note for note in shown.notes)
 
@@ -99,6 +100,27 @@ def test_a_step_without_a_class_has_none_of_its_work() -> None:
     rows = group_shares(analyze(handmade.profile(ops=products)))
     assert [(row.flops, row.time) for row in rows] == [(1.0, 1.0), (0.0, 0.0), (0.0, 0.0)]
     assert chart([analyze(handmade.profile(ops=()))]).title == "Neither work nor time of the matmuls is known"
+
+
+def test_shares_of_work_that_is_not_all_known_say_so() -> None:
+    """Of an op outside the three groups, and of one of two pointwise ops, nothing is known."""
+    profile = handmade.profile()
+    assert "of the known FLOPs and " in chart([analyze(profile)]).title
+    known = tuple(op for op in profile.ops if profile.signatures[op.signature].name != "mylib::mystery")
+    assert "of the FLOPs and " in chart([analyze(handmade.profile(ops=known))]).title
+    assert "of the FLOPs and " in chart([analyze(handmade.profile(ops=known, profiled=None))]).title
+
+
+@pytest.mark.parametrize("profiled", [handmade.profile().profiled, None])
+def test_work_has_no_shares_where_a_group_has_only_unknown_work(profiled: Profiled | None) -> None:
+    pointwise = {"pointwise", "movement", "embedding", "random"}
+    signatures = tuple(
+        replace(one, cost=unknown("no formula")) if one.op_class in pointwise else one for one in handmade.SIGNATURES
+    )
+    shown = chart([analyze(handmade.profile(signatures=signatures, profiled=profiled))])
+    assert [(row.flops, row.bytes) for row in shown.runs[0].classes] == [(None, None)] * 3
+    assert "FLOPs" not in shown.title
+    assert "bytes" not in shown.title
 
 
 def test_published_shares_stand_beside_steps_of_their_model_alone() -> None:

@@ -68,8 +68,7 @@ def test_all_kernels_of_a_step(mode: str) -> None:
 
 @pytest.mark.parametrize(
     ("mode", "joined", "read", "written"),
-    # Of what ops write in training the counters saw 1.23 times as much as these ops have results (6.40 GB), more than a
-    # rule can send to memory that knows results alone.
+    # Of what ops write in training the rule has 70 %: less than the three quarters that were aimed at (docs/h100.md).
     [("infer", 155, 0.75, 0.75), ("train", 497, 0.75, 0.69)],
 )
 def test_ops_that_were_joined(mode: str, joined: int, read: float, written: float) -> None:
@@ -78,6 +77,23 @@ def test_ops_that_were_joined(mode: str, joined: int, read: float, written: floa
     assert known.sum() == joined
     for moved, counted, least in zip(by_rule(mode), (dram_read, dram_written), (read, written), strict=True):
         assert least * counted[known].sum() < moved[known].sum() < 1.03 * counted[known].sum()
+
+
+def test_the_aim_that_is_missed_is_told() -> None:
+    """Of the joined ops in training: what they wrote, their results, and what of these the rule sends to memory."""
+    _, dram_written, _ = counters("train")
+    known = ~np.isnan(dram_written)
+    profile = counted_step("train")
+    results = np.asarray([sum(profile.signatures[op.signature].writes) for op in profile.ops])
+    counted, most, by_the_rule = (each[known].sum() for each in (dram_written, results, by_rule("train")[1]))
+    assert by_the_rule < 0.75 * counted < most < counted
+    page = " ".join((COUNTED.parents[1] / "h100.md").read_text(encoding="utf-8").split())
+    for words in (
+        f"has {by_the_rule / GB:.2f} GB of {counted / GB:.2f}, {100 * (1 - by_the_rule / counted):.0f} % below",
+        f"results are {most / GB:.2f} GB, {100 * (1 - most / counted):.0f} % below what was counted",
+        f"The other {(counted - most) / GB:.2f} GB",
+    ):
+        assert words in page
 
 
 def test_what_is_written_is_written_to_memory() -> None:

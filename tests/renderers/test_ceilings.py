@@ -24,13 +24,20 @@ def device(**ceilings: Ceiling) -> Device:
 
 
 def test_the_day_and_the_load_in_words() -> None:
-    assert provenance(device(matrix_fp32=IDLE, dram_copy=IDLE)) == "measured 2026-01-02, machine idle"
-    assert provenance(device(matrix_fp32=IDLE, dram_copy=BUSY)) == (
-        "measured 2026-01-02 to 2026-03-04, 1 of them on a busy machine only (threads waited up to 40.0 % of the time)"
+    assert provenance(device(matrix_fp32=IDLE, dram_copy=IDLE)) == (
+        "measured 2026-01-02, threads waited for a processor up to 1.0 % of the time"
     )
-    # of 5 % of waiting nothing is said; and nobody looked how busy the host of a GPU was
-    assert provenance(device(dram_copy=replace(IDLE, waited=0.05))) == "measured 2026-01-02, machine idle"
-    assert provenance(device(dram_copy=replace(IDLE, waited=None))) == "measured 2026-01-02"
+    assert provenance(device(matrix_fp32=IDLE, dram_copy=BUSY)) == (
+        "measured 2026-01-02 to 2026-03-04, 1 of them only while others used the processor "
+        "(threads waited up to 40.0 % of the time)"
+    )
+    still, unseen = replace(IDLE, waited=0.0), replace(IDLE, waited=None)
+    assert provenance(device(dram_copy=still)) == "measured 2026-01-02, no thread waited for a processor"
+    # Nobody looked how busy the host of a GPU was.
+    assert provenance(device(dram_copy=unseen)) == "measured 2026-01-02"
+    assert provenance(device(dram_copy=still, matrix_fp32=unseen, vector_fp32=unseen)) == (
+        "measured 2026-01-02, no thread waited for a processor (seen for 1 of them)"
+    )
     assert provenance(device(dram_copy=replace(IDLE, waited=None), link_h2d=SHEET)) == (
         "1 measured 2026-01-02; 1 from a datasheet"
     )
@@ -41,7 +48,7 @@ def test_the_day_and_the_load_in_words() -> None:
 
 
 def test_the_day_comes_from_a_file_and_is_made_printable() -> None:
-    assert provenance(device(dram_copy=replace(IDLE, date="\x1b[31m2026"))) == "measured 2026, machine idle"
+    assert provenance(device(dram_copy=replace(IDLE, date="\x1b[31m2026", waited=None))) == "measured 2026"
 
 
 def test_it_is_said_whose_given_ceilings_are() -> None:

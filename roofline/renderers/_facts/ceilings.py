@@ -47,7 +47,14 @@ def _measured(ceilings: list[Ceiling], kind: str, all_of_them: bool) -> str:
     if kind != "cpu":
         others = f"{busy} of them only while another process was on the GPU" if busy else "no other process on the GPU"
         return f"{words}, {others}"
-    if not busy:
-        return f"{words}, machine idle"
-    share = units.percent(max(watched))
-    return f"{words}, {busy} of them on a busy machine only (threads waited up to {share} of the time)"
+    return f"{words}, {_waiting(watched, len(ceilings), busy)}"
+
+
+def _waiting(watched: list[float], ceilings: int, busy: int) -> str:
+    """Say how long threads waited for a processor that others had. watched: of these ceilings [share of the time]."""
+    most = max(watched)
+    share = f"up to {units.percent(most)} of the time"
+    if busy:
+        return f"{busy} of them only while others used the processor (threads waited {share})"
+    seen = f"threads waited for a processor {share}" if most else "no thread waited for a processor"
+    return seen if len(watched) == ceilings else f"{seen} (seen for {len(watched)} of them)"

@@ -116,6 +116,7 @@ def test_report(counted: Run, tmp_path: Path) -> None:
     page = (tmp_path / "c.html").read_text()
     body = re.sub(r"<(script|style).*?</\1>", "", page, flags=re.DOTALL)
     assert "the work of one step, counted and not timed" in body
+    assert "Each tick stands at the FLOP" in body
     assert not re.search(r"\d (ns|µs|ms|s) per step|host time|not measured", body)
     assert counted("report", "c.json", "m.json", "-o", "both.html").code == 0
     assert "was counted and not timed" in (tmp_path / "both.html").read_text()

@@ -1,4 +1,7 @@
-"""The ops of a step as points under its roofs: all ops of one signature and phase are one."""
+"""The ops of a step as points under its roofs: all ops of one signature and phase are one.
+
+Ops without times are ticks at their intensity, all of one signature one.
+"""
 
 from __future__ import annotations
 
@@ -15,7 +18,7 @@ from roofline.analysis.columns import numbered
 from roofline.analysis.floors import VECTOR_PRECISION
 from roofline.core.rows import buffers_known
 from roofline.core.vocabulary import BOUNDS, GROUP_OF, Group
-from roofline.renderers import _tables
+from roofline.renderers import _points, _tables
 from roofline.renderers._words import plain
 from roofline.renderers.report.parts.sums import Array, Sums, per_op, summed
 
@@ -51,13 +54,16 @@ class Point:
 class Points:
     """Those with FLOP, which stand in the plane, and those without, both by time; and the time that has no place [s].
 
-    unknown: of ops whose work is not known; crowded: of what is beyond `MOST`.
+    unknown: of ops whose work is not known; crowded: of what is beyond `MOST`. Of a step whose ops have no times only
+    ticks, by work, and `arithmetic`: the precisions of its ops, those of most FLOP first.
     """
 
     placed: tuple[Point, ...]
     flopless: tuple[Point, ...]
     unknown: float
     crowded: float
+    ticks: tuple[_points.Tick, ...] = ()
+    arithmetic: tuple[str, ...] = ()
 
     @property
     def all(self) -> tuple[Point, ...]:
@@ -66,9 +72,11 @@ class Points:
 
 
 def points(analysis: WorkAnalysis) -> Points:
-    """The points of a step; none where it was only counted."""
+    """The points of a step, or its ticks where its ops have no times."""
+    if not isinstance(analysis, Analysis):
+        return _untimed(analysis)
     of, table = per_op(analysis), analysis.table
-    if not isinstance(analysis, Analysis) or not len(of.seconds):
+    if not len(of.seconds):
         return Points((), (), 0.0, 0.0)
     columns = table.columns
     code, first = numbered(columns.signature, columns.phase)
@@ -98,6 +106,16 @@ def points(analysis: WorkAnalysis) -> Points:
         unknown=unknown,
         crowded=sum(point.seconds for point in told[MOST:]),
     )
+
+
+def _untimed(analysis: WorkAnalysis) -> Points:
+    work: dict[str, float] = {}
+    for op in analysis.profile.ops:
+        cost, precision = analysis.profile.signatures[op.signature].cost, precision_of(analysis, op.signature)
+        if precision:
+            work[precision] = work.get(precision, 0.0) + (cost.flops or 0.0) + (cost.vector_flops or 0.0)
+    used = tuple(sorted((name for name in work if work[name]), key=lambda name: -work[name]))
+    return Points((), (), 0.0, 0.0, _points.points(analysis).ticks[:MOST], used)
 
 
 def _point(analysis: Analysis, sums: Sums, row: int, op: int, moved: Mapping[str, float], roof: str) -> Point:

@@ -1,4 +1,7 @@
-"""The roofline that answers: every op under the roofs of the device, drawn here, turned by the script of the page."""
+"""The roofline that answers: every op under the roofs of the device, drawn here, turned by the script of the page.
+
+Ops without times are ticks at their intensity, which no script turns.
+"""
 
 from __future__ import annotations
 
@@ -13,13 +16,17 @@ from roofline.renderers._facts import notes
 from roofline.renderers.report.parts import columns, labels, svg
 from roofline.renderers.report.parts.html import Html, join, name, tag
 from roofline.renderers.report.parts.run import Run, TimedRun, each, section
-from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, Point, Points, points
+from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, COUNTED, MOST, Point, Points, points
 from roofline.renderers.report.roofs import Axis, Peak, Plane, Slope, peaks, plane, slopes, used
 
 #: Radius of the largest and of the smallest mark [px].
 _LARGEST, _SMALLEST = 17.0, 2.5
 #: Size of the plane that names are laid out for [px]; a telephone has less room and shows fewer.
 _WIDTH, _HEIGHT = 860, 480
+#: Of ticks: widths of those of most and of least work, radius of the mark at their foot [px]; where they begin and end,
+#: as shares of the height from above, under ceilings and without any.
+_THICKEST, _THINNEST, _FOOT = 5.0, 1.0, 4.0
+_TICKS, _TICKS_ALONE = (0.82, 0.93), (0.15, 0.78)
 _LEVELS = {
     ALL: "main memory: every byte once",
     COLD: "main memory: bytes that no cache held",
@@ -29,10 +36,10 @@ _LEVELS = {
 
 
 def roofline(runs: Sequence[Run]) -> tuple[Html | None, list[dict[str, Any]]]:
-    """The section and, for the script, the points of each run; none where no run has times of ops."""
+    """The section and, for the script, the points of each run; none where no run has any op of known work."""
     found = [points(run.analysis) for run in runs]
     given = [columns_of(some) for some in found]
-    if not any(some.all for some in found):
+    if not any(some.all or some.ticks for some in found):
         return None, given
     axes = plane([run.analysis.device for run in runs], found)
 
@@ -61,9 +68,10 @@ def columns_of(some: Points) -> dict[str, Any]:
 
 
 def _run(run: Run, some: Points, axes: Plane) -> Html:
-    if not some.all or not isinstance(run, TimedRun):
-        why = "the work of no op is known" if isinstance(run, TimedRun) else "its ops have no times"
-        return tag("p", f"There is no roofline: {why}.", class_="note")
+    if not isinstance(run, TimedRun):
+        return _untimed(run, some, axes)
+    if not some.all:
+        return tag("p", "There is no roofline: the work of no op is known.", class_="note")
     drawn = tag("div", _plane(run, some, axes), _strip(run, some, axes) if some.flopless else None, class_="plot")
     detail = tag("div", _first(some), class_="readout", aria_live="polite", id=f"{run.key}-point")
     parts = [_controls(run, some), tag("div", drawn, detail, class_="plot-and-readout"), _told(run, some)]
@@ -111,8 +119,60 @@ def _plane(run: Run, some: Points, axes: Plane) -> Html:
     )
 
 
-def _grid(axes: Plane) -> Html:
-    """Decades, each named inside the plane, so that no margin is lost."""
+def _untimed(run: Run, some: Points, axes: Plane) -> Html:
+    """Draw a tick at the intensity of each op, the thicker the more work, under the ceilings where they are known."""
+    if not some.ticks:
+        return tag("p", "There is no roofline: no op is known to do any FLOP.", class_="note")
+    device = run.analysis.device
+    lines, tops = slopes(device), peaks(device, used(some))
+    rated = bool(lines or tops)
+    what = f"Intensity of the ops of {_words.subject(run.analysis)}, which have no times"
+    picture = tag(
+        "svg",
+        tag("title", what),
+        _grid(axes, rated),
+        _slopes(lines, tops[0].rate if tops else axes.y.high, axes),
+        _peaks(tops, lines, axes),
+        _ticks(some, axes, _TICKS if rated else _TICKS_ALONE),
+        class_="plane" if rated else "plane flat",
+        role="img",
+        aria_label=what,
+    )
+    present = {tick.group for tick in some.ticks}
+    legend = [tag("li", _sample(group), group) for group in GROUPS if group in present]
+    told = [
+        "Each tick stands at the FLOP (matrix and vector) per byte of compulsory traffic of all ops with one "
+        "signature; the thicker it is, the more FLOP they do. They have no times, so how fast they run is not known. "
+        "Ops without FLOP or of unknown work have no tick."
+    ]
+    if rated:
+        told.append("Lines are the ceilings of the device.")
+    elif known := _words.device(run.analysis):
+        told.append(f"No ceilings are known of {known}, so there are no lines.")
+    if len(some.ticks) == MOST:
+        told.append(f"Shown are the {units.count(MOST)} with the most FLOP.")
+    note = tag("p", " ".join(told), class_="note")
+    return tag("div", tag("ul", legend, class_="legend"), picture, note, class_="roofline")
+
+
+def _ticks(some: Points, axes: Plane, ends: tuple[float, float]) -> Html:
+    """Draw the ticks, the one of most work on top. ends: of each, as shares of the height from above."""
+    top, foot = map(svg.percent, ends)
+    most = max(tick.work for tick in some.ticks)
+    drawn = []
+    for tick in reversed(some.ticks):
+        x = svg.percent(axes.x.share(tick.intensity))
+        about = f"{_words.plain(tick.name, 200)}: {units.intensity(tick.intensity)}, {units.flop(tick.work)}"
+        line = tag(
+            "line", x1=x, x2=x, y1=top, y2=foot, stroke_width=round(max(_THINNEST, _THICKEST * tick.work / most), 2)
+        )
+        shape = tag("svg", tag("path", d=outline(tick.group, _FOOT)), x=x, y=foot, overflow="visible")
+        drawn.append(tag("g", tag("title", about), line, shape, class_=f"point group-{tick.group}"))
+    return tag("g", drawn, class_="ticks")
+
+
+def _grid(axes: Plane, rated: bool = True) -> Html:
+    """Decades, each named inside the plane, so that no margin is lost. rated: whether its height is a rate."""
     marks = []
     for value in svg.decades(axes.x.value(0.0), axes.x.value(1.0)):
         at = axes.x.share(value)
@@ -121,7 +181,7 @@ def _grid(axes: Plane) -> Html:
             look = "small" if at < 0.7 else "small wide"
             words = tag("text", svg.si(value), x=svg.percent(at), y="100%", dy=-5, dx=3, class_=look)
             marks.append(words)
-    for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)):
+    for value in svg.decades(axes.y.value(0.0), axes.y.value(1.0)) if rated else ():
         at = 1 - axes.y.share(value)
         marks.append(tag("line", x1="0", x2="100%", y1=svg.percent(at), y2=svg.percent(at), class_="grid"))
         if 0.06 < at < 0.94:

@@ -80,11 +80,12 @@ class Plane:
 
 
 def plane(devices: Sequence[Device], shown: Sequence[Points]) -> Plane:
-    """Axes that hold every point, every peak and the ridge points, whichever bytes are chosen."""
+    """Axes that hold every point and tick, every peak and the ridge points, whichever bytes are chosen."""
     placed = [point for some in shown for point in some.placed]
     tops = [peak.rate for device, some in zip(devices, shown, strict=True) for peak in peaks(device, used(some))]
     rates = [slope.rate for device in devices for slope in slopes(device)]
     xs = [x for point in placed for x in point.intensity.values() if x]
+    xs += [tick.intensity for some in shown for tick in some.ticks]
     ridges = [top / rate for top in tops for rate in rates]
     ys = [point.rate for point in placed]
     bytes_per_second = [point.traffic for some in shown for point in some.flopless if point.traffic > 0]
@@ -96,7 +97,9 @@ def plane(devices: Sequence[Device], shown: Sequence[Points]) -> Plane:
 
 
 def used(some: Points) -> list[str]:
-    """The precisions of the points, those of most time first."""
+    """The precisions of the points, those of most time first; of ops without times those of most work."""
+    if some.arithmetic:
+        return list(some.arithmetic)
     seconds: dict[str, float] = {}
     for point in some.placed:
         if point.precision:

@@ -27,7 +27,7 @@ from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
 from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, points
-from roofline.renderers.report.roofs import plane
+from roofline.renderers.report.roofs import plane, used
 from roofline.renderers.report.timeline import absent, step
 from roofline.renderers.report.waterfall import extent
 
@@ -483,7 +483,38 @@ def test_a_step_that_was_only_counted_has_its_work() -> None:
     assert table[1][:4] == ["matmul", "2", "400 MFLOP", "400 MFLOP"]
     assert "per step" not in found.text
     assert "where" not in found.ids
-    assert "roofline" not in found.ids
+
+
+def test_ops_without_times_are_ticks_at_their_intensity() -> None:
+    """Products of 200.1 MFLOP and 4.804 MB; alone, without ceilings, and beside a timed run."""
+    counted = handmade.profile(profiled=None)
+    some = points(analyze(counted))
+    assert (some.all, used(some)) == ((), ["fp32"])
+    assert some.ticks[0].intensity == pytest.approx(200.1 / 4.804)
+    axes = plane([counted.device], [some])
+    assert all(0 < axes.x.share(tick.intensity) < 1 for tick in some.ticks)
+    bare = replace(counted, device=replace(counted.device, ceilings={}))
+    for profiles, flat, others in (
+        ((counted,), False, 0),
+        ((bare,), True, 0),
+        ((handmade.profile(), counted), False, 1),
+    ):
+        text = report(profiles)
+        found = Page(text)
+        assert "roofline" in found.ids
+        assert "aten::addmm: 41.7 FLOP/B, 400 MFLOP" in found.words
+        assert text.count('<g class="point group-') == len(some.ticks)
+        assert ('class="plane flat"' in text) == flat
+        assert said("Each tick stands at the FLOP", found)
+        assert said("Lines are the ceilings of the device.", found) != flat
+        assert "There is no roofline" not in found.text
+        # What the script turns is of runs with times alone.
+        assert text.count("data-roofline=") == others
+    nothing = replace(
+        counted, signatures=tuple(replace(each, cost=unknown("no formula")) for each in handmade.SIGNATURES)
+    )
+    assert "roofline" not in page(nothing).ids
+    assert said("There is no roofline: no op is known to do any FLOP.", page(handmade.profile(), nothing))
 
 
 @pytest.mark.parametrize("hostile", [*handmade.HOSTILE, "</script><script>alert(1)</script>", "x" * 10_000])

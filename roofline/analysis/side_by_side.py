@@ -9,6 +9,7 @@ break; its ratio of the two times holds for all steps.
 from __future__ import annotations
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
 from roofline.core.rows import Ints, rows
@@ -18,10 +19,15 @@ from roofline.core.vocabulary import BOUNDS, Bound
 _AT_ONCE = 1.05
 
 
-def at_once(analysis: Analysis, bound: Bound) -> float:
-    """How many times the time in which any op under a roof ran their own times are; 1.0 where it cannot be seen."""
+def at_once(analysis: Analysis, bound: Bound, among: NDArray[np.bool_] | None = None) -> float:
+    """How many times the time in which any op under a roof ran their own times are; 1.0 where it cannot be seen.
+
+    among: the ops that count, one flag per op; all where it is None.
+    """
     of, table = rows(analysis.profile), analysis.table
     under = (table.bound == BOUNDS.index(bound)) & (table.uncosted == 0)
+    if among is not None:
+        under &= among
     if not (of.overlap[under] > 0).any():
         return 1.0
     own = of.own.reshape(len(under), -1)[under, 0]

@@ -11,6 +11,7 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
@@ -21,6 +22,9 @@ from roofline.renderers._rows.choice import LONG as LONG
 from roofline.renderers._rows.choice import OPS as OPS
 from roofline.renderers._rows.choice import TOP as TOP
 from roofline.renderers._rows.choice import USUAL, Choice, chosen
+
+#: One flag per op of a profile.
+Mask = NDArray[np.bool_]
 
 
 @dataclass(frozen=True, slots=True)
@@ -63,23 +67,28 @@ class Times:
         return self.reach / own if self.reach > 0 and own > 0 else None
 
 
-def split(analysis: Analysis) -> dict[Bound, Times]:
-    """The busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss."""
+def split(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
+    """The busy time by bound. Uncosted time is under `unknown`, which has no floor and no loss.
+
+    among: the ops that count, one flag per op; all where it is None.
+    """
     table = analysis.table
     turning = table.share * (table.bound_high != table.bound)
+    bounds = table.bound if among is None else table.bound[among]
     sums = [
-        np.bincount(table.bound, weights=weights, minlength=len(BOUNDS))
+        np.bincount(bounds, weights=weights if among is None else weights[among], minlength=len(BOUNDS))
         for weights in (table.share, table.floor, table.floor_reach, table.loss, turning)
     ]
     return {name: Times(*(float(values[code]) for values in sums)) for code, name in enumerate(BOUNDS)}
 
 
-def split_at_upper_end(analysis: Analysis) -> dict[Bound, Times]:
+def split_at_upper_end(analysis: Analysis, among: Mask | None = None) -> dict[Bound, Times]:
     """`split` with the highest floors, as if no cache held anything before: each op under the roof that it then has."""
     table = analysis.table
     own = table.floor + table.loss
+    bounds = table.bound_high if among is None else table.bound_high[among]
     seconds, reach, loss = (
-        np.bincount(table.bound_high, weights=weights, minlength=len(BOUNDS)).tolist()
+        np.bincount(bounds, weights=weights if among is None else weights[among], minlength=len(BOUNDS)).tolist()
         for weights in (table.share, table.floor_reach, own - table.floor_reach)
     )
     return {

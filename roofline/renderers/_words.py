@@ -119,34 +119,61 @@ def device(analysis: WorkAnalysis) -> str:
     return f"{plain(analysis.device.name, _LONGEST)}, {plain(given, 20)} {'thread' if given == '1' else 'threads'}"
 
 
-def bound(analysis: Analysis, name: Bound, times: _tables.Times, upper: _tables.Times | None = None) -> str:
+def bound(
+    analysis: Analysis,
+    name: Bound,
+    times: _tables.Times,
+    upper: _tables.Times | None = None,
+    among: _tables.Mask | None = None,
+) -> str:
     """Say what limits the ops under one bound, and how close they come: "memory-bound, at 93 % of DRAM bandwidth".
 
     Below half of the roof they are "memory-limited". Of a range the upper end decides, and where the lower end would
     have said otherwise, that is said. times: of these ops by `_tables.split`; upper: by `split_at_upper_end`, where
-    other ops may be under the bound; else the same ops are.
+    other ops may be under the bound; else the same ops are. among: the ops that these are some of; None: all.
     """
     ends = _tables.attained(times, times if upper is None else upper)
     if name == "unknown" or ends is None:
         return "unknown"
-    low, high = ends
-    roofs = roofs_of(analysis, name)
+    launches = roofs_of(analysis, name, among) == [_LAUNCH_FLOOR]
+    return f"{limit(name, *ends, launches=launches)}, {closeness(analysis, name, *ends, among)}"
+
+
+def closeness(analysis: Analysis, name: Bound, low: float, high: float, among: _tables.Mask | None = None) -> str:
+    """Say how close the ops under one bound come to their roofs: "at 93 % of DRAM bandwidth".
+
+    low, high: by `_tables.attained`. among: the ops that these are some of; None: all.
+    """
+    words = f"at {_of_roofs(low, high, roofs_of(analysis, name, among))}"
     if low > 1 + ABOVE_TOLERANCE:
-        fewer = ", in kernels that need fewer products than are counted" if _by_fewer_products(analysis, name) else ""
-        return f"{name}-bound, at {_of_roofs(low, high, roofs)} (above its roof{fewer})"
-    words = f"{limit(name, low, high)}, at {_of_roofs(low, high, roofs)}"
-    shared = at_once(analysis, name) if low < ATTAINED else 1.0
+        fewer = (
+            ", in kernels that need fewer products than are counted"
+            if _by_fewer_products(analysis, name, among)
+            else ""
+        )
+        return f"{words} (above its roof{fewer})"
+    shared = at_once(analysis, name, among) if low < ATTAINED else 1.0
     if shared == 1 or low * shared > 1 + ABOVE_TOLERANCE:
         return words
     together = between(min(1.0, low * shared), min(1.0, high * shared))
     return f"{words} by each op, {together} together"
 
 
-def limit(name: Bound, low: float, high: float) -> str:
-    """Say whether ops that come so close to their roof are bound or limited by it, of a range by its upper end."""
-    if high < ATTAINED:
+def limit(name: Bound, low: float, high: float, launches: bool = False) -> str:
+    """Say whether ops that come so close to their roof are bound or limited by it, of a range by its upper end.
+
+    Ends count as they are printed: 49.6 % is 50 %. launches: whether they are printed as times the launch floor.
+    """
+    if not _reaches(high, launches):
         return f"{name}-limited"
-    return f"{name}-bound by the upper end" if low < ATTAINED else f"{name}-bound"
+    return f"{name}-bound" if _reaches(low, launches) else f"{name}-bound by the upper end"
+
+
+def _reaches(share: float, launches: bool) -> bool:
+    """Return whether a share of the roof is half of it or more, or a launch up to twice the least, as printed."""
+    if launches:
+        return share > 0 and float(_times_as_long(share)) <= 1 / ATTAINED
+    return float(f"{100 * share:.0f}") >= 100 * ATTAINED
 
 
 def between(low: float, high: float) -> str:
@@ -161,18 +188,23 @@ def _of_roofs(low: float, high: float, roofs: Sequence[str]) -> str:
             roofs = [*(roof.removesuffix(_BANDWIDTH) for roof in roofs[:-1]), roofs[-1]]
         return f"{between(low, high)} of {conjunction(roofs)}"
     if low <= 0:
-        return f"{units.significant(1 / high, 2)} times the {_LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
-    ends = list(dict.fromkeys(units.significant(1 / share, 2) for share in (high, low)))
+        return f"{_times_as_long(high)} times the {_LAUNCH_FLOOR} or more" if high > 0 else "no launch floor"
+    ends = list(dict.fromkeys(_times_as_long(share) for share in (high, low)))
     return f"{' to '.join(ends)} times the {_LAUNCH_FLOOR}"
 
 
-def roofs_of(analysis: Analysis, name: Bound) -> list[str]:
+def _times_as_long(share: float) -> str:
+    """Write how many times as long as the least of a launch, of which it is a share."""
+    return units.significant(1 / share, 2)
+
+
+def roofs_of(analysis: Analysis, name: Bound, among: _tables.Mask | None = None) -> list[str]:
     """Name the roofs above the ops under one bound, the one with most of their time first: "DRAM bandwidth".
 
-    A roof of less than a tenth of that time is left out.
+    A roof of less than a tenth of that time is left out. among: the ops that count; None: all.
     """
     table = analysis.table
-    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    under = _costed_under(analysis, name, among)
     spent: dict[str, float] = {}
     for row in np.flatnonzero(under).tolist():
         roof = roof_name(table.ceiling[row])
@@ -180,6 +212,13 @@ def roofs_of(analysis: Analysis, name: Bound) -> list[str]:
     whole = sum(spent.values())
     most = [roof for roof in sorted(spent, key=lambda roof: -spent[roof]) if spent[roof] > (1 - _ONE_GROUP) * whole]
     return most or list(spent) or ["its roof"]
+
+
+def _costed_under(analysis: Analysis, name: Bound, among: _tables.Mask | None) -> _tables.Mask:
+    """Choose the ops of known work under one bound. among: the ops that count; None: all."""
+    table = analysis.table
+    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    return under if among is None else under & among
 
 
 def roof_name(ceiling: str) -> str:
@@ -322,10 +361,10 @@ def _unknown(analysis: Analysis, blank: Collection[Bound]) -> str:
     return most if exposed is None else f"{most}, {units.percent(exposed / analysis.wall, 0)} exposed"
 
 
-def _by_fewer_products(analysis: Analysis, name: Bound) -> bool:
+def _by_fewer_products(analysis: Analysis, name: Bound, among: _tables.Mask | None = None) -> bool:
     """Whether a roof is exceeded by no other ops than those whose kernels are exempt from it."""
     table = analysis.table
-    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    under = _costed_under(analysis, name, among)
     rest = under & ~table.exempt
     most = (1 + ABOVE_TOLERANCE) * float(table.own[rest].sum())
     return bool((under & table.exempt).any()) and float(table.floor[rest].sum()) <= most

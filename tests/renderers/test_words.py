@@ -170,6 +170,10 @@ def test_the_largest_part_stands_first_and_the_gap_is_one_of_them() -> None:
         (0.93, 0.93, "memory-bound, at 93 % of DRAM bandwidth"),
         (0.5, 0.5, "memory-bound, at 50 % of DRAM bandwidth"),
         (0.49, 0.49, "memory-limited, at 49 % of DRAM bandwidth"),
+        # Ends count as they are printed.
+        (0.496, 0.496, "memory-bound, at 50 % of DRAM bandwidth"),
+        (0.496, 0.6, "memory-bound, at 50 to 60 % of DRAM bandwidth"),
+        (0.3, 0.496, "memory-bound by the upper end, at 30 to 50 % of DRAM bandwidth"),
         (0.51, 0.82, "memory-bound, at 51 to 82 % of DRAM bandwidth"),
         (0.3, 0.82, "memory-bound by the upper end, at 30 to 82 % of DRAM bandwidth"),
         (0.2, 0.4, "memory-limited, at 20 to 40 % of DRAM bandwidth"),
@@ -190,6 +194,10 @@ def test_launches_are_told_by_how_many_times_as_long_as_the_least_they_take() ->
     )
     times = _tables.Times(seconds=8e-6, floor=2e-6, reach=2e-6, loss=6e-6, turning=0.0)
     assert _words.bound(analysis, "overhead", times) == "overhead-limited, at 4.0 times the launch floor"
+    # Twice is half of the roof, as printed: 2.03 times as long, and 2.07.
+    for floor, words in ((3.94e-6, "overhead-bound, at 2.0"), (3.86e-6, "overhead-limited, at 2.1")):
+        times = _tables.Times(seconds=8e-6, floor=floor, reach=floor, loss=8e-6 - floor, turning=0.0)
+        assert _words.bound(analysis, "overhead", times) == f"{words} times the launch floor"
     nothing = _tables.Times(seconds=8e-6, floor=0.0, reach=2e-6, loss=8e-6, turning=0.0)
     assert _words.bound(analysis, "overhead", nothing).endswith("4.0 times the launch floor or more")
 

@@ -5,9 +5,12 @@
 
 from __future__ import annotations
 
+import textwrap
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import NamedTuple
+
+import numpy as np
 
 from roofline import units
 from roofline.analysis.analysis import Analysis, WorkAnalysis
@@ -22,6 +25,8 @@ from roofline.renderers import _tables, _words
 _UNKNOWN = 0.005
 #: What is less of the busy time is written as "<0.1 %".
 _SEEN = 0.0005
+#: From this share of a group's time on, its bound is said of all of it. By choice.
+_ALL = 0.9
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,8 +35,8 @@ class Row:
 
     apart: whether it is none of the three. flops, bytes, time: shares of the three together; busy: of all busy time.
     slower: how many times the FLOP/s of the matmuls are those of the group. seconds: busy time [s]. floor: the range of
-    its least time [s]. attained: that range over its own time. bound: the roof above most of its time; words: how close
-    it comes to that. None is unknown or does not apply.
+    its least time [s]. attained: that range over its own time. bound: the one above most of its time; words: what
+    limits it, and how close the ops under that bound come to their roofs. None is unknown or does not apply.
     """
 
     group: Group
@@ -154,6 +159,7 @@ def _names(analyses: Sequence[WorkAnalysis]) -> list[str]:
 
 
 def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
+    groups = np.asarray(analysis.labels("group"))
     rows = []
     for shares in group_shares(analysis):
         total = shares.total if isinstance(shares.total, Total) else None
@@ -172,20 +178,30 @@ def _rows(analysis: WorkAnalysis) -> tuple[Row, ...]:
                 floor=(total.floor, total.floor_reach) if total is not None and costed else None,
                 attained=(total.attained or 0.0, total.attained_high or 0.0) if total is not None and known else None,
                 bound=None if total is None else total.bound,
-                words=units.UNKNOWN if total is None else words(total),
+                words=_bound_words(analysis, total, groups == shares.group)
+                if total is not None and isinstance(analysis, Analysis)
+                else units.UNKNOWN,
             )
         )
     return tuple(rows)
 
 
-def words(total: Total) -> str:
-    """Say what limits most of a group's time, and how close the group comes to its roofs."""
-    if not total.mostly_costed or total.bound == "unknown" or total.attained is None:
+def _bound_words(analysis: Analysis, total: Total, among: _tables.Mask) -> str:
+    """Say what limits most of a group's time, and how close the ops under that bound come to their roofs.
+
+    Where other bounds hold more than a tenth of the time, its share stands in front, as in a verdict: "58 %
+    memory-limited, at 14 to 18 % of cache bandwidth". among: the ops of the group, whose sums are `total`.
+    """
+    if not total.mostly_costed:
         return "unknown"
-    if total.near_ridge > total.seconds / 2:
-        return f"near the ridge, at {_words.attained(total)}"
-    low, high = total.attained, total.attained_high or total.attained
-    return f"{_words.limit(total.bound, low, high)}, at {_words.between(low, high)}"
+    name = total.bound
+    times, upper = (split(analysis, among)[name] for split in (_tables.split, _tables.split_at_upper_end))
+    ends = _tables.attained(times, upper)
+    if ends is not None and name != "unknown" and total.near_ridge > total.seconds / 2:
+        return f"near the ridge, {_words.closeness(analysis, name, *ends, among)}"
+    limited = _words.bound(analysis, name, times, upper, among)
+    share = total.bounds[name] / total.seconds if total.seconds > 0 else 1.0
+    return limited if share >= _ALL or name == "unknown" else f"{units.percent(share, 0)} {limited}"
 
 
 def _published_row(table: ClassShares, group: Group) -> Row:
@@ -329,3 +345,14 @@ COLUMNS = (
     Column("rate vs\nmatmul", lambda row: relative_rate(row.slower), rank=1),
     Column("bound", lambda row: row.words, number=False, rank=2),
 )
+#: The column of words: a cell of it may take several lines.
+WORDS = next(number for number, column in enumerate(COLUMNS) if not column.number)
+
+
+def in_lines(cells: Sequence[str], letters: int) -> list[list[str]]:
+    """Break the words of a row into lines of so many letters; its other cells stand on the first."""
+    lines = textwrap.wrap(cells[WORDS], letters) or [""]
+    return [
+        [words if number == WORDS else "" if place else cell for number, cell in enumerate(cells)]
+        for place, words in enumerate(lines)
+    ]

@@ -94,7 +94,7 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
             _bar(axes, panel, run, begin + _NAME)
     _written_rates(fig, rates, [top + heads + begin + _NAME for begin in begins], width, top)
     _frame.draw_keys(fig, keys, top + heads + high)
-    return fig, _caption(chart, items)
+    return fig, _caption(chart, items, drawn=bool(rates))
 
 
 def _panels(chart: Chart, room: float, wide: bool) -> list[_Panel]:
@@ -220,25 +220,36 @@ def _written_rates(
         right -= _measure.widest(rates[group]) + _APART
 
 
-def _caption(chart: Chart, items: Sequence[Analysis]) -> Caption:
+def _caption(chart: Chart, items: Sequence[Analysis], drawn: bool) -> Caption:
+    """Say what the bars are of, and of each run the bounds of its groups. drawn: whether the figure has the rates.
+
+    Where it has none for want of room, the rates stand here.
+    """
     what = chart.explanation
     if any(row.floor for run in chart.runs for row in run.classes):
         what += " The line below a bar of time is the least time of its ops on this device."
+    if any(row.words[0].isdigit() for run in chart.runs for row in run.classes):
+        what += " A share before a bound is the part of the group's time under it."
     published = [f"Outlined: {run.heading}." for run in chart.published]
     short, told = [what], [what]
     for run, analysis in zip(chart.runs, items, strict=True):
         apart = f"; apart, of all busy time: {run.apart}" if run.apart else ""
-        what = " on ".join(filter(None, (_words.subject(analysis), _words.device(analysis))))
-        short.append(f"{run.name}: {what}{apart}.")
-        rates = [
-            f"{row.group} {wall.relative_rate(row.slower)} of the FLOP/s of matmuls"
-            for row in run.classes
-            if row.slower is not None and row.group != "matmul"
-        ]
-        bounds = [f"{row.group} {row.words}" for row in run.classes if row.bound is not None]
-        told.append(f"{short[-1]} {_words.provenance(analysis)}")
-        if bounds:
-            told.append(f"{'; '.join([*bounds, *rates])}.")
+        subject = " on ".join(filter(None, (_words.subject(analysis), _words.device(analysis))))
+        about = f"{run.name}: {subject}{apart}."
+        short += [about, *_groups(run, rates=not drawn)]
+        told += [f"{about} {_words.provenance(analysis)}", *_groups(run, rates=True)]
     return Caption(
         chart.title, " ".join([*short, *published, *chart.notes]), " ".join([*told, *published, *chart.notes])
     )
+
+
+def _groups(run: Run, rates: bool) -> list[str]:
+    """Say of each group of a run what limits it, and with `rates` how its FLOP/s compare with the matmuls'."""
+    groups = []
+    for row in run.classes:
+        words = [row.words] if row.bound is not None else []
+        if rates and row.slower is not None and row.group != "matmul":
+            words.append(f"{wall.relative_rate(row.slower)} of the FLOP/s of matmuls")
+        if words:
+            groups.append(f"{row.group}: {', '.join(words)}")
+    return [f"{'; '.join(groups)}."] if groups else []

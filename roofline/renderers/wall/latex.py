@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from roofline.renderers._facts.wall import COLUMNS, Chart
+from roofline.renderers._facts.wall import COLUMNS, Chart, in_lines
 from roofline.renderers._latex.escape import letters
 from roofline.renderers._latex.table import LEAST_NAME, PACKAGES, Table, floated, label
 from roofline.renderers._names.distinct import distinct
+
+#: Letters of a line of the column of words.
+_LETTERS = 46
 
 
 def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
@@ -16,15 +19,21 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
     """
     runs = chart.every
     rows: list[list[str]] = []
+    groups: list[list[str]] = []  # of each run, one name per row below its own
     rules = []
     for run in runs:
         if rows:
             rules.append(len(rows))
-        rows += [[""] * len(COLUMNS), *([column.cell(row) for column in COLUMNS] for row in run.shown)]
+        groups.append([])
+        rows.append([""] * len(COLUMNS))
+        for row in run.shown:
+            lines = in_lines([column.cell(row) for column in COLUMNS], _LETTERS)
+            rows += lines
+            groups[-1] += [row.group, *[""] * (len(lines) - 1)]
 
     def named(most: int) -> list[str]:
-        names = iter(distinct([run.name for run in runs], most, made=letters))
-        return [name for run in runs for name in (next(names), *(row.group for row in run.shown))]
+        names = distinct([run.name for run in runs], most, made=letters)
+        return [name for run, below in zip(names, groups, strict=True) for name in (run, *below)]
 
     heads = [column.heading.partition("\n") for column in COLUMNS]
     table = Table(
@@ -42,11 +51,11 @@ def render(chart: Chart, columns: int = 1, caption: str = "short") -> str:
     long = caption == "long"
     first = next((run.analysis.profile for run in runs if run.analysis is not None), None)
     words = (first.model, first.mode) if first is not None else ()
-    lines = floated(
+    written = floated(
         table,
         columns,
         " ".join([sentences, *more]) if long else sentences,
         label(*words, "wall"),
         [] if long else more,
     )
-    return "\n".join([PACKAGES, *lines, ""])
+    return "\n".join([PACKAGES, *written, ""])

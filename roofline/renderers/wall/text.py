@@ -2,34 +2,49 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from roofline.renderers import _terminal
-from roofline.renderers._facts.wall import COLUMNS, Chart
+from roofline.renderers._facts.wall import COLUMNS, WORDS, Chart, in_lines
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._terminal import SHEET, Page
 
 #: Blanks before the name of a group.
 _INDENT = "  "
+#: Letters of a line of the column of words, in the order in which they are tried.
+_LETTERS = (200, 54, 40)
 
 
 def render(chart: Chart, page: Page = SHEET) -> str:
     """Write the sentence, what the shares are of, the table with the groups below each run, and the notes."""
     runs = chart.every
-    groups = [[f"{_INDENT}{row.group}" for row in run.shown] for run in runs]
-    cells = [[column.cell(row) for column in COLUMNS] for run in runs for row in run.shown]
+    names = [[f"{_INDENT}{row.group}" for row in run.shown] for run in runs]
+    cells = [[[column.cell(row) for column in COLUMNS] for row in run.shown] for run in runs]
     heads = [column.heading.partition("\n") for column in COLUMNS]
-    grid = [[top for top, _, _ in heads], [bottom for _, _, bottom in heads], *cells]
-    longest = max((len(name) for names in groups for name in names), default=0)
-    kept = _terminal.kept(grid, [column.rank for column in COLUMNS], page.width - longest)
-    names = ["", "", *(name for group in groups for name in group)]
+    top = [[head for head, _, _ in heads], [head for _, _, head in heads]]
+    longest = max((len(name) for group in names for name in group), default=0)
+    kept, letters = _fit([*top, *(row for rows in cells for row in rows)], page.width - longest)
+    # Of each run the lines of its groups: a name stands on the first line of its row.
+    grids = [
+        [
+            [name if place == 0 else "", *line]
+            for name, row in zip(group, rows, strict=True)
+            for place, line in enumerate(in_lines(row, letters))
+        ]
+        for group, rows in zip(names, cells, strict=True)
+    ]
     lines = _terminal.columns(
-        [[name, *(line[number] for number in kept)] for name, line in zip(names, grid, strict=True)],
+        [
+            [line[0], *(line[1 + number] for number in kept)]
+            for line in [*(["", *line] for line in top), *(line for grid in grids for line in grid)]
+        ],
         left={0, *(place for place, number in enumerate(kept, 1) if not COLUMNS[number].number)},
     )
     body = iter(lines[2:])
     table = [page.painted(line, "dim") for line in lines[:2]]
     first = len(table)
-    for name, group in zip(distinct([run.heading for run in runs], page.room(page.width, 0)), groups, strict=True):
-        table += [page.painted(name, "bold"), *(next(body) for _ in group)]
+    for name, grid in zip(distinct([run.heading for run in runs], page.room(page.width, 0)), grids, strict=True):
+        table += [page.painted(name, "bold"), *(next(body) for _ in grid)]
     published = -sum(1 + len(run.shown) for run in chart.published)
     rules = (first, published) if published else (first,)
     out = [column.name for number, column in enumerate(COLUMNS) if number not in kept]
@@ -43,3 +58,14 @@ def render(chart: Chart, page: Page = SHEET) -> str:
     if chart.notes:
         told += ["", *(line for note in chart.notes for line in _terminal.wrapped(note, page))]
     return "\n".join(told) + "\n"
+
+
+def _fit(rows: Sequence[Sequence[str]], room: int) -> tuple[list[int], int]:
+    """Choose the columns that fit, and how many letters a line of the words has. room: for them all [letters]."""
+    ranks = [column.rank for column in COLUMNS]
+    for letters in _LETTERS:
+        kept = _terminal.kept([line for row in rows for line in in_lines(row, letters)], ranks, room)
+        if WORDS in kept:
+            wide = _terminal.widths(rows)
+            return kept, room - 2 - sum(wide[number] + 2 for number in kept if number != WORDS)
+    return kept, _LETTERS[0]

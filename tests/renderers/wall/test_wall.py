@@ -19,9 +19,14 @@ from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
+<<<<<<< HEAD
 from roofline.core.cost import unknown
 from roofline.core.schema import Profiled, load
 from roofline.renderers import figures
+=======
+from roofline.core.schema import load
+from roofline.renderers import _tables, _words, figures
+>>>>>>> 2736a6be (Say the bounds of the wall chart in the words of the verdict, and state what its first picture shows)
 from roofline.renderers._facts import wall
 from roofline.renderers._facts.wall import chart
 from roofline.renderers._terminal import Page
@@ -152,6 +157,40 @@ def test_every_run_is_named_with_its_arithmetic() -> None:
     assert "NVIDIA H100" in shown.subject
 
 
+@pytest.mark.parametrize(
+    ("name", "group", "words"),
+    [
+        ("bert-torch-train-b32-fp32", "matmul", "compute-bound, at 83 % of FP32 peak"),
+        ("bert-torch-train-b32-fp32", "normalisation", "memory-limited, at 21 to 25 % of cache and DRAM bandwidth"),
+        # 42 % of its time is under the launch floor.
+        ("bert-torch-train-b32-bf16", "normalisation", "58 % memory-limited, at 14 to 18 % of cache bandwidth"),
+        ("bert-torch-compile-default-train-b32-bf16", "pointwise", "near the ridge, at 44 to 52 % of erf ceiling"),
+        (
+            *("bert-jax-buffers-on-train-b32-tf32", "pointwise"),
+            "memory-bound by the upper end, at 35 to 52 % of DRAM and cache bandwidth",
+        ),
+    ],
+)
+def test_a_bound_names_its_roof_and_its_share_of_the_time(name: str, group: str, words: str) -> None:
+    (run,) = chart([h100(name)]).runs
+    assert next(row.words for row in run.rows if row.group == group) == words
+
+
+def test_a_bound_is_said_as_in_the_verdict() -> None:
+    """Of a step of layer norms alone (8 µs each, a launch takes 5 there), and of one that is faster than its roof."""
+    norms = tuple(op for op in handmade.OPS if handmade.profile().signatures[op.signature].name.endswith("layer_norm"))
+    for device, words in (
+        (handmade.device(), "overhead-bound, at 1.6 times the launch floor"),
+        (handmade.device(**{"launch.torch-eager": 2e-6}), "overhead-limited, at 4.0 times the launch floor"),
+        (handmade.device(**{"launch.torch-eager": 10e-6}), "(above its roof)"),
+    ):
+        analysis = analyze(handmade.profile(ops=norms), device)
+        row = next(row for row in chart([analysis]).runs[0].rows if row.group == "normalisation")
+        assert row.words.endswith(words)
+        times, upper = (split(analysis)["overhead"] for split in (_tables.split, _tables.split_at_upper_end))
+        assert row.words == _words.bound(analysis, "overhead", times, upper)  # of which a verdict is made
+
+
 @pytest.mark.slow
 def test_the_range_of_a_minimum_is_said(recorded: Callable[[str], Path]) -> None:
     """A trace does not say what the caches held."""
@@ -220,6 +259,32 @@ def test_the_text_is_as_wide_as_its_page(width: int) -> None:
     assert max(map(len, text.splitlines())) <= width
 
 
+@pytest.mark.parametrize(("width", "bytes_too"), [(80, False), (100, True)])
+def test_long_bounds_take_several_lines_and_no_column_from_others(width: int, bytes_too: bool) -> None:
+    """Published rows stand below the last rule, one line each."""
+    text = render("text", h100("bert-jax-buffers-on-train-b32-tf32"), page=Page(width))
+    assert "  bound" in text
+    assert ("bytes" in text.partition("───")[0].partition("apart")[2]) == bytes_too
+    assert "memory-bound by the upper end, at 35 to 52 % of DRAM and cache bandwidth" in " ".join(text.split())
+    assert text.rpartition("─\n")[2].startswith("Ivanov et al.")
+
+
+def test_long_bounds_take_several_rows_in_latex() -> None:
+    text = render("latex", h100("bert-jax-buffers-on-train-b32-tf32"), columns=2)
+    assert " & memory-bound by the upper end, at 35 to 52 \\% \\\\\n     & " in text
+    assert " & bytes & " in text
+
+
+@pytest.mark.parametrize("width", [3.3, 7.0])
+def test_the_caption_has_what_the_figure_has_no_room_for(width: int) -> None:
+    _, caption = plugins.load("roofline.renderers.figures", "wall", "kind").figure([h100(name) for name in BUSY], width)
+    for words in (caption.short, caption.long):
+        assert "normalisation: 58 % memory-limited, at 14 to 18 % of cache bandwidth" in words
+    rate = "1/430 of the FLOP/s of matmuls"
+    assert rate in caption.long
+    assert (rate in caption.short) == (width < 7)
+
+
 def test_text_of_an_h100(golden: Callable[[str, str], None]) -> None:
     golden("wall.txt", render("text", *map(h100, BUSY)))
 
@@ -255,6 +320,32 @@ def test_the_page_states_the_shares_of_the_profiles() -> None:
         assert took == units.seconds(h100(name).by("group")["matmul"].seconds)
 
 
+def test_the_sentences_below_the_picture_say_what_the_table_says() -> None:
+    """In the README and on the page; the numbers of all but torch.compile are ranges over these four runs."""
+    readme = " ".join((ROOT / "README.md").read_text(encoding="utf-8").split())
+    page = " ".join(PAGE.split())
+    runs = dict(zip(BUSY, chart([h100(name) for name in BUSY]).runs, strict=True))
+    shares = {name: units.percent(run.classes[0].time, 0) for name, run in runs.items()}
+    eager = [shares[f"bert-torch-train-b32-{precision}"] for precision in ("bf16", "tf32", "fp32")]
+    jax = shares["bert-jax-buffers-on-train-b32-tf32"]
+    compiled = runs.pop("bert-torch-compile-default-train-b32-bf16")
+    assert f"{eager[0]} in bf16, {eager[1]} in TF32 and {eager[2]} in IEEE float32, in JAX {jax} in TF32" in readme
+    assert f"matmuls take {jax} of the busy time in JAX and {eager[1]} in eager PyTorch" in page
+    for number, said in ((1, "normalisation is"), (2, "pointwise ops")):
+        rows = [run.classes[number] for run in runs.values()]
+        for row, run in zip(rows, runs.values(), strict=True):
+            total = run.analysis.by("group")[row.group]
+            assert total.bounds["memory"] > total.seconds / 2
+        ends = [int(end) for row in rows for end in re.findall(r"at (\d+) to (\d+) %", row.words)[0]]
+        share = f"at {min(ends)} to {max(ends)} %"
+        assert f"{said} {share}" in readme
+        assert share in page
+    assert compiled.classes[1].words.startswith("45 % memory-limited, at 35 to 38 %")
+    assert compiled.classes[2].words == "near the ridge, at 44 to 52 % of erf ceiling"
+    assert "memory limits 45 % of the time of normalisation, at 35 to 38 %" in page
+    assert "near the ridge, at 44 to 52 %" in page
+
+
 @pytest.mark.slow
 def test_the_figure_of_the_page_is_what_its_command_draws(tmp_path: Path) -> None:
     """Where it is not: run the command, and look at the picture. Pixels are those of the pinned matplotlib."""
@@ -263,9 +354,10 @@ def test_the_figure_of_the_page_is_what_its_command_draws(tmp_path: Path) -> Non
     pinned = re.search(r"^matplotlib==(\S+)", (ROOT / "constraints.txt").read_text(), re.MULTILINE)
     if pinned is None or matplotlib.__version__ != pinned[1]:
         pytest.skip("another matplotlib than the pinned one sets text otherwise")
-    command = next(line.split() for line in PAGE.splitlines() if line.strip().startswith("roofline plot"))
-    paths = [ROOT / word for word in command if word.endswith(".json")]
+    lines = PAGE.replace("\\\n", "").splitlines()
+    command = next(line.split() for line in lines if line.strip().startswith("roofline plot"))
+    paths = [ROOT / "profiles" / f"{word}.json" for word in command if word.startswith("h100/")]
     assert command[command.index("--kind") + 1] == "wall"
     width = float(command[command.index("--width") + 1].removesuffix("in"))
     figures.draw("wall", [analyze(load(path)) for path in paths], tmp_path / "x.png", width)
-    assert (tmp_path / "x.png").read_bytes() == (ROOT / command[-1]).read_bytes()
+    assert (tmp_path / "x.png").read_bytes() == (ROOT / "docs" / "figures" / command[-1]).read_bytes()

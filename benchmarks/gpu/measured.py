@@ -20,8 +20,8 @@ PAGE = ROOT / "docs" / "h100.md"
 FOLDER = ROOT / "profiles" / "h100"
 MARKS = ("<!-- written by benchmarks/gpu/measured.py -->", "<!-- to here -->")
 COLUMNS = (
-    *("row", "predicted least ms", "step ms", "kernels ms", "of the least", "roofs attained"),
-    *("compute", "memory", "launch", "gap", "waits for the host"),
+    *("row", "predicted least ms", "step ms", "kernels ms", "of the least", "of roof"),
+    *("compute", "memory", "launch", "GPU idle", "waits for the host"),
 )
 
 
@@ -38,7 +38,7 @@ def page(text: str, folder: Path = FOLDER) -> str:
 
 
 def table(folder: Path) -> str:
-    """One line per profile. Shares of bounds and of the gap are of the step, `of the least` is step over prediction."""
+    """One line per profile. Shares of bounds and idle time are of the step, `of the least` is step over prediction."""
     counted = json.loads(COUNTED.read_text(encoding="utf-8"))
     lines = ["| " + " | ".join(COLUMNS) + " |", "|---|" + "---:|" * (len(COLUMNS) - 2) + "---|"]
     for name, file in profiles(folder).items():

@@ -19,14 +19,9 @@ from roofline import plugins, units
 from roofline.analysis.analysis import Analysis, analyze
 from roofline.analysis.wall_chart import CLASSES, group_shares
 from roofline.api.import_trace import import_trace
-<<<<<<< HEAD
 from roofline.core.cost import unknown
 from roofline.core.schema import Profiled, load
-from roofline.renderers import figures
-=======
-from roofline.core.schema import load
 from roofline.renderers import _tables, _words, figures
->>>>>>> 2736a6be (Say the bounds of the wall chart in the words of the verdict, and state what its first picture shows)
 from roofline.renderers._facts import wall
 from roofline.renderers._facts.wall import chart
 from roofline.renderers._terminal import Page

@@ -39,6 +39,10 @@ _TIMES = {
 _UNITS = dict.fromkeys((DRAM_READ, DRAM_WRITTEN, CACHE), _SIZES) | {TIME: _TIMES}
 #: 1024, 1,024.5 or 1.5e+06: digits alone or in threes, a decimal point, an exponent.
 _NUMBER = re.compile(r"([0-9]+|[0-9]{1,3}(,[0-9]{3})+)(\.[0-9]+)?([eE][+-]?[0-9]{1,3})?")
+#: 1.024 or 1.024.512: threes behind points, as some locales part thousands.
+_POINTED = re.compile(r"[1-9][0-9]{0,2}(\.[0-9]{3})+")
+#: What is counted in these is a whole number.
+_WHOLE = ("byte", "ns", "nsecond")
 _CURE = "count again with the command that `roofline counters PROFILE` prints"
 
 
@@ -61,10 +65,11 @@ def command(program: Sequence[str], table: str, cache_control: str = "none") -> 
     """The words of the command that counts what `program` runs between cudaProfilerStart and cudaProfilerStop.
 
     table: where its CSV goes. cache_control: "none" leaves each kernel the cache as the kernel before it did, as a step
-    does; "all", ncu's default, empties it before each. Clocks are left alone: bytes do not depend on them.
+    does; "all", ncu's default, empties it before each. Clocks are left alone: bytes do not depend on them. Numbers
+    are those of the locale C, since others part thousands by points.
     """
-    words = ["ncu", "--profile-from-start", "off", "--cache-control", cache_control, "--clock-control", "none"]
-    words += ["--target-processes", "application-only"]
+    words = ["env", "LC_ALL=C", "ncu", "--profile-from-start", "off"]
+    words += ["--cache-control", cache_control, "--clock-control", "none", "--target-processes", "application-only"]
     words += ["--metrics", ",".join(METRICS), "--csv", "--page", "raw", "--print-units", "base", "--log-file", table]
     return [*words, *program]
 
@@ -80,7 +85,8 @@ def read(table: Path) -> list[Kernel]:
 
 def parse(text: str, source: str) -> list[Kernel]:
     """The same of its text; source: what errors call it."""
-    lines = (line.rstrip("\r") for line in text.split("\n"))  # `splitlines` would end lines inside hostile names, too
+    # `splitlines` would end lines inside hostile names, too. What Windows writes may begin with a byte-order mark.
+    lines = (line.rstrip("\r").removeprefix("\ufeff") for line in text.split("\n"))
     heading = next(
         (line for line in lines if line.startswith('"') and all(f'"{name}"' in line for name in _HEADING)), ""
     )
@@ -103,8 +109,10 @@ def parse(text: str, source: str) -> list[Kernel]:
 
 
 def _complete(rows: Iterator[list[str]], cells: int, source: str) -> Iterator[list[str]]:
-    """The rows, each with so many cells. Raises InputError for the first one that has not."""
+    """Yield the rows. Raises InputError for one with more or fewer cells, and for the heading of a second table."""
     for number, row in enumerate(rows, 1):
+        if all(name in row for name in _HEADING):
+            raise InputError(f"{source} holds a second table, from row {number} on: count again into a new file.")
         if len(row) != cells:
             raise InputError(f"{source} is damaged: row {number} has {len(row)} cells and not {cells}; {_CURE}.")
         yield row
@@ -158,12 +166,18 @@ def _check_process(columns: dict[str, int], row: list[str], processes: set[str],
 
 def _amount(metric: str, text: str, unit: str, source: str) -> float:
     """A number of bytes or seconds. Raises InputError for a unit that the metric does not have, and for no number."""
+    text = text.strip()
+    if text == "n/a":  # of which ncu may give no unit
+        raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
     factor = _UNITS[metric].get(unit)
     if factor is None:
         raise InputError(f"{source} has {metric} in {_shown(unit)}, which is no unit of it: add --print-units base.")
-    if text.strip() == "n/a":
-        raise InputError(f"{source} has no number for {metric} (n/a): this ncu does not count it on this device.")
-    if not _NUMBER.fullmatch(text.strip()) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
+    if unit in _WHOLE and _POINTED.fullmatch(text):
+        raise InputError(
+            f"{source} says {_shown(text)} {unit} for {metric}, whose point may part thousands: set LC_ALL=C and count "
+            "again."
+        )
+    if not _NUMBER.fullmatch(text) or (amount := float(text.replace(",", "")) * factor) > LARGEST:
         raise InputError(
             f"{source} says {_shown(text)} for {metric}, which nothing counts: set LC_ALL=C and count again."
         )

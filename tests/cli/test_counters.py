@@ -33,7 +33,7 @@ def folder(tmp_path: Path) -> Path:
 def test_without_a_table_it_prints_how_to_count(folder: Path, roofline: Run) -> None:
     ended = roofline("counters", "p.json")
     assert ended.code == 0
-    words = shlex.split(next(line for line in ended.out.splitlines() if line.startswith("  ncu ")))
+    words = shlex.split(next(line for line in ended.out.splitlines() if line.startswith("  env LC_ALL=C ncu ")))
     assert words[words.index("--metrics") + 1].split(",") == list(METRICS)
     assert words[-3:] == ["-m", "roofline.measuring.one_step", "p.json"]
 

@@ -24,6 +24,8 @@ RAW = """==PROF== Connected to process 4711 (/usr/bin/python3.12)
 "9.0","4096","512.5","9000","2e+4"
 ==PROF== Disconnected from process 4711
 """
+#: The table alone, as `--log-file` may have it.
+BARE = "".join(line for line in RAW.splitlines(keepends=True) if not line.startswith("=="))
 #: The same kernels as `ncu --csv` writes them without `--page raw`: a line per metric, each with a unit of its own.
 DETAILS = """==PROF== Connected to process 4711 (/usr/bin/python3.12)
 "ID","Process ID","Process Name","Host Name","Kernel Name","Context","Stream","Block Size","Grid Size","Device","CC",\
@@ -63,7 +65,11 @@ def parsed(text: str) -> list[Kernel]:
     return parse(text, "ncu.csv")
 
 
-@pytest.mark.parametrize("text", [RAW, DETAILS, RAW.replace("\n", "\r\n")], ids=["raw", "details", "from Windows"])
+#: A byte-order mark in front, and two letters at the end of each line.
+WINDOWS = f"\ufeff{BARE}".replace("\n", "\r\n")
+
+
+@pytest.mark.parametrize("text", [RAW, DETAILS, WINDOWS], ids=["raw", "details", "from Windows"])
 def test_the_tables_of_ncu(text: str) -> None:
     first, second = parsed(text)
     assert (first.read, first.written, first.through_cache) == (pytest.approx(1024), 0, pytest.approx(2048))
@@ -77,6 +83,12 @@ def test_the_tables_of_ncu(text: str) -> None:
 def test_units_that_are_not_bytes() -> None:
     scaled = parsed(RAW.replace('"byte","byte","byte","ns"', '"Kbyte","Mbyte","byte","msecond"'))[1]
     assert scaled == Kernel("sm90_xmma_gemm_f32f32_tf32f32_f32_tn_n", 4.096e6, 512.5e6, 9000, 20.0)
+
+
+def test_a_point_in_other_units_is_a_decimal_point() -> None:
+    """Kilobytes have decimals, and so has a number of bytes that no locale groups so."""
+    kernels = parsed(DETAILS.replace('"byte","512.5"', '"byte","0.125"'))
+    assert (kernels[0].read, kernels[1].written) == (pytest.approx(1024), 0.125)
 
 
 def test_the_cache_and_times_may_be_missing() -> None:
@@ -98,6 +110,17 @@ DAMAGED = {
     "no bytes read": (RAW.replace("dram__bytes_read", "dram__bytes"), "dram__bytes_read.sum"),
     "no bytes written": (DETAILS.replace("dram__bytes_write", "dram__bytes"), "dram__bytes_write.sum"),
     "not counted": (RAW.replace('"4096"', '"n/a"'), "n/a"),
+    "not counted, without a unit": (
+        DETAILS.replace('"dram__bytes_write.sum","byte","0"', '"dram__bytes_write.sum","","n/a"'),
+        "does not count it on this device",
+    ),
+    "a point between thousands": (RAW.replace('"1,024"', '"1.024"'), "may part thousands: set LC_ALL=C"),
+    "points between thousands": (RAW.replace('"1,024"', '"1.024.512"'), "may part thousands: set LC_ALL=C"),
+    "a point between thousands of ns": (RAW.replace('"1,500"', '"1.500"'), "may part thousands: set LC_ALL=C"),
+    "a space between thousands": (RAW.replace('"1,024"', '"1\u202f024"'), "nothing counts: set LC_ALL=C"),
+    "two tables": (RAW + RAW.replace("4711", "4712"), "second table, from row 4 on"),
+    "two tables of one process": (DETAILS + DETAILS, "second table, from row 10 on"),
+    "two tables of different kinds": (RAW + f"\ufeff{DETAILS.partition(chr(10))[2]}", "second table, from row 4 on"),
     "NaN": (RAW.replace('"4096"', '"nan"'), "nothing counts"),
     "infinite": (RAW.replace('"4096"', '"inf"'), "nothing counts"),
     "beyond floats": (RAW.replace('"4096"', f'"{"9" * 400}"'), "nothing counts"),
@@ -142,6 +165,7 @@ def test_a_file_that_is_too_large_or_missing(tmp_path: Path, monkeypatch: pytest
 
 def test_the_command_leaves_caches_and_clocks_alone() -> None:
     words = command(["python", "step.py"], "out.csv")
+    assert words[:3] == ["env", "LC_ALL=C", "ncu"], "a locale may part thousands by points"
     assert words[-2:] == ["python", "step.py"]
     for option, choice in {"--cache-control": "none", "--clock-control": "none", "--log-file": "out.csv"}.items():
         assert words[words.index(option) + 1] == choice

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import re
 from array import array
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 from msgspec.structs import replace
 
-from roofline.core.schema import Counters, Op, Profile
+from roofline.core.schema import Counters, Profile
 from roofline.counters.nsight_compute import TOOL, Kernel
 from roofline.errors import InputError, MeasurementError
 
@@ -21,8 +22,12 @@ LEAST = 0.95
 _MOST_APART, _MOST_COMPARED = 2000, 10_000_000
 #: Letters of a kernel's name that are looked at, by choice: names of templates in templates have a few thousand.
 _LONGEST_NAME = 20_000
+#: Functions that a list of kernels names, and letters of each, by choice.
+_NAMES, _LETTERS = 5, 60
 #: What a profile calls copies and fills by the driver, which are no kernels and which ncu does not count.
 _DRIVER = re.compile(r"Mem(cpy|set)\b")
+#: Namespaces without a name, as Kineto, ncu and others write them.
+_UNNAMED = re.compile(r"\(anonymous namespace\)::|<unnamed>::|\banonymous-namespace::")
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,10 +55,12 @@ def count(profile: Profile, joined: Joined, file: str) -> Profile:
     """
     counters = replace(_columns(joined), file=file, busy=_busy_share(profile, joined))
     if min(counters.joined, counters.busy) < LEAST:
+        without = f" Without an op: {most_frequent(joined.without)}." if joined.without else ""
         raise MeasurementError(
             f"{file} is not of this step: {counters.kernels - counters.unjoined} of {counters.kernels} counted kernels "
             f"belong to its ops ({counters.joined:.1%} of their time), and cover {counters.busy:.1%} of its busy time; "
-            f"{LEAST:.0%} is the least. Count it again with the command that `roofline counters PROFILE` prints."
+            f"{LEAST:.0%} is the least.{without} Count it again with the command that `roofline counters PROFILE` "
+            "prints."
         )
     return replace(profile, counters=counters)
 
@@ -108,23 +115,27 @@ def join(profile: Profile, step: Sequence[Kernel]) -> Joined:
     if not profile.kernels or profile.device.kind == "cpu":
         raise InputError("The profile names no kernels of a GPU, so nothing can be joined to it: profile it on a GPU.")
     order = sorted(range(len(profile.ops)), key=lambda op: profile.ops[op].start_ns)
-    functions = [_functions(profile, op) for op in profile.ops]
+    functions = _functions(profile)
     launches = tuple(op.launches if names else 0 for op, names in zip(profile.ops, functions, strict=True))
     if sum(launches) - len(step) > _MOST_APART:
         raise _of_another_step()
     expected = [(op, name) for op in order for name in _launched(functions[op], launches[op])]
     kernels: list[list[Kernel]] = [[] for _ in profile.ops]
     without: list[Kernel] = []
-    owners = _owners(expected, functions, [function(kernel.name) for kernel in step])
+    counted = {name: function(name) for name in {kernel.name for kernel in step}}
+    owners = _owners(expected, functions, [counted[kernel.name] for kernel in step])
     for owner, kernel in zip(owners, step, strict=True):
         (without if owner is None else kernels[owner]).append(kernel)
     return Joined(launches, tuple(map(tuple, kernels)), tuple(without))
 
 
-def _functions(profile: Profile, op: Op) -> tuple[str, ...]:
-    """The functions of an op's kernels, each once, in the order in which they were first launched."""
-    names = (profile.kernels[kernel] for kernel, _ in op.kernels)
-    return tuple(dict.fromkeys(function(name) for name in names if not _DRIVER.match(name)))
+def _functions(profile: Profile) -> list[tuple[str, ...]]:
+    """List the functions of each op's kernels, each once, in the order in which they were first launched."""
+    functions = [None if _DRIVER.match(name) else function(name) for name in profile.kernels]
+    return [
+        tuple(dict.fromkeys(name for kernel, _ in op.kernels if (name := functions[kernel]) is not None))
+        for op in profile.ops
+    ]
 
 
 def _launched(names: Sequence[str], launches: int) -> Sequence[str]:
@@ -204,16 +215,34 @@ def function(name: str) -> str:
 
     Kineto writes `void at::native::f<4, (anonymous namespace)::g<float> >(int)`, ncu some of that in other ways.
     """
-    name = re.sub(r"\(anonymous namespace\)::|<unnamed>::|\banonymous-namespace::", "", name)
-    name = name.replace("->", "")
-    depth, letters = 0, []
-    for letter in name[:_LONGEST_NAME].removeprefix("void ").strip():
-        if letter == "(" and not depth:
+    name = _UNNAMED.sub("", name[:_LONGEST_NAME]).replace("->", "").removeprefix("void ").strip()
+    depth, outside = 0, []
+    for piece in re.findall(r"[<>(]|[^<>(]+", name):
+        if piece == "(" and not depth:
             break
-        depth += (letter == "<") - (letter == ">")
-        if not depth and letter != ">":
-            letters.append(letter)
-    return "".join(letters).strip().rpartition("::")[2]
+        depth += (piece == "<") - (piece == ">")
+        if not depth and piece != ">":
+            outside.append(piece)
+    return "".join(outside).strip().rpartition("::")[2]
+
+
+def most_frequent(kernels: Sequence[Kernel]) -> str:
+    """List the functions of kernels, those of most launches first, and how many launches each has.
+
+    A table may come from anywhere: nothing in its names acts on a terminal.
+    """
+    launches: Counter[str] = Counter()
+    for name, number in Counter(kernel.name for kernel in kernels).items():
+        launches[function(name)] += number
+    listed = [f"{_printable(name) or '(no name)'} x {number}" for name, number in launches.most_common(_NAMES)]
+    if more := len(launches) - len(listed):
+        listed.append(f"{more} more name{'' if more == 1 else 's'}")
+    return ", ".join(listed)
+
+
+def _printable(name: str) -> str:
+    """Cut a name, and replace what acts on a terminal."""
+    return "".join(letter if letter.isprintable() else "?" for letter in name[:_LETTERS])
 
 
 def _of_another_step() -> MeasurementError:

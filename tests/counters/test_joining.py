@@ -56,6 +56,25 @@ def test_the_function_of_a_kernel(name: str, same: str) -> None:
     assert function(name) == same
 
 
+def test_a_name_is_cut_before_anything_else() -> None:
+    """Of one of megabytes only the first letters are looked at, and nothing is removed from them before."""
+    assert function("<unnamed>::" * 100_000 + "hostile") == ""
+    assert function("x" * 5_000_000) == "x" * joining._LONGEST_NAME
+
+
+def test_names_are_looked_at_once(step: Profile, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Each kernel of the profile and each name in the table, not each launch; copies by the driver not at all."""
+    names: list[str] = []
+
+    def looked_at(name: str) -> str:
+        names.append(name)
+        return function(name)
+
+    monkeypatch.setattr(joining, "function", looked_at)
+    join(step, seen(*WHOLE))
+    assert sorted(names) == sorted([*(name for name in KERNELS if "Memcpy" not in name), *set(WHOLE)])
+
+
 def ops(kernels: Sequence[Sequence[int]], launches: Sequence[int]) -> tuple[Op, ...]:
     return tuple(
         msgspec.structs.replace(op, kernels=tuple((number, 1000) for number in numbers), launches=times)
@@ -203,5 +222,12 @@ def test_the_counted_steps_of_an_h100(mode: str) -> None:
 def test_the_table_of_another_step_is_refused() -> None:
     step, kernels = raw_counters.profile("infer"), raw_counters.launches("train")
     joined = join(step, parse(raw_counters.raw(kernels), "ncu.csv"))
-    with pytest.raises(MeasurementError, match="158 of 742"):
+    with pytest.raises(MeasurementError, match="158 of 742") as refused:
         count(step, joined, "ncu.csv")
+    assert "Without an op: vectorized_elementwise_kernel x 106, reduce_kernel x 87, " in str(refused.value)
+
+
+def test_kernels_are_listed_by_their_launches() -> None:
+    """No name acts on a terminal, and no more than five stand there."""
+    listed = joining.most_frequent(seen("void a<float>(int)", *["\x1b[31mb"] * 3, "a<int>", "c" * 100, "", "d", "e"))
+    assert listed == f"?[31mb x 3, a x 2, {'c' * 60} x 1, (no name) x 1, d x 1, 1 more name"

@@ -7,23 +7,23 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from roofline.cli.options.completion import profiles as short_names
 from roofline.cli.options.paths import STDIN, check_output, load, reading
 from roofline.cli.options.words import if_long, printable, quoted
 from roofline.errors import InputError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
     from roofline.core.schema import Profile
-    from roofline.counters.nsight_compute import Kernel
-
-#: Names of kernels without an op that are printed, by choice.
-_NAMES = 5
 
 
 def command(
     profile: Annotated[
-        Path, typer.Argument(metavar="PROFILE", help="A profile of a GPU; - reads it from standard input.")
+        Path,
+        typer.Argument(
+            metavar="PROFILE",
+            autocompletion=short_names,
+            help="A profile of a GPU, or the short name of one that ships; - reads it from standard input.",
+        ),
     ],
     table: Annotated[
         Path | None,
@@ -46,7 +46,7 @@ def command(
     if table is None:
         if output is not None:
             raise InputError("There is nothing to write without a table of ncu: name it behind the profile.")
-        _print_command(load(profile), profile)
+        _print_command(_with_times(profile), profile)
         return
     if output is None:
         raise InputError("Say where the profile with its counters goes: add -o COUNTED.json.")
@@ -58,16 +58,27 @@ def command(
 
     with if_long(f"reading {printable(table)}"):
         kernels = nsight_compute.read(table)
-    loaded = load(profile)
+    loaded = _with_times(profile)
     with if_long(f"joining {len(kernels)} kernels to {reading(profile)}"):
         joined = joining.join(loaded, kernels)
         counted = joining.count(loaded, joined, table.name)
+    sentence = _sentence(counters.told(analyze_timed(counted)))
     save(counted, output)
-    typer.echo(f"{_sentence(counters.told(analyze_timed(counted)))}")
+    typer.echo(sentence)
     if joined.without:
-        typer.echo(f"Without an op: {_names(joined.without)}.")
+        typer.echo(f"Without an op: {joining.most_frequent(joined.without)}.")
     typer.echo(f"Wrote {printable(output)}")
     typer.echo(f"Next: roofline show {quoted(output)} --by class")
+
+
+def _with_times(path: Path) -> Profile:
+    """Load a profile whose ops have times. Raises InputError for others: how much is joined is a share of time."""
+    profile = load(path)
+    if not profile.has_times:
+        from roofline.analysis.analysis import why_untimed
+
+        raise InputError(f"The profile {why_untimed(profile)}.")
+    return profile
 
 
 def _print_command(profile: Profile, path: Path) -> None:
@@ -80,9 +91,10 @@ def _print_command(profile: Profile, path: Path) -> None:
 
     if profile.device.kind != "cuda":
         raise InputError("Nsight Compute counts kernels of NVIDIA GPUs, and this profile is of another device.")
-    foreign = profile.imported is not None or "in-process" in map(slug, profile.flags) or path == STDIN
+    file = "PROFILE" if path == STDIN else quoted(path)
+    foreign = profile.imported is not None or "in-process" in map(slug, profile.flags)
     program = [] if foreign else [sys.executable, "-P", "-m", "roofline.measuring.one_step"]
-    words = f"{shlex.join(nsight_compute.command(program, 'ncu.csv'))} {'PROGRAM' if foreign else quoted(path)}"
+    words = f"{shlex.join(nsight_compute.command(program, 'ncu.csv'))} {'PROGRAM' if foreign else file}"
     if foreign:
         typer.echo(
             "The profile holds no step that can be run again: PROGRAM is what ran it. Let it run one step, after"
@@ -91,19 +103,9 @@ def _print_command(profile: Profile, path: Path) -> None:
     else:
         typer.echo("This counts one step of the profile; run it on the machine that the profile was made on:")
     typer.echo(f"  {words}")
-    typer.echo(f"Then: roofline counters {quoted(path)} ncu.csv -o counted.json")
-
-
-def _names(kernels: Sequence[Kernel]) -> str:
-    """The names of kernels, those of most launches first, and how many launches each has."""
-    from collections import Counter
-
-    from roofline.counters.joining import function
-
-    launches = Counter(function(kernel.name) for kernel in kernels).most_common()
-    told = [f"{printable(name)[:60] or '(no name)'} x {number}" for name, number in launches[:_NAMES]]
-    more = len(launches) - len(told)
-    return ", ".join([*told, *([f"{more} more names"] if more else [])])
+    typer.echo(f"Then: roofline counters {file} ncu.csv -o counted.json")
+    if path == STDIN:
+        typer.echo("PROFILE is the file of this profile, which came from standard input.")
 
 
 def _sentence(words: str) -> str:

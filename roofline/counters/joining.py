@@ -99,8 +99,6 @@ def _busy_share(profile: Profile, joined: Joined) -> float:
     """The share of the ops with counted bytes in the own time of all ops that launch kernels."""
     own = np.asarray([sum(op.own_ns) for op in profile.ops], float)
     launching = np.asarray(joined.launches) > 0
-    if not own[launching].any():  # a step that was only counted has no times
-        own = np.asarray(joined.launches, float)
     complete = np.asarray([joined.complete(op) for op in range(len(profile.ops))], bool)
     whole = float(own[launching].sum())
     return float(own[complete].sum()) / whole if whole else 0.0

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import shlex
+import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -15,8 +16,10 @@ import msgspec
 import pytest
 import raw_counters
 
+from roofline.analysis import analysis
 from roofline.core.schema import Imported, load, save
 from roofline.counters.nsight_compute import METRICS
+from roofline.errors import InputError
 
 Run = Callable[..., Any]
 Golden = Callable[[str, str], None]
@@ -38,6 +41,20 @@ def test_without_a_table_it_prints_how_to_count(folder: Path, roofline: Run) -> 
     assert words[-3:] == ["-m", "roofline.measuring.one_step", "p.json"]
 
 
+def test_from_standard_input_the_command_names_no_file(
+    folder: Path, roofline: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The command is that of the file, whose name is not known."""
+    of_file = roofline("counters", "p.json").out
+    with (folder / "p.json").open() as stream:
+        monkeypatch.setattr(sys, "stdin", stream)
+        ended = roofline("counters", "-")
+    assert ended.code == 0
+    assert ended.out == of_file.replace("p.json", "PROFILE") + (
+        "PROFILE is the file of this profile, which came from standard input.\n"
+    )
+
+
 def test_of_an_import_the_program_is_the_users(folder: Path, roofline: Run) -> None:
     save(msgspec.structs.replace(raw_counters.profile("infer"), imported=Imported()), folder / "i.json")
     ended = roofline("counters", "i.json")
@@ -55,6 +72,27 @@ def test_a_table_is_joined(folder: Path, roofline: Run) -> None:
     assert counters is not None
     assert (counters.file, counters.kernels, counters.unjoined) == ("ncu.csv", 158, 0)
     assert msgspec.structs.replace(load(folder / "counted.json"), counters=None) == raw_counters.profile("infer")
+
+
+@pytest.mark.parametrize("words", [(), ("ncu.csv", "-o", "c.json")], ids=["the command", "a table"])
+def test_a_profile_without_times_is_refused(words: tuple[str, ...], folder: Path, roofline: Run) -> None:
+    save(msgspec.structs.replace(raw_counters.profile("infer"), profiled=None), folder / "p.json")
+    ended = roofline("counters", "p.json", *words)
+    assert ended.code == 2
+    assert "counted and not timed" in ended.err
+    assert not (folder / "c.json").exists()
+
+
+def test_nothing_is_written_that_cannot_be_analysed(
+    folder: Path, roofline: Run, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refused(*_: object) -> None:
+        raise InputError("Not this one.")
+
+    monkeypatch.setattr(analysis, "analyze_timed", refused)
+    ended = roofline("counters", "p.json", "ncu.csv", "-o", "c.json")
+    assert (ended.code, ended.out) == (2, "")
+    assert not (folder / "c.json").exists()
 
 
 def test_kernels_without_an_op_are_named(folder: Path, roofline: Run) -> None:

@@ -16,7 +16,9 @@ import msgspec
 import pytest
 import raw_counters
 
+from roofline import units
 from roofline.analysis import analysis
+from roofline.core.cost import unknown
 from roofline.core.schema import Imported, load, save
 from roofline.counters.nsight_compute import METRICS
 from roofline.errors import InputError
@@ -72,6 +74,36 @@ def test_a_table_is_joined(folder: Path, roofline: Run) -> None:
     assert counters is not None
     assert (counters.file, counters.kernels, counters.unjoined) == ("ncu.csv", 158, 0)
     assert msgspec.structs.replace(load(folder / "counted.json"), counters=None) == raw_counters.profile("infer")
+
+
+def test_formulas_are_those_of_the_counted_ops(folder: Path, roofline: Run) -> None:
+    """Kernels of two ops were not counted: the formulas of the other 544 ask for less than those of the step."""
+    save(raw_counters.profile("train"), folder / "train.json")
+    (folder / "ncu.csv").write_text(raw_counters.raw(raw_counters.launches("train")))
+    ended = roofline("counters", "train.json", "ncu.csv", "-o", "counted.json")
+    profile = load(folder / "counted.json")
+    assert profile.counters is not None
+    costs = [
+        profile.signatures[op.signature].cost
+        for op, read in zip(profile.ops, profile.counters.read, strict=True)
+        if read is not None
+    ]
+    read, written = (units.byte(sum(getattr(cost, f"bytes_{way}") for cost in costs)) for way in ("read", "written"))
+    assert (read, written) == ("19.2 GB", "10.7 GB")
+    assert (
+        "written of main memory by 544 of the 546 ops that launch kernels, where the formulas ask for "
+        f"{read} and {written}; "
+    ) in ended.out
+    assert "by 544 of the 546 ops" in " ".join(roofline("show", "counted.json").out.split())
+
+
+def test_counted_ops_without_a_formula_are_said(folder: Path, roofline: Run) -> None:
+    profile = raw_counters.counted("infer")
+    signatures, place = list(profile.signatures), max(profile.ops, key=lambda op: op.launches).signature
+    signatures[place] = msgspec.structs.replace(signatures[place], cost=unknown("not counted"))
+    number = sum(op.signature == place for op in profile.ops)
+    save(msgspec.structs.replace(profile, signatures=tuple(signatures)), folder / "c.json")
+    assert f"(no formula for {number} of them)" in " ".join(roofline("show", "c.json").out.split())
 
 
 @pytest.mark.parametrize("words", [(), ("ncu.csv", "-o", "c.json")], ids=["the command", "a table"])

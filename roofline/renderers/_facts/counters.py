@@ -2,21 +2,32 @@
 
 from __future__ import annotations
 
+import numpy as np
+
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.analysis.caches.counted import counters_on
+from roofline.analysis.caches.counted import counted_on, counters_on
+from roofline.analysis.totals import add_up_work
 from roofline.core.schema import Counters
 from roofline.renderers._words import counted, plain
 
 
 def told(analysis: Analysis) -> str:
-    """What counters saw of the ops of a step; "" of a step that was not counted."""
-    counters, total = counters_on(analysis.profile, analysis.device), analysis.total
+    """Compare what counters saw of the ops that they counted with the formulas of the same ops; "" without counters."""
+    profile, total = analysis.profile, analysis.total
+    counters = counters_on(profile, analysis.device)
     if counters is None:
         return ""
+    rows = np.flatnonzero(counted_on(profile, analysis.device).known)
+    formulas = add_up_work(profile, analysis.table, rows)
+    launching = units.count(total.counted + total.uncounted)
+    ops = f" by {units.count(total.counted)} of the {launching} ops that launch kernels" if total.uncounted else ""
+    unknown = sum(profile.signatures[profile.ops[row].signature].cost.bytes is None for row in rows.tolist())
+    lacking = f" (no formula for {unknown} of them)" if unknown else ""
     return (
-        f"{units.byte(total.counted_read)} read and {units.byte(total.counted_written)} written of main memory, where "
-        f"the formulas ask for {units.byte(total.bytes_read)} and {units.byte(total.bytes_written)}; {joined(counters)}"
+        f"{units.byte(total.counted_read)} read and {units.byte(total.counted_written)} written of main memory{ops}, "
+        f"where the formulas ask for {units.byte(formulas.bytes_read)} and {units.byte(formulas.bytes_written)}"
+        f"{lacking}; {joined(counters)}"
     )
 
 

@@ -21,11 +21,9 @@ from roofline.renderers._tables import Times, attained, split, split_at_upper_en
 MAX_ROWS = 5000
 
 
-def total(value: WorkTotal, busy: float | None = None) -> dict[str, Any]:
-    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured.
-
-    busy: time of the step in which any op runs [s].
-    """
+def total(value: WorkTotal, analysis: WorkAnalysis) -> dict[str, Any]:
+    """One row of classes, groups, phases, blocks: the same fields everywhere; no times where none were measured."""
+    busy = analysis.busy
     costed = value.costed > 0  # work is known without a ceiling, too
     row: dict[str, Any] = {
         "ops": value.ops,
@@ -55,7 +53,7 @@ def total(value: WorkTotal, busy: float | None = None) -> dict[str, Any]:
         "bounds": dict(value.bounds),
         "counted_bytes_read": value.counted_read if value.counted else None,
         "counted_bytes_written": value.counted_written if value.counted else None,
-        "uncounted_ops": value.uncounted if value.counted or value.uncounted else None,
+        "uncounted_ops": None if analysis.profile.counters is None else value.uncounted,
     }
 
 
@@ -109,10 +107,10 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
         "wall": _wall(analysis),
         **(_step_times(analysis) if isinstance(analysis, Analysis) else dict.fromkeys(_STEP_TIMES)),
         "missing_ceilings": list(analysis.missing),
-        "classes": {name: total(value, analysis.busy) for name, value in analysis.by("class").items()},
-        "groups": {name: total(value, analysis.busy) for name, value in analysis.by("group").items()},
-        "phases": {name: total(value, analysis.busy) for name, value in analysis.by("phase").items()},
-        "blocks": {name: total(value, analysis.busy) for name, value in analysis.by("block").items()},
+        "classes": {name: total(value, analysis) for name, value in analysis.by("class").items()},
+        "groups": {name: total(value, analysis) for name, value in analysis.by("group").items()},
+        "phases": {name: total(value, analysis) for name, value in analysis.by("phase").items()},
+        "blocks": {name: total(value, analysis) for name, value in analysis.by("block").items()},
         "parameters": profile.parameters,
         "trainable": profile.trainable,
         "samples": profile.samples,
@@ -134,9 +132,7 @@ def document(analysis: WorkAnalysis, by: str | None = None) -> dict[str, Any]:
     if by == "op":
         document["ops"] = _ops(analysis)
     elif by in ("scope", "kernel", "source"):
-        document[f"{by}s"] = {
-            name: total(value, analysis.busy) for name, value in list(analysis.by(by).items())[:MAX_ROWS]
-        }
+        document[f"{by}s"] = {name: total(value, analysis) for name, value in list(analysis.by(by).items())[:MAX_ROWS]}
     return document
 
 

@@ -21,12 +21,12 @@ def render(analysis: WorkAnalysis, by: str | None, rows: Choice | None = None) -
     size = "time" if isinstance(analysis, Analysis) else "flop"
     found = chosen(analysis, key, Choice(every=True, sort=size) if rows is None else rows)
     lines = [
-        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total, analysis.busy))
+        {key: cells.text(label)} | _parts(found.fused, label) | _flat(_document.total(total, analysis))
         for label, total in (*found.kept.items(), *found.left)
     ]
     # Not every row evaluates every function: their columns are those of all rows, in a fixed place.
     functions = sorted({name for line in lines for name in line if name.startswith("transcendentals.")})
-    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total, analysis.busy))
+    empty = {key: ""} | _parts(found.fused, "") | _flat(_document.total(analysis.total, analysis))
     fields = [name for name in empty if not name.startswith("transcendentals.")]
     place = fields.index("vector_flops") + 1
     return cells.document([*fields[:place], *functions, *fields[place:]], lines)

@@ -179,6 +179,11 @@ def test_show_has_counted_bytes_beside_compulsory_ones(folder: Path, roofline: R
     assert row["uncounted_ops"] == 0
     assert (plain["counters"], plain["classes"]["pointwise"]["counted_bytes_read"]) == (None, None)
     assert plain["classes"]["pointwise"]["uncounted_ops"] is None
+    assert shown["classes"]["transfer"]["kernels"] == 0
+    assert (shown["classes"]["transfer"]["counted_bytes_read"], shown["classes"]["transfer"]["uncounted_ops"]) == (
+        None,
+        0,
+    )
     assert [op["counted_bytes_read"] for op in plain["ops"]] == [None] * len(plain["ops"])
     assert [op["counted_bytes_written"] for op in shown["ops"]] == list(load(folder / "counted.json").counters.written)
 

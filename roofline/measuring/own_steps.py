@@ -55,7 +55,8 @@ def recall(profile: Profile) -> Request:
     if known is None:
         raise InputError(
             "Its step is a file of yours, which is not run because a profile names it, and it was not measured here: "
-            "measure it here again, or use `roofline compare FILE.py:function --backends ... --prove`."
+            "measure it here again, or, to prove a difference, use `roofline compare FILE.py:function --backends ... "
+            "--prove`."
         )
     request, recorded = known
     file = Path(str(request.file))

@@ -43,7 +43,7 @@ def request_of(profile: Profile) -> Request:
     except ValueError:
         words = []
     if any(word == "--python" or word.startswith("--python=") for word in words):
-        raise InputError("It was measured in another Python interpreter; compare and prove it from there.")
+        raise InputError("It was measured in another Python interpreter: run its step from there.")
     threads = profile.environment.get("threads", "")
     asked = {
         "options": dict(profile.options),
@@ -105,5 +105,6 @@ def _check_machine(profile: Profile) -> None:
     here = calibration.key(kind, 1)["cpu" if kind == "cpu" else "gpu"]
     if here != profile.device.name:
         raise InputError(
-            f"It was measured on {plain(profile.device.name)} and this is {here or 'another device'}: prove it there."
+            f"It was measured on {plain(profile.device.name)} and this is {here or 'another device'}: run its step "
+            "there."
         )

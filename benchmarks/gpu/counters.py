@@ -29,7 +29,7 @@ from roofline.counters.nsight_compute import Kernel
 from roofline.errors import InputError
 
 HERE = Path(__file__).resolve().parent
-#: Of one_step.py, which this module cannot import without PyTorch.
+#: Of one_step.py, which this module cannot import: nothing of its folder is imported with `-P`.
 NOTHING = 10
 
 

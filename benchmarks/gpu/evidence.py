@@ -13,6 +13,7 @@ from roofline.devices import datasheet
 
 CALIBRATIONS = ("short-1", "short-2", "full")
 COUNTERS = ("ncu-infer-none", "ncu-infer-all", "ncu-train-none", "ncu-train-all")
+COUNTERS += ("ncu-jax-infer-none", "ncu-jax-train-none")
 
 
 def ceilings(folders: Sequence[Path]) -> list[str]:

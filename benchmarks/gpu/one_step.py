@@ -7,21 +7,18 @@ they show of nothing.
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 
-import torch
-
-from roofline.core.schema import load
 from roofline.measuring import one_step
-from roofline.measuring.requests import request_of
 
 NOTHING = 10
 
 
 class Marks(one_step.CudaMarks):
-    """Marks of the step, behind kernels on one element."""
+    """Marks of the step, behind kernels on one element, which are PyTorch's whichever framework runs the step."""
 
     def start(self) -> None:
+        import torch  # not sooner: variables are set for the framework of the step before any is loaded
+
         element = torch.zeros(1, device="cuda")
         element.add_(1)
         super().start()
@@ -30,4 +27,4 @@ class Marks(one_step.CudaMarks):
 
 
 if __name__ == "__main__":
-    one_step.run(request_of(load(Path(sys.argv[1]))), Marks())
+    sys.exit(one_step.main(sys.argv[1], Marks))

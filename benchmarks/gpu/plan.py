@@ -7,7 +7,7 @@ said: JAX's default for float32 products is TF32, PyTorch's is not.
 from __future__ import annotations
 
 import tomllib
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 
 import published.rows
@@ -190,28 +190,44 @@ def xla(setting: Setting) -> tuple[Item, ...]:
 
 
 def counters(setting: Setting) -> tuple[Item, ...]:
-    """Bytes by hardware counters of one step, beside the profile of the same step."""
-    items = [ceilings(setting)]
-    for mode, seconds in (("infer", 30.0), ("train", 45.0)):
-        one = profile(setting, "torch", mode, 32, "tf32")
-        items.append(one)
-        for control in ("none", "all"):
-            name = f"ncu-{mode}-{control}"
-            words = ("script", "counters.py", "--profile", f"{{out}}/{one.name}.json", "--cache-control", control)
-            words += ("--rows", f"{{out}}/{name}.csv", "--table", f"{{out}}/{name}.raw.csv")
-            items.append(
-                Item(
-                    name=name,
-                    command=words,
-                    seconds=seconds,
-                    limit=290,
-                    stdout=f"{name}.json",
-                    outputs=(f"{name}.csv", f"{name}.raw.csv"),
-                    needs=(one.name,),
-                    machine=("gpu", "ncu"),
-                )
-            )
-    return tuple(items)
+    """Bytes by hardware counters of one step, beside the profile of the same step, on PyTorch and on JAX.
+
+    JAX runs without command buffers, whose kernels XLA launches as one graph, and with caches as a step leaves them.
+    """
+    of_torch = [
+        item
+        for mode, seconds in (("infer", 30.0), ("train", 45.0))
+        for item in _counted(profile(setting, "torch", mode, 32, "tf32"), f"ncu-{mode}", ("none", "all"), seconds)
+    ]
+    of_jax = [
+        item
+        for mode, seconds, profiling in (("infer", 60.0, 45.0), ("train", 120.0, 105.0))
+        for item in _counted(
+            profile(setting, "jax:command_buffers=off", mode, 32, "tf32", seconds=profiling, limit=280),
+            f"ncu-jax-{mode}",
+            ("none",),
+            seconds,
+        )
+    ]
+    return (ceilings(setting), *of_torch, *of_jax)
+
+
+def _counted(profiled: Item, name: str, controls: Sequence[str], seconds: float) -> Iterator[Item]:
+    """A profile, and its step under counters with each control of caches; ncu's own tables stay beside the sums."""
+    yield profiled
+    for control in controls:
+        run = f"{name}-{control}"
+        words = ("script", "counters.py", "--profile", f"{{out}}/{profiled.name}.json", "--cache-control", control)
+        yield Item(
+            name=run,
+            command=(*words, "--rows", f"{{out}}/{run}.csv", "--table", f"{{out}}/{run}.raw.csv"),
+            seconds=seconds,
+            limit=290,
+            stdout=f"{run}.json",
+            outputs=(f"{run}.csv", f"{run}.raw.csv"),
+            needs=(profiled.name,),
+            machine=("gpu", "ncu"),
+        )
 
 
 def published_rows(setting: Setting) -> tuple[Item, ...]:

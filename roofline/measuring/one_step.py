@@ -120,15 +120,18 @@ def _say(text: str) -> None:
     print(text, file=sys.stderr, flush=True)
 
 
-def main(file: str) -> int:
-    """Mark one step of the profile in that file; 0, or the code of the error that is printed."""
+def main(file: str, marks: Callable[[], Marks] = CudaMarks) -> int:
+    """Mark one step of the profile in that file; 0, or the code of the error that is printed.
+
+    marks: makes what marks it, before a framework is loaded.
+    """
     try:
         profile = load(Path(file))
         if profile.device.kind != "cuda":
             raise InputError("Nsight Compute counts kernels of NVIDIA GPUs, and this profile is of another device.")
         request = request_of(profile)
         os.environ.update(variables_of(profile))
-        run(request, CudaMarks())
+        run(request, marks())
     except RooflineError as error:
         _say(str(error))
         return error.exit_code

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import csv
-import re
+import subprocess
+import sys
 from pathlib import Path
 
 import counters
+import one_step
 import pytest
 import raw_counters
 
 from roofline.analysis.analysis import analyze
+from roofline.core.schema import save
 from roofline.counters.nsight_compute import Kernel, parse
 
 
@@ -35,6 +38,30 @@ def test_rows_and_totals_are_those_of_the_h100(tmp_path: Path) -> None:
 
 
 def test_both_files_mean_the_same_number_of_kernels_on_nothing() -> None:
-    """counters.py cannot import one_step.py, which loads PyTorch and wants a GPU."""
-    text = (Path(counters.__file__).with_name("one_step.py")).read_text(encoding="utf-8")
-    assert re.search(rf"^NOTHING = {counters.NOTHING}$", text, re.MULTILINE)
+    """The driver runs counters.py with `-P`, so that it cannot import one_step.py beside it."""
+    assert counters.NOTHING == one_step.NOTHING
+
+
+#: Runs a script as if there were a GPU, and says what is so when the step would be built.
+PROGRAM = """
+import os, runpy, sys
+from roofline.measuring import one_step
+
+def run(request, marks):
+    print(type(marks).__name__, os.environ["OF_THE_PROFILE"], {"torch", "jax"}.isdisjoint(sys.modules))
+
+one_step.request_of = lambda profile: None
+one_step.variables_of = lambda profile: {"OF_THE_PROFILE": profile.model}
+one_step.CudaMarks.__init__ = lambda marks: None
+one_step.run = run
+del sys.argv[0]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_the_program_under_counters_loads_no_framework_before_the_step_and_sets_its_variables(tmp_path: Path) -> None:
+    """As `python -m roofline.measuring.one_step` does: variables are read when a framework is loaded."""
+    save(raw_counters.profile("infer"), tmp_path / "p.json")
+    words = [sys.executable, "-c", PROGRAM, one_step.__file__, str(tmp_path / "p.json")]
+    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stdout.split(), done.stderr) == (0, ["Marks", "bert", "True"], "")

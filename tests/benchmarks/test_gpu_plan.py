@@ -10,6 +10,7 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import evidence
 import pytest
 import results
 import typer
@@ -96,6 +97,15 @@ def test_every_item_ends_within_a_piece_and_every_piece_has_its_archive() -> Non
         for item in planned:
             assert item.seconds < item.limit <= 300, item.name
             assert set(item.needs) <= set(names[: names.index(item.name)]), item.name
+
+
+def test_counters_see_both_frameworks_in_both_modes_and_their_tables_stay() -> None:
+    counted = [item for item in pieces(GPU)["counters"] if item.command[:2] == ("script", "counters.py")]
+    assert {item.needs[0] for item in counted} == {
+        f"bert-{backend}-{mode}-b32-tf32" for backend in ("torch", "jax-buffers-off") for mode in ("infer", "train")
+    }
+    assert all(f"{item.name}.raw.csv" in item.outputs for item in counted)
+    assert sorted(item.name for item in counted) == sorted(evidence.COUNTERS), "the report has a row of each"
 
 
 def test_tests_of_a_gpu_are_all_planned() -> None:

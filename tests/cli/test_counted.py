@@ -101,7 +101,7 @@ def test_plot(counted: Run, other: tuple[str, ...], tmp_path: Path) -> None:
             continue
         assert (ended.code, ended.err.count("\n")) == (2, 1)
         assert not (tmp_path / f"{kind}.svg").exists()
-        if kind != "devices":  # of which a counted profile knows none
+        if kind != "devices":  # of which a count-only profile knows none
             assert "was counted and not timed" in ended.err
             assert "draw --kind breakdown (the shares of FLOP and bytes) or --kind roofline" in ended.err
     # The devices of both: one of them has ceilings.

@@ -217,7 +217,7 @@ def roofs_of(analysis: Analysis, name: Bound, among: _tables.Mask | None = None)
 def _costed_under(analysis: Analysis, name: Bound, among: _tables.Mask | None) -> _tables.Mask:
     """Choose the ops of known work under one bound. among: the ops that count; None: all."""
     table = analysis.table
-    under = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
+    under: _tables.Mask = (table.bound == BOUNDS.index(name)) & (table.uncosted == 0)
     return under if among is None else under & among
 
 

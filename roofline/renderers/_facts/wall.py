@@ -201,7 +201,7 @@ def _bound_words(analysis: Analysis, total: Total, among: _tables.Mask) -> str:
         return f"near the ridge, {_words.closeness(analysis, name, *ends, among)}"
     limited = _words.bound(analysis, name, times, upper, among)
     share = total.bounds[name] / total.seconds if total.seconds > 0 else 1.0
-    return limited if share >= _ALL or name == "unknown" else f"{units.percent(share, 0)} {limited}"
+    return limited if round(share, 2) >= _ALL or name == "unknown" else f"{units.percent(share, 0)} {limited}"
 
 
 def _published_row(table: ClassShares, group: Group) -> Row:

@@ -232,11 +232,11 @@ def roof_name(ceiling: str) -> str:
 
 
 #: Why bytes of main memory are a range, by reason: what the record does not say, or what is so instead; and their ends.
-_UNSAID: dict[RangeReason, str] = {
+_NOT_RECORDED: dict[RangeReason, str] = {
     "no buffers": "what the caches held",
     "no addresses": "where all results lie",
 }
-_SO: dict[RangeReason, str] = {
+_CAUSES: dict[RangeReason, str] = {
     "cpu": "allocators of a CPU place buffers anew in each step",
     "too many touches": "the step touches memory too often to follow which buffers share it",
 }
@@ -253,7 +253,7 @@ def ranges(analysis: Analysis) -> str:
     """Say why floors, losses and shares of roofs are ranges, and from where to where they go."""
     told, ends, reason = [], [], analysis.table.cold_reason
     if reason is not None:
-        told += [_UNSAID[reason]] if reason in _UNSAID else []
+        told += [_NOT_RECORDED[reason]] if reason in _NOT_RECORDED else []
         ends.append(_ENDS[reason])
     if UNKNOWN_ARITHMETIC in analysis.missing:
         told.append("in which arithmetic some products ran")
@@ -268,7 +268,7 @@ def ranges(analysis: Analysis) -> str:
             least = units.seconds(one.value) if one.value > _TICK else "nothing"
             ends.append(f"from {least} to {units.seconds(one.high)} for each {what}")
     record = "profile" if analysis.profile.imported is None else "trace"
-    why = [_SO[reason]] if reason in _SO else []
+    why = [_CAUSES[reason]] if reason in _CAUSES else []
     why += [f"the {record} does not say {conjunction(told)}"] if told else []
     return f"{conjunction(why)}, so floors are ranges: {conjunction(ends)}, as far as an op's own time allows it"
 

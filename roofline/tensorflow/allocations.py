@@ -1,8 +1,9 @@
 """Where the results of a TensorFlow step lie: what its allocators tell the profiler.
 
 An allocation names the node that asked for it, a release only the address (`MemoryAllocation`, `MemoryDeallocation` in
-tsl/framework/bfc_allocator.cc and cpu_allocator_impl.cc). A GPU's allocator always tells; that of the CPU does while it
-keeps statistics, which nothing but a function of TensorFlow's library turns on.
+tsl/framework/bfc_allocator.cc and cpu_allocator_impl.cc). A GPU's allocator always tells, and so does oneDNN's, which
+TensorFlow takes on some CPUs; that of other CPUs does while it keeps statistics, which nothing but a function of
+TensorFlow's library turns on.
 """
 
 from __future__ import annotations

@@ -53,11 +53,17 @@ def test_the_day_comes_from_a_file_and_is_made_printable() -> None:
 
 def test_it_is_said_whose_given_ceilings_are() -> None:
     given = replace(device(dram_copy=IDLE), ceilings_of="Else\x1b[31m where")
-    assert provenance(given) == "given, those of Else where: measured 2026-01-02, machine idle"
+    assert (
+        provenance(given)
+        == "given, those of Else where: measured 2026-01-02, threads waited for a processor up to 1.0 % of the time"
+    )
     assert "Ceilings that were given: those of Else where." in as_text(given).splitlines()
     run = analyze(handmade.profile(device=given, flags=("given-ceilings: Else\x1b[31m where",)))
     shown = " ".join(text.render(run, None).split())
-    assert "given, those of Else where: measured 2026-01-02, machine idle" in shown
+    assert (
+        "given, those of Else where: measured 2026-01-02, threads waited for a processor up to 1.0 % of the time"
+        in shown
+    )
     assert "stands the device that they are those of. (Else where)" in shown
     assert json.loads(as_json.render(run, None))["device"]["ceilings_of"] == given.ceilings_of
     assert json.loads(as_json.render(analyze(handmade.profile()), None))["device"]["ceilings_of"] is None

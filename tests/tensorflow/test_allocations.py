@@ -89,10 +89,13 @@ def test_the_cpus_allocator_tells_only_while_it_is_asked() -> None:
 
     x = tf.ones([WIDE, WIDE])
     step(x)
+    before = allocations.read(recorder.profiled(lambda: step(x)))
     with allocations.reporting(Path(tf.__file__).parent):
         asked = allocations.read(recorder.profiled(lambda: step(x)))
     assert [(block.bytes, block.output) for block in asked.by_node["MatMul"]] == [(WIDE * WIDE * 4, True)]
-    assert allocations.read(recorder.profiled(lambda: step(x))) == NONE
+    after = allocations.read(recorder.profiled(lambda: step(x)))
+    # The allocator of oneDNN, which TensorFlow takes on some processors, always tells.
+    assert (after == NONE) == (before == NONE)
 
 
 def test_a_library_without_the_function_tells_nothing(tmp_path: Path) -> None:

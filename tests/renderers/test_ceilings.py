@@ -84,7 +84,9 @@ def test_of_a_gpu_it_is_said_that_another_process_was_there() -> None:
     gpu = replace(device(matrix_fp32=alone, dram_copy=beside), kind="cuda")
     assert provenance(gpu) == "measured 2026-01-02, 1 of them only while another process was on the GPU"
     free = replace(device(matrix_fp32=alone), kind="cuda")
-    assert provenance(free) == "measured 2026-01-02, no other process on the GPU"
+    assert provenance(free) == "measured 2026-01-02, no other process was seen on the GPU"
+    part = replace(device(matrix_fp32=alone, dram_copy=replace(IDLE, waited=None)), kind="cuda")
+    assert provenance(part) == "measured 2026-01-02, no other process was seen on the GPU (asked for 1 of them)"
     assert "! dram.copy: measured while another process was on the GPU: may be too low." in as_text(gpu).splitlines()
 
 

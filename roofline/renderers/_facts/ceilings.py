@@ -44,10 +44,15 @@ def _measured(ceilings: list[Ceiling], kind: str, all_of_them: bool) -> str:
     if not watched:
         return words
     busy = sum(ceiling.contended for ceiling in ceilings)
-    if kind != "cpu":
-        others = f"{busy} of them only while another process was on the GPU" if busy else "no other process on the GPU"
-        return f"{words}, {others}"
-    return f"{words}, {_waiting(watched, len(ceilings), busy)}"
+    return f"{words}, {(_waiting if kind == 'cpu' else _shared)(watched, len(ceilings), busy)}"
+
+
+def _shared(watched: list[float], ceilings: int, busy: int) -> str:
+    """Say whether another process was on the GPU. watched: of these ceilings [share of the looks]."""
+    if busy:
+        return f"{busy} of them only while another process was on the GPU"
+    seen = "no other process was seen on the GPU"
+    return seen if len(watched) == ceilings else f"{seen} (asked for {len(watched)} of them)"
 
 
 def _waiting(watched: list[float], ceilings: int, busy: int) -> str:

@@ -1,0 +1,151 @@
+"""Account for the difference of two runs: match -> split -> group -> annotate -> order."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+
+import msgspec
+import numpy as np
+
+from roofline.comparison.account.changes import Change, group_changes
+from roofline.comparison.account.host import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
+from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row
+from roofline.comparison.account.runs import Runs, match_runs
+from roofline.comparison.account.words import sentence
+from roofline.comparison.parity.parity import Parity
+from roofline.comparison.terms import Comparison
+from roofline.core.vocabulary import CLASSES
+
+#: Scopes that a place names.
+_PLACES = 2
+#: Parts of a gap below this share of the longer step are rounding.
+_ROUNDING = 1e-9
+
+
+def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
+    """Account for wall_A - wall_B in rows; names: what sentences call the runs.
+
+    sum of row.seconds = wall_A - wall_B, to rounding.
+    """
+    runs = match_runs(comparison)
+    changes = group_changes(runs)
+    rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
+    notes = {id(row): change.notes for row, change in zip(rows, changes, strict=False)}
+    rows = move_page_faults(comparison, rows)
+    rows.sort(key=lambda row: -abs(row.seconds or 0.0))
+    rows = [*setting_rows(comparison.parity), *rows]
+    merged = [
+        msgspec.structs.replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())
+    ]
+    told = [msgspec.structs.replace(row, text=sentence(row, names)) for row in rows]
+    return Account(rows=tuple(told), notes=tuple(merged))
+
+
+def setting_rows(parity: Parity) -> Iterator[Row]:
+    """Yield the settings that differ, as one row."""
+    differing = parity.of("named")
+    if differing:
+        yield Row(kind="setting", ops=tuple(OpChange(name=each.what, a=each.a, b=each.b) for each in differing))
+
+
+def change_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
+    """Yield a row for each change: its ops, and what dispatching them and the ops right after them takes."""
+    for change in changes:
+        a, b = change.a, change.b
+        hosts = [
+            float(run.dispatch[rows].sum() + run.dispatch[after].sum())
+            for run, rows, after in ((runs.a, a, change.after_a), (runs.b, b, change.after_b))
+        ]
+        one, other = runs.a.amount(a, hosts[0]), runs.b.amount(b, hosts[1])
+        yield Row(
+            kind="only",
+            place=_place([scope for scope in runs.ranked_scopes(a, b) if scope]),
+            phase=next(iter(change.phases)) if len(change.phases) == 1 else None,
+            seconds=one.seconds - other.seconds,
+            ci95=runs.interval(a, b, *hosts),
+            a=one,
+            b=other,
+            ops=runs.changes(a, b, dispatch=True),
+            times=int(max(runs.a.side.segments.times[a].max(initial=1), runs.b.side.segments.times[b].max(initial=1))),
+        )
+
+
+def _place(scopes: Sequence[str]) -> str | None:
+    """Name the scopes of a change, those with most time first."""
+    if not scopes:
+        return None
+    more = len(scopes) - _PLACES
+    return ", ".join(scopes[:_PLACES]) + (f" and {more} more places" if more > 0 else "")
+
+
+def rate_rows(runs: Runs) -> Iterator[Row]:
+    """Yield a row per class of the ops that both runs have."""
+    pairs = runs.matching
+    classes = runs.a.side.segments.op_class[pairs.pairs_a]
+    for number in np.unique(classes).tolist():
+        a, b = pairs.pairs_a[classes == number], pairs.pairs_b[classes == number]
+        one, other = runs.a.amount(a, 0.0), runs.b.amount(b, 0.0)
+        yield Row(
+            kind="rate",
+            op_class=CLASSES[number],
+            seconds=one.seconds - other.seconds,
+            ci95=runs.interval(a, b),
+            a=one,
+            b=other,
+            ops=runs.changes(a, b, dispatch=False),
+        )
+
+
+def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
+    """Yield a row per measured part of the gaps, less the dispatching that the rows of changes hold."""
+    none = np.zeros(0, np.int64)
+    least = _ROUNDING * max(runs.comparison.a.wall, runs.comparison.b.wall)
+    parts = []
+    for run, pairs, side in ((runs.a, runs.matching.pairs_a, "after_a"), (runs.b, runs.matching.pairs_b, "after_b")):
+        after = np.concatenate([none, *(getattr(change, side) for change in changes)])
+        parts.append({DISPATCHING: float(run.dispatch[pairs].sum() - run.dispatch[after].sum()), **run.host.parts})
+    for name in dict.fromkeys((*parts[0], *parts[1])):
+        a, b = (part.get(name, 0.0) for part in parts)
+        if max(abs(a), abs(b)) > least:
+            yield Row(
+                kind="gap",
+                place=name,
+                seconds=a - b,
+                ci95=runs.interval(none, none, a, b),
+                a=Amount(seconds=a, dispatch=a if name == DISPATCHING else 0.0),
+                b=Amount(seconds=b, dispatch=b if name == DISPATCHING else 0.0),
+                upper=name in runs.a.host.upper or name in runs.b.host.upper,
+            )
+
+
+def move_page_faults(comparison: Comparison, rows: Sequence[Row]) -> list[Row]:
+    """Give page faults a row of their own: what one run spends more in the operating system for them.
+
+    Plain steps measure it, and not in which ops. So it is taken off the same ops and what is not known of the gap, as
+    far as these take longer in that run, in proportion.
+    """
+    if comparison.a.has_queue or comparison.b.has_queue:  # a device works on meanwhile
+        return list(rows)
+    runs = comparison.a.profile.conditions, comparison.b.profile.conditions
+    faults, system = ([run.get(name, 0.0) for run in runs] for name in (FAULTS, SYSTEM))
+    more = system[0] - system[1]
+    if more * (faults[0] - faults[1]) <= 0:
+        return list(rows)
+    longer = [row for row in rows if (row.kind == "rate" or row.place == NOT_KNOWN) and (row.seconds or 0.0) * more > 0]
+    whole = sum(row.seconds or 0.0 for row in longer)
+    if not longer or not whole:
+        return list(rows)
+    taken = min(abs(more), abs(whole)) / abs(whole)
+    kept = [
+        msgspec.structs.replace(row, seconds=(row.seconds or 0.0) * (1 - taken)) if row in longer else row
+        for row in rows
+    ]
+    moved = Row(
+        kind="gap",
+        place=PAGE_FAULTS,
+        seconds=whole * taken,
+        ops=(OpChange(name=PAGE_FAULTS, a=faults[0], b=faults[1]),),
+        a=Amount(seconds=system[0]),
+        b=Amount(seconds=system[1]),
+    )
+    return [*kept, moved]

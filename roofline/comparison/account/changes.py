@@ -1,0 +1,111 @@
+"""Group the ops without a partner into changes: what one run does in the place of what the other does there.
+
+Stretches between matched ops become one change where the same ops differ in them (equal layers), where they are at one
+place in several phases, or where autograd made the one of the other.
+"""
+
+from __future__ import annotations
+
+import re
+from collections import Counter
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.comparison.account.row import Note
+from roofline.comparison.account.runs import Run, Runs
+from roofline.comparison.arrays import Bools, Rows
+from roofline.comparison.matching import UnmatchedStretch
+
+#: What autograd appends to the name of an op for its backward.
+_BACKWARD = re.compile("_backward.*$")
+
+
+@dataclass(frozen=True, slots=True)
+class Change:
+    """Segments without a partner, and the pairs right after them, by number.
+
+    What a host does between the op before and the op after, it does for what stands between them in either run: views,
+    a loop, entering a module. So what dispatching the pairs right after takes is part of the change.
+    """
+
+    phases: frozenset[str]
+    a: Rows
+    b: Rows
+    after_a: Rows
+    after_b: Rows
+    notes: tuple[Note, ...]
+
+
+def group_changes(runs: Runs) -> list[Change]:
+    """Group the stretches without a partner, each group with the pairs right after it."""
+    pairs_a, pairs_b = runs.matching.pairs_a, runs.matching.pairs_b
+    free = np.ones(len(pairs_a), bool)
+    changes = []
+    for stretches, notes in _merged(runs):
+        a, b = (np.concatenate([getattr(stretch, side) for stretch in stretches]) for side in ("a", "b"))
+        after = free & (_right_after(runs.a, a, pairs_a) | _right_after(runs.b, b, pairs_b))
+        free &= ~after
+        phases = frozenset(stretch.phase for stretch in stretches)
+        changes.append(Change(phases, a, b, pairs_a[after], pairs_b[after], notes))
+    return changes
+
+
+def _right_after(run: Run, rows: Rows, pairs: Rows) -> Bools:
+    """Return which of some paired segments are of ops right after those of some segments."""
+    ops = run.side.segments.op
+    return np.isin(ops[pairs], ops[rows] + 1)
+
+
+def _merged(runs: Runs) -> Iterator[tuple[list[UnmatchedStretch], tuple[Note, ...]]]:
+    """Yield groups of stretches that have a key in common, and why each was merged."""
+    stretches = runs.matching.unmatched
+    parents = list(range(len(stretches)))
+    reasons: list[tuple[int, str]] = []
+
+    def root(number: int) -> int:
+        while parents[number] != number:
+            parents[number] = parents[parents[number]]
+            number = parents[number]
+        return number
+
+    first: dict[Hashable, int] = {}
+    for number, stretch in enumerate(stretches):
+        for reason, key in _keys(runs, stretch):
+            other = root(first.setdefault((reason, key), number))
+            if other != root(number):
+                parents[root(number)] = other
+                reasons.append((number, reason))
+    groups: dict[int, list[UnmatchedStretch]] = {}
+    for number, stretch in enumerate(stretches):
+        groups.setdefault(root(number), []).append(stretch)
+    merged: dict[int, Counter[str]] = {}
+    for number, reason in reasons:
+        merged.setdefault(root(number), Counter())[reason] += 1
+    for number, some in groups.items():
+        counts = merged.get(number, Counter[str]())
+        yield some, tuple(Note(step="group", reason=f"{count} x {reason}") for reason, count in counts.items())
+
+
+def _keys(runs: Runs, stretch: UnmatchedStretch) -> Iterator[tuple[str, Hashable]]:
+    """Yield what stretches of one change have in common, each with the reason to merge them."""
+    sides = (runs.a, stretch.a), (runs.b, stretch.b)
+    yield (
+        "the same ops elsewhere",
+        (
+            stretch.phase,
+            *(frozenset(run.names[row][0] for row in rows.tolist()) for run, rows in sides),
+        ),
+    )
+    if stretch.phase == "optimizer":
+        return
+    scopes = [scope for scope in runs.ranked_scopes(stretch.a, stretch.b) if scope]
+    fused = any(run.side.segments.fused[rows].any() for run, rows in sides)
+    for scope in scopes if fused else scopes[:1]:  # a compiler fuses across scopes
+        yield "the same place", scope
+    if fused:
+        return
+    for run, rows in sides:
+        for name in {run.names[row][0] for row in rows.tolist()}:
+            yield "the backward of its ops", (tuple(scopes[:1]), _BACKWARD.sub("", name))

@@ -1,0 +1,129 @@
+"""Split the time of a run in which no op ran: what dispatching each op takes, and measured parts of the rest.
+
+    gap = sum of dispatch over ops + sum of parts
+
+An op's dispatch is the framework's own time before it, and Python there up to what an op takes inside layers, as it was
+calibrated. Parts measured in plain steps count whole. What was seen under the profiler alone, which stretches the time
+of a host, is an upper end. "not known" closes the sum and may have either sign.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass
+
+import numpy as np
+
+from roofline.analysis.analysis import Analysis
+from roofline.analysis.gap_causes import DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
+from roofline.comparison.arrays import Array, Bools
+from roofline.comparison.segments import executions
+from roofline.core.executor import ASLEEP, AWAY, MAKING, OP_IN_LAYERS, QUEUED
+from roofline.core.schema import Profile
+
+#: Parts of a gap.
+DISPATCHING = "dispatching the same ops"
+SLEEPING = "asleep"
+FOR_A_CORE = "waiting for a core"
+FOR_INPUT = "waiting for input"
+READING = "reading results"
+COMPILING = "compiling or tracing"
+FILLING = "making tensors of Python's numbers"
+OUTSIDE = "the host outside of the framework"
+FOR_THE_DEVICE = "waiting for the device"
+DEVICE = "the device's own waiting"
+PAGE_FAULTS = "page faults"
+NOT_KNOWN = "not known"
+
+#: Conditions of plain steps [s]: compiling anew; the kernel of the operating system, and its page faults.
+_COMPILING, SYSTEM, FAULTS = "compiling_seconds_per_step", "system_seconds_per_step", "page_faults_per_step"
+#: Where no host was calibrated, Python before an op is its dispatch up to here [s]: less than any sleep of Linux takes.
+_SHORT = 2e-5
+#: And up to so many times the median.
+_USUAL = 10
+
+
+@dataclass(frozen=True, slots=True)
+class HostTime:
+    """The gap of a run, split.
+
+    dispatch: of each op, per step [s], shape (ops,). parts: of the rest of the gap [s]. upper: the parts that were seen
+    under the profiler alone.
+    """
+
+    dispatch: Array
+    parts: Mapping[str, float]
+    upper: frozenset[str]
+
+
+def split_gap(run: Analysis) -> HostTime:
+    """Split the gap of a run into dispatching its ops and measured parts."""
+    parts: dict[str, float] = {}
+    rest = max(0.0, run.gap)
+    for name, seconds in _measured_in_plain_steps(run):
+        taken = min(seconds, rest)
+        if taken > 0:
+            parts[name], rest = taken, rest - taken
+    dispatch, seen = _seen_under_profiler(run, parts)
+    whole = float(dispatch.sum()) + sum(seen.values())
+    # The profiler stretches a host's time: all that was seen there fits in what plain steps leave, each in proportion.
+    scale = min(1.0, rest / whole) if whole else 0.0
+    upper = {name: seconds * scale for name, seconds in seen.items() if seconds * scale > 0}
+    dispatch = dispatch * scale
+    parts |= upper
+    parts[NOT_KNOWN] = run.gap - float(dispatch.sum()) - sum(parts.values())
+    return HostTime(dispatch, parts, frozenset(upper))
+
+
+def _measured_in_plain_steps(run: Analysis) -> Iterator[tuple[str, float]]:
+    """Yield what was measured of plain steps besides dispatching [s]."""
+    conditions = run.profile.conditions
+    away = conditions.get(ASLEEP)
+    if away is None and run.profile.environment.get("threads") == "1":
+        away = conditions.get(AWAY)  # beside threads of its own ops a thread is away to wait for them
+    yield SLEEPING, away or 0.0
+    for name, condition in ((FOR_A_CORE, QUEUED), (COMPILING, _COMPILING), (FILLING, MAKING)):
+        yield name, conditions.get(condition, 0.0)
+
+
+def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Array, dict[str, float]]:
+    """Return what dispatching each op takes, shape (ops,), and parts besides, as the profiled steps show them [s].
+
+    plain: parts that plain steps measured; the host was outside of the framework meanwhile.
+    """
+    profile = run.profile
+    causes = profile.profiled.idle_causes if profile.profiled else {}
+    waits = {
+        FOR_INPUT: seconds_of(INPUT, causes),
+        FOR_THE_DEVICE: seconds_of(SYNCHRONISATION, causes),
+        DEVICE: seconds_of(OTHER, causes),
+    }
+    pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
+    times = executions(profile).astype(np.float64)
+    if not pairs or len(pairs) < len(profile.ops):
+        each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
+        return each * times, waits
+    framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * 1e-9
+    reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
+    needed = _dispatching(profile, python, times, reads)
+    reading = float((python - needed)[reads].sum())
+    # What of the idle time is before no op follows the last one.
+    before = float((framework + python).sum())
+    tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - before - sum(waits.values()))
+    outside = float((python - needed).sum()) - reading + tail
+    known = sum(plain.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
+    return framework + needed, {**waits, READING: reading, OUTSIDE: max(0.0, outside - known)}
+
+
+def _dispatching(profile: Profile, python: Array, times: Array, reads: Bools) -> Array:
+    """Return what of Python before each op dispatches it [s], shape (ops,).
+
+    Up to what an op takes inside layers, as calibrated; where results are read before an op, what the median op takes.
+    """
+    median = float(np.median(python[~reads] / times[~reads])) if not reads.all() else 0.0
+    usual = profile.conditions.get(OP_IN_LAYERS)
+    if usual is not None:
+        needed = np.minimum(python, usual * times)
+    else:
+        needed = np.where(python > max(_SHORT, _USUAL * median) * times, median * times, python)
+    return np.where(reads, np.minimum(needed, median * times), needed)

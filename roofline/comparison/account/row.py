@@ -1,0 +1,85 @@
+"""The account of a difference: rows of four kinds, all facts, which add up to wall_A - wall_B.
+
+    sum of row.seconds = wall_A - wall_B         a setting has no seconds of its own
+
+A positive row is time that A spends and B does not.
+"""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from roofline.analysis.bootstrap import Interval
+
+#: setting: settings that differ. only: ops that one run has in the place of what the other has there, with what
+#: dispatching them takes. rate: the same ops, which take longer in one run. gap: a measured part of the time in which no
+#: op ran, less the dispatching that other rows hold.
+Kind = Literal["setting", "only", "rate", "gap"]
+
+
+class Amount(msgspec.Struct, frozen=True, kw_only=True):
+    """The work of one run in a row, per step.
+
+    launches: of kernels; on a CPU, how often its ops ran. bytes: read and written; None: not known of all ops.
+    seconds: of its ops and of dispatching them, or its part of the gap [s]. dispatch: of that, dispatching [s].
+    of_roof: floor / own time of its ops; None where they have no floor.
+    """
+
+    launches: float = 0.0
+    bytes: float | None = None
+    seconds: float = 0.0
+    dispatch: float = 0.0
+    of_roof: float | None = None
+
+
+class OpChange(msgspec.Struct, frozen=True, kw_only=True):
+    """The ops of one name and type in a row: how often each run executes them, and their part of its seconds [s].
+
+    Of a setting, a and b are its values in both runs, None where it was not recorded, and seconds is None.
+    """
+
+    name: str
+    type: str | None = None
+    a: float | str | None = None
+    b: float | str | None = None
+    seconds: float | None = None
+
+
+class Row(msgspec.Struct, frozen=True, kw_only=True):
+    """A row of the account.
+
+    place: scopes with numbers as "*", most time first, or the part of the gap; None: everywhere. phase, op_class: where
+    it is one. ops: most time first. times: how often a loop executes each of its ops, 1 outside of loops. upper:
+    whether its seconds were seen under the profiler alone, and are an upper end. text: one sentence.
+    """
+
+    kind: Kind
+    place: str | None = None
+    phase: str | None = None
+    op_class: str | None = None
+    seconds: float | None = None
+    ci95: Interval | None = None
+    a: Amount = Amount()
+    b: Amount = Amount()
+    ops: tuple[OpChange, ...] = ()
+    times: int = 1
+    upper: bool = False
+    annotations: tuple[str, ...] = ()
+    text: str = ""
+
+
+class Note(msgspec.Struct, frozen=True, kw_only=True):
+    """What a pass merged or dropped, and why. row: the row that it became part of, by its place in the account."""
+
+    step: str
+    reason: str
+    row: int | None = None
+
+
+class Account(msgspec.Struct, frozen=True, kw_only=True):
+    """The rows of a difference, settings first, then the largest first; notes: what passes merged and dropped."""
+
+    rows: tuple[Row, ...]
+    notes: tuple[Note, ...] = ()

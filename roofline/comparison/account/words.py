@@ -1,0 +1,113 @@
+"""Say a row of the account in one sentence. Plain text; each format escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from roofline import units
+from roofline.comparison.account.host import PAGE_FAULTS
+from roofline.comparison.account.row import Amount, OpChange, Row
+from roofline.comparison.parity.difference import plain
+
+#: Names of ops that a sentence gives; the rest is counted.
+NAMES = 3
+
+
+def sentence(row: Row, names: tuple[str, str]) -> str:
+    """Say a row of the account; names: what the runs are called."""
+    match row.kind:
+        case "setting":
+            return "; ".join(_setting(change, names) for change in row.ops) + "."
+        case "only":
+            return f"{_where(row)}{_only(row, names)}{_work(row, names)}."
+        case "rate":
+            return f"{row.op_class}, {_same(row)}{_roofs(row, names)}."
+        case "gap":
+            if row.place == PAGE_FAULTS:
+                counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
+                system = f"{_seconds(row.a)} in {names[0]} and {_seconds(row.b)} in {names[1]} in the operating system"
+                return f"{row.place}: {counts[0]} a step in {names[0]}, {counts[1]} in {names[1]}; {system}."
+            upper = "; seen under the profiler alone, so this is an upper end" if row.upper else ""
+            return f"{row.place}: {_seconds(row.a)} in {names[0]}, {_seconds(row.b)} in {names[1]}{upper}."
+
+
+def _setting(change: OpChange, names: tuple[str, str]) -> str:
+    a, b = ("not recorded" if value is None else plain(str(value)) for value in (change.a, change.b))
+    return f"{plain(change.name)}: {a} in {names[0]}, {b} in {names[1]}"
+
+
+def _where(row: Row) -> str:
+    place = plain(row.place) if row.place else ""
+    phase = row.phase or ""
+    if not place or place == phase:
+        return f"{phase}: " if phase else ""
+    return f"{place}, {phase}: " if phase else f"{place}: "
+
+
+def _only(row: Row, names: tuple[str, str]) -> str:
+    """Say which ops each run has, the run that spends more first."""
+    slower, faster = (0, 1) if (row.seconds or 0.0) >= 0 else (1, 0)
+    ours, theirs = (_listed(row.ops, side) for side in (slower, faster))
+    if not ours:
+        return f"{names[faster]} runs {theirs}, {names[slower]} none of it"
+    if not theirs:
+        return f"{names[slower]} runs {ours}, {names[faster]} none of it"
+    return f"{names[slower]} runs {ours} where {names[faster]} runs {theirs}"
+
+
+def _listed(ops: Sequence[OpChange], side: int) -> str:
+    """List the ops that a run executes more often than the other one; where it has none such, all that it executes."""
+    counts = [(change, _number((change.a, change.b)[side]), _number((change.b, change.a)[side])) for change in ops]
+    more = [(change, count) for change, count, other in counts if count > other]
+    shown = more or [(change, count) for change, count, _ in counts if count]
+    typed = len({change.type for change in ops if change.type}) > 1
+    parts = [
+        f"{units.count(round(count))} {op_name(change.name)}{f' in {change.type}' if typed and change.type else ''}"
+        for change, count in shown[:NAMES]
+    ]
+    rest = sum(count for _, count in shown[NAMES:])
+    return ", ".join(parts) + (f" and {units.count(round(rest))} more ops" if round(rest) else "")
+
+
+def op_name(name: str) -> str:
+    """Return the name of an op without the namespace of its framework."""
+    return plain(name.removeprefix("aten::"), 60)
+
+
+def _number(value: float | str | None) -> float:
+    return float(value) if isinstance(value, (int, float)) else 0.0
+
+
+def _work(row: Row, names: tuple[str, str]) -> str:
+    """Say the launches, bytes, dispatching and loop of a change."""
+    words = ""
+    launches = [round(amount.launches) for amount in (row.a, row.b)]
+    if launches[0] and launches[1] and launches[0] != launches[1]:
+        words += f"; {units.count(launches[0])} launches in {names[0]}, {units.count(launches[1])} in {names[1]}"
+    if row.times > 1:
+        words += f", {units.count(row.times)} times each"
+    if row.a.bytes is not None and row.b.bytes is not None and row.a.bytes != row.b.bytes:
+        words += (
+            f"; {units.scaled(row.a.bytes, 'B')} moved in {names[0]}, {units.scaled(row.b.bytes, 'B')} in {names[1]}"
+        )
+    if row.a.dispatch or row.b.dispatch:
+        words += f"; dispatching {units.seconds(row.a.dispatch)} in {names[0]}, {units.seconds(row.b.dispatch)} in {names[1]}"
+    return words
+
+
+def _same(row: Row) -> str:
+    count = sum(_number(change.a) for change in row.ops)
+    return f"the same {units.count(round(count))} ops" if round(count) != 1 else "the same op"
+
+
+def _roofs(row: Row, names: tuple[str, str]) -> str:
+    roofs = [row.a.of_roof, row.b.of_roof]
+    times = f": {units.seconds(row.a.seconds)} in {names[0]}, {units.seconds(row.b.seconds)} in {names[1]}"
+    if None in roofs:
+        return times
+    a, b = (units.percent(roof or 0.0, 0) for roof in roofs)
+    return f"{times}; at {a} and {b} of the roof"
+
+
+def _seconds(amount: Amount) -> str:
+    return units.seconds(amount.seconds) if amount.seconds else "none"

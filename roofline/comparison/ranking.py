@@ -10,6 +10,8 @@ import msgspec
 
 from roofline.analysis.analysis import Analysis, analyze_timed, why_untimed
 from roofline.analysis.launch_floor import seen_device
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Account
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
 from roofline.comparison.causes.findings import Finding, explained, rest
 from roofline.comparison.common_ceilings import best_ceilings
@@ -26,7 +28,7 @@ from roofline.shown import Shown
 
 @dataclass(frozen=True, slots=True)
 class RankedPair:
-    """Two runs, what they are called, and why they differ: findings of wall_A - wall_B, the largest first.
+    """Two runs, what they are called, and why they differ: the account of wall_A - wall_B.
 
     smaller: what is small beside findings that explain the difference; tendencies: what these runs show and do not
     resolve. proofs: what became of causes that were taken away; None where nobody asked. breakdown: the ops by another
@@ -36,6 +38,7 @@ class RankedPair:
 
     names: tuple[str, str]
     comparison: Comparison
+    account: Account
     findings: tuple[Finding, ...]
     smaller: tuple[Finding, ...] = ()
     tendencies: tuple[Finding, ...] = ()
@@ -117,6 +120,7 @@ def rank(
             RankedPair(
                 (names[a], names[b]),
                 comparison,
+                account(comparison, (plain(names[a]), plain(names[b]))),
                 told.findings,
                 smaller=told.smaller,
                 tendencies=told.tendencies,

@@ -9,7 +9,7 @@ import numpy as np
 
 from roofline.comparison.account.changes import Change, group_changes
 from roofline.comparison.account.host import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
-from roofline.comparison.account.row import Account, Amount, Note, OpChange, Row
+from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import sentence
 from roofline.comparison.parity.parity import Parity

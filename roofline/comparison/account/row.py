@@ -14,8 +14,8 @@ import msgspec
 from roofline.analysis.bootstrap import Interval
 
 #: setting: settings that differ. only: ops that one run has in the place of what the other has there, with what
-#: dispatching them takes. rate: the same ops, which take longer in one run. gap: a measured part of the time in which no
-#: op ran, less the dispatching that other rows hold.
+#: dispatching them takes. rate: the same ops, which take longer in one run. gap: a measured part of the time in which
+#: no op ran, less the dispatching that other rows hold.
 Kind = Literal["setting", "only", "rate", "gap"]
 
 

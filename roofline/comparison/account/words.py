@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from roofline import units
 from roofline.comparison.account.host import PAGE_FAULTS
@@ -80,19 +80,20 @@ def _number(value: float | str | None) -> float:
 
 def _work(row: Row, names: tuple[str, str]) -> str:
     """Say the launches, bytes, dispatching and loop of a change."""
-    words = ""
-    launches = [round(amount.launches) for amount in (row.a, row.b)]
-    if launches[0] and launches[1] and launches[0] != launches[1]:
-        words += f"; {units.count(launches[0])} launches in {names[0]}, {units.count(launches[1])} in {names[1]}"
-    if row.times > 1:
-        words += f", {units.count(row.times)} times each"
-    if row.a.bytes is not None and row.b.bytes is not None and row.a.bytes != row.b.bytes:
-        words += (
-            f"; {units.scaled(row.a.bytes, 'B')} moved in {names[0]}, {units.scaled(row.b.bytes, 'B')} in {names[1]}"
-        )
+    words = f", {units.count(row.times)} times each" if row.times > 1 else ""
+    launches, moved = (round(row.a.launches), round(row.b.launches)), (row.a.bytes, row.b.bytes)
+    if all(launches) and launches[0] != launches[1]:
+        words += _both(f"{units.count(number)} launches" for number in launches)
+    if moved[0] is not None and moved[1] is not None and moved[0] != moved[1]:
+        words += _both(f"{units.scaled(number, 'B')} moved" for number in (moved[0], moved[1]))
     if row.a.dispatch or row.b.dispatch:
-        words += f"; dispatching {units.seconds(row.a.dispatch)} in {names[0]}, {units.seconds(row.b.dispatch)} in {names[1]}"
-    return words
+        words += _both(f"{units.seconds(amount.dispatch)} of dispatching" for amount in (row.a, row.b))
+    return words.format(*names)
+
+
+def _both(values: Iterable[str]) -> str:
+    a, b = values
+    return f"; {a} in {{0}}, {b} in {{1}}"
 
 
 def _same(row: Row) -> str:

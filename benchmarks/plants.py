@@ -16,15 +16,25 @@ import sys
 import tempfile
 import time
 import tomllib
-from collections.abc import Iterable
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
 from statistics import median
 from typing import Any
 
-from roofline.analysis.analysis import analyze
-from roofline.comparison.causes.findings import Finding, explained
+from roofline.analysis.analysis import analyze_timed
+from roofline.analysis.gap_parts import (
+    COMPILING,
+    DISPATCHING,
+    FOR_INPUT,
+    OUTSIDE,
+    PAGE_FAULTS,
+    READING,
+    SLEEPING,
+)
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Account, Row
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.schema import Profile, decode, load, slug
@@ -45,10 +55,10 @@ SETS = {
 STEPS = 60
 #: How often both runs of a pair are measured without being disturbed; twice as many turns are tried at most.
 TURNS = 2
-#: The part of the difference that a finding has to explain, and the part beyond which it claims too much.
+#: How many rows of an account, and names of a row, are looked at.
+FIRST = 3
+#: The part of the difference that a row has to hold, and the part beyond which it claims too much.
 ENOUGH, TOO_MUCH = 0.8, 1.25
-#: Two causes whose costs alone lie closer than this are not ranked.
-DISTINCT = 1.25
 
 #: So that no step waits for page faults: the C library gives nothing back and maps nothing anew.
 _KEPT = {"MALLOC_TRIM_THRESHOLD_": str(1 << 30), "MALLOC_MMAP_THRESHOLD_": str(1 << 30)}
@@ -57,11 +67,10 @@ _MEMORY: dict[str, dict[str, str]] = {"kept": _KEPT, "returned": {}}
 
 @dataclass(frozen=True, slots=True)
 class Cause:
-    """What was planted. slower: the run that has it; rules: ids that name it; alone: the pair with nothing else."""
+    """What was planted. slower: the run that has it; shows: what an account must name (plants.toml)."""
 
     slower: str
-    rules: tuple[str, ...]
-    alone: str | None = None
+    shows: Mapping[str, Any]
 
     @property
     def sign(self) -> int:
@@ -126,10 +135,7 @@ def _pair(entry: dict[str, Any], folder: Path) -> Pair:
         steps={side: entry[side] for side in "ab"},
         arguments={side: (*common, *entry.get(f"{side}_arguments", [])) for side in "ab"},
         memory={side: entry.get(f"{side}_memory", "kept") for side in "ab"},
-        causes=tuple(
-            Cause(slower=one["slower"], rules=tuple(one["rules"]), alone=one.get("alone"))
-            for one in entry.get("causes", ())
-        ),
+        causes=tuple(Cause(slower=cause["slower"], shows=cause["shows"]) for cause in entry.get("causes", ())),
         backend=entry.get("backend", "torch"),
         folder=folder,
     )
@@ -175,7 +181,7 @@ def _disturbed(a: Profile, b: Profile) -> bool:
     """Whether other programs took the cores of either run, its profiled steps took longer than plain ones and their
     profiler, or the machine was slower during one of the two.
     """
-    runs = analyze(a), analyze(b)
+    runs = analyze_timed(a), analyze_timed(b)
     flags = {slug(flag) for run in runs for flag in run.flags}
     return bool(flags & {"contended", "inflated"}) or machine_speed(*runs).uneven
 
@@ -204,136 +210,135 @@ def _profile(pair: Pair, side: str, file: Path) -> Path:
 # Judging
 
 
+#: Parts of a gap, as a manifest calls them.
+_PARTS = {
+    "asleep": SLEEPING,
+    "waiting for input": FOR_INPUT,
+    "reading results": READING,
+    "compiling": COMPILING,
+    "Python": OUTSIDE,
+    "dispatching": DISPATCHING,
+    "page faults": PAGE_FAULTS,
+}
+#: Settings, as a manifest calls them, and what they are called in an account.
+_SETTINGS = {
+    "compiled": ("jit", "graphs", "programs", "calls"),
+    "memory": ("MALLOC",),
+    "flags": ("XLA_FLAGS", "jax_", "oneDNN"),
+}
+
+
 @dataclass(frozen=True, slots=True)
 class Verdict:
-    """How the explanation of one pair did. Times in seconds.
+    """How the account of one pair did.
 
-    smaller: what is told as small beside the findings. named: for each cause what of either names it with the right
-    sign, or None. share: what these explain of the difference, where all causes are in one run.
-    ranked: of two causes the one that costs more alone comes first.
+    shown: for each cause the first row that names it, of the first `FIRST` rows, or None. share: what these rows hold
+    of the difference, where all causes are in one run; None elsewhere.
     """
 
     pair: Pair
     comparison: Comparison
-    findings: tuple[Finding, ...]
-    smaller: tuple[Finding, ...]
-    named: tuple[Finding | None, ...]
+    account: Account
+    shown: tuple[Row | None, ...]
     share: float | None
-    ranked: bool
+
+    @property
+    def in_size(self) -> bool | None:
+        """Whether the rows that name the causes hold about the difference; None where nobody can tell."""
+        return None if self.share is None else ENOUGH <= self.share <= TOO_MUCH
+
+    @property
+    def refused(self) -> bool:
+        """Whether parity refuses the pair."""
+        return self.comparison.parity.verdict == "not comparable"
 
     @property
     def right(self) -> bool:
-        """Whether this is what the manifest says."""
+        """Whether this is what the manifest says: all causes shown and nothing refused; a null is no finding."""
         if self.pair.kind == "refused":
-            return self.comparison.parity.verdict == "not comparable"
-        if self.comparison.parity.verdict == "not comparable":
-            return False
-        if self.pair.kind == "null":
-            return not self.findings
-        first = bool(self.findings) and self.findings[0] in self.named
-        enough = self.share is None or ENOUGH <= self.share <= TOO_MUCH
-        return first and None not in self.named and enough and self.ranked
-
-    @property
-    def spurious(self) -> tuple[Finding, ...]:
-        """Findings that name no planted cause."""
-        return tuple(finding for finding in self.findings if finding not in self.named)
+            return self.refused
+        return not self.refused and None not in self.shown
 
 
-def judge(pair: Pair, everything: dict[str, Pair]) -> Verdict:
-    """Explain a measured pair and hold it against its entry."""
+def judge(pair: Pair) -> Verdict:
+    """Account for a measured pair and hold it against its entry."""
     comparison = pair.compared()
-    told = explained(comparison)
-    named = tuple(_naming((*told.findings, *told.smaller), cause) for cause in pair.causes)
-    costs = [
-        _cost(everything[cause.alone]) if cause.alone and everything[cause.alone].measured else None
-        for cause in pair.causes
-    ]
-    return Verdict(
-        pair=pair,
-        comparison=comparison,
-        findings=told.findings,
-        smaller=told.smaller,
-        named=named,
-        share=_share(comparison, pair.causes, named),
-        ranked=_ranked(named, costs),
-    )
+    told = account(comparison)
+    first = told.rows[:FIRST]
+    shown = tuple(next((row for row in first if names(row, cause.shows)), None) for cause in pair.causes)
+    # Of two causes in one run the rows that name either hold both; of one, the row that comes nearest.
+    naming = [row.seconds for row in first if row.seconds and any(names(row, cause.shows) for cause in pair.causes)]
+    share = None
+    if len({cause.sign for cause in pair.causes}) == 1 and comparison.difference:
+        shares = [seconds / comparison.difference for seconds in naming]
+        if len(pair.causes) > 1:
+            shares = [sum(shares)]
+        share = min(shares, key=lambda each: abs(each - 1), default=0.0)
+    return Verdict(pair, comparison, told, shown, share)
 
 
-def _naming(findings: Iterable[Finding], cause: Cause) -> Finding | None:
-    return next((one for one in findings if one.rule in cause.rules and one.seconds * cause.sign > 0), None)
+def names(row: Row, shows: Mapping[str, Any]) -> bool:
+    """Say whether the first names of a row are what was planted."""
+    if row.kind == "gap":
+        return row.place in [_PARTS.get(part, part) for part in shows.get("gap", ())]
+    first = row.ops[:FIRST]
+    if row.kind == "setting":
+        setting = shows.get("setting")
+        known = (setting, *_SETTINGS.get(setting, ())) if setting else ()
+        return any(part in change.name for change in first for part in known)
+    ops, types = {bare(name) for name in shows.get("ops", ())}, shows.get("types", ())
+    return any(bare(change.name) in ops or change.type in types for change in first)
 
 
-def _cost(pair: Pair) -> float:
-    """What a cause costs alone [s]; always positive."""
-    return abs(pair.compared().difference)
-
-
-def _share(comparison: Comparison, causes: tuple[Cause, ...], named: tuple[Finding | None, ...]) -> float | None:
-    """What the named findings explain of the difference; None where causes of both runs make up for each other."""
-    if len({cause.sign for cause in causes}) != 1 or not comparison.difference:
-        return None
-    return sum(one.seconds for one in named if one is not None) / comparison.difference
-
-
-def _ranked(named: tuple[Finding | None, ...], costs: list[float | None]) -> bool:
-    """Whether of two causes the one that costs more alone comes first, where that is certain."""
-    known = [(cost, abs(one.seconds)) for cost, one in zip(costs, named, strict=True) if cost and one is not None]
-    return all(mine >= other for cost, mine in known for less, other in known if cost > DISTINCT * less)
+def bare(name: str) -> str:
+    """Return the name of an op without namespace and outer underscores: `aten::mul_` is mul."""
+    return name.removeprefix("aten::").strip("_")
 
 
 # Reporting
 
 
 def report(everything: dict[str, Pair]) -> str:
-    """One line per pair, and how often the explanation is right."""
-    verdicts = [judge(pair, everything) for pair in everything.values() if pair.measured]
+    """Report one line per pair, and how often an account is right."""
+    verdicts = [judge(pair) for pair in everything.values() if pair.measured]
     lines = [line(verdict) for verdict in verdicts]
     return "\n".join([*lines, "", *summary(verdicts)])
 
 
 def line(verdict: Verdict) -> str:
+    """Say how one pair did: its walls, what its rows hold, and its first rows."""
     pair, comparison = verdict.pair, verdict.comparison
-    findings = _listed(verdict.findings) or "nothing"
-    if verdict.smaller:
-        findings += f"; smaller: {_listed(verdict.smaller)}"
-    flags = sorted({*comparison.a.flags, *comparison.b.flags} & {"contended", "inflated"})
     share = f"{100 * verdict.share:4.0f} %" if verdict.share is not None else "      "
-    if machine_speed(comparison.a, comparison.b).uneven:
-        flags.append("uneven pace")
-    marks = f" ({', '.join(flags)})" if flags else ""
-    refused = " REFUSED" if comparison.parity.verdict == "not comparable" else ""
+    marks = [mark for mark, holds in (("refused", verdict.refused), ("disturbed", pair.disturbed)) if holds]
+    rows = "; ".join(_short(row) for row in verdict.account.rows[:FIRST])
     return (
         f"{'ok   ' if verdict.right else 'WRONG'} {pair.name:34s} {comparison.a.wall * 1e3:7.2f} - "
-        f"{comparison.b.wall * 1e3:7.2f} = {comparison.difference * 1e3:+7.2f} ms  {share}  {findings}"
-        f"{refused}{marks}"
+        f"{comparison.b.wall * 1e3:7.2f} = {comparison.difference * 1e3:+7.2f} ms  {share}  {rows}"
+        f"{''.join(f' ({mark})' for mark in marks)}"
     )
 
 
-def _listed(findings: Iterable[Finding]) -> str:
-    return ", ".join(f"{one.rule} {one.seconds * 1e3:+.2f}" for one in findings)
+def _short(row: Row) -> str:
+    time = "" if row.seconds is None else f"{row.seconds * 1e3:+.2f} "
+    what = row.place if row.kind == "gap" else ", ".join(bare(change.name) for change in row.ops[:FIRST])
+    return f"{time}{row.kind} {what}"
 
 
 def summary(verdicts: list[Verdict]) -> list[str]:
-    """Recall, precision and the rate of false findings."""
-    planted = [one for one in verdicts if one.pair.kind == "planted"]
-    nulls = [one for one in verdicts if one.pair.kind == "null"]
-    refused = [one for one in verdicts if one.pair.kind == "refused"]
-    causes = sum(len(one.named) for one in planted)
-    named = sum(each is not None for one in planted for each in one.named)
-    small = sum(each in one.smaller for one in planted for each in one.named)
-    others = sum(each not in one.named for one in planted for each in one.smaller)
-    findings = sum(len(one.findings) for one in planted)
-    spurious = sum(len(one.spurious) for one in planted)
+    """Say how many causes are shown, how many pairs are in size, and what is refused."""
+    planted = [verdict for verdict in verdicts if verdict.pair.kind == "planted"]
+    refused = [verdict for verdict in verdicts if verdict.pair.kind == "refused"]
+    shown = [row for verdict in planted for row in verdict.shown]
+    sized = [verdict for verdict in planted if verdict.in_size is not None]
+    calm = [verdict for verdict in sized if not verdict.pair.disturbed]
     return [
-        f"recall                {named} of {causes} planted causes are named, with the right sign"
-        + (f"; {small} as small beside another" if small else ""),
-        f"pairs                 {sum(one.right for one in planted)} of {len(planted)}: first, ranked, and "
-        f"{100 * ENOUGH:.0f} to {100 * TOO_MUCH:.0f} % of the difference",
-        f"precision             {findings - spurious} of {findings} findings name a planted cause; beside them "
-        f"{others} smaller ones name none",
-        f"false findings        {sum(bool(one.findings) for one in nulls)} of {len(nulls)} nulls have one",
-        f"refused               {sum(one.right for one in refused)} of {len(refused)} that are not comparable",
+        f"shown    {sum(row is not None for row in shown)} of {len(shown)} planted causes are among the first {FIRST} "
+        f"names of one of the first {FIRST} rows",
+        f"in size  {sum(bool(verdict.in_size) for verdict in calm)} of {len(calm)} undisturbed pairs, "
+        f"{sum(bool(verdict.in_size) for verdict in sized)} of {len(sized)} of all: these rows hold {100 * ENOUGH:.0f} "
+        f"to {100 * TOO_MUCH:.0f} % of the difference",
+        f"refused  {sum(verdict.right for verdict in refused)} of {len(refused)} that are not comparable, and "
+        f"{sum(verdict.refused for verdict in planted)} of {len(planted)} planted pairs",
     ]
 
 

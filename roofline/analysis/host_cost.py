@@ -142,6 +142,18 @@ def host_cost(analysis: Analysis, resolved: bool = True) -> HostCost | None:
     )
 
 
+def beyond_dispatch(analysis: Analysis) -> NDArray[np.float64] | None:
+    """Return how long before each op the host was in Python beyond what dispatching it takes [s], shape (ops,).
+
+    None where what an op takes this host was not calibrated, or its calls were not recorded.
+    """
+    profile = analysis.profile
+    alone, in_layers = (profile.conditions.get(name) for name in (OP_ALONE, OP_IN_LAYERS))
+    if dispatched(analysis) is None or alone is None or in_layers is None:
+        return None
+    return _before_ops(analysis, alone, in_layers)
+
+
 def _before_ops(analysis: Analysis, alone: float, in_layers: float) -> NDArray[np.float64]:
     """How long before each op the host did what is no dispatch of it [s]; shape (ops,)."""
     profile = analysis.profile

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Sequence
 import msgspec
 import numpy as np
 
+from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
 from roofline.comparison.account.changes import Change, group_changes
-from roofline.comparison.account.host import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
 from roofline.comparison.account.words import sentence
@@ -43,7 +43,7 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
 
 def setting_rows(parity: Parity) -> Iterator[Row]:
     """Yield the settings that differ, as one row."""
-    differing = parity.of("named")
+    differing = parity.settings
     if differing:
         yield Row(kind="setting", ops=tuple(OpChange(name=each.what, a=each.a, b=each.b) for each in differing))
 

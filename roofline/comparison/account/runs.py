@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
-from roofline.comparison.account.host import HostTime, split_gap
+from roofline.analysis.gap_parts import HostTime, split_gap
 from roofline.comparison.account.row import Amount, OpChange
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from roofline import units
-from roofline.comparison.account.host import PAGE_FAULTS
+from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import Amount, OpChange, Row
 from roofline.comparison.parity.difference import plain
 

@@ -23,6 +23,8 @@ __all__ = ["Contraction", "Difference", "Parity", "Severity", "Verdict", "parity
 
 Verdict = Literal["comparable", "named differences", "not comparable"]
 
+#: How the names of differences in work begin (work.py).
+_OF_WORK = ("mode", "model", "batch", "sequence length", "parameters", "trainable parameters", "samples", "tokens")
 _ORDER: tuple[Severity, ...] = ("refused", "named", "warning")
 
 
@@ -34,6 +36,11 @@ class Parity(msgspec.Struct, frozen=True, kw_only=True):
 
     verdict: Verdict
     differences: tuple[Difference, ...] = ()
+
+    @property
+    def settings(self) -> tuple[Difference, ...]:
+        """The named differences that are settings, and not what is known of the work."""
+        return tuple(each for each in self.of("named") if not each.what.startswith(_OF_WORK))
 
     def of(self, severity: Severity) -> tuple[Difference, ...]:
         """The differences of one severity."""

@@ -13,13 +13,16 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 
 import numpy as np
+from numpy.typing import NDArray
 
 from roofline.analysis.analysis import Analysis
+from roofline.analysis.caches import loops
 from roofline.analysis.gap_causes import DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
-from roofline.comparison.arrays import Array, Bools
-from roofline.comparison.segments import executions
-from roofline.core.executor import ASLEEP, AWAY, MAKING, OP_IN_LAYERS, QUEUED
-from roofline.core.schema import Profile
+from roofline.analysis.host_cost import beyond_dispatch
+from roofline.core.executor import ASLEEP, AWAY, MAKING, QUEUED
+
+Array = NDArray[np.float64]
+Bools = NDArray[np.bool_]
 
 #: Parts of a gap.
 DISPATCHING = "dispatching the same ops"
@@ -99,13 +102,13 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
         DEVICE: seconds_of(OTHER, causes),
     }
     pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
-    times = executions(profile).astype(np.float64)
+    times = np.maximum(1, loops.times(profile)).astype(np.float64)
     if not pairs or len(pairs) < len(profile.ops):
         each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
         return each * times, waits
     framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * 1e-9
     reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
-    needed = _dispatching(profile, python, times, reads)
+    needed = _dispatching(run, python, times, reads)
     reading = float((python - needed)[reads].sum())
     # What of the idle time is before no op follows the last one.
     before = float((framework + python).sum())
@@ -115,15 +118,16 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
     return framework + needed, {**waits, READING: reading, OUTSIDE: max(0.0, outside - known)}
 
 
-def _dispatching(profile: Profile, python: Array, times: Array, reads: Bools) -> Array:
+def _dispatching(run: Analysis, python: Array, times: Array, reads: Bools) -> Array:
     """Return what of Python before each op dispatches it [s], shape (ops,).
 
-    Up to what an op takes inside layers, as calibrated; where results are read before an op, what the median op takes.
+    Up to what such an op takes a host inside layers, as calibrated; where results are read before an op, what the
+    median op takes.
     """
     median = float(np.median(python[~reads] / times[~reads])) if not reads.all() else 0.0
-    usual = profile.conditions.get(OP_IN_LAYERS)
-    if usual is not None:
-        needed = np.minimum(python, usual * times)
+    beyond = beyond_dispatch(run)
+    if beyond is not None:
+        needed = np.maximum(0.0, python - beyond)
     else:
         needed = np.where(python > max(_SHORT, _USUAL * median) * times, median * times, python)
     return np.where(reads, np.minimum(needed, median * times), needed)

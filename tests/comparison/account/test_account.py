@@ -1,0 +1,153 @@
+"""The account of two steps made by hand: 4 layers of 7 ops (synthetic.py), the host 10 µs before each op.
+
+Own times are given in µs; each row's seconds follow from the rows that were changed.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from dataclasses import replace as change
+
+import pytest
+from msgspec.structs import replace
+from synthetic import ADD, GELU, LAYER, LINEAR, NORM, UNFUSED_NORM, instead, step
+from synthetic import Row as Made
+
+from roofline.analysis.gap_parts import DISPATCHING, FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Account, Row
+from roofline.comparison.terms import compare
+from roofline.core.schema import Profile
+
+
+def accounted(a: Profile, b: Profile) -> Account:
+    comparison = compare(a, b)
+    result = account(comparison)
+    assert sum(row.seconds or 0.0 for row in result.rows) == pytest.approx(comparison.difference, abs=1e-12)
+    return result
+
+
+def of(result: Account, kind: str, place: str | None = None) -> list[Row]:
+    return [row for row in result.rows if row.kind == kind and (place is None or row.place == place)]
+
+
+def microseconds(value: float) -> object:
+    return pytest.approx(value * 1e-6, abs=1e-9)
+
+
+def recorded(rows: Iterable[Made] = LAYER * 4) -> tuple[Made, ...]:
+    """The rows, with their 10 µs recorded: 2 of the framework and 8 of Python."""
+    return tuple(change(row, host=row.host or (2.0, 8.0)) for row in rows)
+
+
+def test_ops_in_the_place_of_others_are_one_row_with_their_dispatching() -> None:
+    a, b = step(recorded(instead(LAYER * 4, NORM.name, UNFUSED_NORM))), step(recorded())
+    result = accounted(a, b)
+    (row,) = of(result, "only")
+    # 4 layers: 180 µs and six launches where B has 30 and one; the host 10 µs more for each of five. The ops right
+    # after take the host 10 µs in both runs.
+    assert row.seconds == microseconds(4 * (180 - 30 + 5 * 10))
+    assert (row.a.launches, row.b.launches) == (24, 4)
+    assert row.a.dispatch - row.b.dispatch == microseconds(4 * 5 * 10)
+    counts = {change.name: (change.a, change.b) for change in row.ops}
+    assert counts["aten::native_layer_norm"] == (0, 4)
+    assert counts["aten::mean"] == (8, 0)
+    assert result.rows[0] == row
+
+
+def test_forward_and_backward_of_one_change_are_one_row() -> None:
+    rows = (*LAYER * 4, *(change(row, name=f"{row.name}_backward", phase="backward") for row in LAYER * 4))
+    tanh = Made("aten::tanh", "pointwise", 7)
+    more = {NORM.name: tanh, f"{NORM.name}_backward": change(tanh, name="aten::tanh_backward", phase="backward")}
+    a = tuple(made for row in rows for made in ((row, more[row.name]) if row.name in more else (row,)))
+    (row,) = of(accounted(step(recorded(a)), step(recorded(rows))), "only")
+    assert row.phase is None
+    assert row.seconds == microseconds(8 * (7 + 10))
+    assert [(each.name, each.a, each.b) for each in row.ops] == [
+        ("aten::tanh", 4, 0),
+        ("aten::tanh_backward", 4, 0),
+    ]
+
+
+def test_the_same_ops_at_another_rate_are_a_row_of_their_class() -> None:
+    slower = tuple(change(row, own=row.own + 60) if row.name == LINEAR.name else row for row in LAYER * 4)
+    rows = {row.op_class: row for row in of(accounted(step(slower), step()), "rate")}
+    assert rows["contraction"].seconds == microseconds(12 * 60)
+    # 20 MFLOP at 100 GFLOP/s are 200 µs: 200 of 360 and of 300.
+    assert rows["contraction"].a.of_roof == pytest.approx(200 / 360)
+    assert rows["contraction"].b.of_roof == pytest.approx(200 / 300)
+    assert rows["pointwise"].seconds == microseconds(0)
+
+
+def test_parts_of_plain_steps_count_whole_and_what_is_left_is_not_known() -> None:
+    conditions = {"asleep_seconds_per_step": 3e-4, "waiting_for_a_core_seconds_per_step": 1e-4}
+    a = step(recorded(), extra_gap=500, conditions=conditions)
+    result = accounted(a, step(recorded(), conditions=dict.fromkeys(conditions, 0.0)))
+    (asleep,), (core,) = of(result, "gap", SLEEPING), of(result, "gap", FOR_A_CORE)
+    assert (asleep.seconds, core.seconds) == (microseconds(300), microseconds(100))
+    assert not asleep.upper
+    # 500 of which 400 are measured, and the profiled steps saw 500 outside of ops: 300 of them asleep.
+    rest = sum(row.seconds or 0.0 for row in of(result, "gap") if row.place in (OUTSIDE, NOT_KNOWN, DISPATCHING))
+    assert rest == microseconds(100)
+
+
+def test_python_before_an_op_is_outside_of_the_framework_and_an_upper_end() -> None:
+    late = tuple(change(row, host=(2.0, 608.0)) if row.name == GELU.name else row for row in recorded())
+    (row,) = of(accounted(step(late), step(recorded())), "gap", OUTSIDE)
+    # 608 µs before each of four ops, of which the median op takes 8.
+    assert row.seconds == microseconds(4 * 600)
+    assert row.upper
+
+
+def test_reading_results_is_what_the_host_takes_longer_before_the_next_op() -> None:
+    reads = tuple(
+        change(row, host=(2.0, 38.0), host_reads=1) if row.name == ADD.name else change(row, host_reads=0)
+        for row in recorded()
+    )
+    plain = tuple(change(row, host_reads=0) for row in recorded())
+    (row,) = of(accounted(step(reads), step(plain)), "gap", READING)
+    assert row.seconds == microseconds(4 * 30)
+
+
+def test_page_faults_are_taken_off_the_ops_that_take_longer() -> None:
+    slower = tuple(change(row, own=row.own + 50) if row.name == ADD.name else row for row in LAYER * 4)
+    faults = {"page_faults_per_step": 100.0, "system_seconds_per_step": 150e-6}
+    a = step(slower, conditions=faults)
+    result = accounted(a, step(conditions=dict.fromkeys(faults, 0.0)))
+    (row,) = of(result, "gap", PAGE_FAULTS)
+    assert row.seconds == microseconds(150)
+    rates = {row.op_class: row for row in of(result, "rate")}
+    assert rates["pointwise"].seconds == microseconds(4 * 50 - 150)
+
+
+def test_page_faults_are_no_row_where_the_other_run_has_more_of_them() -> None:
+    a = step(conditions={"page_faults_per_step": 1.0, "system_seconds_per_step": 150e-6})
+    b = step(conditions={"page_faults_per_step": 9.0, "system_seconds_per_step": 0.0})
+    assert not of(accounted(a, b), "gap", PAGE_FAULTS)
+
+
+def test_equal_layers_are_one_place_and_notes_say_why() -> None:
+    def placed(profile: Profile) -> Profile:
+        scopes = tuple(f"layers.{number}/norm" for number in range(4))
+        ops = tuple(replace(op, scope=4 * number // len(profile.ops)) for number, op in enumerate(profile.ops))
+        return replace(profile, scopes=scopes, ops=ops)
+
+    result = accounted(placed(step(instead(LAYER * 4, NORM.name, UNFUSED_NORM))), placed(step()))
+    (row,) = of(result, "only")
+    assert row.place == "layers.*/norm"
+    notes = [note for note in result.notes if result.rows[note.row or 0] == row]
+    assert {note.step for note in notes} == {"group"}
+
+
+def test_settings_that_differ_come_first_and_have_no_seconds() -> None:
+    result = accounted(step(environment={"threads": "1"}), step(environment={"threads": "2"}))
+    (row,) = of(result, "setting")
+    assert result.rows[0] == row
+    assert row.seconds is None
+    assert [(setting.name, setting.a, setting.b) for setting in row.ops] == [("threads", "1", "2")]
+
+
+def test_swapping_the_runs_turns_the_signs() -> None:
+    a, b = step(recorded(instead(LAYER * 4, NORM.name, UNFUSED_NORM))), step(recorded())
+    there, back = ([row.seconds for row in accounted(*pair).rows] for pair in ((a, b), (b, a)))
+    assert back == pytest.approx([-(seconds or 0.0) for seconds in there])

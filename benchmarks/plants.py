@@ -26,14 +26,13 @@ from typing import Any
 from roofline.analysis.analysis import analyze_timed
 from roofline.analysis.gap_parts import (
     COMPILING,
-    DISPATCHING,
     FOR_INPUT,
     OUTSIDE,
     PAGE_FAULTS,
     READING,
     SLEEPING,
 )
-from roofline.comparison.account.account import account
+from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.machine_speed import machine_speed
 from roofline.comparison.terms import Comparison, compare
@@ -217,7 +216,7 @@ _PARTS = {
     "reading results": READING,
     "compiling": COMPILING,
     "Python": OUTSIDE,
-    "dispatching": DISPATCHING,
+    "dispatching": SAME_OPS,
     "page faults": PAGE_FAULTS,
 }
 #: Settings, as a manifest calls them, and what they are called in an account.

@@ -22,6 +22,8 @@ DISPATCH, INPUT = "host dispatch", "data input"
 OTHER = "other"
 #: Where the profiled steps say that the host waited for the device.
 SYNCHRONISATION = "synchronisation"
+#: Where compiling, or going over guards, kept the host; and where it waited for a collective.
+COMPILATION, COMMUNICATION = "graph break/compilation", "communication wait"
 #: A wait before one op that is this share of the idle time is a hole in the step, no matter of each launch. By choice.
 _HOLE = 0.5
 #: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.

@@ -11,21 +11,24 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
-from roofline.analysis.analysis import Analysis
 from roofline.analysis.caches import loops
-from roofline.analysis.gap_causes import DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
+from roofline.analysis.gap_causes import COMMUNICATION, COMPILATION, DISPATCH, INPUT, OTHER, SYNCHRONISATION, seconds_of
 from roofline.analysis.host_cost import beyond_dispatch
 from roofline.core.executor import ASLEEP, AWAY, MAKING, QUEUED
+
+if TYPE_CHECKING:
+    from roofline.analysis.analysis import Analysis
 
 Array = NDArray[np.float64]
 Bools = NDArray[np.bool_]
 
 #: Parts of a gap.
-DISPATCHING = "dispatching the same ops"
+DISPATCHING = "dispatching"
 SLEEPING = "asleep"
 FOR_A_CORE = "waiting for a core"
 FOR_INPUT = "waiting for input"
@@ -33,17 +36,28 @@ READING = "reading results"
 COMPILING = "compiling or tracing"
 FILLING = "making tensors of Python's numbers"
 OUTSIDE = "the host outside of the framework"
-FOR_THE_DEVICE = "waiting for the device"
+BLOCKED = "after blocking calls"
+FOR_RANKS = "waiting for other ranks"
 DEVICE = "the device's own waiting"
 PAGE_FAULTS = "page faults"
 NOT_KNOWN = "not known"
 
+#: Causes of idle time that were seen under the profiler, as parts of the gap; all others are dispatching.
+_SEEN = {
+    INPUT: FOR_INPUT,
+    SYNCHRONISATION: BLOCKED,
+    COMPILATION: COMPILING,
+    COMMUNICATION: FOR_RANKS,
+    OTHER: DEVICE,
+}
 #: Conditions of plain steps [s]: compiling anew; the kernel of the operating system, and its page faults.
 _COMPILING, SYSTEM, FAULTS = "compiling_seconds_per_step", "system_seconds_per_step", "page_faults_per_step"
 #: Where no host was calibrated, Python before an op is its dispatch up to here [s]: less than any sleep of Linux takes.
 _SHORT = 2e-5
 #: And up to so many times the median.
 _USUAL = 10
+#: Of a step, what is less is rounding.
+_ROUNDING = 1e-9
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,8 +87,11 @@ def split_gap(run: Analysis) -> HostTime:
     scale = min(1.0, rest / whole) if whole else 0.0
     upper = {name: seconds * scale for name, seconds in seen.items() if seconds * scale > 0}
     dispatch = dispatch * scale
-    parts |= upper
-    parts[NOT_KNOWN] = run.gap - float(dispatch.sum()) - sum(parts.values())
+    for name, seconds in upper.items():
+        parts[name] = parts.get(name, 0.0) + seconds
+    left = run.gap - float(dispatch.sum()) - sum(parts.values())
+    if abs(left) > _ROUNDING * run.wall:
+        parts[NOT_KNOWN] = left
     return HostTime(dispatch, parts, frozenset(upper))
 
 
@@ -96,11 +113,8 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
     """
     profile = run.profile
     causes = profile.profiled.idle_causes if profile.profiled else {}
-    waits = {
-        FOR_INPUT: seconds_of(INPUT, causes),
-        FOR_THE_DEVICE: seconds_of(SYNCHRONISATION, causes),
-        DEVICE: seconds_of(OTHER, causes),
-    }
+    waits = {part: seconds_of(cause, causes) for cause, part in _SEEN.items()}
+    waits[COMPILING] = max(0.0, waits[COMPILING] - plain.get(COMPILING, 0.0))
     pairs = [op.host_ns for op in profile.ops if op.host_ns is not None]
     times = np.maximum(1, loops.times(profile)).astype(np.float64)
     if not pairs or len(pairs) < len(profile.ops):

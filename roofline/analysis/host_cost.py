@@ -11,15 +11,18 @@ machine. Of that, a thread that is on no core sleeps or waits.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 
 from roofline import units
-from roofline.analysis.analysis import Analysis
 from roofline.analysis.gap_causes import INPUT, seconds_of
 from roofline.core.executor import ASLEEP, COMPILED_CODE, MAKING, OP_ALONE, OP_COLD, OP_IN_LAYERS, READS
 from roofline.core.schema import Profile
+
+if TYPE_CHECKING:
+    from roofline.analysis.analysis import Analysis
 
 #: The largest cache that a core has to itself.
 _OF_A_CORE = "l2"

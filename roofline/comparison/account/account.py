@@ -18,8 +18,8 @@ from roofline.core.vocabulary import CLASSES
 
 #: Scopes that a place names.
 _PLACES = 2
-#: Parts of a gap below this share of the longer step are rounding.
-_ROUNDING = 1e-9
+#: The part of a gap in which hosts dispatch ops that both runs have.
+SAME_OPS = f"{DISPATCHING} the same ops"
 
 
 def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Account:
@@ -99,21 +99,20 @@ def rate_rows(runs: Runs) -> Iterator[Row]:
 def gap_rows(runs: Runs, changes: Sequence[Change]) -> Iterator[Row]:
     """Yield a row per measured part of the gaps, less the dispatching that the rows of changes hold."""
     none = np.zeros(0, np.int64)
-    least = _ROUNDING * max(runs.comparison.a.wall, runs.comparison.b.wall)
     parts = []
     for run, pairs, side in ((runs.a, runs.matching.pairs_a, "after_a"), (runs.b, runs.matching.pairs_b, "after_b")):
         after = np.concatenate([none, *(getattr(change, side) for change in changes)])
-        parts.append({DISPATCHING: float(run.dispatch[pairs].sum() - run.dispatch[after].sum()), **run.host.parts})
+        parts.append({SAME_OPS: float(run.dispatch[pairs].sum() - run.dispatch[after].sum()), **run.host.parts})
     for name in dict.fromkeys((*parts[0], *parts[1])):
         a, b = (part.get(name, 0.0) for part in parts)
-        if max(abs(a), abs(b)) > least:
+        if a or b:
             yield Row(
                 kind="gap",
                 place=name,
                 seconds=a - b,
                 ci95=runs.interval(none, none, a, b),
-                a=Amount(seconds=a, dispatch=a if name == DISPATCHING else 0.0),
-                b=Amount(seconds=b, dispatch=b if name == DISPATCHING else 0.0),
+                a=Amount(seconds=a, dispatch=a if name == SAME_OPS else 0.0),
+                b=Amount(seconds=b, dispatch=b if name == SAME_OPS else 0.0),
                 upper=name in runs.a.host.upper or name in runs.b.host.upper,
             )
 

@@ -13,8 +13,8 @@ from msgspec.structs import replace
 from synthetic import ADD, GELU, LAYER, LINEAR, NORM, UNFUSED_NORM, instead, step
 from synthetic import Row as Made
 
-from roofline.analysis.gap_parts import DISPATCHING, FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
-from roofline.comparison.account.account import account
+from roofline.analysis.gap_parts import FOR_A_CORE, NOT_KNOWN, OUTSIDE, PAGE_FAULTS, READING, SLEEPING
+from roofline.comparison.account.account import SAME_OPS, account
 from roofline.comparison.account.row import Account, Row
 from roofline.comparison.terms import compare
 from roofline.core.schema import Profile
@@ -87,7 +87,7 @@ def test_parts_of_plain_steps_count_whole_and_what_is_left_is_not_known() -> Non
     assert (asleep.seconds, core.seconds) == (microseconds(300), microseconds(100))
     assert not asleep.upper
     # 500 of which 400 are measured, and the profiled steps saw 500 outside of ops: 300 of them asleep.
-    rest = sum(row.seconds or 0.0 for row in of(result, "gap") if row.place in (OUTSIDE, NOT_KNOWN, DISPATCHING))
+    rest = sum(row.seconds or 0.0 for row in of(result, "gap") if row.place in (OUTSIDE, NOT_KNOWN, SAME_OPS))
     assert rest == microseconds(100)
 
 

@@ -19,7 +19,8 @@ from roofline.analysis.beyond_step import ops_beyond, together_beyond
 from roofline.analysis.caches.accesses import accesses, external_bytes
 from roofline.analysis.caches.traffic import Cold, cold_traffic
 from roofline.analysis.columns import numbered, often
-from roofline.analysis.gap_causes import DISPATCH, gap_causes, most_before_one, seconds_of
+from roofline.analysis.gap_causes import DISPATCH, most_before_one, seconds_of
+from roofline.analysis.gap_parts import HostTime, split_gap
 from roofline.analysis.launch_floor import seen_device
 from roofline.analysis.op_table import op_table
 from roofline.analysis.totals import AnyTotal, OpTable, Total, WorkTotal
@@ -368,15 +369,16 @@ class Analysis(WorkAnalysis):
         return float(np.mean(profiled.idle)) if profiled and profiled.idle else None
 
     @cached_property
-    def gap_causes(self) -> dict[str, float] | None:
-        """The gap by cause [s], or None where gap and observed idle do not agree, or are no longer independent.
+    def host_time(self) -> HostTime:
+        """The gap, split into dispatching each op and measured parts."""
+        return split_gap(self)
 
-        The gap of an inflated profile follows from the scale, so that its agreement with the idle time says nothing.
-        """
-        profiled = self.profile.profiled
-        if profiled is None or self.idle is None or self.scale < INFLATED:
+    @cached_property
+    def gap_causes(self) -> dict[str, float] | None:
+        """The gap by part [s], dispatching all ops first; None where the profiled steps did not see idle time."""
+        if self.idle is None:
             return None
-        return gap_causes(profiled.idle_causes, self.idle, self.gap, self.wall, self.has_queue)
+        return {DISPATCH: float(self.host_time.dispatch.sum()), **self.host_time.parts}
 
     @property
     def waits_for_host(self) -> bool:

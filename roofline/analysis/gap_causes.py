@@ -1,9 +1,4 @@
-"""Why no op ran: the causes of idle time that were observed in the profiled steps, carried over to the gap.
-
-Beside a device with a queue of its own the profiler slows the host, which records each op that it dispatches, and no
-kernel. What the device idled more than in plain steps is taken off dispatching; where that is not enough, off the other
-causes alike, each of which ends with the dispatch of an op.
-"""
+"""Name the causes of idle time that were observed in the profiled steps, and find the longest wait before one op."""
 
 from __future__ import annotations
 
@@ -14,8 +9,6 @@ import numpy as np
 from roofline.core.rows import per_profile, rows
 from roofline.core.schema import Profile
 
-#: Causes are carried over where observed idle and the gap agree within this share of either, or of wall.
-AGREE_OF_GAP, AGREE_OF_WALL = 0.20, 0.02
 #: What causes of idle time begin with that are the host's dispatching, and that are its waiting for input.
 DISPATCH, INPUT = "host dispatch", "data input"
 #: What is the device's own: what it takes between queued kernels, and waits for without any trace of it.
@@ -28,22 +21,6 @@ COMPILATION, COMMUNICATION = "graph break/compilation", "communication wait"
 _HOLE = 0.5
 #: Of its dispatching, what is outside of the framework; and how what is in compiled code begins, kernels included.
 PYTHON, COMPILED = f"{DISPATCH}: Python", f"{DISPATCH}: compiled"
-
-
-def gap_causes(
-    observed: Mapping[str, float], idle: float, gap: float, wall: float, queued: bool
-) -> dict[str, float] | None:
-    """The gap by cause; all in [s]. None where gap and observed idle do not agree.
-
-    observed: idle times of the profiled steps by cause, `idle` in all. queued: whether the device has a queue.
-    """
-    whole = sum(observed.values())
-    if queued and idle > gap >= 0 and whole > 0:
-        observed = _without_profiler(observed, max(0.0, whole - gap))
-        whole = sum(observed.values())
-    elif abs(gap - idle) > max(AGREE_OF_GAP * max(gap, idle), AGREE_OF_WALL * wall):
-        return None
-    return {cause: gap * seconds / whole for cause, seconds in observed.items()} if whole > 0 else {}
 
 
 def seconds_of(cause: str, causes: Mapping[str, float] | None) -> float:
@@ -77,17 +54,3 @@ def _longest_wait(profile: Profile) -> tuple[int, float]:
     waits = np.where(of.times == 1, of.waited, 0)
     row = int(waits.argmax())
     return row, int(waits[row]) * 1e-9
-
-
-def _without_profiler(observed: Mapping[str, float], excess: float) -> dict[str, float]:
-    """Idle times by cause without what the profiler added to them, `excess` in all [s]."""
-    dispatch = {cause: seconds for cause, seconds in observed.items() if cause.startswith(DISPATCH)}
-    others = {cause: seconds for cause, seconds in observed.items() if cause not in dispatch}
-    taken = min(excess, sum(dispatch.values()))
-    return {**_less(dispatch, taken), **_less(others, excess - taken)}
-
-
-def _less(times: Mapping[str, float], taken: float) -> dict[str, float]:
-    whole = sum(times.values())
-    left = max(0.0, 1 - taken / whole) if whole else 1.0
-    return {cause: seconds * left for cause, seconds in times.items()}

@@ -81,18 +81,23 @@ def split_gap(run: Analysis) -> HostTime:
         taken = min(seconds, rest)
         if taken > 0:
             parts[name], rest = taken, rest - taken
-    dispatch, seen = _seen_under_profiler(run, parts)
-    whole = float(dispatch.sum()) + sum(seen.values())
-    # The profiler stretches a host's time: all that was seen there fits in what plain steps leave, each in proportion.
-    scale = min(1.0, rest / whole) if whole else 0.0
-    upper = {name: seconds * scale for name, seconds in seen.items() if seconds * scale > 0}
-    dispatch = dispatch * scale
+    dispatch, host, waits = _seen_under_profiler(run, parts)
+    # What plain steps leave holds the waits, and what is left then the host's own time, which a profiler stretches.
+    fit = _fit(sum(waits.values()), rest)
+    busy = _fit(float(dispatch.sum()) + sum(host.values()), rest - fit * sum(waits.values()))
+    upper = {name: seconds * scale for some, scale in ((waits, fit), (host, busy)) for name, seconds in some.items()}
+    upper = {name: seconds for name, seconds in upper.items() if seconds > 0}
     for name, seconds in upper.items():
         parts[name] = parts.get(name, 0.0) + seconds
-    left = run.gap - float(dispatch.sum()) - sum(parts.values())
+    left = run.gap - busy * float(dispatch.sum()) - sum(parts.values())
     if abs(left) > _ROUNDING * run.wall:
         parts[NOT_KNOWN] = left
-    return HostTime(dispatch, parts, frozenset(upper))
+    return HostTime(dispatch * busy, parts, frozenset(upper))
+
+
+def _fit(whole: float, room: float) -> float:
+    """Return the share of a time that there is room for [s]."""
+    return min(1.0, max(0.0, room) / whole) if whole > 0 else 0.0
 
 
 def _measured_in_plain_steps(run: Analysis) -> Iterator[tuple[str, float]]:
@@ -106,8 +111,8 @@ def _measured_in_plain_steps(run: Analysis) -> Iterator[tuple[str, float]]:
         yield name, conditions.get(condition, 0.0)
 
 
-def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Array, dict[str, float]]:
-    """Return what dispatching each op takes, shape (ops,), and parts besides, as the profiled steps show them [s].
+def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Array, dict[str, float], dict[str, float]]:
+    """Return what dispatching each op takes, shape (ops,), the host's other time, and waits, as profiled [s].
 
     plain: parts that plain steps measured; the host was outside of the framework meanwhile.
     """
@@ -119,7 +124,7 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
     times = np.maximum(1, loops.times(profile)).astype(np.float64)
     if not pairs or len(pairs) < len(profile.ops):
         each = seconds_of(DISPATCH, causes) / times.sum() if len(times) else 0.0
-        return each * times, waits
+        return each * times, {}, waits
     framework, python = np.asarray(pairs, np.float64).reshape(-1, 2).T * 1e-9
     reads = np.asarray([op.host_reads or 0 for op in profile.ops], np.float64) > 0
     needed = _dispatching(run, python, times, reads)
@@ -129,7 +134,7 @@ def _seen_under_profiler(run: Analysis, plain: Mapping[str, float]) -> tuple[Arr
     tail = 0.0 if run.has_queue else max(0.0, (run.idle or 0.0) - before - sum(waits.values()))
     outside = float((python - needed).sum()) - reading + tail
     known = sum(plain.get(name, 0.0) for name in (SLEEPING, FILLING, COMPILING)) + waits[FOR_INPUT]
-    return framework + needed, {**waits, READING: reading, OUTSIDE: max(0.0, outside - known)}
+    return framework + needed, {READING: reading, OUTSIDE: max(0.0, outside - known)}, waits
 
 
 def _dispatching(run: Analysis, python: Array, times: Array, reads: Bools) -> Array:

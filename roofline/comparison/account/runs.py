@@ -10,7 +10,7 @@ from functools import cached_property
 import numpy as np
 
 from roofline.analysis.bootstrap import Interval, interval
-from roofline.analysis.gap_parts import HostTime, split_gap
+from roofline.analysis.gap_parts import HostTime
 from roofline.comparison.account.row import Amount, OpChange
 from roofline.comparison.arrays import Array, Rows
 from roofline.comparison.matching import Matching, match
@@ -128,5 +128,5 @@ def match_runs(comparison: Comparison) -> Runs:
 
 
 def _run(side: Side) -> Run:
-    host, some = split_gap(side.analysis), side.segments
+    host, some = side.analysis.host_time, side.segments
     return Run(side, host, host.dispatch[some.op] * some.weight)

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import Amount, OpChange, Row
+from roofline.comparison.account.row import OpChange, Row
 from roofline.comparison.parity.difference import plain
 
 #: Names of ops that a sentence gives; the rest is counted.
@@ -25,10 +25,12 @@ def sentence(row: Row, names: tuple[str, str]) -> str:
         case "gap":
             if row.place == PAGE_FAULTS:
                 counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
-                system = f"{_seconds(row.a)} in {names[0]} and {_seconds(row.b)} in {names[1]} in the operating system"
+                system = f"{_seconds(row.a.seconds)} in {names[0]} and {_seconds(row.b.seconds)} in {names[1]} in the operating system"
                 return f"{row.place}: {counts[0]} a step in {names[0]}, {counts[1]} in {names[1]}; {system}."
             upper = "; seen under the profiler alone, so this is an upper end" if row.upper else ""
-            return f"{row.place}: {_seconds(row.a)} in {names[0]}, {_seconds(row.b)} in {names[1]}{upper}."
+            return (
+                f"{row.place}: {_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}{upper}."
+            )
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:
@@ -79,21 +81,16 @@ def _number(value: float | str | None) -> float:
 
 
 def _work(row: Row, names: tuple[str, str]) -> str:
-    """Say the launches, bytes, dispatching and loop of a change."""
+    """Say the loop, launches, bytes and dispatching of a change, those of A before those of B."""
     words = f", {units.count(row.times)} times each" if row.times > 1 else ""
-    launches, moved = (round(row.a.launches), round(row.b.launches)), (row.a.bytes, row.b.bytes)
+    parts, launches = [], (round(row.a.launches), round(row.b.launches))
     if all(launches) and launches[0] != launches[1]:
-        words += _both(f"{units.count(number)} launches" for number in launches)
-    if moved[0] is not None and moved[1] is not None and moved[0] != moved[1]:
-        words += _both(f"{units.scaled(number, 'B')} moved" for number in (moved[0], moved[1]))
+        parts.append(f"{units.count(launches[0])} and {units.count(launches[1])} launches")
+    if row.a.bytes is not None and row.b.bytes is not None and row.a.bytes != row.b.bytes:
+        parts.append(f"{units.scaled(row.a.bytes, 'B')} and {units.scaled(row.b.bytes, 'B')} moved")
     if row.a.dispatch or row.b.dispatch:
-        words += _both(f"{units.seconds(amount.dispatch)} of dispatching" for amount in (row.a, row.b))
-    return words.format(*names)
-
-
-def _both(values: Iterable[str]) -> str:
-    a, b = values
-    return f"; {a} in {{0}}, {b} in {{1}}"
+        parts.append(f"{_seconds(row.a.dispatch)} and {_seconds(row.b.dispatch)} of dispatching")
+    return f"{words}; {', '.join(parts)} in {names[0]} and {names[1]}" if parts else words
 
 
 def _same(row: Row) -> str:
@@ -110,5 +107,5 @@ def _roofs(row: Row, names: tuple[str, str]) -> str:
     return f"{times}; at {a} and {b} of the roof"
 
 
-def _seconds(amount: Amount) -> str:
-    return units.seconds(amount.seconds) if amount.seconds else "none"
+def _seconds(seconds: float) -> str:
+    return units.seconds(seconds) if seconds else "none"

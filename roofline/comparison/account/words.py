@@ -23,14 +23,19 @@ def sentence(row: Row, names: tuple[str, str]) -> str:
         case "rate":
             return f"{row.op_class}, {_same(row)}{_roofs(row, names)}."
         case "gap":
-            if row.place == PAGE_FAULTS:
-                counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
-                system = f"{_seconds(row.a.seconds)} in {names[0]} and {_seconds(row.b.seconds)} in {names[1]} in the operating system"
-                return f"{row.place}: {counts[0]} a step in {names[0]}, {counts[1]} in {names[1]}; {system}."
-            upper = "; seen under the profiler alone, so this is an upper end" if row.upper else ""
-            return (
-                f"{row.place}: {_seconds(row.a.seconds)} in {names[0]}, {_seconds(row.b.seconds)} in {names[1]}{upper}."
-            )
+            return f"{row.place}: {_part(row, names)}."
+
+
+def _part(row: Row, names: tuple[str, str]) -> str:
+    """Say how long a part of the gap takes in both runs; of page faults also how many they are."""
+    a, b = _seconds(row.a.seconds), _seconds(row.b.seconds)
+    if row.place == PAGE_FAULTS:
+        counts = [units.count(round(_number(value))) for change in row.ops for value in (change.a, change.b)]
+        return (
+            f"{counts[0]} a step in {names[0]}, {counts[1]} in {names[1]}; {a} and {b} in the operating system, taken "
+            "off the same ops and what is not known"
+        )
+    return f"{a} in {names[0]}, {b} in {names[1]}" + ("; seen under the profiler, an upper end" if row.upper else "")
 
 
 def _setting(change: OpChange, names: tuple[str, str]) -> str:

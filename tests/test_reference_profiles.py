@@ -21,9 +21,6 @@ ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = shipped.paths()
 #: The flags of each profile that has some, those of presets apart.
 FLAGS = {
-    # The only steps in TF32 that leave the GPU no pause: under its power cap of 700 W it lowered its clocks.
-    "h100/bert-jax-buffers-off-infer-b32-tf32": {"throttled"},
-    "h100/bert-jax-buffers-on-infer-b32-tf32": {"throttled"},
     # Graph breaks at `nonzero` of its adaptive softmax leave regions of whose inside nothing was noted.
     "hf2019/transformer-xl-infer-b1-torch-compile": {"opaque-regions"},
     # Kernels of a CUDA graph name no op, and traces of PyTorch 2.11 no nodes of it: they are joined in their order.

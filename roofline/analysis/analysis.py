@@ -7,7 +7,7 @@ closes by definition; the evidence beside it is the idle time observed in the pr
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
 from typing import Any, NamedTuple, cast
@@ -29,7 +29,7 @@ from roofline.core.device import Device
 from roofline.core.executor import one_by_one
 from roofline.core.rows import Ints, buffers_known
 from roofline.core.scale import scale_of, taken
-from roofline.core.schema import Op, Profile, Signature
+from roofline.core.schema import Op, Profile, Signature, slug
 from roofline.core.vocabulary import CLASSES, GROUP_OF, GROUPS, LINEAR_ALGEBRA, OpClass
 from roofline.errors import InputError
 from roofline.shown import Shown
@@ -172,7 +172,7 @@ class WorkAnalysis(Shown):
     @property
     def flags(self) -> tuple[str, ...]:
         """The recorder's flags."""
-        return tuple(dict.fromkeys(self.profile.flags))
+        return tuple(dict.fromkeys(_recorded_flags(self.profile)))
 
     @property
     def has_queue(self) -> bool:
@@ -460,7 +460,7 @@ class Analysis(WorkAnalysis):
     @cached_property
     def flags(self) -> tuple[str, ...]:
         """The recorder's flags and those that follow from the numbers."""
-        flags = list(self.profile.flags)
+        flags = list(_recorded_flags(self.profile))
         if self.scale < INFLATED:
             flags.append("inflated")
         if len(self.profile.wall.steps) < 10:
@@ -470,6 +470,19 @@ class Analysis(WorkAnalysis):
         if self.beyond_step or self.beyond_together is not None:
             flags.append("beyond-step")
         return tuple(dict.fromkeys(flags))
+
+
+def _recorded_flags(profile: Profile) -> Iterator[str]:
+    """Yield the recorder's flags, "throttled" only where a sample of the clock was below the card's highest.
+
+    A driver may name a reason to hold the clock back, as its power cap, and not do so.
+    """
+    highest, _, unit = profile.device.conditions.get("highest clock", "").partition(" ")
+    least = profile.conditions.get("sm_clock_least")
+    at_highest = least is not None and unit == "MHz" and highest.isdecimal() and least >= int(highest) * 1e6
+    for flag in profile.flags:
+        if not (at_highest and slug(flag) == "throttled"):
+            yield flag
 
 
 def _op_label(analysis: WorkAnalysis, op: Op) -> str:

@@ -182,10 +182,11 @@ def throttle_words(nvml: ModuleType, bits: int) -> tuple[str, ...]:
 
 @dataclass(slots=True)
 class Sampler:
-    """Samples clock and throttling of one GPU in a thread while it is entered.
+    """Samples clock and throttling of one GPU in a thread while it is entered, at least once.
 
-    `clocks`: SM clocks [Hz]; `reasons`: how many samples named which throttle reason. Both stay empty where
-    there is no driver. Only reads; costs two calls of the library per `interval` [s].
+    `clocks`: SM clocks [Hz]; `reasons`: how many samples named which throttle reason while the clock was below the
+    card's highest: drivers also name one where it is not. Both stay empty where there is no driver. Only reads; costs
+    two calls of the library per `interval` [s].
     """
 
     index: int = 0
@@ -213,8 +214,15 @@ class Sampler:
             handle = None if isinstance(nvml, str) else _ask(nvml, nvml.nvmlDeviceGetHandleByIndex, self.index)
             if isinstance(nvml, str) or handle is None:
                 return
+            highest = _ask(nvml, nvml.nvmlDeviceGetMaxClockInfo, handle, nvml.NVML_CLOCK_SM)
             while not self._stop.wait(self.interval):
-                clock = _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM)
-                if clock is not None:
-                    self.clocks.append(clock * 1e6)
-                self.reasons.update(_throttle(nvml, handle))
+                self._sample(nvml, handle, highest)
+            if not self.clocks:  # a run shorter than the interval
+                self._sample(nvml, handle, highest)
+
+    def _sample(self, nvml: ModuleType, handle: Any, highest: float | None) -> None:
+        clock = _ask(nvml, nvml.nvmlDeviceGetClockInfo, handle, nvml.NVML_CLOCK_SM)
+        if clock is not None:
+            self.clocks.append(clock * 1e6)
+        if clock is None or highest is None or clock < highest:
+            self.reasons.update(_throttle(nvml, handle))

@@ -82,8 +82,8 @@ FLAGS = {
     "graph replayed rest on the kernels' order, names, grids and blocks.",
     "beyond-step": "Some ops, or all of them together, took longer than the whole step they ran in, which is a "
     "defect of the recorded times.",
-    "throttled": "The driver held the device's clock back during the measurement; the ceilings assume that it does "
-    "not.",
+    "throttled": "The driver named a reason to hold the device's clock back during the measurement; the ceilings "
+    "assume that there is none.",
 }
 
 

@@ -19,7 +19,7 @@ DOUBTS: dict[str, tuple[Severity, str]] = {
     "contended": ("warning", "Other programs used the processor during a measurement, so its times are too long"),
     "contended-ceilings": ("warning", "Other programs used the device while ceilings were measured"),
     "given-ceilings": ("warning", "Ceilings were given and not measured beside the step"),
-    "throttled": ("warning", "The device lowered its clocks during a measurement"),
+    "throttled": ("warning", "The driver named a reason to hold the device's clock back during a measurement"),
     "inflated": ("warning", "Op times of a run were scaled down to its wall, because profiling it cost too much"),
     "beyond-step": ("warning", "Ops of a run took longer than the step they ran in, so that their times are wrong"),
     "few-steps": ("warning", "Fewer than 10 plain steps were timed"),

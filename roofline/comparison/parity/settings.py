@@ -20,7 +20,13 @@ GELU = {
     **dict.fromkeys(("tanh", "true", "approximate", "gelu_new", "gelu_pytorch_tanh"), "tanh"),
 }
 #: Kinds of fused attention kernels, by what their names hold; the first that fits.
-FUSED = (("cudnn", "cuDNN"), ("fmha", "cuDNN"), ("flash", "flash"), ("efficient", "memory-efficient"))
+#: PyTorch's memory-efficient kernels are cutlass's; cuDNN's say "flash", too, and another's fmha is of no known kind.
+FUSED = (
+    ("cudnn", "cuDNN"),
+    ("fmha_cutlass", "memory-efficient"),
+    ("efficient", "memory-efficient"),
+    ("flash", "flash"),
+)
 #: Settings of an optimizer that change its kernels. Its numbers (rate, betas) change no work.
 _OPTIMIZER_KERNELS = ("optimizer foreach", "optimizer fused", "optimizer kernel", "optimizer jit", "optimizer amsgrad")
 #: What ran where XLA's executor did, by the switch `jit`.

@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from typing import NamedTuple
 
+from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.parity.difference import Difference, Pair
 from roofline.comparison.parity.work import UNKNOWN, hidden
@@ -87,8 +88,21 @@ _ORDERS = frozenset(("sort", "argsort", "topk", "msort"))
 _FRACTIONS = re.compile("uniform(?!.*int)|bernoulli|dropout")
 
 
-def draws(run: Analysis, noise: bool = False) -> bool:
-    """Whether a step draws random numbers outside the optimizer that can drop something; or such that cannot."""
+def draws(run: Analysis) -> bool:
+    """Whether a step draws random numbers outside the optimizer that can drop something."""
+    drawn = _drawing_ops(run)
+    return len(drawn.noise) < len(drawn.ops)
+
+
+class _Drawing(NamedTuple):
+    """Numbers of the ops that draw random numbers outside the optimizer, and of those whose numbers drop nothing."""
+
+    ops: frozenset[int]
+    noise: frozenset[int]
+
+
+def _drawing_ops(run: Analysis) -> _Drawing:
+    """List the ops that draw. Whole numbers that an op reads which draws are its seed, and judged with that op."""
     profile = run.profile
     drawn = [
         (number, signature)
@@ -99,14 +113,20 @@ def draws(run: Analysis, noise: bool = False) -> bool:
         )
         if op_class == "random" and phase != "optimizer"
     ]
-    if not drawn:
-        return False
+    ops = frozenset(number for number, _ in drawn)
+    if not ops:
+        return _Drawing(ops, ops)
     read_by = readers(profile)
     drops = {whole: _drops(profile, read_by, whole) for whole in (False, True)}
-    return any(
-        _is_noise(profile.ops[number], signature, read_by[number], drops[_is_whole(signature)]) == noise
-        for number, signature in drawn
-    )
+    dropping = set[int]()
+    seeds = set[int]()
+    for number, signature in drawn:
+        if not _is_noise(profile.ops[number], signature, read_by[number], drops[_is_whole(signature)]):
+            dropping.add(number)
+        elif _is_whole(signature) and any(row in ops for rows in read_by[number] for row in rows):
+            seeds.add(number)
+    # A seed alone drops nothing and adds nothing.
+    return _Drawing(ops - (seeds - dropping), ops - dropping - seeds)
 
 
 def _is_noise(op: Op, drawn: Signature, read_by: Sequence[Sequence[int]], drops: Sequence[bool]) -> bool:
@@ -116,7 +136,10 @@ def _is_noise(op: Op, drawn: Signature, read_by: Sequence[Sequence[int]], drops:
     others. Fractions in a fused kernel, or such that no op is seen to read, may drop.
     """
     name = drawn.name.lower()
-    if any(word in name for word in _NOISE) or set(drawn.cost.functions or ()) - {"random"}:
+    if "dropout" in name:
+        return False
+    bending = (function for function in drawn.cost.functions or () if not function.startswith("random"))
+    if any(word in name for word in _NOISE) or any(bending):
         return True  # a function bent what was drawn evenly: Box and Muller's, or the inverse of a distribution
     rows = [row for each in read_by for row in each]
     if _is_whole(drawn):
@@ -159,14 +182,15 @@ def noise(pair: Pair) -> list[Difference]:
 
     What they explain at most is not known: it is not drawing them alone, but also what is made of them.
     """
-    a, b = pair.each(lambda run: draws(run, noise=True))
-    if a == b:
+    a, b = pair.each(_drawing_ops)
+    if bool(a.noise) == bool(b.noise):
         return []
-    told = tuple("numbers are drawn that drop nothing" if drawn else "none are drawn" for drawn in (a, b))
-    return [
-        pair.differ(
-            "random numbers",
-            (told[0], told[1]),
-            "Only one run draws such random numbers",
-        )
-    ]
+    text = "Random numbers that drop nothing, as far as is seen, are drawn in one run only"
+    return [pair.differ("random numbers", (_drawers(a), _drawers(b)), text)]
+
+
+def _drawers(drawn: _Drawing) -> str:
+    """Say how many of the ops that draw draw such numbers: what drops something is drawn, too."""
+    if not drawn.ops:
+        return "no op draws any"
+    return f"{units.count(len(drawn.noise)) if drawn.noise else 'none'} of {units.count(len(drawn.ops))} ops that draw"

@@ -60,8 +60,19 @@ def _inputs(pair: Pair) -> list[Difference]:
     if pair.a.profile.precision != pair.b.profile.precision or not a or not b or _close(a, b):
         return []  # told by `_asked`
     refused = pair.a.profile.precision in _FLOAT32
+    words = _data_words(pair.a, a), _data_words(pair.b, b)
     text = "Matrix products take data of different types" + ("" if refused else " under the same policy")
-    return [pair.differ("data types", (_mix(a), _mix(b)), text, "refused" if refused else "named", _matmul(pair))]
+    return [pair.differ("data types", (words[0], words[1]), text, "refused" if refused else "named", _matmul(pair))]
+
+
+def _data_words(run: Analysis, shares: dict[str, float]) -> str:
+    """Say the types of data; of float32 data also what they are computed in, where that is not float32."""
+    arithmetic = _shares(_by_arithmetic(run))
+    if not {*arithmetic} - {"fp32", _UNKNOWN}:
+        return _mix(shares)
+    return _mix(
+        {f"{name} (computed in {_mix(arithmetic)})" if name == "fp32" else name: shares[name] for name in shares}
+    )
 
 
 def _arithmetic(pair: Pair) -> list[Difference]:

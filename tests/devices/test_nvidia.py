@@ -98,3 +98,38 @@ def test_a_gpu_tells_its_name_and_clock():
     assert found.name
     assert found.memory > 1e9
     assert found.sm_clock_max > 1e8
+
+
+class _Driver:
+    """A driver that names its power cap, at some clocks [MHz]."""
+
+    NVMLError = RuntimeError
+    NVML_CLOCK_SM = 1
+
+    def __init__(self, *clocks: int) -> None:
+        self.clocks = list(clocks)
+
+    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:
+        return index
+
+    def nvmlDeviceGetMaxClockInfo(self, handle: int, kind: int) -> int:
+        return 1980
+
+    def nvmlDeviceGetClockInfo(self, handle: int, kind: int) -> int:
+        return self.clocks.pop(0) if len(self.clocks) > 1 else self.clocks[0]
+
+    def nvmlDeviceGetCurrentClocksEventReasons(self, handle: int) -> int:
+        return 4
+
+    nvmlClocksEventReasonSwPowerCap = 4
+
+
+@pytest.mark.parametrize(("clock", "reasons"), [(1980, {}), (1365, {"power cap": 1})])
+def test_a_short_run_is_sampled_once_and_a_reason_counts_below_the_highest_clock(
+    clock: int, reasons: dict[str, int], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(nvidia, "_library", lambda: nullcontext(_Driver(clock)))
+    with nvidia.Sampler(interval=60) as sampler:
+        pass
+    assert sampler.clocks == [clock * 1e6]
+    assert sampler.reasons == reasons

@@ -236,10 +236,10 @@ def test_of_a_clock_that_was_held_back_is_told_what_lasts() -> None:
     profile = handmade.profile(device=card, flags=("throttled: power cap", "in-process"), conditions=clocks)
     capped, other = _words.flags(analyze(profile))
     assert capped == (
-        "throttled: The driver held the device's clock back during the measurement; the ceilings assume that it does "
-        "not. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the cap products of fp32 "
-        "keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold long steps against what "
-        "lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
+        "throttled: The driver named a reason to hold the device's clock back during the measurement; the ceilings "
+        "assume that there is none. (power cap) Sampled, it was 1.80 GHz on average and 1.60 GHz at least. Under the "
+        "cap products of fp32 keep 80.0 GFLOP/s at 1.50 GHz and not the peak of 100 GFLOP/s, which is a burst: hold "
+        "long steps against what lasts. Runs that you compare need one clock: nvidia-smi --lock-gpu-clocks sets it."
     )
     assert other == _words.flag("in-process")
     assert "80.0 GFLOP/s at 1.50 GHz" in " ".join(text.render(analyze(profile), None).split())

@@ -325,6 +325,13 @@ def test_models_cast_in_their_own_code() -> None:
     # under one policy frameworks differ in the layers that they keep in float32
     mixed = [replace(each, precision="mixed-bf16") for each in (base(), cast)]
     assert one(*mixed, "data types").severity == "named"
+    # float32 data is not said to be computed in fp32
+    tf32 = Precision(inputs="fp32", arithmetic="tf32", accumulate="fp32", output="fp32", evidence="kernel")
+    found = one(
+        *(replace(each, precision="mixed-bf16") for each in (changed(base(), ADDMM, precision=tf32), cast)),
+        "data types",
+    )
+    assert (found.a, found.b) == ("fp32 (computed in tf32)", "bf16")
 
 
 def test_models_of_other_names() -> None:

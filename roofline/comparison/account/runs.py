@@ -17,6 +17,7 @@ from roofline.comparison.matching import Matching, match
 from roofline.comparison.merged_products import one_to_one
 from roofline.comparison.terms import Comparison, Side
 from roofline.core.executor import dispatched_alike
+from roofline.core.schema import Signature
 from roofline.core.vocabulary import CLASSES
 
 _NUMBER = re.compile(r"\d+")
@@ -48,7 +49,7 @@ class Run:
         """Name and type of the op of each segment; of a part without a name of its own, its kernel's name."""
         some = self.side.segments
         pairs = zip(some.signature, some.whole, strict=True)
-        return tuple((whole.name if part.name in CLASSES else part.name, part.dtype) for part, whole in pairs)
+        return tuple((whole.name if part.name in CLASSES else part.name, _type(part)) for part, whole in pairs)
 
     @cached_property
     def executions(self) -> Array:
@@ -116,6 +117,12 @@ class Runs:
                 scope = run.scopes[row]
                 seconds[scope] = seconds.get(scope, 0.0) + float(run.seconds[row])
         return sorted(seconds, key=lambda scope: -seconds[scope])
+
+
+def _type(part: Signature) -> str | None:
+    """Return the type of an op; of a product of float32 data what it is computed in, as TF32, where that is known."""
+    used = part.precision
+    return used.arithmetic if used and used.inputs == "fp32" and used.arithmetic else part.dtype
 
 
 def match_runs(comparison: Comparison) -> Runs:

@@ -63,6 +63,8 @@ COMPILED_AWAY = "compiler"
 LAUNCHED_AWAY = "launches"
 #: The arithmetic of float32 products, "ieee" or "tf32", by which every process can be told.
 FLOAT32 = "float32"
+#: Kinds that every process can be told, whatever its backend: how many threads it has, and what malloc gives back.
+THREADS, MEMORY = "threads", "memory"
 #: The kind by which a run that is compiled loses that.
 COMPILED_THERE = "compiled in the other run"
 

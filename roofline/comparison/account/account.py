@@ -8,6 +8,7 @@ import msgspec
 import numpy as np
 
 from roofline.analysis.gap_parts import DISPATCHING, FAULTS, NOT_KNOWN, PAGE_FAULTS, SYSTEM
+from roofline.comparison.account.annotate import annotate
 from roofline.comparison.account.changes import Change, group_changes
 from roofline.comparison.account.row import Account, Amount, OpChange, Row
 from roofline.comparison.account.runs import Runs, match_runs
@@ -30,10 +31,10 @@ def account(comparison: Comparison, names: tuple[str, str] = ("A", "B")) -> Acco
     runs = match_runs(comparison)
     changes = group_changes(runs)
     rows = [*change_rows(runs, changes), *rate_rows(runs), *gap_rows(runs, changes)]
+    rows = annotate(move_page_faults(comparison, rows), alike=runs.matching.alike)
     notes = {id(row): change.notes for row, change in zip(rows, changes, strict=False)}
-    rows = move_page_faults(comparison, rows)
     rows.sort(key=lambda row: -abs(row.seconds or 0.0))
-    rows = [*setting_rows(comparison.parity), *rows]
+    rows = [*annotate(list(setting_rows(comparison.parity))), *rows]
     merged = [
         msgspec.structs.replace(note, row=number) for number, row in enumerate(rows) for note in notes.get(id(row), ())
     ]

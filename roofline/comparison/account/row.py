@@ -19,6 +19,10 @@ from roofline.analysis.bootstrap import Interval
 Kind = Literal["setting", "only", "rate", "gap"]
 
 
+#: Names of ops that a sentence gives of a row; the rest is counted.
+NAMES = 3
+
+
 class Amount(msgspec.Struct, frozen=True, kw_only=True):
     """The work of one run in a row, per step.
 

@@ -6,11 +6,8 @@ from collections.abc import Sequence
 
 from roofline import units
 from roofline.analysis.gap_parts import PAGE_FAULTS
-from roofline.comparison.account.row import OpChange, Row
+from roofline.comparison.account.row import NAMES, OpChange, Row
 from roofline.comparison.parity.difference import plain
-
-#: Names of ops that a sentence gives; the rest is counted.
-NAMES = 3
 
 
 def sentence(row: Row, names: tuple[str, str]) -> str:

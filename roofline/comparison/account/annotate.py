@@ -1,0 +1,62 @@
+"""Write on each row of an account the annotations that fit it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from functools import cache
+from types import MappingProxyType
+
+import msgspec
+
+from roofline import plugins
+from roofline.analysis.gap_parts import DISPATCHING, NOT_KNOWN, OUTSIDE
+from roofline.comparison.account.annotation import Annotation, Seen, bare_name
+from roofline.comparison.account.row import Row
+
+_PACKAGE = "roofline.comparison.annotations"
+#: Parts of a gap that differ between two runs of one program, by what their names begin with.
+_NOISE = (DISPATCHING, OUTSIDE, NOT_KNOWN)
+
+
+@cache
+def annotations() -> Mapping[str, Annotation]:
+    """Return all annotations by name, which is that of their file."""
+    loaded = {name: plugins.load(_PACKAGE, name, "annotation").ANNOTATION for name in plugins.names(_PACKAGE)}
+    return MappingProxyType(loaded)
+
+
+def annotate(rows: Sequence[Row], *, alike: bool = True) -> list[Row]:
+    """Write annotations on rows. A row that has none stays the same object.
+
+    alike: whether both runs execute ops of the same names by and large, as those of two frameworks do not.
+
+    None on what may be noise: a row whose interval holds 0, and a part of the gap that is less than what the same ops
+    and the rest of the host differ by.
+    """
+    noise = sum(abs(row.seconds or 0.0) for row in rows if row.kind == "rate" or _is_host(row))
+    executed = _executed(rows)
+    written = []
+    for row in rows:
+        seen = Seen(row, alike, executed)
+        names = tuple(name for name, annotation in annotations().items() if annotation.fits(seen))
+        named = names and not _is_noise(row, noise)
+        written.append(msgspec.structs.replace(row, annotations=names) if named else row)
+    return written
+
+
+def _executed(rows: Sequence[Row]) -> tuple[frozenset[str], frozenset[str]]:
+    """List the bare names of the ops that each run executes."""
+    changes = [change for row in rows if row.kind in ("only", "rate") for change in row.ops]
+    a, b = (frozenset(bare_name(change.name) for change in changes if getattr(change, side)) for side in "ab")
+    return a, b
+
+
+def _is_host(row: Row) -> bool:
+    return row.kind == "gap" and (row.place or "").startswith(_NOISE)
+
+
+def _is_noise(row: Row, noise: float) -> bool:
+    if row.kind == "setting":
+        return False
+    around_zero = row.ci95 is not None and row.ci95[0] <= 0 <= row.ci95[1]
+    return around_zero or (row.kind == "gap" and abs(row.seconds or 0.0) <= noise)

@@ -8,6 +8,7 @@
 # make reference  profiles each row of each preset on two backends, for profiles/ (an hour or more; what is there stays)
 # make plants measures pairs of runs with a planted cause where they are missing, and says how often it is found (2 hours)
 # make claims checks what published benchmarks say with their own figures, and writes docs/claims.md (seconds)
+# make annotations  writes docs/annotations from the annotations and the measured pairs that show them (seconds)
 # make docs   writes the documentation as a site to site/, which can be read from there (seconds)
 # make bench  start-up, overhead and agreement with a ten-line script, as ratios (takes minutes; not part of the tests)
 # make gpu    everything that a GPU has to show, in pieces of under ten minutes: make gpu PIECE=calibration; broken off, it
@@ -20,7 +21,7 @@ WORKERS ?= 2
 # Compiled files are kept, even where the shell says not to: else each of some hundred processes compiles all of ours.
 PYTEST := PYTHONDONTWRITEBYTECODE= $(BIN)/python -m pytest -n $(WORKERS) --dist loadgroup --no-loadscope-reorder
 
-.PHONY: demo test test-all quick check docs bench cells reference claims plants gpu gpu-wheels gpu-report clean
+.PHONY: demo test test-all quick check docs bench cells reference claims annotations plants gpu gpu-wheels gpu-report clean
 .DELETE_ON_ERROR:
 
 demo: .venv/torch
@@ -63,6 +64,9 @@ reference: .venv/installed
 
 claims: .venv/installed
 	$(BIN)/python benchmarks/claims.py
+
+annotations: .venv/installed
+	$(BIN)/python benchmarks/annotations.py --write
 
 # Named, not a folder: a folder's date changes whenever something is put into it.
 .venv/torch: pyproject.toml constraints.txt

@@ -1,0 +1,226 @@
+"""Names on rows: what they ask for, that planted pairs get them and nulls none, and that their pages are current."""
+
+from __future__ import annotations
+
+import sys
+from collections.abc import Iterator
+from functools import cache
+from importlib.util import module_from_spec, spec_from_file_location
+from pathlib import Path
+from types import ModuleType
+
+import pytest
+from msgspec.structs import replace
+
+from roofline import plugins
+from roofline.analysis.gap_parts import NOT_KNOWN, PAGE_FAULTS, SLEEPING
+from roofline.comparison.account.annotate import annotate, annotations
+from roofline.comparison.account.row import Amount, OpChange, Row
+from roofline.core.framework import framework
+from roofline.core.schema import load
+from roofline.core.shipped import paths
+from roofline.core.switch import COMPILED_AWAY, FLOAT32, LAUNCHED_AWAY, MEMORY, THREADS
+
+ROOT = Path(__file__).resolve().parents[3]
+KINDS = {"attention", "dropout", "optimizer", COMPILED_AWAY, FLOAT32, LAUNCHED_AWAY, MEMORY, THREADS}
+
+
+@cache
+def script(name: str) -> ModuleType:
+    """A file of benchmarks/, which is no package: its files import one another as scripts do."""
+    if name in sys.modules:
+        return sys.modules[name]
+    spec = spec_from_file_location(name, ROOT / "benchmarks" / f"{name}.py")
+    assert spec is not None
+    assert spec.loader is not None
+    module = sys.modules[name] = module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+plants = script("plants")
+written = script("annotations")
+
+
+def row(*ops: tuple[str, str | None, float, float, float], kind: str = "only", **more: object) -> Row:
+    """A row of ops: name, type, how often A and B execute it, microseconds of A less B."""
+    changes = tuple(OpChange(name=name, type=of, a=a, b=b, seconds=seconds * 1e-6) for name, of, a, b, seconds in ops)
+    a, b = (Amount(launches=sum(op[side] for op in ops), bytes=1e6) for side in (2, 3))
+    more = {"a": a, "b": b, **more}
+    return Row(kind=kind, seconds=sum(seconds for *_, seconds in ops) * 1e-6, ops=changes, **more)  # type: ignore[arg-type]
+
+
+def names(*rows: Row, alike: bool = True) -> list[tuple[str, ...]]:
+    return [each.annotations for each in annotate(rows, alike=alike)]
+
+
+def swapped(some: Row) -> Row:
+    """The same with A for B."""
+    changes = tuple(
+        OpChange(name=each.name, type=each.type, a=each.b, b=each.a, seconds=-(each.seconds or 0.0))
+        for each in some.ops
+    )
+    return replace(some, seconds=-(some.seconds or 0.0), ops=changes, a=some.b, b=some.a)
+
+
+NORM = (
+    ("aten::native_layer_norm", "fp32", 0, 12, -6),
+    ("aten::mean", "fp32", 24, 0, 20),
+    ("aten::rsqrt", "fp32", 12, 0, 5),
+)
+DOUBLE = (("aten::gelu", "fp64", 3, 0, 80), ("aten::gelu", "fp32", 0, 3, -15), ("aten::_to_copy", "fp64", 3, 0, 8))
+
+
+@pytest.mark.parametrize(
+    ("shown", "expected"),
+    [
+        (row(*NORM), ("norm-written-out",)),
+        (row(*NORM[1:]), ()),  # means and roots may be anything
+        (row(*DOUBLE), ("another-type",)),
+        (row(("aten::gelu", "fp32", 3, 0, 80), ("aten::tanh", "fp32", 0, 3, -15)), ()),
+        (row(("aten::repeat", "fp32", 2, 0, 16), ("aten::gather", "fp32", 2, 0, 18)), ("broadcast-copy",)),
+        # the sentence does not name it
+        (row(*((f"aten::op{n}", "fp32", 1, 0, 9) for n in "abc"), ("aten::repeat", "fp32", 2, 0, 1)), ()),
+        (row(("aten::cat", "fp32", 24, 0, 17), ("aten::stack", "fp32", 0, 1, -2)), ("growing-concatenation",)),
+        (row(("aten::cat", "fp32", 24, 0, 17)), ()),
+        (row(("aten::clone", "fp32", 12, 0, 8)), ("copies",)),
+        (row(("aten::clone", "fp32", 12, 0, 8), ("aten::bmm", "fp32", 6, 0, 30)), ()),  # not most of it
+        (row(("input_transpose_fusion", "fp32", 36, 0, 42)), ("copies",)),
+        (row(("input_transpose_add_fusion", "fp32", 36, 0, 42)), ()),
+        (row(("aten::sort", "fp32", 2, 0, 49), ("aten::topk", "fp32", 0, 2, -18)), ("sort-for-topk",)),
+        (row(("aten::sort", "fp32", 2, 0, 49)), ()),
+        (row(("dot", "fp32", 2, 0, 54), ("bitcast_gather_fusion", "fp32", 0, 1, -1)), ("product-for-gather",)),
+        (row(("dot", "fp32", 3, 2, 54), ("bitcast_gather_fusion", "fp32", 0, 1, -1)), ()),  # products in both
+        (row(("aten::gelu", "fp32", 48, 3, 29), ("aten::cat", "fp32", 3, 0, 2)), ("in-pieces",)),
+        (row(("aten::gelu", "fp32", 4, 3, 29)), ()),
+        # as large as in the other run
+        (row(("aten::gelu", "fp32", 6, 3, 29), a=Amount(launches=6, bytes=2e6), b=Amount(launches=3, bytes=1e6)), ()),
+        (row(("aten::gelu", "fp32", 48, 3, 29), times=48), ()),
+        (
+            row(("aten::addmm", "fp32", 12, 0, 200), ("aten::gelu", "fp32", 3, 0, 9), phase="backward"),
+            ("recomputation",),
+        ),
+        (row(("aten::mm", "fp32", 12, 0, 200), phase="backward"), ()),
+        (row(("aten::mul_", "fp32", 51, 0, 30), ("aten::_fused_adamw_", "fp32", 0, 1, -9)), ("tensor-by-tensor",)),
+        (row(("xla_ffi_python_cpu_callback", "fp32", 4, 0, 34)), ("callback",)),
+        (row(("aten::native_dropout", "bf16", 24, 0, 91)), ("dropout",)),
+        (
+            row(("aten::addmm", "fp32", 74, 0, 1686), ("aten::addmm", "tf32", 0, 74, -257), kind="rate"),
+            ("another-type",),
+        ),
+        (row(("aten::addmm", "fp32", 74, 74, 16), kind="rate"), ()),
+    ],
+    ids=lambda value: None if isinstance(value, tuple) else value.ops[0].name,
+)
+def test_a_name_asks_for_its_definition(shown: Row, expected: tuple[str, ...]) -> None:
+    assert names(shown) == [expected] == names(swapped(shown))
+
+
+def test_what_one_run_does_not_name_may_be_inside_of_its_other_ops() -> None:
+    dropout = row(("aten::native_dropout", "bf16", 24, 0, 91), ("fusion", "fp32", 0, 94, -9))
+    assert names(dropout) == [("dropout",)]
+    assert names(dropout, alike=False) == [()]
+    assert names(row(*NORM), alike=False) == [("norm-written-out",)]
+
+
+def test_a_loop_that_the_other_run_has_elsewhere_is_in_both() -> None:
+    loop = row(("bitcast_dynamic-update-slice_fusion", "fp32", 8, 0, 24), times=64)
+    assert names(loop) == [("loop-over-pieces",)]
+    assert names(loop, row(("dynamic-update-slice_fusion", "fp32", 0, 8, -1)))[0] == ()
+
+
+def test_no_name_stands_on_noise() -> None:
+    asleep = Row(kind="gap", place=SLEEPING, seconds=1e-3)
+    assert names(asleep) == [("sleeping",)]
+    assert names(asleep, Row(kind="gap", place=NOT_KNOWN, seconds=-2e-3)) == [(), ()]
+    assert names(asleep, Row(kind="rate", seconds=2e-3))[0] == ()
+    clones = row(("aten::clone", "fp32", 12, 0, 8), ci95=(-1e-6, 9e-6))
+    assert names(clones) == [()]
+
+
+def test_settings_are_named_in_either_order() -> None:
+    def setting(name: str, a: str | None, b: str | None) -> Row:
+        return Row(kind="setting", ops=(OpChange(name=name, a=a, b=b),))
+
+    assert names(setting("threads", "1", "2")) == [("threads",)]
+    for a, b in (("op by op", "compiled by XLA"), ("compiled by XLA", "op by op")):
+        assert names(setting("jit", a, b)) == [("op-by-op",)]
+    assert names(setting("jit", "compiled by XLA", "compiled by torch.compile, mode default")) == [()]
+    assert names(setting("versions", "torch 2.12", "torch 2.13")) == [()]
+    said = annotations()["attention-written-out"].sentence(setting("attention", "written out", None), ("torch", "jax"))
+    assert said == "One run computes attention from products and a softmax, the other one with one op."
+
+
+def test_a_sentence_names_the_run_that_spends_more() -> None:
+    sentence = annotations()["norm-written-out"].sentence
+    assert sentence(row(*NORM), ("torch", "jax")).startswith("torch computes")
+    assert sentence(swapped(row(*NORM)), ("torch", "jax")).startswith("jax computes")
+
+
+@pytest.mark.parametrize("name", plugins.names("roofline.comparison.annotations"))
+def test_an_annotation_is_whole(name: str) -> None:
+    annotation = annotations()[name]
+    assert annotation.patterns or annotation.matches.__doc__
+    assert annotation.says.endswith(".")
+    assert annotation.says.format(more="A", less="B")
+    assert set(annotation.advice) <= set(annotation.pairs), "advice needs a measured pair of its framework"
+    assert annotation.switch is None or annotation.switch in KINDS
+    for key, pair in annotation.pairs.items():
+        assert key in set(_frameworks(pair))
+
+
+def _frameworks(pair: str) -> Iterator[str]:
+    """The frameworks of both runs."""
+    if " " in pair:
+        yield from (framework(load(paths()[name])) for name in pair.split())
+    else:
+        folder, _, planted = pair.partition("/")
+        yield from map(framework, plants.pairs(folder)[planted].profiles())
+
+
+def test_advice_is_given_where_a_pair_shows_its_gain() -> None:
+    written_out = annotations()["attention-written-out"]
+    assert written_out.advice_in("torch")
+    assert written_out.advice_in("jax") is None, "jax.nn.dot_product_attention is unfused but for cuDNN in 16 bits"
+    assert not any("--rounds" in advice for each in annotations().values() for advice in each.advice.values())
+
+
+@cache
+def rows_of(folder: str) -> dict[str, tuple[Row, ...]]:
+    return {name: plants.judge(pair).account.rows for name, pair in plants.pairs(folder).items()}
+
+
+@pytest.mark.parametrize("folder", plants.SETS)
+def test_no_null_has_a_name(folder: str) -> None:
+    rows = rows_of(folder)
+    nulls = [name for name, pair in plants.pairs(folder).items() if pair.kind == "null"]
+    assert {name: [each.annotations for each in rows[name] if each.annotations] for name in nulls} == {
+        name: [] for name in nulls
+    }
+
+
+#: How many planted causes of each set have a name on a row that shows them. The others' rows are as true.
+NAMED = {"first": 31, "second": 41, "third": 21, "fourth": 29, "fifth": 29, "sixth": 12}
+
+
+@pytest.mark.parametrize("folder", plants.SETS)
+def test_planted_causes_have_names(folder: str) -> None:
+    named = 0
+    for name, pair in plants.pairs(folder).items():
+        if pair.kind == "planted":
+            rows = rows_of(folder)[name][: plants.FIRST]
+            named += sum(
+                any(plants.names(each, cause.shows) and each.annotations for each in rows) for cause in pair.causes
+            )
+    assert named >= NAMED[folder]
+
+
+def test_pages_are_current() -> None:
+    made = written.pages()
+    assert {file.name for file in written.FOLDER.iterdir()} == set(made), "make annotations"
+    for name, text in made.items():
+        assert (written.FOLDER / name).read_text(encoding="utf-8") == text, f"{name}: make annotations"
+
+
+def test_page_faults_are_named_by_their_place() -> None:
+    assert names(Row(kind="gap", place=PAGE_FAULTS, seconds=1e-3)) == [("page-faults",)]

@@ -105,6 +105,11 @@ def command(
             "where the runs have no blocks in common, by class.",
         ),
     ] = None,
+    every: Annotated[bool, typer.Option("--all", help="All rows of the account.")] = False,
+    row: Annotated[
+        int | None, typer.Option("--row", metavar="N", help="One row of the account: its ops in both runs.")
+    ] = None,
+    why: Annotated[bool, typer.Option("--why", help="Also say what the passes merged into each row.")] = False,
     width: Width = None,
     columns: tables.Columns = None,
     caption: tables.Caption = None,
@@ -114,7 +119,7 @@ def command(
     ] = "text",
     force: Annotated[bool, typer.Option("--force", help="Overwrite profiles in the output folder.")] = False,
 ) -> None:
-    """Say why one run is faster than another, as a sum that closes.
+    """Say why one run is faster than another, in rows of facts that add up.
 
     Checks first that the runs do the same work. Two profiles are compared in the order given, A - B; of more, each is
     compared with the fastest. Example: roofline compare bert --backends torch,jax,keras-jax:jit=off
@@ -122,7 +127,8 @@ def command(
     by_rows = preset is not None and backends is None
     renderer = plugins.load(_OF_PRESETS if by_rows else _RENDERERS, format, "format")
     _check_key(by)
-    more = tables.arguments(renderer, format, width=width, columns=columns, caption=caption)
+    view = None if by_rows else _view(every, row, why)
+    more = tables.arguments(renderer, format, view=view, width=width, columns=columns, caption=caption)
     asked: dict[str, Any] = {
         "mode": mode,
         "batch": batch,
@@ -143,7 +149,12 @@ def command(
             {**asked, "rounds": rounds, "ceilings": ceilings, "output": output, "force": force, "core": core}
         )
         if preset is not None:
-            _refuse_beside_preset({"--allow": allow, "--prove": prove, "--by": by is not None})
+            _refuse_beside_preset(
+                {
+                    **{"--allow": allow, "--prove": prove, "--by": by is not None},
+                    **{"--all": every, "--row": row is not None, "--why": why},
+                }
+            )
         paths = _paths(runs or [], preset)
         profiles = _load(paths)
         if preset is not None:
@@ -165,6 +176,8 @@ def command(
 
     with if_long(f"comparing {len(profiles)} profiles"):
         ranking = rank(profiles, as_given=backends is None, by=by)
+    if row is not None and len(profiles) > 2:
+        raise InputError(f"--row is of two runs, and {len(profiles)} are compared: give two profiles.")
     refused = None if allow else refusal(ranking)
     if refused is not None:
         raise GateError(refused)
@@ -173,8 +186,16 @@ def command(
 
         ranking = proven(ranking, say, requests)
     tables.write(renderer.render(ranking, **more), more)
-    if format == "text":
+    if format == "text" and row is None:
         _next(paths)
+
+
+def _view(every: bool, row: int | None, why: bool) -> Any:
+    """Return what of the account is shown; None where nothing was asked for."""
+    from roofline.renderers.comparison._account import View
+
+    asked = View(every, row, why)
+    return None if asked == View() else asked
 
 
 def _check_key(by: str | None) -> None:

@@ -11,9 +11,9 @@ import msgspec
 from roofline.analysis.analysis import Analysis, analyze_timed, why_untimed
 from roofline.analysis.launch_floor import seen_device
 from roofline.comparison.account.account import account
+from roofline.comparison.account.findings import Finding, findings
 from roofline.comparison.account.row import Account
 from roofline.comparison.breakdown.breakdown import Breakdown, breakdown, observations
-from roofline.comparison.causes.findings import Finding, explained, rest
 from roofline.comparison.common_ceilings import best_ceilings
 from roofline.comparison.labels import called
 from roofline.comparison.parity.difference import plain
@@ -30,26 +30,22 @@ from roofline.shown import Shown
 class RankedPair:
     """Two runs, what they are called, and why they differ: the account of wall_A - wall_B.
 
-    smaller: what is small beside findings that explain the difference; tendencies: what these runs show and do not
-    resolve. proofs: what became of causes that were taken away; None where nobody asked. breakdown: the ops by another
-    key; None where they are told by phase and block. observations: the ops that differ, of runs without blocks or
-    without steps enough for a finding; None of others.
+    proofs: what turning switches moved; None where nobody asked. breakdown: the ops by another key; None where they are
+    told by phase and block. observations: the ops that differ, of runs without blocks or without steps enough to tell
+    a difference from noise; None of others.
     """
 
     names: tuple[str, str]
     comparison: Comparison
     account: Account
-    findings: tuple[Finding, ...]
-    smaller: tuple[Finding, ...] = ()
-    tendencies: tuple[Finding, ...] = ()
     proofs: tuple[Proof, ...] | None = None
     breakdown: Breakdown | None = None
     observations: Breakdown | None = None
 
     @property
-    def rest(self) -> float:
-        """What no finding accounts for: the difference less the findings [s]."""
-        return rest(self.comparison, self.findings)
+    def findings(self) -> tuple[Finding, ...]:
+        """The rows of the account that have a name."""
+        return findings(self.account)
 
 
 @dataclass(frozen=True, repr=False)
@@ -115,15 +111,11 @@ def rank(
     for a, b in order:
         comparison = compare(profiles[a], profiles[b], (names[a], names[b]))
         shown = breakdown(comparison, by)
-        told = explained(comparison)
         pairs.append(
             RankedPair(
                 (names[a], names[b]),
                 comparison,
                 account(comparison, (plain(names[a]), plain(names[b]))),
-                told.findings,
-                smaller=told.smaller,
-                tendencies=told.tendencies,
                 breakdown=shown,
                 observations=observations(comparison, shown),
             )

@@ -11,8 +11,8 @@ import msgspec
 
 from roofline import plugins
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.account.findings import Finding
 from roofline.comparison.causes.facts import run_names
-from roofline.comparison.causes.findings import Finding
 from roofline.comparison.proof import headline
 from roofline.comparison.proof.experiment import Experiment, Measured, Proof, cannot, judge, plan, without_switch
 from roofline.comparison.proof.same_run import counted_work

@@ -37,10 +37,11 @@ _LEAST_CAUSE = 0.01
 class GrownPlace:
     """Where a measure grew: place is (phase, block, class) or empty, what the op or reason that grew most there.
 
-    amount: how much it grew, in the unit of the measure; ops: how many ops more; None where that says nothing.
+    Of a time it is a row of the account, block is None, and what is the row's sentence. amount: how much it grew, in
+    the unit of the measure; ops: how many ops more; None where that says nothing.
     """
 
-    place: tuple[str, ...]
+    place: tuple[str | None, ...]
     what: str
     amount: float
     ops: int | None = None
@@ -88,13 +89,13 @@ def skipped(measure: Measure, limit: Limit, why: str) -> Gate:
 
 
 def told(causes: Sequence[GrownPlace]) -> tuple[GrownPlace, ...]:
-    """The first causes, without those that are nothing beside the first."""
+    """The first causes, without those that are nothing next to the first."""
     return tuple(cause for cause in causes[:CAUSES] if cause.amount >= _LEAST_CAUSE * causes[0].amount)
 
 
 def most_first(cause: GrownPlace) -> tuple[float, tuple[str, ...], str]:
     """The key that sorts causes: the largest first, equal ones by name."""
-    return -cause.amount, cause.place, cause.what
+    return -cause.amount, tuple(name or "" for name in cause.place), cause.what
 
 
 def grown(before: WorkAnalysis, after: WorkAnalysis, of: Of, phase: str | None = None) -> list[GrownPlace]:

@@ -4,30 +4,47 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from dataclasses import replace
 
 from roofline.analysis.analysis import Analysis
-from roofline.regression.growth import Gate, GrownPlace, Measure, Status, grown, judged, most_first, skipped, told
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Row
+from roofline.comparison.ranking import on_common_ceilings
+from roofline.comparison.terms import compare
+from roofline.regression.growth import Gate, GrownPlace, Measure, Status, judged, most_first, skipped, told
 from roofline.regression.limits import Limit, Limits
 
 
 def times(before: Analysis, after: Analysis, limits: Limits) -> list[Gate]:
     """The gates of the time, the gap and the peak memory of two profiles that were measured alike."""
     sides = (before, after)
-    seconds = grown(before, after, lambda side, row, _: float(side.table.share[row]))
-    more_gap = after.gap - before.gap
-    by_time = sorted([*seconds, *([GrownPlace((), "gap", more_gap)] if more_gap > 0 else [])], key=most_first)
     walls, gaps = [side.wall_interval for side in sides], [_gap_shares(side) for side in sides]
-    time = _timed("time", limits.time, (before.wall, after.wall), walls, by_time)
-    gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps, _gap_causes(*sides))
+    time = _timed("time", limits.time, (before.wall, after.wall), walls)
+    gap = _timed("gap", limits.gap, (before.gap / before.wall, after.gap / after.wall), gaps)
+    if time.status != "passed" or gap.status != "passed":
+        rows = _grown_rows(before, after)
+        time = _with_causes(time, rows)
+        gap = _with_causes(gap, [row for row in rows if row.kind == "gap"])
     return [time, gap, _memory(before, after, limits.memory)]
 
 
+def _grown_rows(before: Analysis, after: Analysis) -> list[Row]:
+    """Return the rows of the account in which CURRENT takes longer, the largest first."""
+    baseline, current = on_common_ceilings([before.profile, after.profile])
+    names = ("BASELINE", "CURRENT")
+    return [row for row in account(compare(baseline, current, names), names).rows if (row.seconds or 0.0) < 0]
+
+
+def _with_causes(gate: Gate, rows: Sequence[Row]) -> Gate:
+    """Return a gate that did not pass with the rows that grew."""
+    if gate.status == "passed":
+        return gate
+    places = [GrownPlace((row.phase, None, row.op_class), row.text, -(row.seconds or 0.0)) for row in rows]
+    return replace(gate, causes=told(places))
+
+
 def _timed(
-    measure: Measure,
-    limit: Limit,
-    values: tuple[float, float],
-    intervals: Sequence[tuple[float, float] | None],
-    causes: Sequence[GrownPlace],
+    measure: Measure, limit: Limit, values: tuple[float, float], intervals: Sequence[tuple[float, float] | None]
 ) -> Gate:
     found = interval(values, intervals, limit)
     status: Status = "passed"
@@ -39,7 +56,7 @@ def _timed(
             note = "fewer than 3 steps give no interval"
         elif not resolved:
             note = "its 95 % interval reaches below the limit"
-    return Gate(measure, None, limit, *values, status, found, told(causes) if status != "passed" else (), note)
+    return Gate(measure, None, limit, *values, status, found, (), note)
 
 
 def interval(
@@ -68,15 +85,6 @@ def interval(
 def _gap_shares(side: Analysis) -> tuple[float, float] | None:
     found = side.gap_interval
     return None if found is None else (found[0] / side.wall, found[1] / side.wall)
-
-
-def _gap_causes(before: Analysis, after: Analysis) -> list[GrownPlace]:
-    """Which cause of the gap grew most [s], where both profiles know them."""
-    first, second = before.gap_causes, after.gap_causes
-    if first is None or second is None:
-        return []
-    more = [GrownPlace((), name, seconds - first.get(name, 0.0)) for name, seconds in second.items()]
-    return sorted((cause for cause in more if cause.amount > 0), key=most_first)
 
 
 def _memory(before: Analysis, after: Analysis, limit: Limit) -> Gate:

@@ -43,8 +43,22 @@ def test_two_profiles(roofline: Run, tmp_path: Path) -> None:
     assert ended.code == 0, ended.err
     # In the order given: A is the faster one.
     assert ended.out.startswith("torch is 1.60x faster than jax: 12.5 ms instead of 20.0 ms per step")
-    assert "Why (A − B: what is positive, torch (A) spends and jax (B) does not" in ended.out
+    assert "Why jax (B) takes 7.50 ms more than torch (A) (+ is A's time, - is B's):" in ended.out
     assert ended.out.endswith("Next: roofline plot a.json b.json --kind waterfall -o waterfall.svg\n")
+
+
+def test_what_is_shown_of_the_account(roofline: Run, tmp_path: Path) -> None:
+    a, b = write(tmp_path, "a.json", 12.5), write(tmp_path, "b.json", 20, backend="jax")
+    every, row = roofline("compare", a, b, "--all"), roofline("compare", a, b, "--row", "1")
+    assert "smaller row" not in every.out
+    assert "Row 1: -7.50 ms, 100 %" in row.out
+    assert "Next:" not in row.out
+    assert "passes " in roofline("compare", a, b, "--why").out
+    refused(roofline("compare", a, b, "--row", "99"), 2, "There is no row 99: the account has ")
+    c = write(tmp_path, "c.json", 15, backend="third")
+    refused(roofline("compare", a, b, c, "--row", "1"), 2, "--row is of two runs, and 3 are compared")
+    refused(roofline("compare", a, b, "--why", "--format", "json"), 2, "--all, --row and --why are not for --format js")
+    refused(roofline("compare", a, b, "--preset", "keras-benchmark", "--all"), 2, "--all is not for --preset")
 
 
 def test_rows_by_the_key_that_is_asked_for(roofline: Run, tmp_path: Path) -> None:
@@ -68,12 +82,14 @@ def test_the_document_is_all_there_is_on_standard_output(roofline: Run, tmp_path
     back = json.loads(roofline("compare", b, a, "--format", "json").out)
     assert back["difference"] == -found["difference"]
     assert back["rest"] == pytest.approx(-found["rest"])
+    assert sum(row["seconds"] or 0.0 for row in found["account"]) == pytest.approx(found["difference"])
 
 
 def test_the_same_file_twice_is_zero_everywhere(roofline: Run, tmp_path: Path) -> None:
     a = write(tmp_path, "a.json")
     found = json.loads(roofline("compare", a, a, "--format", "json").out)
     assert found["difference"] == found["residual"] == found["rest"] == 0.0
+    assert {row["seconds"] for row in found["account"]} == {0.0}
     assert {term["seconds"] for term in found["terms"] + found["kernel_terms"]} == {0.0}
     assert found["findings"] == []
     assert found["parity"] == {"verdict": "comparable", "differences": []}

@@ -53,18 +53,18 @@ def test_of_two_that_nothing_tells_apart_the_first_of_the_pair_is_a() -> None:
         assert run_names(pair.comparison) == pair.names
 
 
-def test_findings_and_rest_are_the_difference() -> None:
+def test_the_rows_of_the_account_are_the_difference() -> None:
     pair = rank([run(30, "a"), run(13, "b")]).pairs[0]
     assert pair.comparison.resolved
-    assert sum(finding.seconds for finding in pair.findings) + pair.rest == pytest.approx(17e-3, rel=1e-12)
+    assert sum(row.seconds or 0.0 for row in pair.account.rows) == pytest.approx(17e-3, rel=1e-12)
 
 
 def test_the_same_twice_is_no_difference() -> None:
     pair = rank([run(13), run(13)]).pairs[0]
     assert pair.comparison.difference == 0.0
     assert not pair.comparison.resolved
+    assert {row.seconds for row in pair.account.rows} == {0.0}
     assert pair.findings == ()
-    assert pair.rest == 0.0
 
 
 @settings(max_examples=20)

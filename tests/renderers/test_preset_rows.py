@@ -38,7 +38,7 @@ def longer(profile: Profile, number: int, factor: float) -> Profile:
 
 
 def benchmark() -> PresetRows:
-    """Fit: a cause, and a run that is not comparable. Predict: another fastest by the median, and no cause."""
+    """Fit: a change, and a run that is not comparable. Predict: another fastest by the median."""
     return rows(
         "keras-benchmark",
         [
@@ -62,13 +62,13 @@ def test_output(name: str, ending: str, golden: Golden) -> None:
     golden(f"preset-rows.{ending}", plugins.load("roofline.renderers.preset", name, "format").render(benchmark()))
 
 
-def test_the_paragraph_is_made_of_the_findings() -> None:
+def test_the_paragraph_is_made_of_the_account() -> None:
     found = benchmark()
     told = joined(found)
-    findings = found.compared[0].pairs[1].ranked.findings
-    assert [finding.seconds for finding in findings] == pytest.approx([600e-6, 200e-6])
-    for finding in findings:
-        assert finding.text.rstrip(".") in told
+    rows = [row for row in found.compared[0].pairs[1].ranked.account.rows if row.seconds is not None]
+    # 600 µs of six ops instead of one, and 200 µs of the host between them.
+    assert rows[0].seconds == pytest.approx(800e-6)
+    assert f"Why: +800 µs, 100 % of the difference: {rows[0].text}" in told
     assert "torch takes 5.88 ms, 1.16x as long; the two are comparable." in told
     assert "keras-jax is 1.16x faster than torch: 5.08 ms instead of 5.88 ms per step (difference 800 µs" in told
     assert "Native PyTorch (eager) 693 ms, Keras 3 (JAX) 222 ms, 3.12x as long; that is another device" in told
@@ -92,12 +92,12 @@ def test_where_the_median_says_otherwise_it_is_told() -> None:
     )
 
 
-def test_without_a_finding_that_is_said() -> None:
+def test_where_nothing_differs_or_steps_are_few_that_is_said() -> None:
     alike = [step(**FIT), step(backend="keras-jax", **FIT)]
-    assert "No cause is resolved" in joined(rows("keras-benchmark", alike))
+    assert "Nothing differs: each row of the account is 0." in joined(rows("keras-benchmark", alike))
     few = [replace(run, wall=Wall(steps=run.wall.steps[:2])) for run in alike]
     told = joined(rows("keras-benchmark", few))
-    assert "No cause is told: that takes 3 plain and 3 profiled steps of each." in told
+    assert "No part of it is told from noise: that takes 3 plain and 3 profiled steps of each." in told
     assert "Why:" not in told
 
 
@@ -111,7 +111,7 @@ def test_the_document_holds_the_numbers() -> None:
     assert pair["factor"] == pytest.approx(5.88 / 5.08)
     low, high = pair["median_factor_ci95"]
     assert low <= pair["comparison"]["speedup"] <= high
-    closing = sum(each["seconds"] for each in pair["comparison"]["findings"]) + pair["comparison"]["rest"]
+    closing = sum(each["seconds"] or 0.0 for each in pair["comparison"]["account"])
     assert closing == pytest.approx(pair["comparison"]["difference"])
     assert fit["runs"][0]["preset"]["column"] == "Native PyTorch (eager)"
     assert [each["backend"] for each in found["alone"]] == ["keras2"]
@@ -136,14 +136,15 @@ def test_hostile_names_stay_text(name: str, hostile: str) -> None:
 
 @pytest.mark.parametrize("hostile", handmade.HOSTILE)
 @pytest.mark.parametrize("name", FORMATS)
-def test_hostile_findings_stay_text(name: str, hostile: str) -> None:
-    """Nobody's rules decide here what is said: the names stand in sentences too."""
+def test_hostile_rows_stay_text(name: str, hostile: str) -> None:
+    """Nobody's words decide here what is said: the names stand in sentences too."""
     found = rows("keras-benchmark", [step(UNFUSED, **FIT), step(backend=hostile, **FIT)])
     (row,) = found.compared
     (pair,) = row.ranking.pairs
     assert pair.comparison.parity.verdict != "not comparable"
-    told = tuple(replace(each, text=hostile, advice=hostile, rule=hostile, label=hostile) for each in pair.findings)
-    ranking = dataclasses.replace(row.ranking, pairs=(dataclasses.replace(pair, findings=told, smaller=told),))
+    told = tuple(replace(each, text=hostile, place=hostile, annotations=(hostile,)) for each in pair.account.rows)
+    account = replace(pair.account, rows=told)
+    ranking = dataclasses.replace(row.ranking, pairs=(dataclasses.replace(pair, account=account),))
     check(name, dataclasses.replace(found, compared=(dataclasses.replace(row, ranking=ranking),)))
 
 

@@ -1,6 +1,7 @@
 """Options of tables, each for the formats whose `render` takes them: found by its arguments, so that no list is kept.
 
-`rows` is a choice of rows, `page` what a text is written on, `columns` and `caption` are of a table in a paper.
+`rows` is a choice of rows, `view` what of an account is shown, `page` what a text is written on, `columns` and
+`caption` are of a table in a paper.
 """
 
 from __future__ import annotations
@@ -70,6 +71,7 @@ def arguments(
     format: str,
     *,
     rows: Any = None,
+    view: Any = None,
     width: int | None = None,
     columns: int | None = None,
     caption: str | None = None,
@@ -80,8 +82,12 @@ def arguments(
     if caption not in (None, *_CAPTIONS):
         raise InputError(f"There is no caption called {caption!r}; there are: {', '.join(_CAPTIONS)}.")
     known = signature(renderer.render).parameters
-    asked = {"rows": rows, "page": width, "columns": columns, "caption": caption}
-    spelled = {"rows": "--top, --all, --sort and --filter are", "page": "--width is"}
+    asked = {"rows": rows, "view": view, "page": width, "columns": columns, "caption": caption}
+    spelled = {
+        "rows": "--top, --all, --sort and --filter are",
+        "view": "--all, --row and --why are",
+        "page": "--width is",
+    }
     for name, value in asked.items():
         if value is not None and name not in known:
             what = spelled.get(name, f"--{name} is")

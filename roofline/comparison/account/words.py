@@ -9,6 +9,9 @@ from roofline.analysis.gap_parts import PAGE_FAULTS
 from roofline.comparison.account.row import NAMES, OpChange, Row
 from roofline.comparison.parity.difference import plain
 
+#: Parts of a scope that are named, the last ones.
+_PARTS = 3
+
 
 def sentence(row: Row, names: tuple[str, str]) -> str:
     """Say a row of the account; names: what the runs are called."""
@@ -18,9 +21,9 @@ def sentence(row: Row, names: tuple[str, str]) -> str:
         case "only":
             return f"{_where(row)}{_only(row, names)}{_work(row, names)}."
         case "rate":
-            return f"{row.op_class}, {_same(row)}{_roofs(row, names)}."
+            return f"{_same(row)}{_roofs(row, names)}."
         case "gap":
-            return f"{row.place}: {_part(row, names)}."
+            return f"{'' if row.place == PAGE_FAULTS else 'no op ran, '}{row.place}: {_part(row, names)}."
 
 
 def _part(row: Row, names: tuple[str, str]) -> str:
@@ -41,17 +44,25 @@ def _setting(change: OpChange, names: tuple[str, str]) -> str:
 
 
 def _where(row: Row) -> str:
-    place = plain(row.place) if row.place else ""
-    phase = row.phase or ""
-    if not place or place == phase:
-        return f"{phase}: " if phase else ""
-    return f"{place}, {phase}: " if phase else f"{place}: "
+    """Say at which places and in which phase the ops of a change are."""
+    named, _, more = (row.place or "").partition(" and ")
+    where = ", ".join(dict.fromkeys(plain(last_parts(scope)) for scope in named.split(", ")))
+    where += f" and {plain(more)}" if more else ""
+    where = ", ".join(dict.fromkeys(filter(None, (where, row.phase))))
+    return f"{where}: " if where else ""
+
+
+def last_parts(scope: str) -> str:
+    """Return the last parts of a scope: of "bert/encoder/layer.*/attention/self" "layer.*/attention/self"."""
+    return "/".join(scope.split("/")[-_PARTS:])
 
 
 def _only(row: Row, names: tuple[str, str]) -> str:
     """Say which ops each run has, the run that spends more first."""
     slower, faster = (0, 1) if (row.seconds or 0.0) >= 0 else (1, 0)
-    ours, theirs = (_listed(row.ops, side) for side in (slower, faster))
+    shown = [_more(row.ops, side) for side in (slower, faster)]
+    types = {change.type for some in shown for change, _ in some[:NAMES]}
+    ours, theirs = (_listed(some, typed=len(types) > 1) for some in shown)
     if not ours:
         return f"{names[faster]} runs {theirs}, {names[slower]} none of it"
     if not theirs:
@@ -59,18 +70,21 @@ def _only(row: Row, names: tuple[str, str]) -> str:
     return f"{names[slower]} runs {ours} where {names[faster]} runs {theirs}"
 
 
-def _listed(ops: Sequence[OpChange], side: int) -> str:
-    """List the ops that a run executes more often than the other one; where it has none such, all that it executes."""
+def _more(ops: Sequence[OpChange], side: int) -> list[tuple[OpChange, float]]:
+    """Return the ops that a run executes more often than the other one; where it has none such, all of its ops."""
     counts = [(change, _number((change.a, change.b)[side]), _number((change.b, change.a)[side])) for change in ops]
     more = [(change, count) for change, count, other in counts if count > other]
-    shown = more or [(change, count) for change, count, _ in counts if count]
-    typed = len({change.type for change in ops if change.type}) > 1
+    return more or [(change, count) for change, count, _ in counts if count]
+
+
+def _listed(some: Sequence[tuple[OpChange, float]], typed: bool) -> str:
+    """List ops with how often they run; typed: with their types."""
     parts = [
         f"{units.count(round(count))} {op_name(change.name)}{f' in {change.type}' if typed and change.type else ''}"
-        for change, count in shown[:NAMES]
+        for change, count in some[:NAMES]
     ]
-    rest = sum(count for _, count in shown[NAMES:])
-    return ", ".join(parts) + (f" and {units.count(round(rest))} more ops" if round(rest) else "")
+    rest = round(sum(count for _, count in some[NAMES:]))
+    return ", ".join(parts) + (f" and {units.count(rest)} more {'op' if rest == 1 else 'ops'}" if rest else "")
 
 
 def op_name(name: str) -> str:
@@ -96,8 +110,8 @@ def _work(row: Row, names: tuple[str, str]) -> str:
 
 
 def _same(row: Row) -> str:
-    count = sum(_number(change.a) for change in row.ops)
-    return f"the same {units.count(round(count))} ops" if round(count) != 1 else "the same op"
+    count = round(sum(_number(change.a) for change in row.ops))
+    return f"the same {row.op_class} op" if count == 1 else f"the same {units.count(count)} {row.op_class} ops"
 
 
 def _roofs(row: Row, names: tuple[str, str]) -> str:

@@ -23,8 +23,8 @@ import msgspec
 import numpy as np
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.account.findings import Finding
 from roofline.comparison.causes.facts import run_names
-from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import plain
 from roofline.comparison.proof.same_run import differing, model_flops, moved_since, other_work
 from roofline.comparison.proof.settings import setting_for, why_none

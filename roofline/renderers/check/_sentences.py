@@ -76,7 +76,9 @@ def _cause(gate: Gate, cause: GrownPlace) -> str:
     amount = f"+{_CAUSE_UNITS.get(gate.measure, units.count)(cause.amount)}"
     if not cause.place:
         return f"{_words.plain(cause.what, 80)} {amount}"
-    phase, block, op_class = (_words.plain(name, 40) for name in cause.place)
+    if cause.place[1] is None:  # a row of the account
+        return f"{amount}: {_words.plain(cause.what, 400).rstrip('.')}"
+    phase, block, op_class = (_words.plain(name or "", 40) for name in cause.place)
     words = f"{op_class} in {block}, {phase} {amount}"
     if cause.ops:
         words += f", {units.count(abs(cause.ops))} op{'' if abs(cause.ops) == 1 else 's'}"

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 
 from roofline import units
 from roofline.analysis.bootstrap import FEWEST, Interval, interval
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Ends, Row, Split, whole
-from roofline.comparison.causes.claim import MATERIAL
 from roofline.comparison.ranking import RankedPair
 from roofline.core.schema import Profile
 from roofline.renderers import _tables, _words
@@ -76,26 +75,6 @@ def lines(pair: RankedPair, found: Breakdown) -> Lines:
     )
     total = Line("total", (a.wall, b.wall), pair.comparison.difference, pair.comparison.ci95)
     return Lines(tuple(rows), Line(every.label, (a.busy, b.busy), every.seconds, of_all, every.split), gap, total)
-
-
-def table(pair: RankedPair, found: Breakdown, most: int, least: float = 0.0) -> _term_table.Table:
-    """The rows and the gap in the form of the terms, for a figure; what is small, or below `least` [s], is in one."""
-    longer = max(pair.comparison.a.wall, pair.comparison.b.wall)
-    every = [line(row) for row in found.rows]
-    sizes = [abs(snapped(pair.comparison.difference, longer)), *(abs(row.seconds) for row in every)]
-    small = max(_term_table.SMALL * max(sizes), least)
-    rows = [row for row in every[:most] if abs(row.seconds) >= small]
-    left, causes = found.rows[len(rows) :], _term_table.small_causes(pair.comparison, least)
-    if left or causes:
-        others = _together(f"others ({len(left) + len(causes)})", left)
-        seconds = others.seconds + sum(term.seconds for term in causes)
-        rows.append(replace(others, seconds=snapped(seconds, longer)))
-    nothing = (None,) * len(_term_table.COLUMNS)
-    places = tuple(_term_table.Row(each.label, nothing, each.seconds, each.ci95) for each in rows)
-    gap = _term_table.gap_rows(pair.comparison, least)
-    told = sum(row.seconds for row in (*places, *gap))
-    total = _term_table.Row("total", nothing, pair.comparison.difference, pair.comparison.ci95)
-    return _term_table.Table(places, gap, total, pair.comparison.difference - told)
 
 
 def line(row: Row) -> Line:
@@ -189,32 +168,15 @@ def _rows(found: Breakdown) -> str:
     return _PLURAL.get(found.by, f"{found.by}s")
 
 
-def no_finding(pair: RankedPair) -> str:
-    """What is said in the place of findings: why there can be none, of runs of which that is known."""
-    found = pair.comparison
-    split = whole(found) if found.hardware_differs else None
-    if few := unresolved(pair):
-        return few
-    if abs(found.difference) < MATERIAL * max(found.a.wall, found.b.wall):
-        least = units.percent(MATERIAL, 0)
-        return f"No finding: the runs differ by less than {least} of the longer step, below which no cause is told."
-    if split is not None and split.ceilings[0] * split.ceilings[1] < 0:
-        return (
-            f"No finding: of the difference {_amount(split.ceilings)} is the ceilings' of the devices, by what their "
-            "caches held, which the traces do not say, so that hardware and kernels cannot be told apart."
-        )
-    return "No finding: no rule accounts for a difference that these runs resolve."
-
-
 def unresolved(pair: RankedPair) -> str:
-    """Why nothing of the difference is a finding, of runs with too few steps; empty of others."""
+    """Say that runs of too few steps resolve nothing; empty of others."""
     if pair.comparison.ci95 is not None:
         return ""
     numbers = [_steps(run.profile) for run in (pair.comparison.a, pair.comparison.b)]
     few = f"{_words.counted(numbers[0], 'step')} of A and {_words.counted(numbers[1], 'step')} of B"
     return (
-        f"No finding: with {few} no difference can be told from noise, which takes {FEWEST} of each. What stands below "
-        "was observed in these steps, and others may differ."
+        f"With {few} no difference can be told from noise, which takes {FEWEST} of each: what stands below was "
+        "observed in these steps, and others may differ."
     )
 
 

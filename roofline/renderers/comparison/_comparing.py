@@ -2,29 +2,21 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
 from roofline.comparison.breakdown.breakdown import COMMON, common_places
-from roofline.comparison.causes.claim import MATERIAL
-from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import SAME_WORK
-from roofline.comparison.parity.parity import Parity
+from roofline.comparison.parity.parity import Difference, Parity
 from roofline.comparison.proof.headline import DIFFERENCE
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Comparison
 from roofline.core.schema import slug
 from roofline.renderers import _words
-from roofline.renderers._signed import rounding, scale, signed, snapped
+from roofline.renderers._signed import rounding, signed, snapped
 from roofline.renderers._words import plain
 
-#: Findings of each pair that are told where there are more than two runs.
-TOP = 3
-#: Findings that one sentence names.
-_CAUSES = 3
-#: From this share of a difference on, what is left of it is told.
-_LEFT = 5e-3
 MARKS = "* comparable with named differences; ! not comparable"
 
 
@@ -83,21 +75,6 @@ def _repeatable(run: Analysis) -> bool:
     return run.profile.imported is None and "in-process" not in map(slug, run.flags)
 
 
-def causes(pair: RankedPair) -> str:
-    """The sentence after the verdict: the largest findings, and the largest of those that go the other way."""
-    if not pair.comparison.resolved:
-        return ""
-    difference = pair.comparison.difference
-    ahead = [finding for finding in pair.findings if finding.seconds * difference > 0][:_CAUSES]
-    against = [finding for finding in pair.findings if finding.seconds * difference < 0][:1]
-    if not ahead:
-        return ""
-    if against or _exceed(ahead, difference):
-        return f"{_sum(pair, ahead, against)}; {_asked(pair.comparison)}."
-    parts = [f"{units.seconds(abs(finding.seconds))} is {plain(finding.label, 120)}" for finding in ahead]
-    return f"Of {units.seconds(abs(difference))}, {', '.join(parts)}; {_asked(pair.comparison)}."
-
-
 def again(pair: RankedPair) -> str:
     """The sentence after those: what both runs differ by now, where they were measured again in turns."""
     proof = next((proof for proof in pair.proofs or () if proof.rule == DIFFERENCE), None)
@@ -112,64 +89,6 @@ def again(pair: RankedPair) -> str:
     return f"{told}: {proof.verdict}{why}."
 
 
-def _exceed(ahead: Sequence[Finding], difference: float) -> bool:
-    """Whether causes add up to more than the difference that they are causes of, by more than rounding."""
-    total, whole = sum(abs(finding.seconds) for finding in ahead), abs(difference)
-    return total - whole >= _LEFT * whole
-
-
-def _sum(pair: RankedPair, ahead: Sequence[Finding], against: Sequence[Finding]) -> str:
-    """What either run loses, and the sum: "torch loses 3 ms through X, while jax loses 1 ms elsewhere: 3 - 1 = 2 ms".
-
-    Elsewhere is all that has no name here: other findings, and what none accounts for. As written, the sum closes.
-    """
-    whole = pair.comparison.difference
-    written = scale([whole, *(finding.seconds for finding in (*ahead, *against))])
-    parts = [
-        [(written.rounded(abs(finding.seconds)), f"through {plain(finding.label, 120)}") for finding in some]
-        for some in (ahead, against)
-    ]
-    lost, won = (sum(amount for amount, _ in some) for some in parts)
-    rest = written.rounded(written.rounded(abs(whole)) - lost + won)
-    if rest:
-        parts[rest < 0].append((abs(rest), "elsewhere"))
-    runs = (name(pair, 0), name(pair, 1))[:: 1 if whole > 0 else -1]
-    told = [
-        f"{run} loses {_words.conjunction([f'{units.seconds(amount)} {how}' for amount, how in some])}"
-        for run, some in zip(runs, parts, strict=True)
-        if some
-    ]
-    signs = [f"{sign} {written.size(amount)}" for sign, some in zip("+−", parts, strict=True) for amount, _ in some]
-    total = f"{written.size(abs(whole))} {written.unit}"
-    return f"{', while '.join(told)}: {' '.join(signs).removeprefix('+ ')} = {total}"
-
-
-def _asked(found: Comparison) -> str:
-    """Whether both runs were asked for the same products."""
-    a, b = found.a.total.model_flops, found.b.total.model_flops
-    if abs(a - b) <= SAME_WORK * max(a, b):
-        return "model FLOPs of products are equal" if a else "neither has products of known work"
-    one, other = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
-    return f"model FLOPs of products differ ({one} and {other})"
-
-
-def beside(pair: RankedPair) -> str:
-    """What is no finding and is told all the same, below the findings: what is small beside them, and tendencies."""
-    told = []
-    if pair.smaller:
-        told.append(f"Small beside these, and perhaps their effects: {_named(pair.smaller)}.")
-    if pair.tendencies:
-        told.append(f"Tendencies, which these runs do not tell from noise: {_named(pair.tendencies)}.")
-    return " ".join(told)
-
-
-def _named(found: Sequence[Finding]) -> str:
-    """The largest of them in few words."""
-    told = [f"{signed(each.seconds)} {plain(each.label, 120)}" for each in found[:_CAUSES]]
-    more = len(found) - len(told)
-    return _words.conjunction([*told, f"{more} more"] if more else told)
-
-
 def subject(runs: Sequence[Analysis]) -> str:
     """What was run on which devices: "bert infer, b1 s128 on AMD EPYC, 1 thread"; each different one is named."""
     what = " against ".join(dict.fromkeys(_words.subject(run) for run in runs))
@@ -177,15 +96,10 @@ def subject(runs: Sequence[Analysis]) -> str:
     return f"{what} on {where}"
 
 
-def sign(pair: RankedPair) -> str:
-    """What a positive number means, and what shares beyond the whole do: one cause's are made up for by another's."""
-    a, b = (
-        own if own.endswith(f" ({letter})") else f"{own} ({letter})"
-        for own, letter in ((name(pair, 0), "A"), (name(pair, 1), "B"))
-    )
-    shares = [_percent(part, pair) or 0 for part in (*(finding.seconds for finding in pair.findings), pair.rest)]
-    beyond = "; shares of the difference with their signs" if min(shares) < 0 or max(shares) > 100 else ""
-    return f"A − B: what is positive, {a} spends and {b} does not{beyond}"
+def lettered(pair: RankedPair, side: int) -> str:
+    """Name a run with its letter: "torch (A)"."""
+    letter = f" ({'AB'[side]})"
+    return name(pair, side) if name(pair, side).endswith(letter) else f"{name(pair, side)}{letter}"
 
 
 def warning(pair: RankedPair) -> str:
@@ -209,10 +123,39 @@ def judged(parity: Parity) -> str:
     return f"{told}; {_words.counted(doubts, 'doubt')} about the measurement" if doubts else told
 
 
+def same_work(pair: RankedPair) -> str:
+    """Say whether both runs do the same work, in a few words."""
+    parity, (a, b) = pair.comparison.parity, (run.total.model_flops for run in (pair.comparison.a, pair.comparison.b))
+    equal = abs(a - b) <= SAME_WORK * max(a, b)
+    if equal:
+        flops = "model FLOPs of matmuls are equal" if a else "neither has matmuls of known work"
+    else:
+        one, other = (units.flop(flops) if flops else "none that are known" for flops in (a, b))
+        flops = f"model FLOPs of matmuls differ ({one} and {other})"
+    certain = a and equal and len(parity.settings) == len(parity.of("named"))
+    same = "no" if parity.verdict == "not comparable" else "yes" if certain else "as far as is known"
+    return f"{same}; {flops}"
+
+
 def differences(pair: RankedPair) -> list[str]:
-    """What differs, each in a sentence with the largest part of the difference that it can explain."""
+    """Say all that differs, each in a sentence with the largest part of the difference that it can explain."""
+    return _sentences(pair.comparison.parity.differences)
+
+
+def settings(pair: RankedPair) -> list[str]:
+    """Say which settings differ."""
+    return _sentences(pair.comparison.parity.settings)
+
+
+def others(pair: RankedPair) -> list[str]:
+    """Say what else differs, and which doubts there are about the measurement."""
+    settings = pair.comparison.parity.settings
+    return _sentences(one for one in pair.comparison.parity.differences if one not in settings)
+
+
+def _sentences(some: Iterable[Difference]) -> list[str]:
     lines = []
-    for one in pair.comparison.parity.differences:
+    for one in some:
         most = ""
         if one.seconds is not None:
             share = "" if one.share is None else f", {units.percent(one.share, 0)} of the difference"
@@ -223,17 +166,12 @@ def differences(pair: RankedPair) -> list[str]:
 
 
 def share(part: float, pair: RankedPair) -> str:
-    """A part of the difference in percent; a dash where the runs resolve none, or so little that no part matters."""
-    percent = _percent(part, pair)
-    return units.UNKNOWN if percent is None else f"{percent} %"
-
-
-def _percent(part: float, pair: RankedPair) -> int | None:
-    whole, longer = pair.comparison.difference, max(pair.comparison.a.wall, pair.comparison.b.wall)
-    # What is left of causes that cancel is no measure of them: each finding is more than a difference below this.
-    if not pair.comparison.resolved or abs(whole) < MATERIAL * longer:
-        return None
-    return round(100 * part / whole)  # a whole number: nothing is never "-0"
+    """Write a part of the difference in percent; a dash where the runs resolve none, or where its parts cancel."""
+    whole = pair.comparison.difference
+    largest = max((abs(row.seconds or 0.0) for row in pair.account.rows), default=0.0)
+    if not pair.comparison.resolved or 2 * abs(whole) < largest:
+        return units.UNKNOWN
+    return f"{round(100 * part / whole)} %"  # a whole number: nothing is never "-0"
 
 
 def places(pair: RankedPair) -> str:
@@ -243,7 +181,7 @@ def places(pair: RankedPair) -> str:
         return ""
     return (
         f"only {units.percent(common, 0)} of the ops' time is at the same phase and block in both runs, so "
-        "that rows above cancel: look at their sum, and at the findings."
+        "that rows of the table cancel: look at their sum, and at the account."
     )
 
 

@@ -15,7 +15,7 @@ from roofline.renderers._words import plain
 
 Places = list[tuple[str | None, str | None]]
 #: A row below this share of the difference or the largest row, and all after so many, go to the other places.
-SMALL, _MOST = 0.01, 12
+_SMALL, _MOST = 0.01, 12
 #: A heading of the table of terms, two lines of it, and the kinds of terms in that column. Each kind is in one column.
 COLUMNS: tuple[tuple[str, tuple[str, ...]], ...] = (
     ("compute\nwork", ("floor.compute.work",)),
@@ -52,18 +52,15 @@ class Row:
     terms: tuple[float | None, ...]
     seconds: float
     ci95: Interval | None
-    phase: str | None = None
-    block: str | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Table:
-    """Places by size, then the gap by cause. Rows and residual add up to the difference."""
+    """Places by size, then the gap by cause. Rows add up to the difference."""
 
     places: tuple[Row, ...]
     gap: tuple[Row, ...]
     total: Row
-    residual: float
 
     @property
     def rows(self) -> tuple[Row, ...]:
@@ -86,11 +83,11 @@ class Table:
         )
 
 
-def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Table:
+def table(comparison: Comparison, most: int = _MOST) -> Table:
     """The terms of the work view by phase and block, with what is small in one row, and the gap.
 
-    most: rows of places; least: what is below it is small, and so are causes of the gap [s]. The gap is told by cause
-    where the causes of both runs are known: a cause of one alone would stand beside what may be the same in the other.
+    most: rows of places. The gap is told by cause where the causes of both runs are known: a cause of one alone would
+    stand beside what may be the same in the other.
     """
     view = comparison.work
     found: dict[tuple[str | None, str | None], list[Term]] = {}
@@ -99,39 +96,27 @@ def table(comparison: Comparison, most: int = _MOST, least: float = 0.0) -> Tabl
             found.setdefault((term.phase, term.block), []).append(term)
     longer = _longer(comparison)
     sums = {place: snapped(sum(term.seconds for term in terms), longer) for place, terms in found.items()}
-    kept, small = _parted(sums, most, max(SMALL * abs(snapped(comparison.difference, longer)), least))
+    kept, small = _parted(sums, most, _SMALL * abs(snapped(comparison.difference, longer)))
     one_phase = len({phase for phase, _ in found}) == 1
     rows = [
         _row(plain(block or "") if one_phase else _place(phase, block), comparison, found, [(phase, block)])
         for phase, block in kept
     ]
-    causes = small_causes(comparison, least)
-    if causes:
-        rows.append(_row(f"others ({len(small) + len(causes)})", comparison, found, small, causes))
-    elif small:
+    if small:
         rows.append(_row(f"other places ({len(small)})", comparison, found, small))
     columns = [_sum(row.terms[number] for row in rows) for number in range(len(COLUMNS))]
     total = Row("total", tuple(columns), comparison.difference, comparison.ci95)
-    gap = gap_rows(comparison, least)
-    return Table(tuple(rows), gap, total, comparison.difference - sum(row.seconds for row in (*rows, *gap)))
+    return Table(tuple(rows), gap_rows(comparison), total)
 
 
-def gap_rows(comparison: Comparison, least: float = 0.0) -> tuple[Row, ...]:
-    """The gap, by cause where the causes of both runs are known; without causes below `least` [s]."""
+def gap_rows(comparison: Comparison) -> tuple[Row, ...]:
+    """The gap, by cause where the causes of both runs are known."""
     causes, what = _causes(comparison), gap_name(comparison)
     if not _told_apart(comparison, causes):
         return (_row(what, comparison, {}, [], causes),)
     return tuple(
-        _row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term])
-        for term in causes
-        if abs(term.seconds) >= least
+        _row(f"{what}: {plain(term.kind.removeprefix('gap.'))}", comparison, {}, [], [term]) for term in causes
     )
-
-
-def small_causes(comparison: Comparison, least: float) -> list[Term]:
-    """The causes of the gap that `gap_rows` leaves out."""
-    causes = _causes(comparison)
-    return [term for term in causes if abs(term.seconds) < least] if _told_apart(comparison, causes) else []
 
 
 def _causes(comparison: Comparison) -> list[Term]:
@@ -156,7 +141,7 @@ def _place(phase: str | None, block: str | None) -> str:
 def _parted(sums: Mapping[tuple[str | None, str | None], float], most: int, least: float) -> tuple[Places, Places]:
     """The places that get a row of their own, the largest first, and those that share one."""
     ordered = sorted(sums, key=lambda place: -abs(sums[place]))
-    least = max([least, *(SMALL * abs(each) for each in sums.values())])
+    least = max([least, *(_SMALL * abs(each) for each in sums.values())])
     kept = [place for place in ordered[:most] if abs(sums[place]) >= least]
     small = ordered[len(kept) :]
     return (ordered, []) if len(small) == 1 else (kept, small)
@@ -172,7 +157,6 @@ def _row(
     """Places and causes of the gap in one row."""
     terms = [term for place in places for term in found[place]]
     columns = [_sum(term.seconds for term in terms if term.kind in kinds) for _, kinds in COLUMNS]
-    single = places[0] if len(places) == 1 and not causes else (None, None)
     view, wanted = comparison.work, set(places)
     drawn = _drawn(view.a, wanted) - _drawn(view.b, wanted) if places else np.zeros(1)
     drawn = sum((comparison.gap_drawn[term.kind.removeprefix("gap.")] for term in causes), drawn)
@@ -181,7 +165,6 @@ def _row(
         tuple(columns),
         snapped(sum(term.seconds for term in (*terms, *causes)), _longer(comparison)),
         interval(drawn, view.a.resamples, view.b.resamples),
-        *single,
     )
 
 

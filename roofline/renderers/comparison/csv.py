@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from itertools import starmap
 
+from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.breakdown.rows import Row
 from roofline.comparison.ranking import RankedPair, Ranking
@@ -23,10 +24,10 @@ FIELDS = (
 def render(ranking: Ranking) -> str:
     """Seconds, to 12 digits, 0 below a femtosecond; what is unknown or does not apply is empty; columns never change.
 
-    row says what each line is: of "term" (or, with --by, "op"), "gap" and "residual" the seconds of a pair add up to
-    those of its "difference". "finding" names a cause of a part of it, and is no further part; "smaller" is what is
-    small beside these, "tendency" what is not told from noise, "proof" what taking a cause away gained. "warning",
-    "parity", "note" and "proof" have a sentence as their label.
+    row says what each line is. The seconds of all "account" lines of a pair add up to those of its "difference", and so
+    do those of "term" (or, with --by, "op"), "gap" and "residual" together. "finding" repeats the seconds of a row of
+    the account that has a name; "proof" says what turning a switch gained. "account", "warning", "parity", "note" and
+    "proof" have a sentence as their label.
     """
     return cells.document(FIELDS, (line for pair in ranking.pairs for line in _pair(pair)))
 
@@ -57,15 +58,29 @@ def _pair(pair: RankedPair) -> Iterator[dict[str, str]]:
     for line in (*ops, *(_term(term) | {"row": "gap"} for term in gap)):
         yield start | line
     yield start | {"row": "residual", "seconds": _time(residual)}
-    if not pair.findings:
-        yield start | {"row": "note", "label": cells.text(_broken_down.no_finding(pair))}
-    for row, some in (("finding", pair.findings), ("smaller", pair.smaller), ("tendency", pair.tendencies)):
-        for finding in some:
-            told = {"row": row, "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
-            yield start | told | _times(finding.seconds, finding.ci95)
+    if unresolved := _broken_down.unresolved(pair):
+        yield start | {"row": "note", "label": cells.text(unresolved)}
+    for account_row in pair.account.rows:
+        yield start | _account(account_row)
+    for finding in pair.findings:
+        line = {"row": "finding", "kind": cells.text(finding.rule), "label": cells.text(finding.label)}
+        yield start | line | _times(finding.seconds, finding.ci95)
     for proof in pair.proofs or ():
         told = {"row": "proof", "kind": cells.text(" + ".join(proof.rules)), "label": cells.text(proof.text)}
         yield start | told | _times(proof.observed, proof.observed_ci95)
+
+
+def _account(row: AccountRow) -> dict[str, str]:
+    """Write a row of the account: what each run spends in it; settings have no times."""
+    amounts = (None, None) if row.seconds is None else (row.a.seconds, row.b.seconds)
+    return {
+        "row": "account",
+        "label": cells.text(row.text),
+        "phase": cells.text(row.phase or ""),
+        "class": row.op_class or "",
+        "kind": row.kind,
+        **{name: _time(seconds) for name, seconds in zip(("a_seconds", "b_seconds"), amounts, strict=True)},
+    } | _times(row.seconds, row.ci95)
 
 
 def _term(term: Term) -> dict[str, str]:

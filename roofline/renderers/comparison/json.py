@@ -9,9 +9,10 @@ from typing import Any
 import msgspec
 
 from roofline.analysis.analysis import Analysis
+from roofline.comparison.account.findings import Finding
+from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.breakdown.breakdown import BLOCK, Breakdown
 from roofline.comparison.breakdown.rows import Part, Row
-from roofline.comparison.causes.findings import Finding
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.comparison.terms import Term
 from roofline.renderers._document import MAX_ROWS, document
@@ -38,32 +39,48 @@ def render(ranking: Ranking) -> str:
     return json.dumps(found, indent=2, allow_nan=False) + "\n"
 
 
-def pair(told: RankedPair) -> dict[str, Any]:
-    """One pair: wall_A - wall_B = sum(terms) + residual = sum(findings) + rest."""
-    found = told.comparison
+def pair(ranked: RankedPair) -> dict[str, Any]:
+    """One pair: wall_A - wall_B = sum(account) = sum(terms) + residual = sum(findings) + rest."""
+    comparison, named = ranked.comparison, ranked.findings
     return {
         "schema": 1,
-        "verdict": " ".join(filter(None, (_comparing.verdict(told), _comparing.causes(told), _comparing.again(told)))),
-        "parity": msgspec.to_builtins(found.parity),
-        "warning": _comparing.warning(told) or None,
-        "runs": [_run(name, run) for name, run in zip(told.names, (found.a, found.b), strict=True)],
-        "difference": found.difference,
-        "ci95": None if told.comparison.ci95 is None else list(told.comparison.ci95),
-        "resolved": told.comparison.resolved,
-        "speedup": found.speedup,
-        "findings": [_finding(finding) for finding in told.findings],
-        "smaller": [_finding(finding) for finding in told.smaller],
-        "tendencies": [_finding(finding) for finding in told.tendencies],
-        "rest": told.rest,
-        "proofs": None if told.proofs is None else _proofs.document(told.proofs),
-        "terms": _terms(found.work.terms),
-        "residual": found.work.residual,
-        "kernel_terms": _terms(found.kernel.terms),
-        "kernel_residual": found.kernel.residual,
-        "by": BLOCK if told.breakdown is None else told.breakdown.by,
-        "breakdown": _rows(told, told.breakdown, MAX_ROWS),
-        "observations": _rows(told, told.observations, TOP),
-        "unresolved": _broken_down.unresolved(told) or None,
+        "verdict": " ".join(filter(None, (_comparing.verdict(ranked), _comparing.again(ranked)))),
+        "parity": msgspec.to_builtins(comparison.parity),
+        "warning": _comparing.warning(ranked) or None,
+        "runs": [_run(name, run) for name, run in zip(ranked.names, (comparison.a, comparison.b), strict=True)],
+        "difference": comparison.difference,
+        "ci95": None if comparison.ci95 is None else list(comparison.ci95),
+        "resolved": comparison.resolved,
+        "speedup": comparison.speedup,
+        "account": [_account_row(row) for row in ranked.account.rows],
+        "findings": [_finding(finding) for finding in named],
+        "smaller": [],
+        "tendencies": [],
+        "rest": comparison.difference - sum(finding.seconds for finding in named),
+        "proofs": None if ranked.proofs is None else _proofs.document(ranked.proofs),
+        "terms": _terms(comparison.work.terms),
+        "residual": comparison.work.residual,
+        "kernel_terms": _terms(comparison.kernel.terms),
+        "kernel_residual": comparison.kernel.residual,
+        "by": BLOCK if ranked.breakdown is None else ranked.breakdown.by,
+        "breakdown": _rows(ranked, ranked.breakdown, MAX_ROWS),
+        "observations": _rows(ranked, ranked.observations, TOP),
+        "unresolved": _broken_down.unresolved(ranked) or None,
+    }
+
+
+def _account_row(row: AccountRow) -> dict[str, Any]:
+    """A row of the account; of settings, a and b are null and each of ops is a setting with both its values."""
+    fields: dict[str, Any] = msgspec.to_builtins(row)
+    is_setting = row.kind == "setting"
+    return {
+        "kind": row.kind,
+        "place": row.place,
+        "phase": row.phase,
+        "class": row.op_class,
+        **{name: fields[name] for name in ("seconds", "ci95")},
+        **{side: None if is_setting else fields[side] for side in ("a", "b")},
+        **{name: fields[name] for name in ("ops", "times", "upper", "annotations", "text")},
     }
 
 

@@ -1,4 +1,4 @@
-"""LaTeX for a write-up: the findings and the table of what the difference is made of, each in a float of its own."""
+"""LaTeX for a write-up: the account and the table of what the difference is made of, each in a float of its own."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from roofline.renderers._latex.escape import comment, letters
 from roofline.renderers._latex.table import LEAST_LONG_NAME, LEAST_NAME, PACKAGES, Table, floated, label
 from roofline.renderers._names.distinct import distinct
 from roofline.renderers._signed import signed
-from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
 
@@ -26,7 +26,7 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
     lines = [PACKAGES]
     if len(ranking.runs) == 2:
         pair = ranking.pairs[0]
-        if pair.findings:
+        if _account.rows(pair):
             lines += _why(pair, columns)
         return "\n".join([*lines, *_where(pair, columns, long, 0), *_proven(pair, columns), ""])
     lines += _runs(ranking, columns, long)
@@ -37,31 +37,33 @@ def render(ranking: Ranking, columns: int = 1, caption: str = "short") -> str:
 
 
 def _why(pair: RankedPair, columns: int) -> list[str]:
-    """The findings: what of the difference is whose."""
-    rows = [(signed(each.seconds), _comparing.share(each.seconds, pair)) for each in pair.findings]
-    rows.append((signed(pair.rest), _comparing.share(pair.rest, pair)))
-    names = [_words.plain(each.label or each.rule, 200) for each in pair.findings]
+    """Draw the largest rows of the account and the sum of the others; what each row says stands in comments."""
+    every = _account.rows(pair)
+    some, smaller = every[: _account.MANY], _account.smaller(pair, every[: _account.MANY])
+    times = [_account.seconds(row) for row in some] + ([_account.rest(pair, some)] if smaller else [])
+    rows = [(signed(time), _comparing.share(time, pair)) for time in times]
     table = Table(
-        name="cause",
+        name="row",
         heads=[["A − B", "share"]],
         rows=rows,
         numbers=[True, True],
         ranks=[0, 1],
-        rules=(len(rows) - 1,),
-        named=lambda most: [*distinct(names, most, made=letters), "the rest"],
+        rules=(len(some),) if smaller else (),
+        named=lambda most: distinct([*_account.labels(some), *filter(None, [smaller])], most, made=letters),
     )
-    lines = [
-        comment(f"{each.rule}: {each.text}{f' Try: {each.advice}.' if each.advice else ''}") for each in pair.findings
-    ]
-    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), _comparing.causes(pair))))
+    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair))))
+    lines = []
+    for number, row in enumerate(every, 1):
+        advice = f" Try: {_account.advice(row)}" if _account.advice(row) else ""
+        lines.append(comment(f"{number}: {_account.said(row)}{advice}"))
     key = label(*pair.names, "why")
-    return [*lines, *floated(table, columns, f"{told} {_comparing.sign(pair)}.", key)]
+    return [*lines, *floated(table, columns, f"{told} {_account.heading(pair)}.", key)]
 
 
 def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]:
     """The rows that add up to the difference: the terms by phase and block, or the ops by another key."""
-    none = "" if pair.findings else _broken_down.no_finding(pair)
-    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), none)))
+    unresolved = _broken_down.unresolved(pair)
+    told = " ".join(filter(None, (_comparing.warning(pair), _comparing.verdict(pair), unresolved)))
     more = " ".join(filter(None, (_broken_down.legend(pair), _comparing.places(pair), _measured(pair))))
     table = _terms(pair) if pair.breakdown is None else _ops(pair)
     key = label(*pair.names, "where", number or "")
@@ -72,13 +74,8 @@ def _where(pair: RankedPair, columns: int, long: bool, number: int) -> list[str]
 
 
 def _said(pair: RankedPair) -> list[str]:
-    """What parity says, and what is no finding: comments, as a table has no room for it."""
-    return [
-        f"Parity: {_comparing.judged(pair.comparison.parity)}.",
-        *_comparing.differences(pair),
-        *(f"Small beside the findings: {signed(each.seconds)} {each.label}: {each.text}" for each in pair.smaller),
-        *(f"Not told from noise: {signed(each.seconds)} {each.label}: {each.text}" for each in pair.tendencies),
-    ]
+    """Say what parity says: comments, as a table has no room for it."""
+    return [f"Parity: {_comparing.judged(pair.comparison.parity)}.", *_comparing.differences(pair)]
 
 
 def _proven(pair: RankedPair, columns: int) -> list[str]:

@@ -1,4 +1,4 @@
-"""GitHub Markdown for a write-up: the verdict, parity, the findings and the table of terms."""
+"""GitHub Markdown for a write-up: the verdict, parity, the account and the table of terms."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._markdown import escape
 from roofline.renderers._signed import signed
-from roofline.renderers.comparison import _broken_down, _comparing, _proofs, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _proofs, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 
 #: Letters of a name in a table.
@@ -17,14 +17,14 @@ _LONGEST = 120
 
 
 def render(ranking: Ranking) -> str:
-    """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""
+    """Two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
     lines = _two(ranking.pairs[0]) if len(ranking.runs) == 2 else _several(ranking)
     return "\n".join(lines) + "\n"
 
 
 def _two(pair: RankedPair) -> list[str]:
     found = pair.comparison
-    lines = [*_head(pair), *_findings(pair, len(pair.findings)), *_beside(pair), *_proven(pair)]
+    lines = [*_head(pair), *_rows(pair, len(pair.account.rows)), *_proven(pair)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown), "", *_differences(pair)]
     facts = [_comparing.places(pair), _broken_down.why(pair), _broken_down.legend(pair)]
     facts.append(f"{_comparing.closing(found)}.")
@@ -39,7 +39,7 @@ def _two(pair: RankedPair) -> list[str]:
 def _several(ranking: Ranking) -> list[str]:
     lines = [escape(_comparing.headline(ranking)), "", *_runs(ranking), "", *_matrix(ranking)]
     for pair in ranking.pairs:
-        lines += ["", *_head(pair), *_findings(pair, _comparing.TOP), *_beside(pair), *_proven(pair)]
+        lines += ["", *_head(pair), *_rows(pair, _account.FEW), *_proven(pair)]
         lines += _observed(pair, _broken_down.FEW, _broken_down.asked(pair))
         if _broken_down.asked(pair):
             lines += ["", *_differences(pair)]
@@ -57,8 +57,7 @@ def _proven(pair: RankedPair) -> list[str]:
 def _head(pair: RankedPair) -> list[str]:
     """The verdict, the warning and what parity says."""
     parity = pair.comparison.parity
-    more = " ".join(filter(None, (_comparing.causes(pair), _comparing.again(pair))))
-    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(more)}".rstrip(), ""]
+    lines = [f"**{escape(_comparing.verdict(pair))}** {escape(_comparing.again(pair))}".rstrip(), ""]
     if _comparing.warning(pair):
         lines = [f"**{escape(_comparing.warning(pair))}**", "", *lines]
     lines += [f"Parity: {escape(_comparing.judged(parity))}.", ""]
@@ -66,31 +65,28 @@ def _head(pair: RankedPair) -> list[str]:
     return [*lines, *told, ""] if told else lines
 
 
-def _findings(pair: RankedPair, most: int) -> list[str]:
-    if not pair.findings:
-        return [escape(_broken_down.no_finding(pair))]
-    left = pair.findings[most:]
-    rest = pair.rest + sum(finding.seconds for finding in left)
-    what = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
+def _rows(pair: RankedPair, most: int) -> list[str]:
+    """Draw the rows of the account, the largest first, and the sum of the others."""
+    every, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
+    lines = [escape(unresolved), ""] if unresolved else []
+    if not every:
+        return [*lines, "Nothing differs: each row of the account is 0."]
     rows = [
         [
             str(number),
-            signed(finding.seconds),
-            _comparing.share(finding.seconds, pair),
-            escape(finding.rule),
-            escape(finding.text),
-            escape(finding.advice),
+            signed(_account.seconds(row)),
+            _comparing.share(_account.seconds(row), pair),
+            escape(_account.said(row)),
+            escape(_account.advice(row)),
         ]
-        for number, finding in enumerate(pair.findings[:most], 1)
+        for number, row in enumerate(every[:most], 1)
     ]
-    rows.append(["", signed(rest), _comparing.share(rest, pair), "", what, ""])
-    heads = ["", "A − B", "share", "rule", "why", "what to try"]
-    return [f"{escape(_comparing.sign(pair))}.", "", *_grid(heads, rows, numbers=(0, 1, 2))]
-
-
-def _beside(pair: RankedPair) -> list[str]:
-    told = _comparing.beside(pair)
-    return ["", escape(told)] if told else []
+    if smaller := _account.smaller(pair, every[:most]):
+        rest = _account.rest(pair, every[:most])
+        rows.append(["", signed(rest), _comparing.share(rest, pair), smaller, ""])
+    heads, wide = ["", "A − B", "share", "what was seen", "what to try"], 5 if any(row[4] for row in rows) else 4
+    lines += [f"{escape(_account.heading(pair))}:", ""]
+    return [*lines, *_grid(heads[:wide], [row[:wide] for row in rows], numbers=(0, 1, 2))]
 
 
 def _observed(pair: RankedPair, most: int, table: Breakdown | None) -> list[str]:

@@ -1,54 +1,66 @@
-"""Plain text for a terminal: the verdict, parity, the findings, and the table that they are taken from."""
+"""Plain text for a terminal: the verdict, parity, the account, and the table of terms or ops."""
 
 from __future__ import annotations
 
 import textwrap
 from collections.abc import Iterator, Sequence
 
+from roofline import units
+from roofline.comparison.account.row import OpChange, Row
 from roofline.comparison.breakdown.breakdown import Breakdown
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _tables, _terminal, _words
 from roofline.renderers._names.distinct import distinct
-from roofline.renderers._signed import signed
+from roofline.renderers._signed import scale, signed, snapped
 from roofline.renderers._terminal import SHEET, Page, wrapped
-from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _proofs, _ranked, _term_table
+from roofline.renderers.comparison import (
+    _account,
+    _broken_down,
+    _comparing,
+    _evidence,
+    _proofs,
+    _ranked,
+    _term_table,
+)
+from roofline.renderers.comparison._account import SCREEN, View
 from roofline.renderers.comparison._broken_down import Line
 
-#: Differences that parity names and that are shown of each of several pairs.
-_FEW = 3
+#: Lines of a screen, and letters of a bar, for which a page must be as wide as a sheet.
+_LINES, _BAR = 24, 8
 #: Letters that names are given before a column makes room for them, and at most in the table of runs.
 _LEAST_NAME, _LEAST_LABEL, _LONGEST_RUN = 12, 16, 30
 #: What goes first of the table of runs for want of room: the highest.
 _RUN_RANKS = (0, 0, 0, 1, 4, 5, 3, 2)
 
 
-def render(ranking: Ranking, page: Page = SHEET) -> str:
-    """Two runs in full; of more, the table of runs, the matrix, and the largest findings of each."""
-    lines = _two(ranking.pairs[0], page) if len(ranking.runs) == 2 else _several(ranking, page)
+def render(ranking: Ranking, page: Page = SHEET, view: View = SCREEN) -> str:
+    """Two runs in full; of more, the table of runs, the matrix, and the largest rows of each account."""
+    if view.row is not None:
+        lines = _row(ranking.pairs[0], view.row, page)
+    else:
+        lines = _two(ranking.pairs[0], page, view) if len(ranking.runs) == 2 else _several(ranking, page, view)
     return "\n".join(line.rstrip() for line in lines) + "\n"
 
 
-def _two(pair: RankedPair, page: Page) -> list[str]:
+def _two(pair: RankedPair, page: Page, view: View) -> list[str]:
     lines = [*_warning(pair, page), *wrapped(_verdict(pair, advise=True), page, "bold"), ""]
     lines += _terminal.facts(_evidence.runs(pair), page)
-    lines += _terminal.facts(_judged(pair), page)
-    lines += ["", *_findings(pair, len(pair.findings), page), *wrapped(_comparing.beside(pair), page)]
-    lines += _proven(pair, page)
+    lines += _terminal.facts(_parity(pair), page)
+    lines += ["", *_rows(pair, page, view), *_proven(pair, page)]
     lines += [*_observed(pair, _broken_down.OBSERVED, pair.breakdown, page), "", *_differences(pair, page), ""]
     lines += _terminal.facts(_evidence.told(pair), page)
     return lines
 
 
-def _several(ranking: Ranking, page: Page) -> list[str]:
+def _several(ranking: Ranking, page: Page, view: View) -> list[str]:
     lines = [*wrapped(_comparing.headline(ranking), page, "bold"), "", *_runs(ranking, page), ""]
     lines += _matrix(ranking, page)
     for pair in ranking.pairs:
         lines += ["", page.painted("─" * page.prose, "dim"), *_warning(pair, page)]
         lines += [
             *wrapped(_verdict(pair), page, "bold"),
-            *_terminal.facts(_judged(pair, _FEW), page),
-            *_findings(pair, _comparing.TOP, page),
-            *wrapped(_comparing.beside(pair), page),
+            *_terminal.facts(_parity(pair, _account.FEW), page),
+            *_rows(pair, page, view, _account.FEW),
             *_proven(pair, page),
             *_observed(pair, _broken_down.FEW, _broken_down.asked(pair), page),
         ]
@@ -66,44 +78,87 @@ def _proven(pair: RankedPair, page: Page) -> list[str]:
 
 
 def _verdict(pair: RankedPair, advise: bool = False) -> str:
-    told = (_comparing.verdict(pair, advise), _comparing.causes(pair), _comparing.again(pair))
-    return " ".join(filter(None, told))
+    return " ".join(filter(None, (_comparing.verdict(pair, advise), _comparing.again(pair))))
 
 
-def _judged(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
-    found = pair.comparison.parity
-    yield "parity", _comparing.judged(found)
-    told = _comparing.differences(pair)
-    for words in told[:most]:
-        yield "", f"- {words}"
-    if most is not None and len(told) > most:
-        yield "", f"- and {len(told) - most} more: compare the two alone"
+def _parity(pair: RankedPair, most: int | None = None) -> Iterator[tuple[str, str]]:
+    """Yield whether both runs do the same work, and the settings that differ; `most` of either."""
+    yield "same work?", f"{_comparing.same_work(pair)}."
+    for head, sentences in (("", _comparing.others(pair)), ("settings", _comparing.settings(pair))):
+        for number, sentence in enumerate(sentences[:most]):
+            yield head if not number else "", sentence
+        if most is not None and len(sentences) > most:
+            yield "", f"{len(sentences) - most} more: compare the two alone."
 
 
-def _findings(pair: RankedPair, most: int, page: Page) -> list[str]:
-    """The findings, the largest first: time, share of the difference, rule and sentence; below it what to try."""
-    if not pair.findings:
-        return wrapped(_broken_down.no_finding(pair), page)
-    rows = []
-    for finding in pair.findings[:most]:
-        rows.append((signed(finding.seconds), _comparing.share(finding.seconds, pair), finding))
-    left = pair.findings[most:]
-    rest = pair.rest + sum(finding.seconds for finding in left)
-    wide = max(len(signed(rest)), *(len(time) for time, _, _ in rows))
-    lines = wrapped(f"Why ({_comparing.sign(pair)}):", page)
-    indent = 4 + wide + 8
-    for number, (time, share, finding) in enumerate(rows, 1):
-        head = f"{number:>2}  {time:>{wide}}  {share:>5} "
-        body = f"{_words.plain(finding.text, 900)} [{_words.plain(finding.rule, 40)}]"
-        lines += textwrap.wrap(head + body, page.prose, subsequent_indent=" " * indent, break_on_hyphens=False)
-        if finding.advice:
-            advice = f"Try: {_words.plain(finding.advice, 600)}"
-            lines += textwrap.wrap(
-                advice, page.prose, initial_indent=" " * indent, subsequent_indent=" " * indent, break_on_hyphens=False
-            )
-    more = f"{_words.counted(len(left), 'more finding')}, and what none accounts for" if left else "the rest"
-    lines.append(f"    {signed(rest):>{wide}}  {_comparing.share(rest, pair):>5} {more}")
+def _rows(pair: RankedPair, page: Page, view: View, most: int | None = None) -> list[str]:
+    """List the rows of the account that fit a screen, or `most`, and the sum of the others."""
+    every = _account.rows(pair)
+    lines = wrapped(_broken_down.unresolved(pair), page)
+    if not every:
+        return [*lines, *wrapped("Nothing differs: each row of the account is 0.", page)]
+    lines += wrapped(f"{_account.heading(pair)}:", page)
+    shown: list[Row] = []
+    for row, body in zip(every, _bodies(pair, every, page), strict=True):
+        full = len(shown) >= (most or _account.FEW) and (most is not None or len(lines) + len(body) > _LINES)
+        if full and not view.every:
+            break
+        shown.append(row)
+        lines += body
+    if smaller := _account.smaller(pair, shown):
+        rest = _account.rest(pair, shown)
+        widest = max(len(signed(_account.seconds(row))) for row in every)
+        lines.append(f"    {signed(rest):>{widest}}  {_comparing.share(rest, pair):>6}  {smaller} (--all shows them)")
+    if view.why:
+        notes = list(_account.notes(pair)) or ["no pass merged or dropped a row"]
+        lines += ["", *_terminal.facts(("passes" if not n else "", note) for n, note in enumerate(notes))]
     return lines
+
+
+def _bodies(pair: RankedPair, rows: Sequence[Row], page: Page) -> Iterator[list[str]]:
+    """Yield the lines of each row: number, time, share of the difference, a bar and its sentence, and what to try."""
+    sizes = [_account.seconds(row) for row in rows]
+    widest, most = max(len(signed(size)) for size in sizes), max(map(abs, sizes))
+    width = _BAR if page.width >= SHEET.width else 0
+    for number, (row, size) in enumerate(zip(rows, sizes, strict=True), 1):
+        head = f"{number:>2}  {signed(size):>{widest}}  {_comparing.share(size, pair):>6}  "
+        head += f"{_account.bar(row, most, width):<{width}}  " if width else ""
+        indent, advice = " " * len(head), _account.advice(row)
+        body = textwrap.wrap(head + _account.said(row), page.prose, subsequent_indent=indent, break_on_hyphens=False)
+        if advice:
+            body += textwrap.wrap(
+                f"Try: {advice}", page.prose, initial_indent=indent, subsequent_indent=indent, break_on_hyphens=False
+            )
+        yield body
+
+
+def _row(pair: RankedPair, number: int, page: Page) -> list[str]:
+    """List what one row rests on: its ops in both runs."""
+    row = _account.row_of(pair, number)
+    share = _comparing.share(_account.seconds(row), pair)
+    ci95 = "" if row.ci95 is None else f", 95 % interval {units.seconds_between(*map(snapped, row.ci95))}"
+    lines = wrapped(f"{_account.heading(pair)}.", page)
+    lines += wrapped(f"Row {number}: {signed(_account.seconds(row))}, {share}{ci95}.", page, "bold")
+    lines += [*wrapped(_account.said(row), page)]
+    lines += [*wrapped(f"Try: {_account.advice(row)}" if _account.advice(row) else "", page)]
+    return [*lines, "", *_ops(pair, row.ops, page)] if row.ops else lines
+
+
+def _ops(pair: RankedPair, ops: Sequence[OpChange], page: Page) -> list[str]:
+    """Draw the table of a row's ops: how often each run executes them, and their part of its seconds."""
+    written = scale([change.seconds for change in ops if change.seconds is not None])
+    grid = [["op", "type", *(_comparing.name(pair, side) for side in (0, 1)), f"A − B [{written.unit}]"]]
+    for change in ops:
+        names = _words.plain(change.name, 60), _words.plain(change.type or "", 20)
+        grid.append([*names, _count(change.a), _count(change.b), written.write(change.seconds)])
+    return _terminal.fitted(grid, (0, 1), (0, 3, 0, 0, 0), page, 1)
+
+
+def _count(value: float | str | None) -> str:
+    """Write how often an op runs in a step; what runs in some steps only has a fraction."""
+    if not isinstance(value, (int, float)):
+        return units.UNKNOWN
+    return units.significant(value) if value % 1 and value < 100 else units.count(value)
 
 
 def _observed(pair: RankedPair, most: int, table: Breakdown | None, page: Page) -> list[str]:

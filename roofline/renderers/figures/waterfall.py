@@ -1,4 +1,4 @@
-"""From one step's time to another's: what each part of the model adds or saves, then the gap."""
+"""From one step's time to another's: what each row of their account adds or saves."""
 
 from __future__ import annotations
 
@@ -7,16 +7,15 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 
 from roofline import units
 from roofline.analysis.analysis import Analysis
-from roofline.comparison.breakdown.breakdown import Breakdown, breakdown
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Row
 from roofline.comparison.labels import called
 from roofline.comparison.ranking import RankedPair
-from roofline.comparison.terms import Comparison, compare
-from roofline.core.vocabulary import PHASES
+from roofline.comparison.terms import compare
 from roofline.errors import InputError
 from roofline.renderers import _words
-from roofline.renderers._signed import rounding
-from roofline.renderers.comparison import _broken_down, _comparing, _term_table
-from roofline.renderers.comparison._term_table import Row, Table
+from roofline.renderers._signed import snapped
+from roofline.renderers.comparison import _account, _broken_down, _comparing
 from roofline.renderers.figures import _frame, _measure, _style
 from roofline.renderers.figures._written import Caption
 
@@ -26,8 +25,8 @@ if TYPE_CHECKING:
 
 #: Where the steps between the two walls take less than this share of them, the axis does not begin at 0.
 _CUT = 0.35
-#: Rows of places: more could not be seen. Rows below this share of the axis share one.
-_MOST, _SMALL = 9, 0.01
+#: Rows below this share of the axis share one.
+_SMALL = 0.01
 #: A row and its bar [in].
 _ROW, _BAR = 0.175, 0.115
 
@@ -63,72 +62,48 @@ def figure(items: Sequence[Analysis], width: float) -> tuple[Figure, Caption]:
     if len(items) != 2:
         raise InputError(f"A waterfall leads from one profile to another: give two, not {len(items)}.")
     first, second = called(item.profile for item in items)
-    found = compare(items[0].profile, items[1].profile, (first, second))
-    shown = breakdown(found)
-    pair = RankedPair((first, second), found, findings=(), breakdown=shown)
-    table = _table(pair, shown, 0.0)
-    low, high = _limits(found, table.rows)
-    table = _table(pair, shown, _SMALL * (high - low))
-    low, high = _limits(found, table.rows)
-    steps = _steps(pair, table)
-    return _drawn(pair, steps, low, width), _caption(pair, table)
+    comparison = compare(items[0].profile, items[1].profile, (first, second))
+    names = _words.plain(first, 60), _words.plain(second, 60)
+    pair = RankedPair((first, second), comparison, account(comparison, names))
+    rows = _account.rows(pair)
+    low, high = _limits(pair, rows)
+    steps = _steps(pair, [row for row in rows[: _account.MANY] if abs(_account.seconds(row)) >= _SMALL * (high - low)])
+    return _drawn(pair, steps, low, width), _caption(pair)
 
 
-def _table(pair: RankedPair, shown: Breakdown | None, least: float) -> Table:
-    """The rows; what is below `least` [s] is in one."""
-    if shown is None:
-        return _term_table.table(pair.comparison, _MOST, least)
-    return _broken_down.table(pair, shown, _MOST, least)
-
-
-def _limits(found: Comparison, rows: Sequence[Row]) -> tuple[float, float]:
-    """The ends of the axis [s]: from 0, or nearer where the steps would be too small to be seen."""
-    wall, ends = found.a.wall, [found.a.wall, found.b.wall]
+def _limits(pair: RankedPair, rows: Sequence[Row]) -> tuple[float, float]:
+    """Return the ends of the axis [s]: from 0, or nearer where the steps would be too small to be seen."""
+    wall, ends = pair.comparison.a.wall, [pair.comparison.a.wall, pair.comparison.b.wall]
     for row in rows:
-        ends += [wall - each for each in (row.seconds, *(row.ci95 or ()))]
-        wall -= row.seconds
+        ends += [wall - each for each in (_account.seconds(row), *(row.ci95 or ()))]
+        wall -= _account.seconds(row)
     low, high = min(ends), max(ends)
     if high - low >= _CUT * high or high - low < 1e-6 * high:
         return min(0.0, low), high
     return max(0.0, low - 0.25 * (high - low)) if low > 0 else low, high
 
 
-def _steps(pair: RankedPair, table: Table) -> list[_Step]:
-    """The wall of A, each row from where the one before it ended, and the wall of B."""
-    found = pair.comparison
-    steps = [_Step(_comparing.name(pair, 0), 0.0, found.a.wall, _WALL, None, units.seconds(found.a.wall))]
-    wall = found.a.wall
-    for number, (row, name) in enumerate(
-        zip(table.rows, _readable(table.rows, _term_table.gap_name(found)), strict=True)
-    ):
-        more = _LESS if row.seconds > 0 else _MORE if row.seconds < 0 else _SAME
-        look = _style.GAP if number >= len(table.places) else more
-        ends = None if row.ci95 is None else (wall - row.ci95[1], wall - row.ci95[0])
-        sign = "−" if row.seconds > 0 else "+" if row.seconds < 0 else ""
-        steps.append(_Step(name, wall, wall - row.seconds, look, ends, f"{sign}{units.seconds(abs(row.seconds))}"))
-        wall -= row.seconds
-    return [*steps, _Step(_comparing.name(pair, 1), 0.0, found.b.wall, _WALL, None, units.seconds(found.b.wall))]
+def _steps(pair: RankedPair, rows: Sequence[Row]) -> list[_Step]:
+    """Return the wall of A, each row from where the one before it ended, the others in one, and the wall of B."""
+    walls = pair.comparison.a.wall, pair.comparison.b.wall
+    steps, wall = [_Step(_comparing.name(pair, 0), 0.0, walls[0], _WALL, None, units.seconds(walls[0]))], walls[0]
+    for row, name in zip(rows, _account.labels(rows), strict=True):
+        steps.append(_step(name, wall, _account.seconds(row), row.ci95, is_gap=row.kind == "gap"))
+        wall -= _account.seconds(row)
+    if smaller := _account.smaller(pair, rows):
+        steps.append(_step(smaller, wall, _account.rest(pair, rows), None, is_gap=False))
+    if len(steps) == 1:
+        steps.append(_step("no row differs", wall, 0.0, None, is_gap=False))
+    return [*steps, _Step(_comparing.name(pair, 1), 0.0, walls[1], _WALL, None, units.seconds(walls[1]))]
 
 
-def _readable(rows: Sequence[Row], gap: str) -> list[str]:
-    """What rows are called in full words: "FFN, backward"; a phase alone where the block says no more than that.
-
-    gap: what the gap is called, which the look of its causes says.
-    """
-    full = [_place(row) for row in rows]
-    return [
-        row.label.removeprefix(f"{gap}: ") if row.phase is None and row.block is None
-        else f"{_words.plain(row.block or '')}, {_words.plain(row.phase or '')}" if full.count(name) > 1
-        else name
-        for row, name in zip(rows, full, strict=True)
-    ]  # fmt: skip
-
-
-def _place(row: Row) -> str:
-    block, phase = _words.plain(row.block or ""), _words.plain(row.phase or "")
-    if row.label == block or not phase:  # the phase is that of all rows
-        return row.label
-    return phase if not block or block == phase or block in PHASES else f"{block}, {phase}"
+def _step(name: str, wall: float, seconds: float, ci95: tuple[float, float] | None, *, is_gap: bool) -> _Step:
+    """Return the bar of some seconds that a step which ends at `wall` has more [s]."""
+    seconds = snapped(seconds)
+    look = _style.GAP if is_gap else _LESS if seconds > 0 else _MORE if seconds < 0 else _SAME
+    ends = None if ci95 is None else (wall - ci95[1], wall - ci95[0])
+    sign = "−" if seconds > 0 else "+" if seconds < 0 else ""
+    return _Step(name, wall, wall - seconds, look, ends, f"{sign}{units.seconds(abs(seconds))}")
 
 
 def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -> Figure:
@@ -144,7 +119,7 @@ def _drawn(pair: RankedPair, steps: Sequence[_Step], low: float, width: float) -
     longest = max(step.right for step in steps)
     unit = _frame.unit(longest)
     first, second = (_comparing.name(pair, side) for side in (0, 1))
-    keys = _frame.keys(_keys(first, second, _term_table.gap_name(pair.comparison), steps), width)
+    keys = _frame.keys(_keys(first, second, steps), width)
     begins = _frame.EDGE + _measure.line(_measure.SMALL) * len(warning)
     top = begins + _measure.line(_measure.TEXT) * len(heading.lines) + 0.02
     high = _ROW * len(steps)
@@ -181,8 +156,8 @@ def _shortened(name: str, inches: float) -> str:
     return _measure.fit(block, max(0.3, inches - _measure.width(comma + phase)), _measure.SMALL) + comma + phase
 
 
-def _keys(first: str, second: str, gap: str, steps: Sequence[_Step]) -> list[_frame.Key]:
-    told = {f"{first} spends more": _LESS, f"{second} spends more": _MORE, gap: _style.GAP}
+def _keys(first: str, second: str, steps: Sequence[_Step]) -> list[_frame.Key]:
+    told = {f"{first} spends more": _LESS, f"{second} spends more": _MORE, "no op runs": _style.GAP}
     return [_frame.Key(label, look) for label, look in told.items() if any(step.look == look for step in steps)]
 
 
@@ -214,23 +189,16 @@ def _break(figure: Figure, left: float, middle: float, height: float) -> None:
         figure.add_artist(Line2D(xs, ys, color="black", linewidth=0.6, zorder=6, **inches))
 
 
-def _rows(pair: RankedPair) -> str:
-    """What the bars are."""
-    divided = "adds (+) or saves (−), the time of fused kernels divided over what was fused,"
-    if pair.breakdown is None:
-        return f"what each part of the model {divided}"
-    return f"what each {pair.breakdown.by} of ops {divided}"
-
-
-def _caption(pair: RankedPair, table: Table) -> Caption:
+def _caption(pair: RankedPair) -> Caption:
     found = pair.comparison
     warning, names = _comparing.warning(pair), [_comparing.name(pair, side) for side in (0, 1)]
     title = f"From the step of {names[0]} to that of {names[1]}"
-    what = f"Bars are {_rows(pair)} and the gap; whiskers are 95 % intervals."
+    what = "Bars are the rows of the account, which add up; whiskers are 95 % intervals."
     short = [part for part in (warning, what, _comparing.verdict(pair)) if part]
-    told = [*short, f"Residual {rounding(table.residual)}."]
-    if pair.breakdown is not None:
-        told.append(f"{pair.breakdown.why}.")
+    told = [
+        *short,
+        *(f"{number}: {_account.said(row)}" for number, row in enumerate(_account.rows(pair)[: _account.MANY], 1)),
+    ]
     told += [words for words in (_broken_down.hardware(pair), _comparing.communication(pair)) if words]
     told.append(f"Parity: {_comparing.judged(found.parity)}.")
     told += [_words.plain(one.text, 300) for one in found.parity.of("named")]

@@ -5,7 +5,9 @@ from __future__ import annotations
 import json
 from typing import Any
 
+from roofline.comparison.account.labels import label
 from roofline.comparison.ranking import Ranking
+from roofline.renderers.comparison import _account
 from roofline.renderers.comparison import json as json_format
 from roofline.renderers.comparison import text as text_format
 from roofline.renderers.notebook import _html
@@ -29,15 +31,19 @@ def document(ranking: Ranking) -> dict[str, Any]:
 
 
 def columns(ranking: Ranking) -> dict[str, Any]:
-    """The findings: of wall_a - wall_b, `seconds` with their 95 % interval (low, high); largest first in each pair."""
-    rows = [(pair.names, finding) for pair in ranking.pairs for finding in pair.findings]
+    """The rows of each account: of wall_a - wall_b, `seconds` with their 95 % interval (low, high); largest first.
+
+    Settings come before them, and have no seconds.
+    """
+    rows = [(pair.names, row) for pair in ranking.pairs for row in pair.account.rows]
     return {
         "a": [names[0] for names, _ in rows],
         "b": [names[1] for names, _ in rows],
-        "cause": [finding.rule for _, finding in rows],
-        "seconds": [finding.seconds for _, finding in rows],
-        "low": [finding.ci95[0] if finding.ci95 else None for _, finding in rows],
-        "high": [finding.ci95[1] if finding.ci95 else None for _, finding in rows],
-        "text": [finding.text for _, finding in rows],
-        "advice": [finding.advice for _, finding in rows],
+        "kind": [row.kind for _, row in rows],
+        "cause": [label(row) for _, row in rows],
+        "seconds": [row.seconds for _, row in rows],
+        "low": [row.ci95[0] if row.ci95 else None for _, row in rows],
+        "high": [row.ci95[1] if row.ci95 else None for _, row in rows],
+        "text": [row.text for _, row in rows],
+        "advice": [_account.advice(row) for _, row in rows],
     }

@@ -1,6 +1,6 @@
 """The paragraph of a row, sentence by sentence, and the lines around it; shared by the formats. Plain text.
 
-Nothing is said that does not stand in a measurement, a finding or the published table.
+Nothing is said that does not stand in a measurement, a row of the account or the published table.
 """
 
 from __future__ import annotations
@@ -14,10 +14,8 @@ from roofline.published.presets.compared import ComparedRow, PresetPair, PresetR
 from roofline.renderers._facts import preset
 from roofline.renderers._signed import signed
 from roofline.renderers._words import conjunction, counted, plain
-from roofline.renderers.comparison import _comparing
+from roofline.renderers.comparison import _account, _comparing
 
-#: Findings and named differences that a paragraph tells of each pair.
-_FEW = 3
 #: What a reader must know of a published figure to hold another beside it.
 _KINDS = ("precision", "jit", "batch", "timing")
 
@@ -26,9 +24,9 @@ def opening(found: PresetRows) -> str:
     """What the figures and the times before the causes are."""
     told = (
         f"{found.preset.name}: {found.publication.title}. Its statistic is {found.preset.statistic}; here it is the "
-        "mean of what the benchmark timed where all runs of a row have that, else of the plain steps. Causes are parts "
-        "of the difference of the medians of plain steps; the time before each is what the run takes more (+) or less "
-        "(-) for it than the fastest."
+        "mean of what the benchmark timed where all runs of a row have that, else of the plain steps. The difference "
+        "of the medians of plain steps is accounted for in parts; the time before each is what the run takes more (+) "
+        "or less (-) for it than the fastest."
     )
     runs = [beside for row in found.compared for beside in row.besides]
     return " ".join([told, *(each for each in found.preset.everywhere if any(each in run.apart for run in runs))])
@@ -103,7 +101,7 @@ def _loop(row: ComparedRow, number: int) -> str:
 
 
 def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
-    """Parity first; of runs that are comparable, the factor, its interval and the causes."""
+    """Parity first; of runs that are comparable, the factor, its interval and the account."""
     found, parity = pair.ranked, pair.ranked.comparison.parity
     names = _name(row, pair.a), _name(row, pair.b)
     takes = f"{names[0]} takes {units.seconds(row.means[pair.a])}"
@@ -113,12 +111,12 @@ def _pair(row: ComparedRow, pair: PresetPair) -> Iterator[str]:
         return
     yield f"{takes}, {_comparing.factor(pair.factor)} as long; the two are {_comparing.judged(parity)}."
     differences = _comparing.differences(found)
-    yield from (f"{words[0].upper()}{words[1:]}" for words in differences[:_FEW])
-    if len(differences) > _FEW:
-        yield f"{counted(len(differences) - _FEW, 'more difference')}: compare the two alone."
+    yield from (f"{words[0].upper()}{words[1:]}" for words in differences[: _account.FEW])
+    if len(differences) > _account.FEW:
+        yield f"{counted(len(differences) - _account.FEW, 'more difference')}: compare the two alone."
     yield f"By the medians{' of the bare steps' if row.as_timed else ''}, {_comparing.verdict(found)}"
     yield from _interval(pair)
-    yield from _causes(found)
+    yield from _rows(found)
 
 
 def _interval(pair: PresetPair) -> Iterator[str]:
@@ -132,25 +130,20 @@ def _interval(pair: PresetPair) -> Iterator[str]:
         yield f"The factor's 95 % interval is {' to '.join(told)}."
 
 
-def _causes(found: RankedPair) -> Iterator[str]:
-    """The findings, the largest first, and what they leave; or that there are none."""
-    if found.comparison.ci95 is None:
-        yield "No cause is told: that takes 3 plain and 3 profiled steps of each."
+def _rows(pair: RankedPair) -> Iterator[str]:
+    """Say the largest rows of the account and the sum of the others."""
+    if pair.comparison.ci95 is None:
+        yield "No part of it is told from noise: that takes 3 plain and 3 profiled steps of each."
         return
-    if not found.findings:
-        yield "No cause is resolved: no rule accounts for a difference of these runs."
-    for number, finding in enumerate(found.findings[:_FEW]):
-        share = _comparing.share(finding.seconds, found)
+    rows = _account.rows(pair)[: _account.FEW]
+    if not rows:
+        yield "Nothing differs: each row of the account is 0."
+    for number, row in enumerate(rows):
+        share = _comparing.share(_account.seconds(row), pair)
         of = "" if share == units.UNKNOWN else f", {share} of the difference"
-        text = plain(finding.text, 900).rstrip(".")
-        yield f"{'' if number else 'Why: '}{signed(finding.seconds)}{of}: {text} [{plain(finding.rule, 40)}]."
-    if found.findings:
-        left = found.findings[_FEW:]
-        rest = found.rest + sum(finding.seconds for finding in left)
-        more = f"{counted(len(left), 'more finding')} and the rest" if left else "The rest"
-        yield f"{more}: {signed(rest)}."
-    if beside := _comparing.beside(found):
-        yield beside
+        yield f"{'' if number else 'Why: '}{signed(_account.seconds(row))}{of}: {_account.said(row)}"
+    if smaller := _account.smaller(pair, rows):
+        yield f"{smaller}: {signed(_account.rest(pair, rows))}."
 
 
 def _published(row: ComparedRow, pair: PresetPair, each: PublishedPair) -> str:

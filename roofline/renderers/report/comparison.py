@@ -1,13 +1,13 @@
-"""Why one run is faster: whether both may be compared, the waterfall, and the findings: what was seen, what to try."""
+"""Why one run is faster: whether both may be compared, the waterfall, and the account: what was seen, what to try."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 
 from roofline.comparison.ranking import RankedPair, Ranking
-from roofline.renderers import _tables, _words
+from roofline.renderers import _tables
 from roofline.renderers._signed import Scale, signed
-from roofline.renderers.comparison import _broken_down, _comparing, _evidence, _ranked, _term_table
+from roofline.renderers.comparison import _account, _broken_down, _comparing, _evidence, _ranked, _term_table
 from roofline.renderers.comparison._broken_down import Line
 from roofline.renderers.comparison._term_table import Row
 from roofline.renderers.report.parts.grids import cell, facts, head, table
@@ -52,18 +52,14 @@ def _matrix(ranking: Ranking) -> Html:
 
 
 def _pair(pair: RankedPair, told: bool) -> Html:
-    lead = tag(
-        "p", " ".join(filter(None, (_comparing.verdict(pair, advise=True), _comparing.causes(pair)))), class_="lead"
-    )
+    lead = tag("p", _comparing.verdict(pair, advise=True), class_="lead")
     parts = [_parity(pair)]
     if not told:
         note = "The difference is not explained: measure the same work in both, or add --allow."
         return join([*parts, facts(_evidence.runs(pair)), tag("p", note, class_="note")])
     if warning := _comparing.warning(pair):
         parts.append(tag("p", warning, class_="warning", role="note"))
-    parts += [lead, facts(_evidence.runs(pair)), waterfall(pair), _findings(pair)]
-    if beside := _comparing.beside(pair):
-        parts.append(tag("p", beside))
+    parts += [lead, facts(_evidence.runs(pair)), waterfall(pair), _account_rows(pair)]
     rows, words = _broken_down.observed(pair, _broken_down.OBSERVED, pair.breakdown)
     if rows:
         parts.append(_lines(rows, (), pair.observations.by if pair.observations else "", words))
@@ -81,29 +77,27 @@ def _parity(pair: RankedPair) -> Html:
     return tag("div", head_line, listed, class_=f"parity {look}")
 
 
-def _findings(pair: RankedPair) -> Html:
-    if not pair.findings:
-        return tag("p", _broken_down.no_finding(pair), class_="note")
-    made = [
-        tag(
-            "li",
+def _account_rows(pair: RankedPair) -> Html:
+    """List the rows of the account, the largest first."""
+    every, unresolved = _account.rows(pair), _broken_down.unresolved(pair)
+    notes = [tag("p", unresolved, class_="note")] if unresolved else []
+    if not every:
+        return join([*notes, tag("p", "Nothing differs: each row of the account is 0.", class_="note")])
+    made = []
+    for row, label in zip(every, _account.labels(every), strict=True):
+        times = [signed(_account.seconds(row)), _comparing.share(_account.seconds(row), pair)]
+        figures = [tag("span", words, class_="figure") for words in times]
+        advice = _account.advice(row)
+        made.append(
             tag(
-                "p",
-                tag("b", name(finding.label, 120)),
-                tag("span", f"{signed(finding.seconds)}", class_="figure"),
-                tag("span", _comparing.share(finding.seconds, pair), class_="figure"),
-                tag("code", name(finding.rule, 40)),
-                class_="what",
-            ),
-            tag("p", tag("i", "Seen "), _words.plain(finding.text, 900)),
-            tag("p", tag("i", "Try "), _words.plain(finding.advice, 600)) if finding.advice else None,
+                "li",
+                tag("p", tag("b", name(label, 120)), *figures, class_="what"),
+                tag("p", tag("i", "Seen "), _account.said(row)),
+                tag("p", tag("i", "Try "), advice) if advice else None,
+            )
         )
-        for finding in pair.findings
-    ]
-    rest = f"{signed(pair.rest)} ({_comparing.share(pair.rest, pair)}) is the rest, which no finding accounts for."
-    title = tag("h3", "Findings")
-    about = tag("p", f"{_comparing.sign(pair)}.", class_="note")
-    return join([title, about, tag("ol", made, class_="findings"), tag("p", rest, class_="note")])
+    about = tag("p", f"{_account.heading(pair)}.", class_="note")
+    return join([tag("h3", "The account"), *notes, about, tag("ol", made, class_="findings")])
 
 
 def _differences(pair: RankedPair) -> Html:

@@ -8,7 +8,7 @@ from roofline.analysis.analysis import Analysis
 from roofline.comparison.ranking import RankedPair, Ranking
 from roofline.renderers import _words
 from roofline.renderers._facts import floors, host
-from roofline.renderers.comparison import _comparing
+from roofline.renderers.comparison import _account, _comparing
 from roofline.renderers.report.parts.html import Html, tag
 from roofline.renderers.report.parts.run import Run
 
@@ -28,10 +28,10 @@ def verdict(runs: Sequence[Run], ranking: Ranking | None, allow: bool) -> Html:
         lead = [_comparing.headline(ranking)]
         slowest = ranking.pairs[-1]
         if allow or slowest not in refused:
-            lead.append(_comparing.causes(slowest))
+            lead.append(_account.largest(slowest))
     elif not warning:
         pair = ranking.pairs[0]
-        warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _comparing.causes(pair)]
+        warning, lead = _comparing.warning(pair), [_comparing.verdict(pair), _account.largest(pair)]
     own = [tag("li", run.title, ": ", sentences(run)[0]) for run in runs]
     return tag(
         "div",

@@ -26,17 +26,20 @@ from msgspec.structs import replace
 from synthetic import LAYER, UNFUSED_NORM, instead, step
 
 from roofline import plugins
+from roofline.comparison.account.account import account
+from roofline.comparison.account.row import Account, Amount, Note, OpChange
+from roofline.comparison.account.row import Row as AccountRow
 from roofline.comparison.breakdown.rows import whole
-from roofline.comparison.causes.claim import Portion
-from roofline.comparison.causes.findings import Finding
 from roofline.comparison.parity.difference import Difference
 from roofline.comparison.parity.parity import Parity
 from roofline.comparison.ranking import RankedPair, Ranking, rank
 from roofline.comparison.terms import Comparison, compare
 from roofline.core.device import Ceiling
 from roofline.core.schema import Imported, Profile, Wall
+from roofline.errors import InputError
 from roofline.renderers._signed import rounding, signed
-from roofline.renderers.comparison import _broken_down, _comparing, _term_table
+from roofline.renderers.comparison import _broken_down, _comparing, _term_table, text
+from roofline.renderers.comparison._account import View
 from roofline.renderers.comparison._term_table import Row, Table
 
 Golden = Callable[[str, str], None]
@@ -50,26 +53,54 @@ NAMED = Difference(
 DOUBT = Difference(what="threads", a=None, b="2", severity="warning", text="The threads of A are not recorded.")
 REFUSED = Difference(what="batch", a="4", b="8", severity="refused", text="The batches differ: 4 in a and 8 in b.")
 
-FINDINGS = (
-    Finding(
-        rule="fusion",
+ROWS = (
+    AccountRow(
+        kind="setting",
+        ops=(OpChange(name="attention", a="fused", b="eager"),),
+        text="attention: fused in torch, eager in jax.",
+    ),
+    AccountRow(
+        kind="only",
+        place="layers.*/attention",
+        phase="forward",
         seconds=1.0e-3,
         ci95=(0.9e-3, 1.1e-3),
-        label="softmax (8 MB moved against 4 MB)",
-        text="torch spends 1.00 ms more on softmax: the sentence is long enough to need a second line in a terminal.",
-        advice="let a compiler fuse it",
-        terms=(Portion(phase="forward", block="attention core", op_class="softmax", seconds=1.0e-3),),
+        a=Amount(launches=24, bytes=8e6, seconds=1.6e-3, dispatch=0.1e-3, of_roof=0.4),
+        b=Amount(launches=2, bytes=4e6, seconds=0.6e-3, dispatch=0.1e-3, of_roof=0.8),
+        ops=(
+            OpChange(name="aten::_softmax", type="fp32", a=24.0, b=0.0, seconds=1.6e-3),
+            OpChange(name="softmax_fusion", type="fp32", a=0.0, b=2.5, seconds=-0.6e-3),
+        ),
+        annotations=("softmax-written-out",),
+        text="layers.*/attention, forward: torch runs 24 _softmax where jax runs 2 softmax_fusion: a long sentence.",
     ),
-    Finding(
-        rule="host-bound",
-        label="host-bound",
-        seconds=0.3e-3,
-        ci95=(0.2e-3, 0.4e-3),
-        text="The gap differs.",
-        advice="",
-        terms=(),
+    AccountRow(
+        kind="gap",
+        place="waiting for input",
+        seconds=0.6e-3,
+        ci95=(0.2e-3, 0.9e-3),
+        a=Amount(seconds=0.6e-3),
+        upper=True,
+        text="waiting for input: 600 µs in torch, none in jax.",
+    ),
+    AccountRow(
+        kind="rate",
+        op_class="pointwise",
+        seconds=-0.2e-3,
+        ci95=(-0.3e-3, -0.1e-3),
+        a=Amount(launches=8, seconds=0.2e-3),
+        b=Amount(launches=8, seconds=0.4e-3),
+        text="the same 8 pointwise ops: 200 µs in torch, 400 µs in jax.",
+    ),
+    AccountRow(
+        kind="gap",
+        place="not known",
+        seconds=0.1e-3,
+        a=Amount(seconds=0.1e-3),
+        text="not known: 100 µs in torch, none in jax.",
     ),
 )
+ACCOUNT = Account(rows=ROWS, notes=(Note(step="group", reason="2 x the same place", row=1),))
 
 
 def faster(**changes: object) -> Profile:
@@ -87,11 +118,11 @@ def faster(**changes: object) -> Profile:
 
 
 def two(*differences: Difference, verdict: Any = "named differences") -> Ranking:
-    """A and B with two findings; what is left is 0.2 ms."""
+    """A and B with an account of four rows: 1.0 + 0.6 - 0.2 + 0.1 = 1.5 ms."""
     found = dataclasses.replace(
         compare(handmade.profile(), faster()), parity=Parity(verdict=verdict, differences=differences)
     )
-    return Ranking(("torch", "jax"), (found.a, found.b), 1, (RankedPair(("torch", "jax"), found, FINDINGS),))
+    return Ranking(("torch", "jax"), (found.a, found.b), 1, (RankedPair(("torch", "jax"), found, ACCOUNT),))
 
 
 def several() -> Ranking:
@@ -101,9 +132,7 @@ def several() -> Ranking:
     parities = (Parity(verdict="named differences", differences=(NAMED,)), Parity(verdict="not comparable",
                 differences=(REFUSED, NAMED, NAMED, NAMED)))  # fmt: skip
     pairs = [
-        dataclasses.replace(
-            pair, comparison=dataclasses.replace(pair.comparison, parity=parity), findings=(*FINDINGS, *FINDINGS)
-        )
+        dataclasses.replace(pair, comparison=dataclasses.replace(pair.comparison, parity=parity), account=ACCOUNT)
         for pair, parity in zip(found.pairs, parities, strict=True)
     ]
     return dataclasses.replace(found, pairs=tuple(pairs))
@@ -188,7 +217,7 @@ def test_rows_and_columns_add_up(a: Profile, b: Profile) -> None:
     for most in (0, 1, 12):
         table = _term_table.table(found, most)
         near = {"rel": 1e-9, "abs": 1e-12 * (found.a.wall + found.b.wall)}
-        assert sum(row.seconds for row in table.rows) + table.residual == pytest.approx(found.difference, **near)
+        assert sum(row.seconds for row in table.rows) == pytest.approx(found.difference, **near)
         assert len(table.places) <= most + 1
         for row in table.places:
             whole = sum(term for term in row.terms if term is not None)
@@ -211,7 +240,8 @@ def test_every_kind_of_term_is_in_one_column() -> None:
 
 
 def pair(a: Profile, b: Profile, names: tuple[str, str] = ("a", "b")) -> RankedPair:
-    return RankedPair(names, compare(a, b), ())
+    comparison = compare(a, b)
+    return RankedPair(names, comparison, account(comparison, names))
 
 
 def timed(milliseconds: float) -> Profile:
@@ -265,13 +295,13 @@ def test_what_cancels_is_written_as_nothing() -> None:
     assert _comparing.share(0.3e-3, resolved) == "20 %"  # of 1.5 ms
 
 
-@pytest.mark.parametrize(("milliseconds", "share"), [(9.85, "–"), (10.15, "–"), (9.75, "-80 %"), (10.25, "80 %")])
-def test_what_causes_that_cancel_leave_is_no_whole(milliseconds: float, share: str) -> None:
-    """0.15 ms of 10 ms are less than 2 %, so that any cause is more than all of it; 0.2 ms of 0.25 ms are 80 %."""
-    found = pair(timed(milliseconds), timed(10))
-    assert found.comparison.resolved
-    assert _comparing.share(0.2e-3, found) == share
-    assert "signs" not in _comparing.sign(found)
+def test_what_parts_that_cancel_leave_is_no_whole() -> None:
+    """Of 1.5 ms a row of 1 ms is 67 %, and one of 4 ms, which others make up for, is no share of it."""
+    found = two().pairs[0]
+    assert _comparing.share(1e-3, found) == "67 %"
+    rows = (ROWS[1], replace(ROWS[1], seconds=4e-3), replace(ROWS[1], seconds=-3.5e-3))
+    cancelling = dataclasses.replace(found, account=Account(rows=rows))
+    assert _comparing.share(1e-3, cancelling) == "–"
 
 
 @pytest.mark.parametrize("loss", [2e-3, -2e-3])
@@ -283,12 +313,12 @@ def test_columns_that_cancel_have_a_unit_for_their_numbers(loss: float) -> None:
         terms[number], terms[-1] = loss, overlap
         return Row("", tuple(terms), seconds, None)
 
-    table = Table((row(loss, -loss, -1e-18),), (), row(loss, -loss, -1e-18), 0.0)
+    table = Table((row(loss, -loss, -1e-18),), (), row(loss, -loss, -1e-18))
     scale = table.scale
     assert (scale.unit, scale.write(loss), scale.write(-1e-18)) == ("ms", f"{1e3 * loss:+.2f}", "0.00")
     # Where the numbers of an interval are the large ones, they need room, too.
     wide = Row("", (), 1e-18, (-3e-6, 4e-6))
-    assert Table((), (wide,), wide, 0.0).scale.unit == "µs"
+    assert Table((), (wide,), wide).scale.unit == "µs"
 
 
 def test_runs_have_the_same_names_throughout_an_output() -> None:
@@ -303,8 +333,7 @@ def test_runs_have_the_same_names_throughout_an_output() -> None:
             told = [difference.text for difference in pair.comparison.parity.differences]
             assert told
             assert all(f" in {a} and " in text and text.endswith(f" in {b}.") for text in told)
-            assert pair.findings
-            assert all(a in finding.text or b in finding.text for finding in pair.findings)
+            assert all(a in row.text or b in row.text for row in pair.account.rows)
         for name in FORMATS:
             text = " ".join(render(name, found).replace("\\", "").split())
             assert not re.search("the (first|second) run", text)
@@ -370,18 +399,82 @@ def test_exposed_communication() -> None:
     assert _comparing.communication(two().pairs[0]) == ""
 
 
-def test_what_is_no_finding_stands_in_papers_and_spreadsheets_too() -> None:
-    found = two()
-    small, unsure = (dataclasses.replace(found.pairs[0], findings=FINDINGS[:1], **{field: FINDINGS[1:]})
-                     for field in ("smaller", "tendencies"))  # fmt: skip
-    for changed, row, words in (
-        (small, "smaller", "% Small beside the findings: +300 µs host-bound: The gap differs."),
-        (unsure, "tendency", "% Not told from noise: +300 µs host-bound: The gap differs."),
-    ):
-        ranking = dataclasses.replace(found, pairs=(changed,))
-        rows = list(csv.DictReader(io.StringIO(render("csv", ranking))))
-        assert [(line["label"], line["seconds"]) for line in rows if line["row"] == row] == [("host-bound", "0.0003")]
-        assert words in render("latex", ranking).splitlines()
+def test_rows_of_the_account_add_up_in_spreadsheets() -> None:
+    rows = list(csv.DictReader(io.StringIO(render("csv", two()))))
+    parts = [line for line in rows if line["row"] == "account"]
+    assert [line["kind"] for line in parts] == ["setting", "only", "gap", "rate", "gap"]
+    assert [line["seconds"] for line in parts] == ["", "0.001", "0.0006", "-0.0002", "0.0001"]
+    assert (parts[1]["a_seconds"], parts[1]["b_seconds"]) == ("0.0016", "0.0006")
+    (whole,) = (line["seconds"] for line in rows if line["row"] == "difference")
+    assert sum(float(line["seconds"] or 0) for line in parts) == pytest.approx(float(whole))
+    (finding,) = (line for line in rows if line["row"] == "finding")
+    assert (finding["kind"], finding["seconds"]) == ("softmax-written-out", "0.001")
+
+
+def test_smaller_rows_are_one_line_that_closes_the_sum() -> None:
+    lines = render("text", several()).splitlines()
+    (line,) = {line for line in lines if "smaller row" in line}
+    assert line.split() == ["+100", "µs", "7", "%", "1", "smaller", "row", "(--all", "shows", "them)"]
+    every = text.render(several(), view=View(every=True))
+    assert "smaller row" not in every
+    assert every.count("not known: 100 µs in torch") == 2
+
+
+def test_rows_that_fit_a_screen_are_shown() -> None:
+    rows = [replace(ROWS[1], seconds=(40 - n) * 1e-5, text=f"the sentence of {n}: " + "word " * 20) for n in range(40)]
+    ranking = two()
+    (pair,) = ranking.pairs
+    long = dataclasses.replace(ranking, pairs=(dataclasses.replace(pair, account=Account(rows=tuple(rows))),))
+    shown = render("text", long).count("the sentence of")
+    assert 3 < shown < 24
+    assert f"{40 - shown} smaller rows (--all shows them)" in render("text", long)
+    assert text.render(long, view=View(every=True)).count("the sentence of") == 40
+
+
+def test_one_row_is_listed_with_its_ops_in_both_runs() -> None:
+    told = text.render(two(), view=View(row=1))
+    assert "Row 1: +1.00 ms, 67 %, 95 % interval 900–1.10 ms" in told or "Row 1: +1.00 ms, 67 %" in told
+    cells = [line.split() for line in told.splitlines() if "softmax" in line and "fp32" in line]
+    assert cells == [
+        ["aten::_softmax", "fp32", "24", "0", "+1.60"],
+        ["softmax_fusion", "fp32", "0", "2.50", "-0.60"],
+    ]
+    with pytest.raises(InputError, match="There is no row 5: the account has 4 rows"):
+        text.render(two(), view=View(row=5))
+
+
+def test_why_says_what_passes_merged() -> None:
+    assert "row 1, group: 2 x the same place" in text.render(two(), view=View(why=True))
+    assert "same place" not in render("text", two())
+
+
+def test_settings_come_before_the_rows_and_have_no_number() -> None:
+    lines = render("text", two(NAMED, DOUBT)).splitlines()
+    same, settings, first = (
+        next(number for number, line in enumerate(lines) if line.startswith(head))
+        for head in ("same work?   yes", "settings     The attention differs", " 1  +1.00 ms")
+    )
+    assert same < settings < first
+    assert lines[same + 1].strip() == "doubt: The threads of A are not recorded."
+
+
+@pytest.mark.parametrize(
+    ("differences", "verdict", "words"),
+    [
+        ((), "comparable", "yes; model FLOPs of matmuls are equal"),
+        ((NAMED,), "named differences", "yes; model FLOPs of matmuls are equal"),
+        ((replace(NAMED, what="batch"),), "named differences", "as far as is known; model FLOPs of matmuls are equal"),
+        ((REFUSED,), "not comparable", "no; model FLOPs of matmuls are equal"),
+    ],
+)
+def test_whether_the_work_is_the_same(differences: tuple[Difference, ...], verdict: str, words: str) -> None:
+    assert _comparing.same_work(two(*differences, verdict=verdict).pairs[0]) == words
+
+
+def test_what_both_runs_do_alike_is_said() -> None:
+    same = rank([handmade.profile(), handmade.profile()])
+    for name in ("text", "markdown"):
+        assert "Nothing differs: each row of the account is 0." in render(name, same)
 
 
 @formats
@@ -401,9 +494,20 @@ def test_the_document_closes() -> None:
     assert sum(term["seconds"] for term in found["terms"]) + found["residual"] == near
     assert sum(term["seconds"] for term in found["kernel_terms"]) + found["kernel_residual"] == near
     assert sum(finding["seconds"] for finding in found["findings"]) + found["rest"] == near
+    assert sum(row["seconds"] or 0.0 for row in found["account"]) == near
     assert found["difference"] == found["runs"][0]["wall"]["median"] - found["runs"][1]["wall"]["median"]
     assert found["speedup"] == pytest.approx(12.5 / 11)
     assert set(found["terms"][0]) == {"phase", "block", "class", "kind", "seconds", "ci95"}
+    setting, row = found["account"][:2]
+    assert set(row) == {
+        *("kind", "place", "phase", "class", "seconds", "ci95", "a", "b", "ops", "times", "upper", "annotations"),
+        "text",
+    }
+    assert set(row["a"]) == {"launches", "bytes", "seconds", "dispatch", "of_roof"}
+    assert set(row["ops"][0]) == {"name", "type", "a", "b", "seconds"}
+    assert (setting["seconds"], setting["a"], setting["b"]) == (None, None, None)
+    assert (found["smaller"], found["tendencies"]) == ([], [])
+    assert [finding["rule"] for finding in found["findings"]] == ["softmax-written-out"]
     assert set(found["findings"][0]) == {"rule", "terms", "seconds", "ci95", "label", "text", "advice"}
     assert set(found["findings"][0]["terms"][0]) == {"phase", "block", "class", "seconds"}
     assert found["warning"] is None
@@ -416,11 +520,17 @@ def test_the_document_closes() -> None:
 def hostile_runs(hostile: str, runs: int) -> Ranking:
     profiles = [handmade.hostile(hostile), faster(), faster(model=hostile, backend=f"{hostile}2")][:runs]
     found = rank(profiles)
-    # Nobody's rules decide here what is said of them: the names stand in sentences too.
-    told = tuple(replace(each, text=hostile, advice=hostile, rule=hostile, label=hostile) for each in FINDINGS)
+    # Nobody's words decide here what is said of them: the names stand in sentences too.
+    rows = tuple(
+        replace(row, text=hostile, place=hostile, annotations=(hostile,), ops=tuple(
+            replace(change, name=hostile, type=hostile) for change in row.ops
+        ))
+        for row in ROWS
+    )  # fmt: skip
+    told = Account(rows=rows, notes=(Note(step=hostile, reason=hostile, row=1),))
     judged = Parity(verdict="not comparable", differences=(replace(REFUSED, text=hostile, a=hostile),))
     pairs = [
-        dataclasses.replace(each, findings=told, comparison=dataclasses.replace(each.comparison, parity=judged))
+        dataclasses.replace(each, account=told, comparison=dataclasses.replace(each.comparison, parity=judged))
         for each in found.pairs
     ]
     return dataclasses.replace(found, pairs=tuple(pairs))
@@ -430,9 +540,13 @@ def hostile_runs(hostile: str, runs: int) -> Ranking:
 @pytest.mark.parametrize("hostile", handmade.HOSTILE)
 @pytest.mark.parametrize("runs", [2, 3])
 def test_hostile_names_stay_text(name: str, hostile: str, runs: int) -> None:
-    text = render(name, hostile_runs(hostile, runs))
-    assert all(c.isprintable() or c == "\n" for c in text)
-    CHECKS.get(name, lambda text: None)(text)
+    ranking = hostile_runs(hostile, runs)
+    shown = [render(name, ranking)]
+    if name == "text":
+        shown += [text.render(ranking, view=view) for view in (View(every=True, why=True), View(row=1))]
+    for words in shown:
+        assert all(c.isprintable() or c == "\n" for c in words)
+        CHECKS.get(name, lambda words: None)(words)
 
 
 def _lines_fit(text: str) -> None:
@@ -495,16 +609,3 @@ def test_a_comparison_is_not_changed_by_being_shown() -> None:
     for name in FORMATS:
         render(name, ranking)
     assert before.work.terms == terms
-
-
-def test_what_is_small_beside_a_finding_is_one_sentence() -> None:
-    """20 ms of waiting for results, beside which layer norms from six ops, 565 us in all, are small."""
-    unfused = instead(LAYER * 4, "aten::native_layer_norm", UNFUSED_NORM)
-    waiting = step(unfused, extra_gap=20_000, causes={"host dispatch": 0.02, "synchronisation": 0.98})
-    ranking = rank([waiting, step()])
-    sentence = "Small beside these, and perhaps their effects: +565 µs "
-    for name in ("text", "markdown"):
-        assert " ".join(render(name, ranking).replace("\\", "").split()).count(sentence) == 1
-    told = json.loads(render("json", ranking))
-    assert [one["rule"] for one in told["smaller"]] == ["fusion"]
-    assert told["difference"] == pytest.approx(sum(one["seconds"] for one in told["findings"]) + told["rest"])

@@ -22,14 +22,14 @@ from roofline.core.schema import Imported, Profile, Wall
 from roofline.errors import InputError
 from roofline.renderers import _tables, _words
 from roofline.renderers._facts import evidence, host, measured
-from roofline.renderers.comparison import _comparing, _evidence, _term_table
+from roofline.renderers.comparison import _account, _comparing, _evidence, _term_table
 from roofline.renderers.report import report
 from roofline.renderers.report.modules import tree
 from roofline.renderers.report.ops import rows
 from roofline.renderers.report.points import ALL, COLD, COLD_HIGH, points
 from roofline.renderers.report.roofs import plane, used
 from roofline.renderers.report.timeline import absent, step
-from roofline.renderers.report.waterfall import extent
+from roofline.renderers.report.waterfall import extent, parts_of
 
 US, MB = 1e-6, 1e6
 
@@ -374,13 +374,12 @@ def replace_row(row: synthetic.Row) -> synthetic.Row:
 def test_two_runs_are_compared_in_the_words_of_the_text(pair: tuple[Profile, Profile], two: Page) -> None:
     ranking = rank(pair, as_given=True)
     found = ranking.pairs[0]
-    assert found.findings
+    assert found.account.rows
     assert said(_comparing.verdict(found), two)
-    assert said(_comparing.causes(found), two)
+    assert said(_account.largest(found), two)
     assert said(_comparing.judged(found.comparison.parity), two)
-    for finding in found.findings:
-        assert said(finding.text, two)
-        assert said(finding.advice, two)
+    for row in _account.rows(found):
+        assert said(row.text, two)
     for _, words in (*_evidence.runs(found), *_evidence.told(found)):
         assert said(words, two)
     made = _term_table.table(found.comparison)
@@ -398,10 +397,10 @@ def test_the_waterfall_leads_from_one_wall_to_the_other(pair: tuple[Profile, Pro
     assert rows[1][2] == units.seconds(found.comparison.a.wall)
     assert rows[-1][2] == units.seconds(found.comparison.b.wall)
     changes = [row[2] for row in rows[2:-1]]
-    made = _term_table.table(found.comparison)
-    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(row.seconds)) for row in made.rows]
-    assert sum(row.seconds for row in made.rows) == pytest.approx(found.comparison.difference)
-    assert all((row.seconds > 0) == change.startswith("−") for change, row in zip(changes, made.rows, strict=True))
+    parts = parts_of(found)
+    assert [change.lstrip("+−") for change in changes] == [units.seconds(abs(part.seconds)) for part in parts]
+    assert sum(part.seconds for part in parts) == pytest.approx(found.comparison.difference)
+    assert all((part.seconds > 0) == change.startswith("−") for change, part in zip(changes, parts, strict=True))
 
 
 def test_an_axis_that_does_not_begin_at_zero_is_broken_and_says_so() -> None:

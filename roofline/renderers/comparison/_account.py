@@ -1,0 +1,122 @@
+"""Lines and words of the account of two runs, shared by the formats and figures. Plain text; each format escapes it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+from roofline import units
+from roofline.comparison.account.findings import finding_of
+from roofline.comparison.account.labels import label
+from roofline.comparison.account.row import Row
+from roofline.comparison.ranking import RankedPair
+from roofline.errors import InputError
+from roofline.renderers import _words
+from roofline.renderers._signed import signed, snapped
+from roofline.renderers.comparison import _comparing
+
+#: Rows of each pair that are shown where there are more than two runs, and that a paragraph has; and of a figure.
+FEW, MANY = 3, 12
+#: Letters of a sentence, at most.
+_LONGEST = 900
+#: Bars: what A spends, in eighths of a letter, and what B spends.
+_EIGHTHS, _OTHER = " ▏▎▍▌▋▊▉█", "▒"
+
+
+@dataclass(frozen=True, slots=True)
+class View:
+    """Rows that are shown. every: all of them; row: the number of one, with its ops; why: what passes merged."""
+
+    every: bool = False
+    row: int | None = None
+    why: bool = False
+
+
+#: Rows that fit a screen.
+SCREEN = View()
+
+
+def rows(pair: RankedPair) -> tuple[Row, ...]:
+    """Return the rows that differ, the largest first: row 1 is the first of them. Settings have a line of their own."""
+    longer = max(pair.comparison.a.wall, pair.comparison.b.wall)
+    return tuple(row for row in pair.account.rows if row.seconds is not None and snapped(row.seconds, longer))
+
+
+def row_of(pair: RankedPair, number: int) -> Row:
+    """Return a row by its number. Raises InputError where there is none."""
+    every = rows(pair)
+    if not 1 <= number <= len(every):
+        raise InputError(f"There is no row {number}: the account has {_words.counted(len(every), 'row')}.")
+    return every[number - 1]
+
+
+def seconds(row: Row) -> float:
+    """Return the seconds of a row that has some."""
+    return row.seconds or 0.0
+
+
+def rest(pair: RankedPair, shown: Sequence[Row]) -> float:
+    """Return what closes the sum over some rows [s]."""
+    return snapped(pair.comparison.difference - sum(map(seconds, shown)), pair.comparison.a.wall)
+
+
+def smaller(pair: RankedPair, shown: Sequence[Row]) -> str:
+    """Say how many rows the rest is the sum of; empty where all are shown."""
+    left = len(rows(pair)) - len(shown)
+    return _words.counted(left, "smaller row") if left else ""
+
+
+def heading(pair: RankedPair) -> str:
+    """Say what the rows add up to, and what their signs mean."""
+    names, difference = [_comparing.lettered(pair, side) for side in (0, 1)], pair.comparison.difference
+    if pair.comparison.resolved:
+        slower, faster = names if difference > 0 else names[::-1]
+        what = f"Why {slower} takes {units.seconds(abs(difference))} more than {faster}"
+    else:
+        what = f"What the steps of {names[0]} and {names[1]} differ by"
+    return f"{what} (+ is A's time, - is B's)"
+
+
+def said(row: Row) -> str:
+    """Say a row: its sentence, and its annotations."""
+    names = "".join(f" [{_words.plain(name, 40)}]" for name in row.annotations)
+    return f"{_words.plain(row.text, _LONGEST)}{names}"
+
+
+def advice(row: Row) -> str:
+    """Say what to try; empty where nothing was measured to gain."""
+    finding = finding_of(row)
+    return _words.plain(finding.advice, _LONGEST) if finding else ""
+
+
+def largest(pair: RankedPair) -> str:
+    """Say the largest row; empty where these runs resolve no difference."""
+    every = rows(pair)
+    if not every or not pair.comparison.resolved:
+        return ""
+    share = _comparing.share(seconds(every[0]), pair)
+    of = "" if share == units.UNKNOWN else f", {share} of the difference"
+    return f"The largest part, {signed(seconds(every[0]))}{of}: {said(every[0])}"
+
+
+def notes(pair: RankedPair) -> Iterator[str]:
+    """Say which rows passes merged, and what they dropped."""
+    numbers = {id(row): f"row {number}" for number, row in enumerate(rows(pair), 1)}
+    for note in pair.account.notes:
+        row = "no row" if note.row is None else numbers.get(id(pair.account.rows[note.row]), "a row of nothing")
+        yield f"{row}, {_words.plain(note.step, 40)}: {_words.plain(note.reason, 200)}"
+
+
+def labels(some: Sequence[Row]) -> list[str]:
+    """Name some rows in a few words each; those that would have one name are numbered."""
+    names = [_words.plain(label(row)) for row in some]
+    return [f"{name} ({number})" if names.count(name) > 1 else name for number, name in enumerate(names, 1)]
+
+
+def bar(row: Row, most: float, width: int) -> str:
+    """Draw the size of a row, `most` [s] as `width` letters: full for what A spends, hatched for B."""
+    letters = width * abs(seconds(row)) / most if most else 0.0
+    if seconds(row) < 0:
+        return _OTHER * max(1, round(letters))
+    whole, part = divmod(max(1, round(8 * letters)), 8)
+    return "█" * whole + _EIGHTHS[part].strip()
